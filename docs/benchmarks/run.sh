@@ -760,8 +760,7 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   do_features "$@"
   exit 0
 fi
-[ $# -gt 0 ] || set -- beside tpcc warm contention ladder budget forms lookups places timestamps disk durability recovery reads larger transition \
-[ $# -gt 0 ] || set -- beside tpcc contention ladder budget forms lookups places shortcut timestamps disk durability recovery reads larger transition \
+[ $# -gt 0 ] || set -- beside tpcc warm contention ladder budget forms lookups places shortcut timestamps disk durability recovery reads larger transition \
   drift sizes replacement doors features secondary hints protocols streams inlining
 for page; do
   case $page in
@@ -798,8 +797,7 @@ for page; do
     fig3.8) do_fig38 ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $page: beside tpcc warm contention ladder budget forms lookups places timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 streams inlining profile" ;;
-    *) die "no page $page: beside tpcc contention ladder budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 streams inlining profile" ;;
+    *) die "no page $page: beside tpcc warm contention ladder budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 streams inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

@@ -290,7 +290,11 @@ final class FoveaStateMachine extends BaseStateMachine {
                 + ".");
       }
       return at;
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
+      // Ratis tries again whatever it was. Without room that is in vain, and nobody would know.
+      if (FullDisk.isCause(e)) {
+        stop("the copy that it needs can't be taken in: " + e.getMessage(), e);
+      }
       throw new CompletionException(e);
     }
   }

@@ -24,12 +24,13 @@ final class PeerState {
 
   /** Tells whether it is the first. */
   boolean fail(String what, @Nullable Throwable cause) {
-    if (closing || !failure.compareAndSet(null, new Failure(what, cause))) {
+    String told = FullDisk.told(what, cause);
+    if (closing || !failure.compareAndSet(null, new Failure(told, cause))) {
       return false;
     }
     LOG.log(
         System.Logger.Level.ERROR,
-        "Peer " + peer + " of a replicated database has stopped: " + what,
+        "Peer " + peer + " of a replicated database has stopped: " + told,
         cause);
     return true;
   }

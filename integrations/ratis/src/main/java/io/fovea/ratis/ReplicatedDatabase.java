@@ -130,6 +130,11 @@ public final class ReplicatedDatabase implements AutoCloseable {
               options.database(),
               options.commands(),
               options.experiments());
+      VoteFile.mend(
+          options.directory().resolve("log"),
+          RaftSetup.groupId(options).getUuid(),
+          options.self().id(),
+          replica.applied());
       FoveaStateMachine machine = new FoveaStateMachine(replica, state, options.sessionWindow());
       RaftProperties properties = RaftSetup.properties(options);
       RaftGroup group =

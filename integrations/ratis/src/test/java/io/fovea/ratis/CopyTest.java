@@ -8,12 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.ratis.Operations.Add;
 import io.fovea.ratis.Operations.Put;
-import java.io.IOException;
-import java.nio.file.FileVisitResult;
-import java.nio.file.Files;
+import io.fovea.replication.Wipe;
 import java.nio.file.Path;
-import java.nio.file.SimpleFileVisitor;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.CompletableFuture;
@@ -93,24 +89,6 @@ class CopyTest {
             });
   }
 
-  private static void wipe(Path tree) throws IOException {
-    Files.walkFileTree(
-        tree,
-        new SimpleFileVisitor<>() {
-          @Override
-          public FileVisitResult visitFile(Path f, BasicFileAttributes a) throws IOException {
-            Files.delete(f);
-            return FileVisitResult.CONTINUE;
-          }
-
-          @Override
-          public FileVisitResult postVisitDirectory(Path d, IOException e) throws IOException {
-            Files.delete(d);
-            return FileVisitResult.CONTINUE;
-          }
-        });
-  }
-
   @Test
   void aPeerThatWasWipedComesBackDuringWritesAndIsEqual() throws Exception {
     try (Group g = Group.ofThree(directory, CopyTest::shortLog)) {
@@ -119,7 +97,7 @@ class CopyTest {
       try (Writer writer = new Writer(leader)) {
         writer.until(2 * LIMIT);
         g.stop(id);
-        wipe(g.directory(id));
+        Wipe.tree(g.directory(id));
         writer.until(4 * LIMIT);
         g.start(id);
         writer.until(2 * LIMIT);

@@ -8,6 +8,7 @@ import io.fovea.replication.RefusedException;
 import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 
 /** Commands of the tests: registers in a table, and accounts in two others. */
 final class Operations {
@@ -16,6 +17,10 @@ final class Operations {
   static final TableSpec SAVINGS = TableSpec.bytes("savings", 64);
 
   static final TableSpec LEDGER = TableSpec.bytes("ledger", 64);
+  static final TableSpec HEAVIES = TableSpec.bytes("heavies", 64);
+
+  /** Accounts of each of the two tables that {@link Pay} moves money between. */
+  static final int ACCOUNTS = 5;
 
   private Operations() {}
 
@@ -26,6 +31,7 @@ final class Operations {
         .command(Add.class, Add::encode, Add::decode)
         .command(Transfer.class, Transfer::encode, Transfer::decode)
         .command(Pay.class, Pay::encode, Pay::decode)
+        .command(Heavy.class, Heavy::encode, Heavy::decode)
         .command(Break.class, b -> new byte[0], b -> new Break());
   }
 
@@ -45,6 +51,15 @@ final class Operations {
     return tx.tables().contains(table.name())
         ? number(tx.table(table).bytes().get(tx, utf(key)))
         : 0;
+  }
+
+  /** The balances of a table's accounts, those that do not exist yet among them. */
+  static String balances(Transaction tx, TableSpec table) {
+    StringBuilder all = new StringBuilder();
+    for (int i = 0; i < ACCOUNTS; i++) {
+      all.append(i == 0 ? "" : ",").append(value(tx, table, table == CHECKING ? "c" + i : "s" + i));
+    }
+    return all.toString();
   }
 
   private static byte[] encode(String key, long... numbers) {
@@ -155,19 +170,43 @@ final class Operations {
     }
   }
 
-  /** Moves money between two tables, and counts in a third how often it was done. */
+  /**
+   * Moves money between two tables, and notes in a third how often it was done and where in the log
+   * the first time was; refused if the first account would have less than {@link #LEAST}. The
+   * result is "index balance balance", as they are then.
+   */
   record Pay(String name, String from, String to, long amount) implements Command {
+    /** So low that most are done, and some refused. */
+    static final long LEAST = -300;
+
     @Override
-    public byte[] apply(CommandContext c) {
-      add(c, CHECKING, from, -amount);
-      add(c, SAVINGS, to, amount);
-      add(c, LEDGER, name, 1);
-      return NOTHING;
+    public byte[] apply(CommandContext c) throws RefusedException {
+      long a = add(c, CHECKING, from, -amount);
+      long b = add(c, SAVINGS, to, amount);
+      ByteTable ledger = c.table(LEDGER).bytes();
+      byte[] old = ledger.get(c.tx(), utf(name));
+      ByteBuffer now = ByteBuffer.allocate(16);
+      now.putLong(old == null ? 1 : count(old) + 1).putLong(old == null ? c.index() : index(old));
+      ledger.put(c.tx(), utf(name), now.array());
+      if (a < LEAST) {
+        throw new RefusedException("The account would have " + a + ".");
+      }
+      return utf(c.index() + " " + a + " " + b);
     }
 
-    private static void add(CommandContext c, TableSpec table, String key, long more) {
+    static long count(byte[] row) {
+      return ByteBuffer.wrap(row).getLong();
+    }
+
+    static long index(byte[] row) {
+      return ByteBuffer.wrap(row).getLong(8);
+    }
+
+    private static long add(CommandContext c, TableSpec table, String key, long more) {
       ByteTable t = c.table(table).bytes();
-      t.put(c.tx(), utf(key), bytes(number(t.get(c.tx(), utf(key))) + more));
+      long now = number(t.get(c.tx(), utf(key))) + more;
+      t.put(c.tx(), utf(key), bytes(now));
+      return now;
     }
 
     byte[] encode() {
@@ -177,6 +216,29 @@ final class Operations {
     static Pay decode(byte[] bytes) {
       String[] w = new String(bytes, StandardCharsets.UTF_8).split(" ");
       return new Pay(w[0], w[1], w[2], Long.parseLong(w[3]));
+    }
+  }
+
+  /** Takes room: so many bytes in the log, and so many in the database. */
+  record Heavy(String key, int logBytes, int storedBytes) implements Command {
+    @Override
+    public byte[] apply(CommandContext c) {
+      byte[] value = new byte[storedBytes];
+      c.random().nextBytes(value);
+      c.table(HEAVIES).bytes().put(c.tx(), utf(key), value);
+      return NOTHING;
+    }
+
+    byte[] encode() {
+      byte[] head = Operations.encode(key, storedBytes);
+      return Arrays.copyOf(head, head.length + logBytes);
+    }
+
+    static Heavy decode(byte[] bytes) {
+      ByteBuffer b = ByteBuffer.wrap(bytes);
+      String key = Operations.key(b);
+      int stored = (int) b.getLong();
+      return new Heavy(key, b.remaining(), stored);
     }
   }
 

@@ -2,8 +2,10 @@ package io.fovea.ratis;
 
 import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
+import io.fovea.Options;
 import io.fovea.Order;
 import io.fovea.Transaction;
+import io.fovea.ratis.Operations.Heavy;
 import io.fovea.ratis.Operations.Pay;
 import io.fovea.ratis.Operations.Put;
 import io.fovea.ratis.Operations.Swap;
@@ -16,11 +18,15 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
+import java.util.zip.CRC32C;
+import org.apache.ratis.server.RaftServerConfigKeys;
+import org.apache.ratis.util.SizeInBytes;
 
 /**
  * A peer as a process: takes a request a line from its input, and answers a line each. It ends when
@@ -31,21 +37,50 @@ import java.util.concurrent.ExecutionException;
  *   number write  key value     →  number ok 0
  *   number swap   key from to   →  number ok 0|1
  *   number pay    name from to amount
- *   number ledger               →  number ok name=count,... sum
- *   number index                →  number ok index
+ *   number ledger               →  number ok name=count@index,... sum
+ *   number balances             →  number ok value,value,...
+ *   number heavy  key log stored →  number ok 0
+ *   number local  key           →  number ok value
+ *   number digest               →  number ok hash of all tables of the commands
+ *   number leader, health, data, close, index
  * </pre>
  *
  * or {@code number failed|unknown reason}.
+ *
+ * <p>Flags: {@code stale} sells local reads as linearizable ones; {@code torn} reads accounts in
+ * two transactions; {@code forgetful} has no sessions; {@code apart} commits the position by
+ * itself; {@code impatient} sends again soon; {@code large} has segments of the log that the disk's
+ * limit is met in; {@code often} makes checkpoints often, so that a peer is soon far behind.
  */
 final class PeerMain {
   private final ReplicatedDatabase db;
   private final Consistency reads;
+  private final boolean torn;
+  private final Path directory;
   private final PrintStream out;
 
-  private PeerMain(ReplicatedDatabase db, Consistency reads, PrintStream out) {
+  private PeerMain(
+      ReplicatedDatabase db, Consistency reads, boolean torn, Path directory, PrintStream out) {
     this.db = db;
     this.reads = reads;
+    this.torn = torn;
+    this.directory = directory;
     this.out = out;
+  }
+
+  private static ReplicationOptions log(String flags, ReplicationOptions o) {
+    return flags.contains("large")
+        ? o.database(
+                Options.defaults()
+                    .bufferBytes(16 << 20)
+                    .log(l -> l.bufferBytes(1 << 20).segmentBytes(1 << 20).bytesMax(4 << 20)))
+            .snapshotEvery(1000)
+            .ratis(
+                p -> {
+                  RaftServerConfigKeys.Log.setSegmentSizeMax(p, SizeInBytes.valueOf("8MB"));
+                  RaftServerConfigKeys.Log.setPreallocatedSize(p, SizeInBytes.valueOf("1MB"));
+                })
+        : flags.contains("often") ? CopyTest.shortLog(o).snapshotEvery(50) : CopyTest.shortLog(o);
   }
 
   /** Arguments: name, directory, where it listens, flags, and the peers as name=address. */
@@ -59,7 +94,7 @@ final class PeerMain {
     PrintStream out = System.out;
     System.setOut(System.err);
     ReplicationOptions options =
-        CopyTest.shortLog(Group.small(ReplicationOptions.of(args[0], Path.of(args[1]), peers)))
+        log(flags, Group.small(ReplicationOptions.of(args[0], Path.of(args[1]), peers)))
             .listen(args[2])
             .electionTimeout(Duration.ofMillis(600))
             .requestTimeout(Duration.ofSeconds(8))
@@ -68,7 +103,7 @@ final class PeerMain {
                 new Replica.Experiments(!flags.contains("forgetful"), !flags.contains("apart")));
     ReplicatedDatabase db = ReplicatedDatabase.join(options);
     Consistency reads = flags.contains("stale") ? Consistency.LOCAL : Consistency.LINEARIZABLE;
-    PeerMain main = new PeerMain(db, reads, out);
+    PeerMain main = new PeerMain(db, reads, flags.contains("torn"), Path.of(args[1]), out);
     out.println("up");
     out.flush();
     try (BufferedReader in =
@@ -94,15 +129,29 @@ final class PeerMain {
             case "write" -> submit(new Put(w[2], Long.parseLong(w[3])));
             case "swap" -> submit(new Swap(w[2], Long.parseLong(w[3]), Long.parseLong(w[4])));
             case "pay" -> submit(new Pay(w[2], w[3], w[4], Long.parseLong(w[5])));
-            case "sum" -> "ok " + db.read(reads, PeerMain::sum);
+            case "heavy" -> submit(new Heavy(w[2], Integer.parseInt(w[3]), Integer.parseInt(w[4])));
+            case "balances" -> "ok " + balances();
             case "ledger" -> "ok " + db.read(Consistency.LINEARIZABLE, PeerMain::ledger);
             case "role" -> "ok " + db.health().role();
+            case "local" ->
+                "ok "
+                    + db.read(
+                        Consistency.LOCAL,
+                        (Transaction tx) -> Operations.value(tx, Operations.REGISTERS, w[2]));
+            case "digest" -> "ok " + db.read(Consistency.LINEARIZABLE, PeerMain::digest);
+            case "leader" -> "ok " + db.membership().leader();
+            case "health" -> "ok " + db.health().state() + " " + db.health().reason();
+            case "data" -> "ok " + dataBytes();
+            case "close" -> {
+              db.close();
+              yield "ok";
+            }
             default -> "ok " + db.appliedIndex();
           };
     } catch (ReplicationException e) {
       answer = (e.mayBeApplied() ? "unknown " : "failed ") + e.reason();
     } catch (RefusedException e) {
-      answer = "failed refused";
+      answer = "refused";
     } catch (Exception e) {
       answer = "unknown " + e;
     }
@@ -114,7 +163,11 @@ final class PeerMain {
 
   private String submit(Command c) throws Exception {
     try {
-      return "ok " + Operations.number(padded(db.submit(c).get().result()));
+      byte[] result = db.submit(c).get().result();
+      return "ok "
+          + (c instanceof Pay
+              ? new String(result, StandardCharsets.UTF_8)
+              : Long.toString(Operations.number(padded(result))));
     } catch (ExecutionException e) {
       throw e.getCause() instanceof Exception x ? x : e;
     }
@@ -138,6 +191,48 @@ final class PeerMain {
     return sum;
   }
 
+  private String balances() {
+    return torn
+        ? db.read(reads, tx -> Operations.balances(tx, Operations.CHECKING))
+            + ","
+            + db.read(reads, tx -> Operations.balances(tx, Operations.SAVINGS))
+        : db.read(
+            reads,
+            (Transaction tx) ->
+                Operations.balances(tx, Operations.CHECKING)
+                    + ","
+                    + Operations.balances(tx, Operations.SAVINGS));
+  }
+
+  /**
+   * What the tables of commands hold; not those of the replica, which say how often it was asked.
+   */
+  private static String digest(Transaction tx) {
+    CRC32C hash = new CRC32C();
+    for (String name : tx.tables()) {
+      if (!name.startsWith("fovea.")) {
+        try (ByteCursor c =
+            tx.table(TableSpec.bytes(name, 64)).bytes().scan(tx, null, null, Order.ASCENDING)) {
+          while (c.next()) {
+            hash.update(c.key());
+            hash.update(c.value());
+          }
+        }
+      }
+    }
+    return Long.toHexString(hash.getValue());
+  }
+
+  /** How large the file of the database is. */
+  private long dataBytes() throws IOException {
+    long most = 0;
+    for (String place : List.of("one", "two")) {
+      Path file = directory.resolve("database").resolve(place).resolve("data.fovea");
+      most = Math.max(most, Files.exists(file) ? Files.size(file) : 0);
+    }
+    return most;
+  }
+
   private static String ledger(Transaction tx) {
     StringBuilder all = new StringBuilder();
     if (tx.tables().contains(Operations.LEDGER.name())) {
@@ -146,7 +241,9 @@ final class PeerMain {
         while (c.next()) {
           all.append(new String(c.key(), StandardCharsets.UTF_8))
               .append('=')
-              .append(Operations.number(c.value()))
+              .append(Pay.count(c.value()))
+              .append('@')
+              .append(Pay.index(c.value()))
               .append(',');
         }
       }

@@ -120,6 +120,15 @@ final class PeerProcess {
     }
   }
 
+  /**
+   * Lets no file of the process grow beyond a size, as if its disk were full there.
+   *
+   * @param bytes the size; {@link FileLimit#NONE} for any
+   */
+  void limit(long bytes) {
+    FileLimit.set(pid(), bytes);
+  }
+
   void signal(String name) throws IOException, InterruptedException {
     new ProcessBuilder("kill", "-" + name, Long.toString(pid())).start().waitFor();
   }

@@ -2,11 +2,15 @@ package io.fovea.ratis;
 
 import io.fovea.ratis.Linearizability.Kind;
 import io.fovea.ratis.Linearizability.Operation;
+import io.fovea.ratis.StrictSerializability.Observation;
+import io.fovea.ratis.StrictSerializability.Transfer;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -28,6 +32,9 @@ final class Storm implements AutoCloseable {
   private static final int KEYS = 3;
   private static final long PATIENCE_MILLIS = 10_000;
 
+  /** How large files may be on a disk that is full: some, or all of them, are larger. */
+  private static final long[] FULL_AT = {1, 6 << 10, 64 << 10, 1 << 20};
+
   /** Kinds of faults. */
   enum Fault {
     KILL,
@@ -36,14 +43,29 @@ final class Storm implements AutoCloseable {
     CUT,
     CUT_ONE_WAY,
     DELAY,
-    RESET
+    RESET,
+    FULL
   }
+
+  /**
+   * A payment, as its client knows it.
+   *
+   * @param ended Long.MAX_VALUE where nobody knows
+   * @param told the first word of the answer; "unknown" until it comes
+   * @param saw what it answered: index and two balances
+   */
+  record Payment(
+      String from, String to, long amount, long began, long ended, String told, long[] saw) {}
+
+  /** How often a payment is in a ledger, and where in the log it was. */
+  record Entry(long count, long index) {}
 
   final Random random;
   final Links links = new Links();
   final Map<String, PeerProcess> peers = new ConcurrentHashMap<>();
   final Map<String, List<Operation>> history = new ConcurrentHashMap<>();
-  final Map<String, String> payments = new ConcurrentHashMap<>();
+  final Map<String, Payment> payments = new ConcurrentHashMap<>();
+  final List<Observation> observations = Collections.synchronizedList(new ArrayList<>());
   final List<String> wrong = Collections.synchronizedList(new ArrayList<>());
   final AtomicLong acknowledged = new AtomicLong();
   final AtomicLong unanswered = new AtomicLong();
@@ -149,10 +171,36 @@ final class Storm implements AutoCloseable {
     if (answer.startsWith("ok ")) {
       add(key, Kind.READ, began, true, 0, 0, Long.parseLong(answer.substring(3)));
     }
-    String sum = ask(peer, "sum");
-    if (sum.startsWith("ok ") && !sum.equals("ok 0")) {
-      wrong.add("The sum over all accounts was " + sum.substring(3) + ", not 0.");
+    balances(peer);
+  }
+
+  /** Reads all accounts at once. */
+  private void balances(PeerProcess peer) {
+    long began = System.nanoTime();
+    String answer = ask(peer, "balances");
+    if (!answer.startsWith("ok ")) {
+      return;
     }
+    long[] saw = Arrays.stream(answer.substring(3).split(",")).mapToLong(Long::parseLong).toArray();
+    long sum = Arrays.stream(saw).sum();
+    if (sum != 0 && !flags.contains("torn")) { // which is left to the checker
+      wrong.add("The sum over all accounts was " + sum + ", not 0.");
+    }
+    observations.add(
+        new Observation(
+            "a read of " + answer.substring(3),
+            began,
+            System.nanoTime(),
+            state -> {
+              for (int i = 0; i < saw.length; i++) {
+                String account =
+                    i < Operations.ACCOUNTS ? "c" + i : "s" + (i - Operations.ACCOUNTS);
+                if (state.balance(account) != saw[i]) {
+                  return false;
+                }
+              }
+              return true;
+            }));
   }
 
   private void write(PeerProcess peer, String key) {
@@ -191,10 +239,28 @@ final class Storm implements AutoCloseable {
 
   private void pay(PeerProcess peer, Random r) {
     String name = "p" + values.incrementAndGet();
-    String request =
-        "pay " + name + " " + "c" + r.nextInt(5) + " s" + r.nextInt(5) + " " + (1 + r.nextInt(100));
-    payments.put(name, "unknown");
-    payments.put(name, ask(peer, request).split(" ")[0]);
+    String from = "c" + r.nextInt(Operations.ACCOUNTS);
+    String to = "s" + r.nextInt(Operations.ACCOUNTS);
+    long amount = (1 + r.nextInt(100)) * (r.nextBoolean() ? 1 : -1);
+    long began = System.nanoTime();
+    long never = Long.MAX_VALUE;
+    payments.put(name, new Payment(from, to, amount, began, never, "unknown", new long[3]));
+    String[] answer = ask(peer, "pay " + name + " " + from + " " + to + " " + amount).split(" ");
+    long ended = System.nanoTime();
+    if (answer[0].equals("ok")) {
+      long[] saw = Arrays.stream(answer).skip(1).mapToLong(Long::parseLong).toArray();
+      payments.put(name, new Payment(from, to, amount, began, ended, "ok", saw));
+    } else if (!answer[0].equals("unknown")) {
+      payments.put(name, new Payment(from, to, amount, began, ended, answer[0], new long[3]));
+    }
+    if (answer[0].equals("refused")) {
+      observations.add(
+          new Observation(
+              "the refusal of " + name,
+              began,
+              ended,
+              state -> state.balance(from) - amount < Operations.Pay.LEAST));
+    }
   }
 
   private void add(String key, Kind kind, long began, boolean known, long a, long b, long saw) {
@@ -255,6 +321,16 @@ final class Storm implements AutoCloseable {
         pause(500 + random.nextInt(2500));
       }
       case RESET -> links.reset(id);
+      case FULL -> {
+        PeerProcess full = peers.get(id);
+        full.limit(FULL_AT[random.nextInt(FULL_AT.length)]);
+        pause(500 + random.nextInt(2500));
+        full.limit(FileLimit.NONE);
+        // Where it has met the limit it has stopped, or is about to: an operator starts it again.
+        full.kill();
+        start(id);
+        peers.get(id).awaitUp();
+      }
     }
     links.heal();
     pause(random.nextInt(1500));
@@ -275,9 +351,17 @@ final class Storm implements AutoCloseable {
     for (Thread t : clients) {
       t.join();
     }
-    for (String id : List.of("a", "b", "c")) {
-      ledger(id);
+    Map<String, Entry> first = ledger("a");
+    for (String id : List.of("b", "c")) {
+      ledger(id)
+          .forEach(
+              (name, entry) -> {
+                if (!entry.equals(first.getOrDefault(name, entry))) {
+                  wrong.add(name + " is " + entry + " at " + id + ", and not as at a.");
+                }
+              });
     }
+    strict();
     look();
     return List.copyOf(wrong);
   }
@@ -302,40 +386,79 @@ final class Storm implements AutoCloseable {
     }
   }
 
+  /**
+   * Whether all that clients have seen of accounts is strictly serializable, so far. A ledger says
+   * the order: it is read after what is looked at has ended, so it has all of that.
+   */
+  void strict() {
+    List<Observation> seen;
+    synchronized (observations) {
+      seen = new ArrayList<>(observations);
+    }
+    Map<String, Payment> known = Map.copyOf(payments);
+    Map<String, Entry> ledger = ledger("a");
+    List<Transfer> commands = new ArrayList<>();
+    ledger.forEach(
+        (name, entry) -> {
+          Payment p = known.containsKey(name) ? known.get(name) : payments.get(name);
+          boolean ok = known.containsKey(name) && p.told.equals("ok");
+          if (ok && p.saw[0] != entry.index) {
+            wrong.add(name + " was told index " + p.saw[0] + ", and is at " + entry.index + ".");
+          }
+          commands.add(
+              new Transfer(
+                  name,
+                  entry.index,
+                  p.began,
+                  ok ? p.ended : Long.MAX_VALUE,
+                  p.from,
+                  p.to,
+                  p.amount,
+                  p.saw[1],
+                  p.saw[2]));
+        });
+    if (!ledger.isEmpty()) {
+      wrong.addAll(StrictSerializability.check(commands, seen));
+    }
+  }
+
   /** Each payment is in the ledger of the peer as often as its client was told. */
-  void ledger(String id) {
-    Map<String, String> told = Map.copyOf(payments);
+  Map<String, Entry> ledger(String id) {
+    Map<String, Payment> told = Map.copyOf(payments);
     String answer = "";
     for (int tries = 0; tries < 20 && !answer.startsWith("ok"); tries++) {
       answer = peers.get(id).ask("ledger", 10_000);
     }
     if (!answer.startsWith("ok ")) {
       wrong.add("Peer " + id + " did not tell its ledger: " + answer);
-      return;
+      return Map.of();
     }
     String[] parts = answer.substring(3).split(" ");
     if (!parts[1].equals("0")) {
       wrong.add("The sum at peer " + id + " is " + parts[1] + ", not 0.");
     }
-    Map<String, Long> counts = new ConcurrentHashMap<>();
-    for (String entry : parts[0].split(",")) {
-      if (!entry.isEmpty()) {
-        String[] kv = entry.split("=");
-        counts.put(kv[0], Long.parseLong(kv[1]));
-        if (!kv[1].equals("1")) {
-          wrong.add("Payment " + kv[0] + " was applied " + kv[1] + " times at peer " + id + ".");
+    Map<String, Entry> entries = new HashMap<>();
+    for (String line : parts[0].split(",")) {
+      if (!line.isEmpty()) {
+        String[] words = line.split("[=@]");
+        Entry entry = new Entry(Long.parseLong(words[1]), Long.parseLong(words[2]));
+        entries.put(words[0], entry);
+        if (entry.count != 1) {
+          wrong.add(
+              "Payment " + words[0] + " was applied " + words[1] + " times at peer " + id + ".");
         }
       }
     }
     told.forEach(
-        (name, end) -> {
-          if (end.equals("ok") && !counts.containsKey(name)) {
+        (name, p) -> {
+          if (p.told.equals("ok") && !entries.containsKey(name)) {
             wrong.add("Payment " + name + " was acknowledged, and is not at peer " + id + ".");
           }
-          if (end.equals("failed") && counts.containsKey(name)) {
-            wrong.add("Payment " + name + " has failed, and is at peer " + id + ".");
+          if ((p.told.equals("failed") || p.told.equals("refused")) && entries.containsKey(name)) {
+            wrong.add("Payment " + name + " has " + p.told + ", and is at peer " + id + ".");
           }
         });
+    return entries;
   }
 
   @Override

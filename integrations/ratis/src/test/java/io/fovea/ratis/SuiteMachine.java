@@ -1,0 +1,228 @@
+package io.fovea.ratis;
+
+import io.fovea.ByteTable;
+import io.fovea.Options;
+import io.fovea.replication.Command;
+import io.fovea.replication.CommandContext;
+import io.fovea.replication.Commands;
+import io.fovea.replication.Outcome;
+import io.fovea.replication.Replica;
+import io.fovea.replication.RequestId;
+import io.fovea.replication.Stamp;
+import io.fovea.schema.TableSpec;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import org.apache.ratis.proto.RaftProtos.LogEntryProto;
+import org.apache.ratis.proto.RaftProtos.StateMachineLogEntryProto;
+import org.apache.ratis.protocol.Message;
+import org.apache.ratis.protocol.RaftClientRequest;
+import org.apache.ratis.protocol.RaftGroupId;
+import org.apache.ratis.server.RaftServer;
+import org.apache.ratis.server.protocol.TermIndex;
+import org.apache.ratis.server.storage.RaftStorage;
+import org.apache.ratis.statemachine.SnapshotInfo;
+import org.apache.ratis.statemachine.SnapshotRetentionPolicy;
+import org.apache.ratis.statemachine.StateMachine;
+import org.apache.ratis.statemachine.StateMachineStorage;
+import org.apache.ratis.statemachine.TransactionContext;
+import org.apache.ratis.thirdparty.com.google.protobuf.ByteString;
+import org.apache.ratis.util.LifeCycle;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Our state machine for the tests of Ratis itself. They send messages of text, look for these very
+ * bytes in the log, and know no directory of ours. So a message becomes a command when it is
+ * applied, and the database lies in the directory of the log.
+ *
+ * <p>A message is kept and counted; the answer, and that to a query, is the count. So this is also
+ * the counter of Ratis' tests of reads.
+ */
+public final class SuiteMachine implements StateMachine {
+  private static final TableSpec MESSAGES = TableSpec.bytes("messages", 8);
+  private static final byte[] COUNT = {0};
+
+  private static final Commands COMMANDS =
+      Commands.NONE.with("text", Text.class, t -> t.text, Text::new);
+
+  private volatile @Nullable Replica replica;
+  private volatile @Nullable FoveaStateMachine inner;
+
+  /** Ratis makes it by its class. */
+  public SuiteMachine() {}
+
+  /** A message. */
+  record Text(byte[] text) implements Command {
+    @Override
+    public byte[] apply(CommandContext c) {
+      if (new String(text, StandardCharsets.UTF_8).startsWith("WAIT")) {
+        Storm.pause(500); // as Ratis' counter does: a read must not pass what is being applied
+      }
+      ByteTable t = c.table(MESSAGES).bytes();
+      long n = Operations.number(t.get(c.tx(), COUNT)) + 1;
+      t.put(c.tx(), COUNT, Operations.bytes(n));
+      t.put(c.tx(), Operations.bytes(n), text);
+      return Operations.utf(Long.toString(n));
+    }
+  }
+
+  /** How many messages there are. */
+  long count() {
+    return replica.read(
+        tx ->
+            tx.tables().contains(MESSAGES.name())
+                ? Operations.number(tx.table(MESSAGES).bytes().get(tx, COUNT))
+                : 0L);
+  }
+
+  @Override
+  public void initialize(RaftServer server, RaftGroupId group, RaftStorage storage)
+      throws IOException {
+    Options options =
+        Options.defaults()
+            .bufferBytes(16 << 20)
+            .log(l -> l.segmentBytes(4 << 20).bytesMax(16 << 20));
+    Replica opened =
+        Replica.open(
+            storage.getStorageDir().getRoot().toPath().resolve("fovea"),
+            options,
+            COMMANDS,
+            Replica.Experiments.NONE);
+    PeerState state = new PeerState(server.getId().toString());
+    state.closing(); // the tests end servers at will, which is no news
+    FoveaStateMachine machine = new FoveaStateMachine(opened, state, 100_000);
+    replica = opened;
+    inner = machine;
+    machine.initialize(server, group, storage);
+  }
+
+  @Override
+  public void close() throws IOException {
+    FoveaStateMachine machine = inner;
+    if (machine != null) {
+      machine.close();
+      replica.close();
+    }
+  }
+
+  @Override
+  public TransactionContext startTransaction(RaftClientRequest request) {
+    return TransactionContext.newBuilder().setStateMachine(this).setClientRequest(request).build();
+  }
+
+  @Override
+  public CompletableFuture<Message> applyTransaction(TransactionContext trx) {
+    LogEntryProto entry = trx.getLogEntry();
+    StateMachineLogEntryProto text = entry.getStateMachineLogEntry();
+    ByteBuffer client = text.getClientId().asReadOnlyByteBuffer();
+    RequestId id =
+        new RequestId(
+            new UUID(client.getLong(), client.getLong()), text.getCallId(), entry.getIndex() - 1);
+    byte[] bytes =
+        Stamp.put(COMMANDS.entry(id, new Text(text.getLogData().toByteArray())), 0, 100_000);
+    LogEntryProto wrapped =
+        entry.toBuilder()
+            .setStateMachineLogEntry(text.toBuilder().setLogData(ByteString.copyFrom(bytes)))
+            .build();
+    return inner
+        .applyTransaction(
+            TransactionContext.newBuilder().setStateMachine(inner).setLogEntry(wrapped).build())
+        .thenApply(m -> Outcome.of(m.getContent().toByteArray()))
+        .thenApply(o -> Message.valueOf(ByteString.copyFrom(o.payload())));
+  }
+
+  @Override
+  public CompletableFuture<Message> query(Message request) {
+    return CompletableFuture.completedFuture(Message.valueOf(Long.toString(count())));
+  }
+
+  // ----------------------------------------------------------------------- all else is as it is
+
+  @Override
+  public TransactionContext preAppendTransaction(TransactionContext trx) {
+    return trx;
+  }
+
+  @Override
+  public TransactionContext cancelTransaction(TransactionContext trx) {
+    return trx;
+  }
+
+  @Override
+  public TransactionContext applyTransactionSerial(TransactionContext trx) {
+    return trx;
+  }
+
+  @Override
+  public CompletableFuture<Message> queryStale(Message request, long minIndex) {
+    return inner.queryStale(request, minIndex);
+  }
+
+  @Override
+  public EventApi event() {
+    return inner.event();
+  }
+
+  @Override
+  public LeaderEventApi leaderEvent() {
+    return inner.leaderEvent();
+  }
+
+  @Override
+  public FollowerEventApi followerEvent() {
+    return inner.followerEvent();
+  }
+
+  @Override
+  public LifeCycle.State getLifeCycleState() {
+    return inner.getLifeCycleState();
+  }
+
+  @Override
+  public void pause() {
+    inner.pause();
+  }
+
+  @Override
+  public void reinitialize() throws IOException {
+    inner.reinitialize();
+  }
+
+  @Override
+  public long takeSnapshot() {
+    return inner.takeSnapshot();
+  }
+
+  @Override
+  public @Nullable SnapshotInfo getLatestSnapshot() {
+    return inner == null ? null : inner.getLatestSnapshot();
+  }
+
+  /** Asked for before this is initialized. */
+  @Override
+  public TermIndex getLastAppliedTermIndex() {
+    return inner == null ? TermIndex.INITIAL_VALUE : inner.getLastAppliedTermIndex();
+  }
+
+  /** Asked for before this is initialized. */
+  @Override
+  public StateMachineStorage getStateMachineStorage() {
+    return new StateMachineStorage() {
+      @Override
+      public void init(RaftStorage storage) {}
+
+      @Override
+      public @Nullable SnapshotInfo getLatestSnapshot() {
+        return SuiteMachine.this.getLatestSnapshot();
+      }
+
+      @Override
+      public void format() {}
+
+      @Override
+      public void cleanupOldSnapshots(SnapshotRetentionPolicy policy) {}
+    };
+  }
+}
