@@ -354,7 +354,7 @@ abstract class ScanBatches extends ScanRange {
         return false;
       }
     }
-    upperItem = items[0];
+    upperItem = switches.upperOnce() ? 0 : items[0];
     boundRead = true;
     return true;
   }
@@ -403,7 +403,7 @@ abstract class ScanBatches extends ScanRange {
       reads.place(handles[i], p.frame, p.version, p.pid, s, leaf.valueLength(s));
     }
     if (n > 0) {
-      upperItem = descending ? items[n - 1] : 0;
+      upperItem = descending && !switches.upperOnce() ? items[n - 1] : 0;
       int start = keyOffsets[n - 1];
       goOnFrom(keys, start, keyOffsets[n] - start);
     }

@@ -422,6 +422,11 @@ public final class Tx {
     return life.id;
   }
 
+  /** What a test has left out. */
+  public TxSwitches switches() {
+    return life.shared.switches;
+  }
+
   /** The hash of the record of a read. */
   public long item(int handle) {
     return work.reads.item(handle);

@@ -10,6 +10,11 @@ package io.fovea.txn;
  *     has the lock
  * @param readLocked reads take the word of an item that a commit has locked as if it were not
  * @param noMoment a commit does not care whether a snapshot began meanwhile
+ * @param upperOnce a descending scan does not look again at the item above each batch
+ * @param entryBelieved a lookup by a unique index takes the record that an entry names, whatever
+ *     key that record has by now
+ * @param absentUnread a lookup by a unique index that meets no entry says so without a read that
+ *     counts
  * @param probe is called by commits on their way
  */
 public record TxSwitches(
@@ -18,7 +23,30 @@ public record TxSwitches(
     boolean oneLook,
     boolean readLocked,
     boolean noMoment,
+    boolean upperOnce,
+    boolean entryBelieved,
+    boolean absentUnread,
     Probe probe) {
+
+  /** What can be left out: one for each of the switches. */
+  public enum Step {
+    /** {@link TxSwitches#noValidation}. */
+    VALIDATION,
+    /** {@link TxSwitches#noNextKey}. */
+    NEXT_KEY,
+    /** {@link TxSwitches#oneLook}. */
+    SECOND_LOOK,
+    /** {@link TxSwitches#readLocked}. */
+    LOCKS_OF_OTHERS,
+    /** {@link TxSwitches#noMoment}. */
+    MOMENT,
+    /** {@link TxSwitches#upperOnce}. */
+    UPPER_LOOK,
+    /** {@link TxSwitches#entryBelieved}. */
+    KEY_OF_THE_RECORD,
+    /** {@link TxSwitches#absentUnread}. */
+    READ_OF_NO_ENTRY
+  }
 
   /** Where a commit is. */
   public enum Stage {
@@ -51,10 +79,45 @@ public record TxSwitches(
 
   /** Nothing is left out, and nobody looks. */
   public static final TxSwitches NONE =
-      new TxSwitches(false, false, false, false, false, (stage, locked) -> {});
+      new TxSwitches(false, false, false, false, false, false, false, false, (stage, locked) -> {});
+
+  /** One step is left out, and nobody looks. */
+  public static TxSwitches without(Step step) {
+    return new TxSwitches(
+        step == Step.VALIDATION,
+        step == Step.NEXT_KEY,
+        step == Step.SECOND_LOOK,
+        step == Step.LOCKS_OF_OTHERS,
+        step == Step.MOMENT,
+        step == Step.UPPER_LOOK,
+        step == Step.KEY_OF_THE_RECORD,
+        step == Step.READ_OF_NO_ENTRY,
+        NONE.probe);
+  }
 
   /** The same with another probe. */
   public TxSwitches with(Probe other) {
-    return new TxSwitches(noValidation, noNextKey, oneLook, readLocked, noMoment, other);
+    return new TxSwitches(
+        noValidation,
+        noNextKey,
+        oneLook,
+        readLocked,
+        noMoment,
+        upperOnce,
+        entryBelieved,
+        absentUnread,
+        other);
+  }
+
+  /** Whether a step is left out: what a transaction sees then may be anything. */
+  public boolean broken() {
+    return noValidation
+        || noNextKey
+        || oneLook
+        || readLocked
+        || noMoment
+        || upperOnce
+        || entryBelieved
+        || absentUnread;
   }
 }

@@ -382,6 +382,15 @@ final class ListClient {
 
   /** Looks at all keys of an interval, of lists or of graves. */
   Map<Long, State> scan(long low, long high, Order order) {
+    return scan(low, high, order, -1, () -> {});
+  }
+
+  /**
+   * The same.
+   *
+   * @param passed after so many records something is done in between
+   */
+  Map<Long, State> scan(long low, long high, Order order, int passed, Runnable between) {
     Map<Long, State> found = new TreeMap<>();
     boolean dead = Keys.isGrave(low);
     Table table = dead ? graves : lists;
@@ -391,6 +400,9 @@ final class ListClient {
       while (c.next()) {
         long key = c.key().getInt(0);
         found.put(dead ? Keys.graveOf((int) key) : key, dead ? grave(c.row()) : list(c.row()));
+        if (found.size() == passed) {
+          between.run();
+        }
       }
     }
     txn().ops.add(new Op.Scan(low, high, found));

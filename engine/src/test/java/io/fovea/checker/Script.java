@@ -191,8 +191,23 @@ final class Script implements AutoCloseable {
 
     void append(long... keys) {
       for (long key : keys) {
-        step(() -> client.append(key));
+        append(key);
       }
+    }
+
+    /** The element that it appended; 0 where it has been aborted. */
+    long append(long key) {
+      State after = step(() -> client.append(key));
+      return after == null ? 0 : after.last();
+    }
+
+    void lookup(long key, int group) {
+      step(() -> client.lookup(key, group));
+    }
+
+    /** Looks at an interval from above, and has others do something after some records. */
+    void scanDown(long low, long high, int passed, Runnable between) {
+      step(() -> client.scan(low, high, Order.DESCENDING, passed, between));
     }
 
     void delete(long key) {

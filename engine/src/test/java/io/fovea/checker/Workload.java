@@ -7,7 +7,6 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.TransactionAbortedException;
-import io.fovea.txn.TxSwitches;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
@@ -44,9 +43,7 @@ final class Workload {
     this.setup = setup;
     this.seed = seed;
     this.next = new long[setup.threads()];
-    TxSwitches s = setup.switches();
-    this.broken =
-        s.noValidation() || s.noNextKey() || s.oneLook() || s.readLocked() || s.noMoment();
+    this.broken = setup.switches().broken();
   }
 
   /** Ends what is running: each thread ends its transaction first. */
