@@ -34,6 +34,11 @@ record Anomaly(Kind kind, String text, List<Long> txns) {
     G2_ITEM,
     /** A cycle with more of those, one of them a read of an interval or a group. */
     G2,
+    /**
+     * A transaction has committed, or told its user, though what it found can't have been at one
+     * time: a value that it saw free and was told is taken, a row that is always there and was not.
+     */
+    CONTRADICTION,
     /** What was acknowledged before a crash is not there after it. */
     LOST_COMMIT
   }

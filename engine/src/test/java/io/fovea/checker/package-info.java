@@ -6,6 +6,8 @@
  *                   │
  *                   └─► Txn: Op, Op, ...               what each transaction asked for and saw
  *                            │
+ *   Seats ─► SeatTxn ─► SeatChecker ─► Graph          the same of rows that exchange unique values
+ *
  *   History ─► Checker: Versions ─► Graph ─► Anomaly   orders from reads, edges, cycles in words
  *      │
  *      └─► Edn                                         for Elle

@@ -10,6 +10,20 @@ public final class Settings {
     return c.with(TimestampConfig.sketch(16 << 10, t.budgetBytes(), rows, columns, t.release()));
   }
 
+  /** A small exact table, whatever is behind it, so that entries come and go all the time. */
+  public static TxConfig exact(TxConfig c, long bytes) {
+    TimestampConfig t = c.timestamps();
+    return c.with(
+        new TimestampConfig(
+            t.kind(),
+            t.release(),
+            bytes,
+            t.budgetBytes(),
+            t.sketchRows(),
+            t.sketchColumns(),
+            t.sketchColumnsMax()));
+  }
+
   /** The same with reference counts. */
   public static TxConfig counting(TxConfig c) {
     TimestampConfig t = c.timestamps();
