@@ -264,8 +264,10 @@ do_shortcut() {
   experiment shortcut-tables ShortcutTables ${quick:+--entries=100000 --lookups=100000 --rounds=1}
   experiment shortcut-waves ShortcutWaves --out "$out/shortcut-waves.csv" \
     ${quick:+--entries=200000 --accesses=100000 --rounds=1}
-  jmh shortcut-places ApiPointLookup.inTransactions -t 1 -wi 3 -i 4 -p begin=PLACES,SHORTCUT \
-    ${quick:+-p records=100000}
+  fewer="-wi 3 -i 4"
+  [ -n "$quick" ] && fewer="-p records=100000"
+  # shellcheck disable=SC2086 # options are words
+  jmh shortcut-places ApiPointLookup.inTransactions -t 1 -p begin=PLACES,SHORTCUT $fewer
 }
 
 do_timestamps() {
