@@ -26,10 +26,12 @@ import java.util.function.Consumer;
  * the thread, which gets an {@link io.fovea.error.OperationInterruptedException}, or let the source
  * or {@link #progress} throw; a close of the database ends it too. Then the table is as it was.
  *
- * <p><b>The log.</b> A load holds back the redo point until its pages are written: what others
- * commit meanwhile must fit into {@link LogOptions#bytesMax}, or they wait. So a load is published
- * behind those that have begun before it and are not built yet, and behind a backup that began
- * before it was written.
+ * <p><b>The log.</b> A load holds back the redo point while it builds its trees: what others commit
+ * meanwhile must fit into {@link LogOptions#bytesMax}, or they wait. It builds them when the source
+ * has ended and is sorted, so a source may take its time; with {@link #ascending} it builds while
+ * the source gives, and others may wait for a source that is slow. So a load is published behind
+ * those that have begun before it and are not built yet, and behind a backup that began before it
+ * was written.
  *
  * <p>A value: every method with an argument gives a new one. Any thread.
  *

@@ -28,6 +28,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -315,6 +316,71 @@ class LoadTest {
           });
       db.run(tx -> t.put(tx, key(2), key(2)));
       db.run(tx -> assertThrows(InvalidUseException.class, () -> t.load(into -> {})));
+      sound(db);
+    }
+  }
+
+  /** What others commit while a source takes its time is several times what the log may have. */
+  @Test
+  void aSlowSourceHoldsBackNobody() {
+    long most = 1 << 20;
+    Options small =
+        Options.defaults()
+            .bufferBytes(8 << 20)
+            .log(log -> log.bytesMax(most).segmentBytes(256 << 10).bufferBytes(256 << 10));
+    try (Database db = Database.open(dir.resolve("db"), small)) {
+      ByteTable t = db.table(BYTES).bytes();
+      ByteTable other = db.table(TableSpec.bytes("other", 8)).bytes();
+      db.run(tx -> t.put(tx, key(1), key(1)));
+      t.load(
+          into -> {
+            for (int i = 0; i < 100; i++) {
+              long k = 100 - i;
+              into.add(key(k + 1), key(k));
+              db.run(tx -> other.put(tx, key(k), value(k, 50_000)));
+            }
+          });
+      TreeMap<Long, byte[]> expected = new TreeMap<>();
+      for (long k = 0; k <= 100; k++) {
+        expected.put(k + 1, key(k == 0 ? 1 : k));
+      }
+      check(db, t, expected);
+      sound(db);
+    }
+  }
+
+  /** One that comes in order is built as it comes: others wait for it then, and no longer. */
+  @Test
+  void aSlowSourceInOrderHoldsBackOthersUntilItsEnd() throws Exception {
+    Options small =
+        Options.defaults()
+            .bufferBytes(8 << 20)
+            .log(log -> log.bytesMax(1 << 20).segmentBytes(256 << 10).bufferBytes(256 << 10));
+    try (Database db = Database.open(dir.resolve("db"), small)) {
+      ByteTable t = db.table(BYTES).bytes();
+      ByteTable other = db.table(TableSpec.bytes("other", 8)).bytes();
+      AtomicInteger done = new AtomicInteger();
+      Thread[] writer = new Thread[1];
+      t.load(
+          LoadOptions.defaults().ascending(true),
+          into -> {
+            writer[0] =
+                Thread.ofPlatform()
+                    .start(
+                        () -> {
+                          for (long k = 0; k < 100; k++) {
+                            byte[] key = key(k);
+                            db.run(tx -> other.put(tx, key, value(1, 50_000)));
+                            done.incrementAndGet();
+                          }
+                        });
+            while (done.get() < 3) {
+              Thread.onSpinWait();
+            }
+            into.add(key(1), key(1));
+          });
+      writer[0].join();
+      assertEquals(100, done.get());
       sound(db);
     }
   }

@@ -107,6 +107,7 @@ final class LoadTrees implements AutoCloseable {
    * @param log has begun, and holds back the redo point until the trees are known
    * @param file where entries are sorted
    * @param counters of what is written
+   * @param expiredUpTo up to which time records have expired, where they do
    * @param check is called now and then, and may throw
    */
   LoadTrees(
@@ -116,6 +117,7 @@ final class LoadTrees implements AutoCloseable {
       LogSession log,
       SortFile file,
       LoadCounters counters,
+      long expiredUpTo,
       Runnable check) {
     this.counters = counters;
     this.core = core;
@@ -123,7 +125,7 @@ final class LoadTrees implements AutoCloseable {
     this.log = log;
     this.logging = log.logging();
     this.expiry = core.expiry();
-    this.expiredUpTo = expiry == null ? 0 : expiry.hiddenUpToNow();
+    this.expiredUpTo = expiredUpTo;
     this.flushPages = Math.clamp(store.pool().capacity() / 16, 8, FLUSH_PAGES);
     boolean whole = false;
     try {

@@ -3,6 +3,7 @@ package io.fovea.catalog;
 import io.fovea.btree.BTree;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
+import io.fovea.index.RowExpiry;
 import io.fovea.index.TableCore;
 import io.fovea.store.Store;
 import io.fovea.wal.LogSession;
@@ -64,6 +65,10 @@ final class TableLoad implements Loads.Work {
   private final ReentrantLock step = new ReentrantLock();
   private @Nullable LoadTrees trees;
   private @Nullable SortedRuns sorter;
+
+  /** Records up to this time have expired. */
+  private long expiredUpTo;
+
   private long read;
   private @Nullable Throwable failure;
 
@@ -137,6 +142,9 @@ final class TableLoad implements Loads.Work {
       feed.run(this::add);
       rethrow();
       tell(LoadHow.Phase.READING, read, read);
+      if (trees == null) {
+        step(this::build);
+      }
       LoadTrees made = made(trees);
       merge(made);
       index(made);
@@ -159,12 +167,20 @@ final class TableLoad implements Loads.Work {
   }
 
   private void begin() {
-    session.begin(0);
-    if (!how.ascending()) {
+    RowExpiry expiry = core.expiry();
+    expiredUpTo = expiry == null ? 0 : expiry.hiddenUpToNow();
+    if (how.ascending()) {
+      build();
+    } else {
       long parts = core.readable().size() + 1L;
       sorter = new SortedRuns(how.memoryBytes() / parts, file, this::check);
     }
-    trees = new LoadTrees(store, core, how, session, file, counters, this::check);
+  }
+
+  /** From here on the redo point is held back: not by a source that is sorted first. */
+  private void build() {
+    session.begin(0);
+    trees = new LoadTrees(store, core, how, session, file, counters, expiredUpTo, this::check);
   }
 
   private static LoadTrees made(@Nullable LoadTrees trees) {
