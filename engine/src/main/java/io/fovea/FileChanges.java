@@ -11,7 +11,10 @@ import io.fovea.error.StorageException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.inspection.FollowedFile;
 import io.fovea.io.OverlayStorage;
+import io.fovea.io.Storage;
 import io.fovea.schema.TableSpec;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collections;
 import java.util.Objects;
@@ -171,7 +174,9 @@ public final class FileChanges implements AutoCloseable {
    * @return the tables by their names, in the order of these
    * @throws io.fovea.error.UncleanShutdownException if the file is changed without a log by now
    * @throws CorruptionException if the catalog is damaged
-   * @throws StorageException if it can't be read, or there were too many checkpoints
+   * @throws StorageException if it can't be read, or something was written during each of a hundred
+   *     looks, because of checkpoints or because the tables change all the time. A later call may
+   *     succeed
    * @throws OperationInterruptedException if the thread is interrupted
    */
   public SortedMap<String, Table> tables() {
@@ -211,7 +216,9 @@ public final class FileChanges implements AutoCloseable {
    * copy (docs/decisions/070-the-command.md): a page was on the device when S was written, or is
    * newer, and the log from S on has what came since. Here the log is read first, so a page may
    * have changes from behind the end that was read: its LSN says so, and it is damage ({@code
-   * Loader}). What is damaged is looked at again.
+   * Loader}). What is damaged is looked at again, and is believed if nobody has written meanwhile.
+   * A catalog that changes without a pause may never be seen whole: then that is said, and not that
+   * there is damage.
    *
    * <p>One thread.
    */
@@ -219,6 +226,10 @@ public final class FileChanges implements AutoCloseable {
     private static final int TRIES = 100;
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final int PAUSES = 5;
+
+    /** How often in a row it fails while nobody writes before that is believed. */
+    private static final int STILL = 5;
+
     private static final long BUFFER_BYTES = 8L << 20;
 
     private final OverlayStorage copy;
@@ -250,9 +261,12 @@ public final class FileChanges implements AutoCloseable {
      */
     static TablesBeside of(Path file) {
       FoveaException last = null;
+      int still = 0;
       for (int n = 1; n <= TRIES; n++) {
         long before = sequence(file);
+        String written = written(file);
         TablesBeside found = null;
+        last = null;
         try {
           found = look(file);
           if (sequence(file) == before) {
@@ -260,7 +274,6 @@ public final class FileChanges implements AutoCloseable {
             found = null;
             return whole;
           }
-          last = null;
         } catch (IncompatibleFormatException
             | UncleanShutdownException
             | OperationInterruptedException e) {
@@ -272,18 +285,34 @@ public final class FileChanges implements AutoCloseable {
             found.close();
           }
         }
+        still = last == null || !written.equals(written(file)) ? 0 : still + 1;
+        if (last != null && still >= STILL) {
+          throw last; // nobody has written meanwhile: it is so
+        }
         OperationInterruptedException.check("look at the tables of a file");
         LockSupport.parkNanos(Math.min(n, PAUSES) * PAUSE_NANOS);
-      }
-      if (last != null) {
-        throw last;
       }
       throw new StorageException(
           "look at the tables",
           file.toString(),
           -1,
           0,
-          "there was a checkpoint during each of " + TRIES + " looks. A copy has them, too");
+          "something was written during each of "
+              + TRIES
+              + " looks: there was a checkpoint, or the tables changed. Look again when they change"
+              + " less; a copy has them, too",
+          last);
+    }
+
+    /** Something that is another one when the files were written. */
+    private static String written(Path file) {
+      try {
+        return Files.getLastModifiedTime(file)
+            + " "
+            + Files.getLastModifiedTime(file.resolveSibling(file.getFileName() + Storage.LOG));
+      } catch (IOException e) {
+        return "no log"; // or none any more
+      }
     }
 
     private static long sequence(Path file) {

@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.error.ChangesLostException;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.StorageException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -15,6 +18,7 @@ import io.fovea.schema.Layout;
 import io.fovea.schema.Step;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -158,6 +162,58 @@ class TablesBesideTest {
       db.dropTable("last");
       assertFalse(tables().contains("last"));
     }
+  }
+
+  /** Without a pause: a look may find no moment, and says that. It is not damage. */
+  @Tag("slow")
+  @Test
+  void besideChangesWithoutAPause() throws Exception {
+    try (Database db = open()) {
+      db.table(TableSpec.bytes("stays", 20));
+      AtomicBoolean over = new AtomicBoolean();
+      Thread other =
+          new Thread(
+              () -> {
+                for (int i = 0; !over.get(); i++) {
+                  db.table(TableSpec.bytes("comes " + i % 50, 20));
+                  db.dropTable("comes " + (i + 20) % 50);
+                  if (i % 10 == 0) {
+                    db.checkpoint();
+                  }
+                }
+              });
+      other.start();
+      try {
+        for (int i = 0; i < 3; i++) {
+          try {
+            assertTrue(tables().contains("stays"));
+          } catch (StorageException e) {
+            assertTrue(e.getMessage().contains("during each of"), e.getMessage());
+          } catch (ChangesLostException e) {
+            // It has written more than is kept since the position that was begun at.
+          }
+        }
+      } finally {
+        over.set(true);
+        other.join();
+      }
+      assertTrue(tables().contains("stays"));
+    }
+  }
+
+  /** What is damaged, and not written to, is said to be. */
+  @Test
+  void damageIsDamage() throws IOException {
+    try (Database db = open()) {
+      db.table(FIRST);
+    }
+    try (RandomAccessFile f = new RandomAccessFile(file().toFile(), "rw")) {
+      f.seek(2 * 4096 + 100); // the root of the catalog
+      int was = f.read();
+      f.seek(2 * 4096 + 100);
+      f.write(was + 1);
+    }
+    assertThrows(CorruptionException.class, this::tables);
   }
 
   @Test
