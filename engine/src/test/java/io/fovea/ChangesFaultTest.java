@@ -1,5 +1,6 @@
 package io.fovea;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -198,6 +199,64 @@ class ChangesFaultTest {
           LockSupport.parkNanos(5_000_000);
         }
       }
+    }
+  }
+
+  /**
+   * All of the disk is full, pages included: who writes what needs no space goes on, by what was
+   * kept for changes; who follows is told so, and follows again when there is space.
+   */
+  @Test
+  void aFullDiskLetsGoOfWhatIsKeptAndNothingElse() {
+    SimDisk disk = new SimDisk(5);
+    byte[][] values = new byte[200][3000];
+    ChangesCopy copy = new ChangesCopy();
+    try (Database db = open(disk)) {
+      ByteTable t = db.table(SPEC).bytes();
+      for (int i = 0; i < values.length; i++) {
+        byte[] key = {(byte) i};
+        db.run(tx -> t.put(tx, key, values[key[0] & 0xFF]));
+      }
+      ChangesCopy before = new ChangesCopy();
+      before.begin(db);
+      disk.capacity(disk.bytes());
+      int refused = 0;
+      for (int i = 0; i < 1500; ) {
+        byte[] key = {(byte) (i % values.length)};
+        byte[] value = new byte[3000];
+        new Random(i).nextBytes(value);
+        try {
+          db.run(tx -> t.put(tx, key, value));
+          values[i % values.length] = value;
+          i++;
+        } catch (StorageFullException e) {
+          // Until the checkpoint that lets go.
+          assertTrue(refused++ < 2000, e.toString());
+          LockSupport.parkNanos(5_000_000);
+        }
+      }
+      assertTrue(disk.refusals() > 0, "it was never full");
+      assertEquals(DatabaseStats.Health.OK, db.stats().health());
+      assertThrows(
+          ChangesLostException.class,
+          () -> {
+            try (Changes changes = db.changes(before.position)) {
+              while (changes.poll(Duration.ZERO) != null) {}
+            }
+          });
+      disk.capacity(Long.MAX_VALUE);
+      copy.begin(db);
+      work(db, 0, 60);
+      copy.check(db);
+    }
+    try (Database db = open(disk)) {
+      copy.check(db);
+      ByteTable t = db.table(SPEC).bytes();
+      for (int i = 0; i < values.length; i++) {
+        byte[] key = {(byte) i};
+        assertArrayEquals(values[i], db.read(tx -> t.get(tx, key)), "record " + i);
+      }
+      assertTrue(db.verify().ok());
     }
   }
 }
