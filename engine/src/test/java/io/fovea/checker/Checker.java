@@ -116,6 +116,7 @@ final class Checker {
 
   private Report run() {
     decideUnknown();
+    forEach(this::ends);
     forEach(this::collect);
     Set<Long> departed = new HashSet<>();
     forEach(i -> compare(i, departed));
@@ -189,6 +190,8 @@ final class Checker {
           case Op.Scan s -> s.found().values().forEach(state -> promote(state, work));
           case Op.GroupScan s -> s.found().values().forEach(state -> promote(state, work));
           case Op.Lookup l -> promote(l.state(), work);
+          case Op.Timed r -> promote(r.state(), work);
+          case Op.Ends e -> {}
         }
       }
     }
@@ -225,7 +228,40 @@ final class Checker {
     return keys.computeIfAbsent(key, Versions::new);
   }
 
+  /** Until when what it has written is there. */
+  private void ends(int i) {
+    for (Op op : txns.get(i).ops) {
+      if (op instanceof Op.Ends e) {
+        versions(e.key()).ends(e.element(), e.end());
+      }
+    }
+  }
+
+  /** What it saw had not ended. */
+  private void stillThere(int i) {
+    for (Op op : txns.get(i).ops) {
+      if (op instanceof Op.Timed r && r.state().present()) {
+        long end = versions(r.key()).end(r.state());
+        if (end <= r.low()) {
+          anomaly(
+              Kind.IMPOSSIBLE_READ,
+              name(i)
+                  + " read "
+                  + Keys.name(r.key())
+                  + "="
+                  + r.state()
+                  + " at "
+                  + r.low()
+                  + " or later, which had expired at "
+                  + end,
+              i);
+        }
+      }
+    }
+  }
+
   private void collect(int i) {
+    stillThere(i);
     replay.run(
         txns.get(i),
         new Replay.Visitor() {
@@ -244,6 +280,10 @@ final class Checker {
           public void wrote(long key, State before, State after) {
             Versions v = versions(key);
             v.list(before);
+            boolean begins = Keys.isEnding(key) && after.life() > 1 && after.list().length == 1;
+            if (begins) {
+              v.deleted(after.life() - 1, i); // what is left of it is not there any more
+            }
             if (!after.present()) {
               int other = v.deleted(before.life(), i);
               if (other != Versions.NOBODY) {
@@ -443,6 +483,11 @@ final class Checker {
           }
 
           @Override
+          public void ended(long key, long high) {
+            gone(i, versions(key), graves.getOrDefault(Keys.grave(key), -1), high);
+          }
+
+          @Override
           public void missed(long key, int group) {
             Integer depth = group < 0 ? graves.get(Keys.grave(key)) : null;
             missing(i, versions(key), group, depth, Graph.PREDICATE);
@@ -527,6 +572,27 @@ final class Checker {
     int b = v.mayBeWithout(group) ? v.count() : v.without(group, false);
     open += a == b ? 0 : 1;
     between(i, v, a, b, mark | Graph.MISSING);
+  }
+
+  /** A list that ends by itself was not there. */
+  private void gone(int i, Versions v, int life, long high) {
+    int a = v.ended(life, high, true);
+    int b = v.ended(life, high, false);
+    if (b < 0) {
+      anomaly(
+          Kind.IMPOSSIBLE_READ,
+          name(i)
+              + " did not find "
+              + Keys.name(v.key)
+              + " by "
+              + high
+              + (life < 0 ? "" : ", in life " + life)
+              + ", which had not expired",
+          i);
+      return;
+    }
+    open += a == b ? 0 : 1;
+    between(i, v, a, b, Graph.MISSING);
   }
 
   private void between(int i, Versions v, int a, int b, int mark) {

@@ -80,6 +80,13 @@ final class Edn {
         case Op.Delete d -> {
           // What is told of it is that it appends to the grave.
         }
+        case Op.Timed t2 -> {
+          // That it has ended, or not yet, can't be told.
+          if (t2.state().present()) {
+            read(t2.key(), t2.state(), graves, read, all);
+          }
+        }
+        case Op.Ends e -> {}
         case Op.Scan s -> s.found().forEach((k, state) -> read(k, state, graves, read, all));
         case Op.GroupScan s -> s.found().forEach((k, state) -> read(k, state, graves, read, all));
         case Op.Lookup l -> {

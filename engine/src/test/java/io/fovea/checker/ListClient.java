@@ -81,6 +81,7 @@ final class ListClient {
   private long next;
   private int appended;
   private final ListTables tables = new ListTables(this);
+  private final ListExpiry ending;
   private @Nullable Transaction tx;
   private @Nullable Txn txn;
 
@@ -103,6 +104,7 @@ final class ListClient {
     boolean indexed = lists(db) == LISTS;
     byGroup = indexed ? lists.index("by_group") : null;
     byPlace = indexed ? lists.index("by_place") : null;
+    ending = new ListExpiry(this, db);
     listKey = lists.key();
     graveKey = graves.key();
     listRow = lists.row();
@@ -113,6 +115,7 @@ final class ListClient {
   static void create(Database db) {
     db.table(lists(db));
     db.table(GRAVES);
+    ListExpiry.create(db);
   }
 
   /** Where ranges are cut out as a whole the lists have no indexes, or none would be. */
@@ -133,6 +136,11 @@ final class ListClient {
   /** The lists that are tables. */
   ListTables tables() {
     return tables;
+  }
+
+  /** The lists that end by themselves. */
+  ListExpiry ending() {
+    return ending;
   }
 
   /** What it has done. */
@@ -164,6 +172,7 @@ final class ListClient {
   // ------------------------------------------------------------------------------ begin and end
 
   Txn begin(boolean readOnly) {
+    ending.begin();
     return begin(readOnly, System.nanoTime());
   }
 
@@ -171,8 +180,11 @@ final class ListClient {
    * Begins in a snapshot, where all transactions are of the moment at which that was opened.
    *
    * @param opened a time before that
+   * @param since the same by the clock by which lists end
+   * @param until a time after that, by the same clock
    */
-  Txn beginInSnapshot(long opened) {
+  Txn beginInSnapshot(long opened, long since, long until) {
+    ending.begin(since, until);
     return begin(true, opened);
   }
 

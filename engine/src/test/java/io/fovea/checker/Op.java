@@ -19,6 +19,15 @@ sealed interface Op {
   /** Saw, by the index, all lists of a group of a generation. */
   record GroupScan(int generation, int group, Map<Long, State> found) implements Op {}
 
+  /**
+   * Looked for a list that ends by itself, at a moment not before {@code low}. What had ended by
+   * {@code high} may be gone.
+   */
+  record Timed(long key, State state, long low, long high) implements Op {}
+
+  /** The list that ends in an element is there until a time. */
+  record Ends(long key, long element, long end) implements Op {}
+
   /** Looked, by a unique index, for one list in a group; absent: it was not there, or elsewhere. */
   record Lookup(long key, int group, State state) implements Op {}
 }

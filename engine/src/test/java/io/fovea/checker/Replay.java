@@ -19,6 +19,9 @@ final class Replay {
      */
     void missed(long key, int group);
 
+    /** It looked for a list that ends by itself, and did not find it. */
+    default void ended(long key, long high) {}
+
     /** It made this of a key; a list that it deleted is absent. */
     void wrote(long key, State before, State after);
 
@@ -32,6 +35,9 @@ final class Replay {
   private final Map<Long, Versions> known;
   private final Map<Long, State> own = new HashMap<>();
 
+  /** When what it has made of a list ends. */
+  private final Map<Long, Long> ends = new HashMap<>();
+
   /** Those of {@code known} are the keys that a look at an interval may have missed. */
   Replay(Map<Long, Versions> known) {
     this.known = known;
@@ -39,9 +45,12 @@ final class Replay {
 
   void run(Txn t, Visitor v) {
     own.clear();
+    ends.clear();
     for (Op op : t.ops) {
       switch (op) {
         case Op.Read r -> read(r, v);
+        case Op.Timed r -> timed(r, v);
+        case Op.Ends e -> ends.put(e.key(), e.end());
         case Op.Append a -> {
           own.put(a.key(), a.after());
           v.wrote(a.key(), a.after(), a.after());
@@ -63,6 +72,17 @@ final class Replay {
       v.saw(r.key(), r.state(), false);
     } else if (!mine.equals(r.state())) {
       v.wrong(r.key(), r.state().toString(), mine);
+    }
+  }
+
+  private void timed(Op.Timed r, Visitor v) {
+    if (!r.state().present() && ends.getOrDefault(r.key(), Long.MAX_VALUE) <= r.high()) {
+      return; // its own: its moment is when it first meets a row, which may be later than that
+    }
+    if (own.containsKey(r.key()) || r.state().present()) {
+      read(new Op.Read(r.key(), r.state()), v);
+    } else {
+      v.ended(r.key(), r.high());
     }
   }
 

@@ -102,11 +102,12 @@ final class Script implements AutoCloseable {
   /** A transaction in a snapshot of now. */
   Actor snapshot() {
     long opened = System.nanoTime();
+    long since = ListExpiry.clock(db).millis();
     Database then = db.snapshot();
     snapshots.add(then);
     Actor a = new Actor(actors.size(), then);
     actors.add(a);
-    a.step(() -> a.client.beginInSnapshot(opened));
+    a.step(() -> a.client.beginInSnapshot(opened, since, ListExpiry.clock(db).millis()));
     return a;
   }
 

@@ -82,6 +82,14 @@ final class SerialOracle {
             });
         return there.equals(s.found());
       }
+      case Op.Timed r -> {
+        // Without times: what has ended may be there or not.
+        State now = state.getOrDefault(r.key(), State.ABSENT);
+        return !r.state().present() || now.equals(r.state());
+      }
+      case Op.Ends e -> {
+        return true;
+      }
       case Op.Lookup l -> {
         State now = state.get(l.key());
         boolean there = now != null && Keys.group(now.last()) == l.group();

@@ -67,6 +67,7 @@ class SerializabilityTest {
     assertTrue(ok > transactions / 10, () -> setup + ": hardly any committed: " + report);
     long frozen = history.txns().stream().filter(Workload::isOfSnapshot).count();
     assertTrue(frozen > 0, () -> setup + ": no transaction in a snapshot");
+    assertTrue(ExpiryHistoryTest.ended(history) > 0, () -> setup + ": no list has ended");
     return report;
   }
 }

@@ -8,11 +8,13 @@ import io.fovea.Options;
 import io.fovea.Protocol;
 import io.fovea.SimDatabase;
 import io.fovea.TimestampStore;
+import io.fovea.support.SetClock;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import io.fovea.txn.Settings;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxSwitches;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.UnaryOperator;
@@ -40,6 +42,7 @@ record Setup(
     int pad,
     int pessimistic) {
   private static final int THREADS = 8;
+  private static final int SWEEP_MILLIS = 5;
 
   /** Whether ranges are cut out of the lists as a whole, which therefore have no indexes. */
   boolean cutsRanges() {
@@ -56,6 +59,8 @@ record Setup(
             .memory(mem -> mem.timestampBytes(4 << 20))
             .snapshots(snaps -> snaps.bufferBytes(400_000).memoryBytes(64 << 10))
             .transactions(txs -> txs.activeMax(THREADS + 2))
+            .expiry(
+                e -> e.clock(new SetClock(1_000)).sweepInterval(Duration.ofMillis(SWEEP_MILLIS)))
             .log(log -> log.bytesMax(8 << 20).bufferBytes(256 << 10).segmentBytes(256 << 10))
             .transactions(txs -> txs.leakDetection(LeakDetection.OFF)),
         UnaryOperator.identity(),

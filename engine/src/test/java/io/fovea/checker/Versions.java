@@ -55,6 +55,9 @@ final class Versions {
   private int[] groups;
   private boolean[] passing;
 
+  /** Until when the list with a last element is there, of one that ends by itself. */
+  private final Map<Long, Long> ends = new HashMap<>();
+
   /** Whether somebody of whom nothing is known may have ended the last life. */
   private boolean maybeGone;
 
@@ -71,6 +74,16 @@ final class Versions {
       lives.add(new Life());
     }
     return lives.get(number - 1);
+  }
+
+  /** A list that ends in an element is there until a time. */
+  void ends(long element, long time) {
+    ends.put(element, time);
+  }
+
+  /** When a list ends; never where nobody has said so. */
+  long end(State s) {
+    return ends.getOrDefault(s.last(), Long.MAX_VALUE);
   }
 
   /** A list that somebody has seen or made. */
@@ -199,6 +212,30 @@ final class Versions {
       }
     }
     return 0;
+  }
+
+  /**
+   * The first or last version of a life that may have ended by a time, or of all lives.
+   *
+   * @param life its number, 0 for before the first one; below 0 where it is not known
+   * @return -1 if there is none
+   */
+  int ended(int life, long time, boolean first) {
+    if (life > lives.size()) {
+      return -1;
+    }
+    int low = life <= 0 ? 0 : firsts[life - 1];
+    int high = life < 0 ? writers.length : life == 0 ? 1 : firsts[life];
+    int step = first ? 1 : -1;
+    for (int v = first ? low : high - 1; v >= low && v < high; v += step) {
+      if (!passing[v]) {
+        State s = state(v);
+        if (!s.present() || end(s) <= time) {
+          return v;
+        }
+      }
+    }
+    return -1;
   }
 
   /** A version as a state. */

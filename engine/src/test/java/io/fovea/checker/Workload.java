@@ -160,13 +160,15 @@ final class Workload {
   private void snapshots(Database db, int number, SplittableRandom random) {
     while (working > 0 && !stop) {
       long opened = System.nanoTime();
+      long since = ListExpiry.clock(db).millis();
       try (Database then = db.snapshot()) {
+        long until = ListExpiry.clock(db).millis();
         int process = ListClient.PROCESSES - 2 - number;
         ListClient c = new ListClient(then, process, nextOfSnapshots[number], 0);
         int generation = 1 + (int) (clients.getFirst().next() / setup.generation());
         for (int n = 1 + random.nextInt(4); n > 0; n--) {
           Thread.sleep(random.nextInt(8));
-          c.beginInSnapshot(opened);
+          c.beginInSnapshot(opened, since, until);
           for (int looks = 1 + random.nextInt(8); looks > 0; looks--) {
             look(c, random, Math.max(0, generation - 1 - random.nextInt(3)));
           }
@@ -214,6 +216,9 @@ final class Workload {
     if (random.nextInt(16) == 0) {
       generation = random.nextInt(generation + 1);
     }
+    if (random.nextInt(12) == 0) {
+      c.ending().pass(1 + random.nextInt(3));
+    }
     boolean readOnly = random.nextInt(6) == 0;
     boolean cuts = !readOnly && c.cutsRanges() && random.nextInt(4) == 0;
     c.begin(readOnly);
@@ -256,6 +261,22 @@ final class Workload {
     return true;
   }
 
+  private static boolean looksAtEnds(ListClient c, SplittableRandom random, int generation) {
+    switch (random.nextInt(16)) {
+      case 0 -> c.ending().readLives(ending(random, generation));
+      case 1 -> c.ending().read(ending(random, generation));
+      case 2 -> c.ending().scan(generation);
+      default -> {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static long ending(SplittableRandom random, int generation) {
+    return Keys.ending(generation, random.nextInt(Keys.ENDING));
+  }
+
   private static long table(SplittableRandom random, int generation) {
     return Keys.table(generation, random.nextInt(Keys.TABLES));
   }
@@ -280,6 +301,10 @@ final class Workload {
     if (changesTables(c, random, generation)) {
       return;
     }
+    if (random.nextInt(8) == 0) {
+      c.ending().append(ending(random, generation));
+      return;
+    }
     long key = key(random, generation);
     switch (random.nextInt(10)) {
       case 0, 1, 2, 3, 4 -> c.append(key, random.nextBoolean());
@@ -297,7 +322,7 @@ final class Workload {
   }
 
   private static void look(ListClient c, SplittableRandom random, int generation) {
-    if (looksAtTables(c, random, generation)) {
+    if (looksAtTables(c, random, generation) || looksAtEnds(c, random, generation)) {
       return;
     }
     Order order = random.nextBoolean() ? Order.ASCENDING : Order.DESCENDING;
@@ -352,7 +377,8 @@ final class Workload {
     ListClient c = new ListClient(db, process, number, 0);
     Txn t = c.begin(true);
     c.scan(0, Integer.MAX_VALUE, Order.ASCENDING);
-    c.scan(Keys.grave(0), Keys.grave(Integer.MAX_VALUE), Order.ASCENDING);
+    c.ending()
+        .readAll(c.scan(Keys.grave(0), Keys.grave(Integer.MAX_VALUE), Order.ASCENDING).keySet());
     c.tables().readAll();
     c.commit();
     return t;

@@ -13,8 +13,13 @@ public final class SetClock implements InstantSource {
   }
 
   /** Sets it. */
-  public void set(long to) {
+  public synchronized void set(long to) {
     millis = to;
+  }
+
+  /** Lets time go on. */
+  public synchronized void pass(long by) {
+    millis += by;
   }
 
   @Override

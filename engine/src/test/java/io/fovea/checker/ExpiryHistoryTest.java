@@ -1,0 +1,217 @@
+package io.fovea.checker;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.Database;
+import io.fovea.SimDatabase;
+import io.fovea.checker.Anomaly.Kind;
+import io.fovea.checker.Txn.Outcome;
+import io.fovea.support.SetClock;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SoakReport;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * What the checker makes of lists that end by themselves: histories by hand, and two engines that
+ * are wrong, by a clock that tells them another time than it is. That the engine is right is said
+ * by {@link SerializabilityTest}, under each protocol, and over crashes by {@link
+ * CrashHistoryTest}.
+ */
+@Timeout(value = 5, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class ExpiryHistoryTest {
+  private static final long LIST = Keys.ending(0, 0);
+  private static final long OTHER = Keys.grave(0);
+  private static final int ROUNDS_MAX = 100;
+
+  /** In how many looks of those that have committed a list that had lived was not there. */
+  static long ended(History history) {
+    long n = 0;
+    for (Txn t : history.txns()) {
+      Map<Long, Integer> lives = new HashMap<>();
+      for (Op op : t.ops) {
+        if (op instanceof Op.Read r && r.state().present()) {
+          lives.put(r.key(), r.state().list().length);
+        }
+      }
+      for (Op op : t.ops) {
+        if (t.outcome == Outcome.OK
+            && op instanceof Op.Timed r
+            && !r.state().present()
+            && lives.containsKey(Keys.grave(r.key()))) {
+          n++;
+        }
+      }
+    }
+    return n;
+  }
+
+  // ------------------------------------------------------------------------------------ by hand
+
+  private final List<Txn> txns = new ArrayList<>();
+
+  private long txn(Op... ops) {
+    Txn t = new Txn(txns.size() + 1, txns.size());
+    t.ops.addAll(List.of(ops));
+    t.outcome = Outcome.OK;
+    txns.add(t);
+    return t.id;
+  }
+
+  private Checker.Report check() {
+    History h = new History();
+    h.addAll(txns);
+    return Checker.check(h);
+  }
+
+  private static State list(int life, long... txns) {
+    long[] elements = new long[txns.length];
+    for (int i = 0; i < txns.length; i++) {
+      elements[i] = Elements.of(txns[i], 0);
+    }
+    return State.of(life, elements);
+  }
+
+  private static Op see(State state, long low, long high) {
+    return new Op.Timed(LIST, state, low, high);
+  }
+
+  private static Op grave(int deep) {
+    long[] begun = new long[deep];
+    for (int i = 0; i < deep; i++) {
+      begun[i] = Elements.of(i == 0 ? 1 : 3, 1);
+    }
+    return new Op.Read(Keys.grave(LIST), deep == 0 ? State.ABSENT : State.of(1, begun));
+  }
+
+  /** T1 begins the list, until 10. */
+  private void begun() {
+    txn(
+        see(State.ABSENT, 0, 0),
+        grave(0),
+        new Op.Ends(LIST, Elements.of(1, 0), 10),
+        new Op.Append(LIST, list(1, 1)),
+        new Op.Append(Keys.grave(LIST), State.of(1, Elements.of(1, 1))));
+  }
+
+  /** T2 puts its end off until 20, and writes elsewhere. */
+  private void renewed() {
+    txn(
+        see(list(1, 1), 5, 5),
+        new Op.Ends(LIST, Elements.of(2, 0), 20),
+        new Op.Append(LIST, list(1, 1, 2)),
+        new Op.Append(OTHER, State.of(1, Elements.of(2, 1))));
+  }
+
+  @Test
+  void whatHasEndedIsNotThere() {
+    begun();
+    renewed();
+    txn(see(list(1, 1), 9, 9));
+    txn(see(State.ABSENT, 10, 12), new Op.Read(OTHER, State.ABSENT)); // before it is renewed
+    txn(see(list(1, 1, 2), 19, 30), new Op.Read(OTHER, State.of(1, Elements.of(2, 1))));
+    txn(see(State.ABSENT, 20, 20), grave(1), new Op.Read(OTHER, State.of(1, Elements.of(2, 1))));
+    check().requireClean("all of it is as it should be");
+  }
+
+  @Test
+  void whatHasEndedAndIsSeen() {
+    begun();
+    txn(see(list(1, 1), 10, 11));
+    assertTrue(check().has(Kind.IMPOSSIBLE_READ));
+  }
+
+  @Test
+  void whatHasNotEndedAndIsNotSeen() {
+    begun();
+    txn(see(State.ABSENT, 8, 9), grave(1));
+    assertTrue(check().has(Kind.IMPOSSIBLE_READ));
+  }
+
+  /** It has seen what was written with the renewal, and not the renewal. */
+  @Test
+  void aRenewalThatIsLost() {
+    begun();
+    renewed();
+    txn(see(State.ABSENT, 12, 13), new Op.Read(OTHER, State.of(1, Elements.of(2, 1))));
+    assertTrue(check().has(Kind.G_SINGLE), check()::toString);
+  }
+
+  /** Who begins another life has not seen that this one was put off. */
+  @Test
+  void anotherLifeOverOneThatGoesOn() {
+    begun();
+    renewed();
+    txn(
+        see(State.ABSENT, 12, 13),
+        grave(1),
+        new Op.Ends(LIST, Elements.of(3, 0), 30),
+        new Op.Append(LIST, list(2, 3)),
+        new Op.Append(Keys.grave(LIST), State.of(1, Elements.of(1, 1), Elements.of(3, 1))));
+    assertTrue(check().has(Kind.LOST_UPDATE), check()::toString);
+  }
+
+  // ------------------------------------------------------------------------- engines that are
+  // wrong
+
+  /** A clock that tells some of those who ask another time. */
+  private record Liar(SetClock truth, boolean sweeps, long by) implements ListExpiry.Lying {
+    @Override
+    public long millis() {
+      boolean sweep = Thread.currentThread().getName().startsWith("fovea-sweep");
+      return truth.millis() + (sweep == sweeps ? by : 0);
+    }
+
+    @Override
+    public Instant instant() {
+      return Instant.ofEpochMilli(millis());
+    }
+  }
+
+  private static void found(String test, boolean sweeps, long by, Duration interval) {
+    Quiet.please();
+    for (int round = 1; round <= ROUNDS_MAX; round++) {
+      Liar liar = new Liar(new SetClock(1_000_000), sweeps, by);
+      Setup setup =
+          Setup.usual(test)
+              .options(o -> o.expiry(e -> e.clock(liar).sweepInterval(interval)))
+              .load(4, 40, 20);
+      Workload load = new Workload(setup, SerializabilityTest.SEED + round);
+      Database db = setup.open(new SimDisk(round));
+      History history;
+      try {
+        history = load.run(db, 250, () -> false);
+      } finally {
+        SimDatabase.abandon(db);
+      }
+      Checker.Report report = Checker.check(history);
+      if (!report.clean()) {
+        assertTrue(report.has(Kind.IMPOSSIBLE_READ), report::toString);
+        SoakReport.line(
+            "ExpiryHistoryTest." + test,
+            "in round " + round + ": " + report.anomalies().getFirst());
+        return;
+      }
+    }
+    throw new AssertionError("not noticed in " + ROUNDS_MAX + " rounds");
+  }
+
+  /** For its readers it is long ago: they see what has expired and is not swept yet. */
+  @Test
+  void aReaderThatSeesWhatHasExpired() {
+    found("aReaderThatSeesWhatHasExpired", false, -500_000, Duration.ofMillis(2));
+  }
+
+  /** For its sweep it is later: it removes what has not expired, or was put off since. */
+  @Test
+  void aSweepThatRemovesWhatIsThere() {
+    found("aSweepThatRemovesWhatIsThere", true, 6, Duration.ofNanos(200_000));
+  }
+}

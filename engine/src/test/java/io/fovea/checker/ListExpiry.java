@@ -1,0 +1,194 @@
+package io.fovea.checker;
+
+import io.fovea.Cursor;
+import io.fovea.Database;
+import io.fovea.Key;
+import io.fovea.Order;
+import io.fovea.Range;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import io.fovea.support.SetClock;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.HashSet;
+import java.util.Set;
+
+/**
+ * Lists that end by themselves: each append says until when the list is there. Nobody deletes one;
+ * who finds none begins the next life, and enters that into the list's grave, which tells here how
+ * many lives have begun.
+ *
+ * <p>A look is written down with two times between which the moment of its transaction lies, or
+ * that of a sweep which came before it: what is there ends behind the first, and what is not there
+ * has ended by the second.
+ */
+final class ListExpiry {
+  /** A clock of a database that does not tell the time, and one that does. */
+  interface Lying extends InstantSource {
+    SetClock truth();
+  }
+
+  /** How long a list is there at most after an append. */
+  private static final int LONGEST = 12;
+
+  private static final Layout.Definition B = Layout.define();
+  private static final Field END = B.int64("end");
+  private static final Field LIFE = B.int32("life");
+  private static final Field ELEMENTS = B.bytes("elements", 8 * ListClient.LENGTH_MAX);
+  private static final TableSpec SPEC =
+      TableSpec.of("ending", KeySpec.of(FieldType.INT32), B.build())
+          .expireAfter(END, Duration.ZERO);
+
+  private final ListClient client;
+  private SetClock clock;
+  private final Table table;
+  private final Key key;
+  private final Row row;
+  private long began;
+
+  ListExpiry(ListClient client, Database db) {
+    this.client = client;
+    this.clock = clock(db);
+    this.table = db.table(SPEC);
+    this.key = table.key();
+    this.row = table.row();
+  }
+
+  static void create(Database db) {
+    db.table(SPEC);
+  }
+
+  /** What time it is; in a snapshot, what time it was. */
+  static SetClock clock(Database db) {
+    InstantSource clock = db.options().expiry().clock();
+    if (clock instanceof Lying l) {
+      return l.truth();
+    }
+    return clock instanceof SetClock set ? set : new SetClock(clock.millis());
+  }
+
+  /** Time goes on. */
+  void pass(long millis) {
+    clock.pass(millis);
+  }
+
+  /** A transaction begins. */
+  void begin() {
+    began = clock.millis();
+  }
+
+  /** A transaction begins in a snapshot, which was opened between two times. */
+  void begin(long since, long until) {
+    began = since;
+    clock = new SetClock(until);
+  }
+
+  /** Looks for a list. */
+  State read(long list) {
+    State s = State.ABSENT;
+    if (table.get(client.tx(), key.set(Keys.number(list)), row)) {
+      s = state();
+    }
+    saw(list, s);
+    return s;
+  }
+
+  private State state() {
+    ByteBuffer b = ByteBuffer.wrap(row.getBytes(ELEMENTS));
+    long[] list = new long[b.capacity() / 8];
+    b.asLongBuffer().get(list);
+    return State.of(row.getInt(LIFE), list);
+  }
+
+  private void saw(long list, State s) {
+    client.txn().ops.add(new Op.Timed(list, s, began, clock.millis()));
+  }
+
+  /** The same, and how many lives it has had: so it is known which of them has ended. */
+  State readLives(long list) {
+    State s = read(list);
+    client.read(Keys.grave(list));
+    return s;
+  }
+
+  /** Appends to a list, or begins one, and says when it ends; a full one it only reads. */
+  void append(long list) {
+    State before = readLives(list);
+    int lives = client.read(Keys.grave(list)).list().length;
+    if (!before.present() && lives == ListClient.LENGTH_MAX) {
+      return;
+    }
+    long element = client.element(before);
+    if (element < 0) {
+      return;
+    }
+    State after = before.present() ? before.append(element) : State.of(lives + 1, element);
+    long end = clock.millis() + 1 + Math.floorMod(element * 31, LONGEST);
+    byte[] bytes = new byte[8 * after.list().length];
+    ByteBuffer.wrap(bytes).asLongBuffer().put(after.list());
+    if (!before.present()) {
+      row.clear();
+    }
+    row.setLong(END, end).setInt(LIFE, after.life()).setBytes(ELEMENTS, bytes);
+    if (before.present()) {
+      table.put(client.tx(), key.set(Keys.number(list)), row);
+    } else {
+      table.insert(client.tx(), key.set(Keys.number(list)), row);
+    }
+    client.txn().ops.add(new Op.Ends(list, element, end));
+    client.txn().ops.add(new Op.Append(list, after));
+    if (!before.present()) {
+      client.append(Keys.grave(list));
+    }
+  }
+
+  /** Looks at all lists of a generation. */
+  void scan(int generation) {
+    Set<Long> found = new HashSet<>();
+    long low = Keys.ending(generation, 0);
+    long high = Keys.ending(generation, Keys.ENDING - 1);
+    Range range =
+        Range.between(table.key().set(Keys.number(low)), table.key().set(Keys.number(high)));
+    try (Cursor c = table.scan(client.tx(), range, Order.ASCENDING)) {
+      while (c.next()) {
+        look(c, found);
+      }
+    }
+    for (long list = low; list <= high; list++) {
+      if (found.add(list)) {
+        saw(list, State.ABSENT);
+      }
+    }
+  }
+
+  private void look(Cursor c, Set<Long> found) {
+    long list = Keys.ending(c.key().getInt(0));
+    ByteBuffer b = ByteBuffer.wrap(c.row().getBytes(ELEMENTS));
+    long[] elements = new long[b.capacity() / 8];
+    b.asLongBuffer().get(elements);
+    saw(list, State.of(c.row().getInt(LIFE), elements));
+    found.add(list);
+  }
+
+  /** Looks at all there are, after the graves were: those too that have ended. */
+  void readAll(Set<Long> graves) {
+    Set<Long> found = new HashSet<>();
+    try (Cursor c = table.scan(client.tx(), Range.all(), Order.DESCENDING)) {
+      while (c.next()) {
+        look(c, found);
+      }
+    }
+    for (long grave : graves) {
+      long list = Keys.listOf(grave);
+      if (Keys.isEnding(list) && found.add(list)) {
+        saw(list, State.ABSENT);
+      }
+    }
+  }
+}
