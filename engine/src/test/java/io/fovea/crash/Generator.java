@@ -96,6 +96,75 @@ final class Generator {
     return anyNext(state);
   }
 
+  /** What a step is about: the kinds of changes that a model mixes. */
+  enum Kin {
+    ROWS,
+    EVOLUTION,
+    EXPIRY,
+    RANGE_DELETE,
+    SNAPSHOT,
+    LOAD,
+    CATALOG,
+    COMPACTION,
+    UPKEEP
+  }
+
+  /** A step of some kind; another one where there is none of that now. */
+  Step next(State state, Kin kin) {
+    if (!state.tables.containsKey(TIMED)) {
+      return new Step.CreateTable(TIMED, Kind.TIMED, List.of("by_text", "expires"));
+    }
+    return switch (kin) {
+      case ROWS -> transact(state);
+      case EVOLUTION -> evolve(state);
+      case EXPIRY -> {
+        if (r.nextInt(3) == 0) {
+          yield timedRows(state);
+        }
+        yield r.nextBoolean() ? new Step.Sweep() : new Step.Tick(1 + r.nextInt(1 << 15));
+      }
+      case RANGE_DELETE -> ranges(state);
+      case SNAPSHOT -> new Step.Snap();
+      case LOAD -> load(state);
+      case CATALOG -> r.nextBoolean() ? migrate(state) : schemaStep(state);
+      case COMPACTION -> new Step.Compact(r.nextBoolean());
+      case UPKEEP ->
+          switch (r.nextInt(3)) {
+            case 0 -> new Step.Checkpoint();
+            case 1 -> new Step.Reopen();
+            default -> new Step.Look();
+          };
+    };
+  }
+
+  /** Some rows that expire. */
+  private Step timedRows(State state) {
+    Contents c = state.tables.get(TIMED);
+    List<Step.Op> ops = new ArrayList<>();
+    for (int i = 1 + r.nextInt(12); i > 0; i--) {
+      ops.add(op(TIMED, c, true));
+    }
+    return new Step.Transact(ops, true);
+  }
+
+  /** Ranges of one table or of several, in a transaction that may do other things. */
+  private Step ranges(State state) {
+    List<String> tables = List.copyOf(state.tables.keySet());
+    List<Step.Op> ops = new ArrayList<>();
+    for (int i = 1 + r.nextInt(3); i > 0; i--) {
+      String table = tables.get(r.nextInt(tables.size()));
+      if (r.nextInt(3) == 0) {
+        ops.add(op(table, state.tables.get(table), false));
+      }
+      int group = r.nextInt(GROUPS);
+      boolean all = r.nextInt(6) == 0;
+      Pk from = all ? null : new Pk(group, "");
+      Pk to = all && r.nextBoolean() ? null : new Pk(group + r.nextInt(2), "name" + r.nextInt(9));
+      ops.add(new Step.DeleteRange(table, from, to));
+    }
+    return new Step.Transact(ops, r.nextInt(8) > 0);
+  }
+
   private Step anyNext(State state) {
     if (state.tables.isEmpty()) {
       return first().get(r.nextInt(3));

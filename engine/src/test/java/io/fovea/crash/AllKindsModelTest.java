@@ -1,0 +1,151 @@
+package io.fovea.crash;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.FoveaException;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SoakReport;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.Combinators;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
+import net.jqwik.api.ShrinkingMode;
+import net.jqwik.api.Tag;
+import net.jqwik.api.Tuple;
+import net.jqwik.api.lifecycle.AfterContainer;
+
+/**
+ * All kinds of changes in random order against a model, with crashes between them and in the middle
+ * of them: evolution, expiry, range deletes, snapshots, loads, changes of the catalog, compaction.
+ *
+ * <p>Which kind comes next, and what becomes of it, is jqwik's choice, and it leaves out what a
+ * failure does not need. What a step of a kind does follows from a seed and from the state of the
+ * model. After a crash the database holds all that was acknowledged, and the step that was under
+ * way as a whole or not at all; what is looked at then is everything, by each index, and verified.
+ */
+@Tag("slow")
+class AllKindsModelTest {
+  private static final int DEEDS = 60;
+
+  /** How many operations of the disk a step may do before the power goes. */
+  private static final int OPERATIONS = 60;
+
+  private static final Map<Generator.Kin, Integer> DONE = new EnumMap<>(Generator.Kin.class);
+  private static int crashes;
+  private static int within;
+
+  /**
+   * A step, and what becomes of it.
+   *
+   * @param kin what it is about
+   * @param crash null: it is done; else the power goes
+   * @param after how many operations of the disk later; beyond those of the step, it is after it
+   */
+  record Deed(Generator.Kin kin, How crash, int after) {
+    @Override
+    public String toString() {
+      return kin + (crash == How.NONE ? "" : " " + crash + " after " + after);
+    }
+  }
+
+  enum How {
+    NONE,
+    KEEP_ALL,
+    LOSE_ALL,
+    RANDOM
+  }
+
+  @Provide
+  Arbitrary<List<Deed>> deeds() {
+    Arbitrary<Generator.Kin> kin = Arbitraries.of(Generator.Kin.class);
+    Arbitrary<How> how =
+        Arbitraries.frequency(
+            Tuple.of(9, How.NONE),
+            Tuple.of(1, How.KEEP_ALL),
+            Tuple.of(1, How.LOSE_ALL),
+            Tuple.of(2, How.RANDOM));
+    Arbitrary<Integer> after = Arbitraries.integers().between(1, OPERATIONS);
+    return Combinators.combine(kin, how, after).as(Deed::new).list().ofMinSize(10).ofMaxSize(DEEDS);
+  }
+
+  @Property(tries = 12, shrinking = ShrinkingMode.BOUNDED)
+  void whateverComes(@ForAll("deeds") List<Deed> deeds, @ForAll Random random) {
+    long seed = random.nextLong();
+    try {
+      new Run(seed).all(deeds);
+    } catch (Throwable e) {
+      throw new AssertionError("seed " + seed + "L, " + deeds, e);
+    }
+  }
+
+  @AfterContainer
+  static void report() {
+    SoakReport.line(
+        "AllKindsModelTest", DONE + ", " + crashes + " crashes, " + within + " within a step");
+    assertTrue(DONE.size() == Generator.Kin.values().length, DONE::toString);
+    assertTrue(crashes > 0 && within > 0, crashes + " crashes, " + within + " within a step");
+  }
+
+  private static final class Run {
+    private final Generator generator;
+    private Session session;
+
+    Run(long seed) {
+      generator = new Generator(seed).timed();
+      session = new Session(new SimDisk(seed), Session.timed(), false, new State());
+      session.open();
+      session.first();
+    }
+
+    void all(List<Deed> deeds) {
+      try {
+        for (Deed deed : deeds) {
+          DONE.merge(deed.kin, 1, Integer::sum);
+          if (deed.crash == How.NONE) {
+            session.step(generator.next(session.state(), deed.kin));
+          } else {
+            crash(deed);
+          }
+        }
+        session.check();
+      } finally {
+        session.abandon();
+      }
+    }
+
+    private void crash(Deed deed) {
+      SimDisk disk = session.disk;
+      disk.powerOffAt(disk.operations() + deed.after);
+      Step step = generator.next(session.state(), deed.kin);
+      try {
+        session.step(step);
+      } catch (FoveaException e) {
+        within++;
+      }
+      crashes++;
+      long now = session.state().now;
+      List<State> candidates =
+          session.states(new Session.Bounds(session.acked(), session.begun())).stream()
+              .map(s -> s.at(now))
+              .toList();
+      session.abandon();
+      SimDisk found =
+          disk.crash(
+              switch (deed.crash) {
+                case KEEP_ALL -> SimCrash.KEEP_ALL;
+                case LOSE_ALL -> SimCrash.LOSE_ALL;
+                default -> SimCrash.RANDOM;
+              });
+      session = new Session(found, session.options, false, candidates.getLast());
+      session.open();
+      session.rebase(candidates.get(Session.match(session.db(), candidates)));
+    }
+  }
+}
