@@ -160,6 +160,8 @@ class KilledRunTest {
     args.addAll(List.of("run", "--path=" + file, "--warehouses=2", "--threads=2", "--clients=6"));
     args.addAll(List.of("--buffer=64m", "--warmup=0", "--duration=" + duration));
     args.add("--log=" + LOG);
+    // The file knows nothing of it: another one each time.
+    args.add("--translation=" + (random.nextBoolean() ? "swizzled" : "predictive"));
     args.add(sync ? "--durability=sync" : "--durability=async");
     if (sync) {
       args.add("--acknowledge=" + list);
