@@ -47,5 +47,17 @@ public enum Translation {
    * larger than the database's); with a {@link BufferShare}; for a file that is too large. {@link
    * Pretouch} is ignored.
    */
-  VIRTUAL
+  VIRTUAL,
+  /**
+   * No translation: all pages are read when the file is opened, and none leaves. A baseline: what
+   * an engine costs that has no buffer to manage, under the same trees, transactions and log.
+   *
+   * <p>The buffer has to have room for the file, with some 80 bytes beside each page: a file that
+   * is too large already is refused with an {@link io.fovea.error.InvalidUseException}, and a
+   * transaction that would make it too large gets {@link io.fovea.error.StorageFullException}, as
+   * on a full disk. Opening takes as long as reading all of the file, and reports a damaged page,
+   * even one that nobody has asked for, with {@link io.fovea.error.CorruptionException}. It can't
+   * be used with a {@link BufferShare}.
+   */
+  DIRECT
 }

@@ -183,9 +183,16 @@ class DatabaseModelTest {
       this.keys = 1000 * (pageSize / 4096);
     }
 
+    /** Before any translation wanted more. */
+    long bufferBytes;
+
     void changeOptions() {
+      if (bufferBytes == 0) {
+        bufferBytes = options.bufferBytes();
+      }
       options =
           options
+              .bufferBytes(bufferBytes)
               .device(dev -> dev.io(Io.values()[r.nextInt(3)]).directIo(r.nextBoolean()))
               .experiments(
                   exp ->
@@ -205,6 +212,9 @@ class DatabaseModelTest {
                             options.experiments().translation().name()),
                         ReplacementKind.valueOf(options.experiments().replacement().name()))
                     : 8 << 20);
+      }
+      if (options.experiments().translation() == Translation.DIRECT) {
+        options = options.bufferBytes(64 << 20); // for all of the file
       }
     }
 

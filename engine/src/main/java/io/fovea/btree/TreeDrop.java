@@ -282,9 +282,22 @@ public final class TreeDrop {
     }
     if (node != null) {
       if (node.level > 0) {
-        pool.swizzling().forsake(pool, pid);
+        forsake(pid);
       }
       path.push(node);
+    }
+  }
+
+  /** Its children are freed before it is: its references are believed no more. */
+  private void forsake(long pid) {
+    if (!pool.swizzling().isOn()) {
+      return;
+    }
+    int frame = pool.fixExclusive(pid);
+    try {
+      pool.swizzling().forsake(frame);
+    } finally {
+      pool.releaseExclusive(frame);
     }
   }
 

@@ -104,6 +104,9 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
 
   private boolean isShort() {
     PoolShare.Member share = frames.share;
+    if (!frames.residency.evicts()) {
+      return false;
+    }
     return share == null
         ? frames.residency.free() < pace.free() || available() < pace.low()
         : share.isOwing() || available() < pace.low();

@@ -76,7 +76,10 @@ public final class BufferPool implements AutoCloseable {
   private final ChildHints hints;
   private final int hintLimit;
   private final int hintMask;
-  private final boolean exact;
+
+  /** Whether references say where their pages are: with swizzling, or when all pages are awake. */
+  private boolean exact;
+
   private final Replacement replacement;
   final WriteBack writeBack;
   private final BackgroundWriter writer;
@@ -126,7 +129,7 @@ public final class BufferPool implements AutoCloseable {
       hints = new ChildHints(frames, resolver, config.frameHints());
       hintLimit = hints.limit;
       hintMask = hints.mask;
-      exact = translator.exact || frames.swizzling.on;
+      exact = frames.swizzling.on;
       flusher = new Flusher(frames, writeBack, mover, dataSync, config.exhaustedMillis());
       promises = new PagePromises(allocator, frames, writeBack);
       PoolSpace space = new PoolSpace(frames, allocator, resolver, writeBack);
@@ -587,6 +590,21 @@ public final class BufferPool implements AutoCloseable {
   }
 
   // ------------------------------------------------------------------------------ as a whole
+
+  /**
+   * Reads all pages of the file that are not in memory, where the translation keeps them there;
+   * does nothing under others. From then on no child is checked ({@link Awakening}). When the pool
+   * is recovered, and before others have it.
+   *
+   * @throws io.fovea.error.FoveaException as {@link #findSlow}, for the first page that can't be
+   *     read
+   */
+  public void awaken() {
+    if (translator.stays) {
+      Awakening.of(frames, allocator, groups, resolver);
+      exact = true;
+    }
+  }
 
   /**
    * Writes every dirty page and syncs the device. What is changed meanwhile may be written or not.

@@ -13,19 +13,19 @@ final class FrameResidency implements Residency {
   private final Frames frames;
 
   /** Set once the parts are wired up. */
-  private @Nullable Replacement replacement;
+  private @Nullable Room room;
 
   FrameResidency(Frames frames) {
     this.frames = frames;
   }
 
   @Override
-  public void wire(Replacement to) {
-    replacement = to;
+  public void wire(Room to) {
+    room = to;
   }
 
-  private Replacement replacement() {
-    return Objects.requireNonNull(replacement);
+  private Room room() {
+    return Objects.requireNonNull(room);
   }
 
   /**
@@ -40,22 +40,22 @@ final class FrameResidency implements Residency {
       preferred = -1;
     }
     if (wait) {
-      return replacement().acquire(preferred);
+      return room().acquire(preferred);
     }
-    int frame = replacement().tryAcquire(preferred);
+    int frame = room().tryAcquire(preferred);
     return frame < 0 ? NONE : frame;
   }
 
   @Override
   public int reserve(long likely) {
-    return replacement().acquire(frames.translator.preferred(likely));
+    return room().acquire(frames.translator.preferred(likely));
   }
 
   /** Another thread may have had the page whose preferred frame was claimed. */
   @Override
   public int use(int reserved, long pid) {
     int preferred = frames.translator.preferred(pid);
-    if (preferred < 0 || preferred == reserved || !replacement().claimPreferred(preferred)) {
+    if (preferred < 0 || preferred == reserved || !room().claimPreferred(preferred)) {
       return reserved;
     }
     giveBack(reserved);

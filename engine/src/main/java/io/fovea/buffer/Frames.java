@@ -105,7 +105,7 @@ final class Frames {
   }
 
   private NativeRegion reserve(PoolConfig config) {
-    if (config.translation().isOwn()) {
+    if (config.translation() == Translation.VIRTUAL) {
       return Rights.reserve(plan, pageSize);
     }
     return config.share() == null
@@ -463,7 +463,7 @@ final class Frames {
 
   /** Touches all memory, so that the system has found it. */
   void pretouch(BooleanSupplier stopped) {
-    if (share != null || translator.own) {
+    if (share != null || translator.own && !translator.stays) {
       return; // it would take what is not its own
     }
     MemorySegment all = region.segment();

@@ -91,6 +91,9 @@ record MemoryPlan(
   /** For so many pages of the file for each page in memory there is room in {@link #bytes}. */
   private static final int FILE_PAGES = 12;
 
+  /** Bytes of a header line, and of an entry of the system's page table. */
+  static final int FILE_PAGE_BYTES = FrameHeader.BYTES + Long.BYTES;
+
   /** Headers, places and statistics end in the middle of a page of the system each. */
   private static final long ROUNDED_BYTES = 3 * 4096;
 
@@ -120,8 +123,12 @@ record MemoryPlan(
     int batch = batch((int) Math.min(most, Math.max(PoolConfig.FRAMES_MIN, most - most / 8)));
     long rest = budget - writeBufferBytes(pageSize, batch) - ROUNDED_BYTES;
     int places = (int) Math.min(most, rest / right);
-    long pages = (rest - (long) PoolConfig.FRAMES_MIN * right) / Rights.FILE_PAGE_BYTES;
-    if (config.fileBytesMax() > 0) {
+    // Where no page leaves, each page of the file has memory; some more is for who asks for it
+    // early.
+    boolean stays = config.translation() == Translation.DIRECT;
+    int each = FILE_PAGE_BYTES + (stays ? right : 0);
+    long pages = (rest - (long) PoolConfig.FRAMES_MIN * right) / each;
+    if (config.fileBytesMax() > 0 && !stays) {
       pages = Math.min(pages, config.fileBytesMax() / pageSize);
     }
     int frames = (int) Math.max(PoolConfig.FRAMES_MIN, Math.min(pages, FRAMES_MAX));
@@ -138,10 +145,14 @@ record MemoryPlan(
   static long bytes(
       int pageSize, int frames, Translation translation, ReplacementKind replacement) {
     if (translation.isOwn()) {
-      return writeBufferBytes(pageSize, batch(frames + frames / 2))
-          + ROUNDED_BYTES
-          + (long) frames
-              * (rightBytes(pageSize, replacement) + FILE_PAGES * Rights.FILE_PAGE_BYTES);
+      int right = rightBytes(pageSize, replacement);
+      long each =
+          translation == Translation.DIRECT
+              ? right + FILE_PAGE_BYTES
+              : right + FILE_PAGES * FILE_PAGE_BYTES;
+      long beside = translation == Translation.DIRECT ? (long) PoolConfig.FRAMES_MIN * right : 0;
+      int most = frames + frames / 2 + (beside == 0 ? 0 : PoolConfig.FRAMES_MIN);
+      return writeBufferBytes(pageSize, batch(most)) + ROUNDED_BYTES + beside + frames * each;
     }
     return of(pageSize, frames, translation, replacement).bytes;
   }

@@ -27,7 +27,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * <p>The paper demotes into a free frame; a swap needs none, and no copy through a third page:
  * words are exchanged one by one.
  */
-final class Mover {
+final class Mover implements Translator.Promotion {
   private static final int ODDS_FREE = 32;
   private static final int ODDS_SWAP = 512;
 
@@ -58,7 +58,8 @@ final class Mover {
    * @param preferred its preferred frame
    * @return where it is now
    */
-  int maybePromote(long pid, int frame, int preferred) {
+  @Override
+  public int maybePromote(long pid, int frame, int preferred) {
     int dice = ThreadLocalRandom.current().nextInt();
     if ((dice & maskFree) != 0) {
       return frame;

@@ -12,6 +12,9 @@ import java.util.function.LongConsumer;
  * @since 0.1.0
  */
 public final class PoolRecovery {
+  /** The first page that is in the pool: before it are the superblocks. */
+  static final long FIRST_PAGE = 2;
+
   private final Frames frames;
   private final PageAllocator allocator;
   private final Loader loader;

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Inner nodes are not pushed out of their frames by a page that prefers them: only the policy
  * evicts them.
  */
-final class Replacement {
+final class Replacement implements Residency.Room {
   /** How many steps a thread that needs one frame makes before it looks at the free list again. */
   private static final int SWEEP_MAX = 4096;
 
@@ -56,7 +56,8 @@ final class Replacement {
   }
 
   /** Takes a frame if that costs nothing: it is free, or its page expendable and no inner node. */
-  boolean claimPreferred(int preferred) {
+  @Override
+  public boolean claimPreferred(int preferred) {
     if (frames.pid(preferred) == 0) {
       return frames.claimFree(preferred);
     }
@@ -69,7 +70,8 @@ final class Replacement {
    * @param preferred the frame that is liked best, or -1
    * @throws PoolExhaustedException where none could be had for some seconds
    */
-  int acquire(int preferred) {
+  @Override
+  public int acquire(int preferred) {
     try {
       if (preferred >= 0 && claimPreferred(preferred)) {
         return taken(preferred);
@@ -120,7 +122,8 @@ final class Replacement {
    *
    * @return a frame, or -1 where none is to be had at once
    */
-  int tryAcquire(int preferred) {
+  @Override
+  public int tryAcquire(int preferred) {
     try {
       int frame = preferred >= 0 && claimPreferred(preferred) ? preferred : claimAny();
       if (frame >= 0) {

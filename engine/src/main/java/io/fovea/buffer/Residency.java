@@ -24,8 +24,20 @@ interface Residency {
   /** There is no memory for a page at once: no frame, and no complement of one. */
   int NONE = Integer.MIN_VALUE;
 
+  /** How {@link Replacement} looks from here: who makes room. */
+  interface Room {
+    /** Takes memory, and waits for it: see {@link Replacement#acquire}. */
+    int acquire(int preferred);
+
+    /** The same without waiting; -1 where there is none at once. */
+    int tryAcquire(int preferred);
+
+    /** Takes a frame if that costs nothing: see {@link Replacement#claimPreferred}. */
+    boolean claimPreferred(int preferred);
+  }
+
   /** Said before the first page is asked for. */
-  void wire(Replacement replacement);
+  void wire(Room room);
 
   /** Says how many pages the file has: asked at any time. */
   default void fileHas(LongSupplier pages) {}
@@ -82,6 +94,11 @@ interface Residency {
 
   /** Whether a page may leave. Its frame is latched exclusively, and it is cold and clean. */
   boolean leave(int frame);
+
+  /** Whether pages leave at all: else there is nothing to keep ready. */
+  default boolean evicts() {
+    return true;
+  }
 
   /** Gives the memory of an empty frame back, and then its exclusive latch. */
   void giveBack(int frame);

@@ -65,14 +65,14 @@ import org.jspecify.annotations.Nullable;
  *       one.
  * </ul>
  *
+ * <p><b>Where no page leaves</b> ({@link Translation#DIRECT}) there is a right for each page that
+ * the file may have, and nothing is given back but what could not be read.
+ *
  * <p>Any thread.
  */
 final class Rights implements Residency {
   /** See V7. */
   static final int TOGETHER = 16;
-
-  /** Bytes of a header line, and of an entry of the system's page table. */
-  static final int FILE_PAGE_BYTES = FrameHeader.BYTES + Long.BYTES;
 
   private static final VarHandle LATCH;
 
@@ -98,6 +98,9 @@ final class Rights implements Residency {
 
   private final int places;
 
+  /** Whether no page leaves: {@link Translation#DIRECT}. */
+  private final boolean stays;
+
   /** The first free place that was used before; -1 for none. Under the latch. */
   private int freeHead = -1;
 
@@ -111,7 +114,7 @@ final class Rights implements Residency {
   private final AtomicInteger held = new AtomicInteger();
 
   /** Set once the parts are wired up. */
-  private @Nullable Replacement replacement;
+  private @Nullable Room room;
 
   private LongSupplier highWater = () -> 0;
 
@@ -123,6 +126,7 @@ final class Rights implements Residency {
     this.headers = frames.headers;
     this.table = table;
     this.places = frames.plan.places();
+    this.stays = frames.translator.stays;
     this.pageBytes = MemoryPlan.rightBytes(config.pageSize(), config.replacement());
     this.budget = config.bufferBytes() - frames.plan.ownFixedBytes();
   }
@@ -189,8 +193,8 @@ final class Rights implements Residency {
   }
 
   @Override
-  public void wire(Replacement to) {
-    replacement = to;
+  public void wire(Room to) {
+    room = to;
   }
 
   @Override
@@ -198,15 +202,15 @@ final class Rights implements Residency {
     highWater = pages;
   }
 
-  private Replacement replacement() {
-    return Objects.requireNonNull(replacement);
+  private Room room() {
+    return Objects.requireNonNull(room);
   }
 
   // -------------------------------------------------------------------------------- a page comes
 
   @Override
   public int claim(long pid, boolean wait, boolean passing) {
-    int right = wait ? replacement().acquire(-1) : replacement().tryAcquire(-1);
+    int right = wait ? room().acquire(-1) : room().tryAcquire(-1);
     if (right < 0) {
       return NONE;
     }
@@ -229,7 +233,7 @@ final class Rights implements Residency {
   /** What is reserved is a right, which has no number. */
   @Override
   public int reserve(long likely) {
-    return replacement().acquire(-1);
+    return room().acquire(-1);
   }
 
   @Override
@@ -287,7 +291,12 @@ final class Rights implements Residency {
 
   @Override
   public boolean leave(int frame) {
-    return true;
+    return !stays;
+  }
+
+  @Override
+  public boolean evicts() {
+    return !stays;
   }
 
   @Override
@@ -306,7 +315,9 @@ final class Rights implements Residency {
   private void drop(int frame) {
     assert frames.pid(frame) == 0 : "frame " + frame + " still has a page";
     between.accept(1);
-    frames.forgetPages(frame, 1);
+    if (!stays) {
+      frames.forgetPages(frame, 1);
+    }
     between.accept(2);
     exit(frame);
     between.accept(3);
@@ -407,7 +418,7 @@ final class Rights implements Residency {
 
   @Override
   public int capacity() {
-    long rest = budget - FILE_PAGE_BYTES * highWater.getAsLong();
+    long rest = budget - MemoryPlan.FILE_PAGE_BYTES * highWater.getAsLong();
     return (int) Math.min(places, Math.max(0, rest / pageBytes));
   }
 
@@ -424,7 +435,7 @@ final class Rights implements Residency {
   @Override
   public long bytes() {
     return frames.plan.ownFixedBytes()
-        + FILE_PAGE_BYTES * highWater.getAsLong()
+        + MemoryPlan.FILE_PAGE_BYTES * highWater.getAsLong()
         + (long) held.get() * pageBytes;
   }
 }

@@ -323,21 +323,20 @@ public final class Swizzling {
 
   /**
    * Takes the frames out of all references of a page: before its children are freed and the page
-   * stays. Waits for the latch of the page; the caller holds none.
+   * stays. The caller waits for the page's latch, holds no other, and gives it back with a new
+   * version.
    *
-   * @param pool the pool
-   * @param pid the page
+   * @param frame of the page, latched exclusively
    */
-  public void forsake(BufferPool pool, long pid) {
-    if (!on) {
-      return;
-    }
-    int frame = pool.fixExclusive(pid);
-    try {
+  public void forsake(int frame) {
+    if (on) {
       setParents(frame, 0, true);
-    } finally {
-      pool.releaseExclusive(frame);
     }
+  }
+
+  /** Whether references are believed at all. */
+  public boolean isOn() {
+    return on;
   }
 
   /** A page is begun anew, or free: it has no parent, and nobody has it as one. */

@@ -14,6 +14,7 @@ package io.fovea.buffer;
  *   PREDICTIVE          prediction             page                               0
  *   SWIZZLED            parent, then table     page                              16
  *   VIRTUAL             none                   page, and the MMU's page table     72 a page of the file
+ *   DIRECT              none                   page                              76 a page of the file
  * </pre>
  *
  * @since 0.1.0
@@ -51,10 +52,16 @@ public enum Translation {
    * Management", SIGMOD 2023): the frame of a page is its page id. See {@link VirtualTranslation},
    * {@link Rights}.
    */
-  VIRTUAL;
+  VIRTUAL,
+
+  /**
+   * As {@link #VIRTUAL}, with memory for all pages of the file: none leaves, so that a reference is
+   * where its page is, and is not checked. The bound for all others.
+   */
+  DIRECT;
 
   /** Whether a page has its own frame, whose number is its page id. */
   boolean isOwn() {
-    return this == VIRTUAL;
+    return this == VIRTUAL || this == DIRECT;
   }
 }

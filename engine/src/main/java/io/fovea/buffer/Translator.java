@@ -40,7 +40,6 @@ final class Translator {
   static final int OPTIMISTIC = Translation.OPTIMISTIC.ordinal();
   static final int OPTIMISTIC_CHAINED = Translation.OPTIMISTIC_CHAINED.ordinal();
   static final int LATCHED = Translation.LATCHED.ordinal();
-  static final int VIRTUAL = Translation.VIRTUAL.ordinal();
 
   /**
    * Chains have one link or two; a thread that walks further without a latch may walk in circles.
@@ -59,19 +58,25 @@ final class Translator {
 
   final int buckets;
 
-  /** Whether a reference that says where its child is may be believed: see BufferPool. */
-  final boolean exact;
-
   /** Whether a page has its own frame, whose number is its page id. */
   final boolean own;
+
+  /** Whether no page leaves. */
+  final boolean stays;
 
   /** Magic numbers of {@link #remainder}: see {@link #magic}. */
   private final long magic;
 
   private final int magicShift;
 
+  /** What brings pages that were found elsewhere to their preferred frame. */
+  interface Promotion {
+    /** Gives a page its chance; where it is now. */
+    int maybePromote(long pid, int frame, int preferred);
+  }
+
   /** Set when the pool is put together; only PREDICTIVE_HASHED promotes while it predicts. */
-  private @Nullable Mover mover;
+  private @Nullable Promotion mover;
 
   Translator(Translation translation, int frames, MemorySegment headers, MemorySegment table) {
     this.kind = translation.ordinal();
@@ -79,19 +84,19 @@ final class Translator {
     this.headers = headers;
     this.table = table;
     this.own = translation.isOwn();
+    this.stays = translation == Translation.DIRECT;
     this.buckets = kind == PREDICTIVE || own ? frames : buckets(frames);
-    this.exact = false;
     this.magicShift = 63 - Long.numberOfLeadingZeros(frames) - 2;
     this.magic = magic(frames);
   }
 
-  void wire(Mover mover) {
+  void wire(Promotion mover) {
     this.mover = mover;
   }
 
   /** Gives a page that was found outside its preferred frame its chance; where it is now. */
   int maybePromote(long pid, int frame, int preferred) {
-    Mover m = mover;
+    Promotion m = mover;
     return m == null ? frame : m.maybePromote(pid, frame, preferred);
   }
 
@@ -103,7 +108,7 @@ final class Translator {
   /** What a bucket of the table takes, in bytes. */
   static int bucketBytes(Translation translation) {
     return switch (translation) {
-      case PREDICTIVE, VIRTUAL -> 0;
+      case PREDICTIVE, VIRTUAL, DIRECT -> 0;
       case PREDICTIVE_HASHED, OPTIMISTIC -> OptimisticTranslation.BUCKET_BYTES;
       case OPTIMISTIC_CHAINED, SWIZZLED, LATCHED -> ChainedTranslation.BUCKET_BYTES;
     };

@@ -301,6 +301,7 @@ public final class Opening {
         fresh
             ? BTree.createAt(pool, Superblock.CATALOG_TREE_ID, root, LogSession.NONE)
             : BTree.open(pool, Superblock.CATALOG_TREE_ID, root);
+    pool.awaken();
     TimestampFile timestamps = timestampFile(place.storage);
     TxEngine engine = engine(null, timestamps);
     AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
@@ -337,6 +338,7 @@ public final class Opening {
     AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
     boolean marked = fresh || superblock.state() == Superblock.LOGGED;
     BTree catalog = journal.open(pool, fresh, treeIds, trees);
+    pool.awaken();
     TimestampFile timestamps = timestampFile(storage);
     TxEngine engine = engine(journal, timestamps);
     opened.push(engine::close);

@@ -263,7 +263,8 @@ class BTreeStressTest {
   }
 
   @ParameterizedTest
-  @EnumSource(Translation.class)
+  // In DIRECT no page leaves.
+  @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void smallestPool(Translation translation) throws Exception {
     run(4096, 64, translation, 2, 6_000);
   }
@@ -283,7 +284,8 @@ class BTreeStressTest {
                   PoolConfig.ofFrames(
                           surroundings.pageSize(),
                           surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
-                          Translation.values()[(int) (seed % Translation.values().length)])
+                          // But the last: DIRECT wants memory for all of the file.
+                          Translation.values()[(int) (seed % (Translation.values().length - 1))])
                       .with(surroundings.hints())),
               roughness,
               2,

@@ -107,7 +107,8 @@ class ReadAheadTest {
   // --------------------------------------------------------------------------------- how many
 
   @ParameterizedTest
-  @EnumSource(Translation.class)
+  // In DIRECT no page leaves: DirectTest.
+  @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void batchesGrowWithTheScan(Translation translation) {
     open(4000, 1024, translation);
     assertEquals(2, tree.height());

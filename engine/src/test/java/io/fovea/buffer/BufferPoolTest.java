@@ -48,7 +48,8 @@ class BufferPoolTest {
   // ------------------------------------------------------------------------------ reading, loading
 
   @ParameterizedTest
-  @EnumSource(Translation.class)
+  // In DIRECT no page leaves: DirectTest.
+  @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void aPageIsReadOnceHoweverManyWantIt(Translation kind) throws Exception {
     BufferPool pool = Pools.open(device, kind, AllocatorState.EMPTY);
     long[] pids = pages(pool, 200);
@@ -110,7 +111,8 @@ class BufferPoolTest {
   }
 
   @ParameterizedTest
-  @EnumSource(Translation.class)
+  // In DIRECT no page leaves: DirectTest.
+  @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void aFailedReadIsThrownAndForgotten(Translation kind) {
     BufferPool pool = Pools.open(device, kind, AllocatorState.EMPTY);
     long[] pids = pages(pool, 200);
@@ -250,7 +252,8 @@ class BufferPoolTest {
   // ---------------------------------------------------------------------------------- allocation
 
   @ParameterizedTest
-  @EnumSource(Translation.class)
+  // In DIRECT no page leaves: DirectTest.
+  @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void densePagesAreAtHome(Translation kind) {
     BufferPool pool = Pools.open(device, kind, AllocatorState.EMPTY);
     // The writer keeps an eighth available where pages come as fast as here (WriterPace).
@@ -288,7 +291,8 @@ class BufferPoolTest {
   }
 
   @ParameterizedTest
-  @EnumSource(Translation.class)
+  // In DIRECT no page leaves: DirectTest.
+  @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void freedPagesComeBackAlsoAfterReopening(Translation kind) {
     BufferPool pool = Pools.open(device, kind, AllocatorState.EMPTY);
     long[] pids = pages(pool, 300);

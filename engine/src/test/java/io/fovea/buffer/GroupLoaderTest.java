@@ -78,7 +78,8 @@ class GroupLoaderTest {
   // ------------------------------------------------------------------------------ what is brought
 
   @ParameterizedTest
-  @EnumSource(Translation.class)
+  // In DIRECT no page leaves: DirectTest.
+  @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void allThatIsMissingComesWithOneBatch(Translation kind) {
     BufferPool pool = cold(512, kind);
     assertEquals(32, fetch(pool, 100, 132));
@@ -395,7 +396,8 @@ class GroupLoaderTest {
 
   /** One reads; who wants the page waits for it, who only might want it does not. */
   @ParameterizedTest
-  @EnumSource(Translation.class)
+  // In DIRECT no page leaves: DirectTest.
+  @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void aPageIsReadOnce(Translation kind) throws Exception {
     BufferPool pool = cold(512, kind);
     device.hold(offset -> offset == offset(10));

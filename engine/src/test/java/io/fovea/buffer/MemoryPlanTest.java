@@ -54,7 +54,7 @@ class MemoryPlanTest {
     int right = MemoryPlan.rightBytes(pageSize, replacement);
     long rest = bytes - plan.ownFixedBytes();
     assertEquals(Math.min(rest / right, Integer.MAX_VALUE / 4), plan.places());
-    assertTrue(rest - (long) Rights.FILE_PAGE_BYTES * plan.frames() >= 64L * right);
+    assertTrue(rest - (long) MemoryPlan.FILE_PAGE_BYTES * plan.frames() >= 64L * right);
     if (fileBytesMax > 64L * pageSize) {
       assertTrue((long) plan.frames() * pageSize <= fileBytesMax);
     }

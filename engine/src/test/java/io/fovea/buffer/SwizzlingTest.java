@@ -292,7 +292,9 @@ class SwizzlingTest {
   @Test
   void aForsakenPageNamesNobody() {
     descend(parent, 0);
-    pool.swizzling().forsake(pool, parent);
+    int latched = pool.fixExclusive(parent);
+    pool.swizzling().forsake(latched);
+    pool.releaseExclusive(latched);
     assertEquals(one, word(parent, 0));
     assertEquals(0, link(one));
     checkWhole();

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.SimDatabase;
+import io.fovea.Translation;
 import io.fovea.checker.Anomaly.Kind;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
@@ -62,6 +63,8 @@ class CrashHistoryTest {
     throw new AssertionError("not noticed with " + SEEDS_MAX + " seeds");
   }
 
+  private static final Translation[] KINDS = {Translation.PREDICTIVE, Translation.VIRTUAL};
+
   private static Checker.Report history(Durability durability, long seed, boolean promised) {
     Setup setup =
         Setup.usual("crashes, " + durability + ", seed " + seed)
@@ -69,6 +72,7 @@ class CrashHistoryTest {
                 o ->
                     o.durability(durability)
                         .bufferBytes(600_000)
+                        .experiments(exp -> exp.translation(KINDS[(int) (seed % KINDS.length)]))
                         .log(log -> log.asyncWindow(Duration.ofHours(1), 32 << 10)))
             .load(8, 30, 200);
     SplittableRandom random = new SplittableRandom(seed);

@@ -601,13 +601,15 @@ final class Deeds {
   }
 
   private Options anyOptions() {
+    Translation translation = any(Translation.class);
+    boolean all = translation == Translation.DIRECT; // which wants memory for all of the file
     return options()
         .bufferBytes((1 + r.nextInt(8)) << 20)
         .experiments(
             exp ->
                 exp.protocol(any(Protocol.class))
                     .timestamps(any(TimestampStore.class))
-                    .translation(any(Translation.class)));
+                    .translation(all ? Translation.PREDICTIVE : translation));
   }
 
   private static void use(Database other, int n) {

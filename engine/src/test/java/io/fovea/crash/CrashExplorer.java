@@ -385,11 +385,13 @@ final class CrashExplorer {
     int twice = random.nextInt(2);
     Translation any = Translation.values()[random.nextInt(Translation.values().length)];
     // Every page has its own frame there, which no share can give to others.
-    boolean own = any == Translation.VIRTUAL && options.bufferShare() != null;
+    boolean own = any.compareTo(Translation.VIRTUAL) >= 0 && options.bufferShare() != null;
+    boolean all = !own && any == Translation.DIRECT;
     Options o =
         options
             .experiments(exp -> exp.translation(own ? Translation.PREDICTIVE : any))
-            .bufferBytes(options.bufferBytes() + random.nextInt(2) * 1_000_000)
+            .bufferBytes(
+                options.bufferBytes() + random.nextInt(2) * 1_000_000 + (all ? 32 << 20 : 0))
             .log(
                 log ->
                     log.segmentBytes(options.log().segmentBytes() << twice)

@@ -195,6 +195,7 @@ class EndToEndTest {
         "--page-size=16k",
         "--translation=optimistic --no-huge-pages",
         "--translation=virtual",
+        "--translation=direct --buffer=600m",
         "--translation=latched --hints=none",
         "--translation=latched --hints=both",
         "--hints=page",

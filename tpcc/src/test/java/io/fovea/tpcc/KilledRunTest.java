@@ -160,14 +160,16 @@ class KilledRunTest {
     args.addAll(List.of("run", "--path=" + file, "--warehouses=2", "--threads=2", "--clients=6"));
     args.addAll(List.of("--buffer=64m", "--warmup=0", "--duration=" + duration));
     args.add("--log=" + LOG);
-    // The file knows nothing of it: another one each time.
-    args.add("--translation=" + (random.nextBoolean() ? "swizzled" : "predictive"));
+    // The file knows nothing of it: each opening may have another one.
+    args.add("--translation=" + TRANSLATIONS[random.nextInt(TRANSLATIONS.length)]);
     args.add(sync ? "--durability=sync" : "--durability=async");
     if (sync) {
       args.add("--acknowledge=" + list);
     }
     return args;
   }
+
+  private static final String[] TRANSLATIONS = {"predictive", "swizzled", "virtual", "latched"};
 
   /** Little, so that checkpoints are among the things that are killed. */
   private static final String LOG = "4m";

@@ -48,10 +48,14 @@ public class EngineOptions {
   private Translation translation = Options.defaults().experiments().translation();
 
   @Option(
-      names = "--no-huge-pages",
+      names = "--huge-pages",
+      negatable = true,
+      defaultValue = "true",
+      fallbackValue = "true",
       description =
-          "the buffer asks for no huge pages, to tell what the processor's page table costs")
-  private boolean noHugePages;
+          "whether the buffer asks for huge pages (default: yes); with --no-huge-pages it is seen"
+              + " what the processor's page table costs")
+  private boolean hugePages;
 
   @Option(
       names = "--hints",
@@ -179,7 +183,7 @@ public class EngineOptions {
         sketchBytes,
         sketchBytesMax != null ? sketchBytesMax : sketchBytes,
         places,
-        !noHugePages);
+        hugePages);
   }
 
   /** What a file's name says of pages that are not of the usual size. */
