@@ -119,6 +119,11 @@ record FoveaConfig(
     return (int) Math.min(Integer.MAX_VALUE, timestampBytes() / TIMESTAMP_BYTES_OF_ROW);
   }
 
+  /** The same where each row may be in a page that has to be read, and is to stay. */
+  int rowsMaxMissing() {
+    return (int) Math.min(Integer.MAX_VALUE, bufferBytes / 4 / pageBytes);
+  }
+
   private static long number(Map<String, ?> configs, String key, long otherwise) {
     Object value = configs.get(key);
     if (value == null) {

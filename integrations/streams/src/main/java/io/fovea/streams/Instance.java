@@ -52,6 +52,7 @@ final class Instance {
 
   private static final String STORES = "stores";
   private static final int STORE_KEY_BYTES_MAX = 512;
+  private static final int ROWS_THAT_SAY = 64;
   private static final long SWEEP_NANOS = 60_000_000_000L;
 
   private final Path file;
@@ -61,6 +62,11 @@ final class Instance {
   private final int keyBytesMax;
   private final long pendingBytesMax;
   private final int rowsMax;
+  private final int rowsMaxMissing;
+
+  /** Whether commits find pages that are not in memory. */
+  private volatile boolean missing;
+
   private final AtomicLong pendingBytes = new AtomicLong();
 
   /** How many commits have begun or ended. */
@@ -79,6 +85,7 @@ final class Instance {
     this.keyBytesMax = config.pageBytes() / 8;
     this.pendingBytesMax = config.pendingBytes();
     this.rowsMax = config.rowsMax();
+    this.rowsMaxMissing = Math.min(rowsMax, config.rowsMaxMissing());
     try {
       Files.createDirectories(file.getParent());
     } catch (IOException e) {
@@ -295,9 +302,29 @@ final class Instance {
     return keyBytesMax;
   }
 
-  /** How many rows a transaction writes. */
-  int rowsMax() {
-    return rowsMax;
+  /**
+   * How many rows a transaction writes.
+   *
+   * @param misses whether their pages have to be read
+   */
+  int rowsMax(boolean misses) {
+    return misses ? rowsMaxMissing : rowsMax;
+  }
+
+  /** How often a page was not in memory. */
+  long misses() {
+    return database.stats().buffer().misses();
+  }
+
+  /** So many rows were written, and so many pages were not in memory. */
+  void missed(long pages, long rows) {
+    if (rows >= ROWS_THAT_SAY) {
+      missing = pages > rows / 16;
+    }
+  }
+
+  boolean isMissing() {
+    return missing;
   }
 
   void commitBegins() {

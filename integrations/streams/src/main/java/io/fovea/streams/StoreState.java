@@ -421,6 +421,18 @@ final class StoreState implements RowSource {
     }
   }
 
+  /** Reads what the table has of some rows, many pages at a time. */
+  void bringIn(List<PendingWrites.Cell> rows) {
+    List<byte[]> keys = new ArrayList<>(rows.size());
+    rows.forEach(row -> keys.add(row.key));
+    database().call(READING, tx -> table.getAll(tx, keys).size());
+  }
+
+  /** Whether commits find that pages are not in memory; for tests. */
+  boolean pagesAreMissing() {
+    return instance.isMissing();
+  }
+
   void writeRows(Transaction tx, List<PendingWrites.Cell> rows) {
     for (PendingWrites.Cell row : rows) {
       byte[] value = row.newest.value;

@@ -1,5 +1,6 @@
 package io.fovea.streams;
 
+import io.fovea.ByteTable;
 import io.fovea.Task;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
@@ -16,18 +17,30 @@ import java.util.List;
  * the changelog from the offset on is applied again. Rows that must not stand beside an offset are
  * written after a transaction that takes the offset away.
  *
+ * <p><b>Pages that are not in memory.</b> A transaction looks for its rows one after the other, and
+ * waits for each page. So once commits have met such pages, {@link ByteTable#getAll} reads the old
+ * rows before: it has many reads under way at once. Then a transaction has no more rows than there
+ * are pages in a quarter of the memory, so that those that were read are there when the rows are
+ * written.
+ *
  * <p>Commits are durable in their order. Readers see no part of it: the generation is odd
  * meanwhile, and what is pending hides the table until all is there.
  */
 final class TableWrites {
+  private static final int READ_AT_ONCE = 512;
+
   private final Instance instance;
   private final List<StoreState> stores;
   private final List<List<PendingWrites.Cell>> rows = new ArrayList<>();
+  private final boolean misses;
+  private final int most;
   private int count;
 
   private TableWrites(Instance instance, List<StoreState> stores) {
     this.instance = instance;
     this.stores = stores;
+    this.misses = instance.isMissing();
+    this.most = instance.rowsMax(misses);
     for (StoreState store : stores) {
       List<PendingWrites.Cell> sorted = store.rows();
       rows.add(sorted);
@@ -43,14 +56,34 @@ final class TableWrites {
    */
   static void run(Instance instance, List<StoreState> stores, boolean offsetsFirst) {
     TableWrites writes = new TableWrites(instance, stores);
-    if (writes.count <= instance.rowsMax() && writes.atOnce()) {
-      return;
+    long misses = instance.misses();
+    writes.run(offsetsFirst);
+    instance.missed(instance.misses() - misses, writes.count);
+  }
+
+  private void run(boolean offsetsFirst) {
+    if (count <= most) {
+      for (int i = 0; i < stores.size(); i++) {
+        bringIn(stores.get(i), rows.get(i));
+      }
+      if (atOnce()) {
+        return;
+      }
     }
     if (offsetsFirst) {
-      writes.records();
+      records();
     }
-    writes.rowsAhead();
-    writes.records();
+    rowsAhead();
+    records();
+  }
+
+  /** Has the pages of rows in memory, if commits have found that they are not. */
+  private void bringIn(StoreState store, List<PendingWrites.Cell> some) {
+    if (misses) {
+      for (int from = 0; from < some.size(); from += READ_AT_ONCE) {
+        store.bringIn(some.subList(from, Math.min(some.size(), from + READ_AT_ONCE)));
+      }
+    }
   }
 
   /** One transaction; false if others left too little memory for it. */
@@ -80,11 +113,13 @@ final class TableWrites {
   }
 
   private void rowsAhead() {
-    int most = instance.rowsMax();
     for (int i = 0; i < stores.size(); i++) {
+      StoreState store = stores.get(i);
       List<PendingWrites.Cell> all = rows.get(i);
       for (int from = 0; from < all.size(); from += most) {
-        writeSome(stores.get(i), all.subList(from, Math.min(all.size(), from + most)));
+        List<PendingWrites.Cell> some = all.subList(from, Math.min(all.size(), from + most));
+        bringIn(store, some);
+        writeSome(store, some);
       }
     }
   }

@@ -10,12 +10,14 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Bytes;
@@ -134,6 +136,44 @@ class CommitTest {
     assertEquals(
         Position.emptyPosition().withComponent(TestContext.SOURCE, 0, 8), store.getPosition());
     store.close();
+  }
+
+  /** Commits read the pages first that they will write to. */
+  @Test
+  void largerThanTheMemory() {
+    TestContext context = new TestContext(directory);
+    var store = context.open(store("a"));
+    Random random = new Random(1);
+    Map<Integer, Integer> model = new HashMap<>();
+    for (int i = 0; i < 30_000; i++) {
+      int k = random.nextInt(40_000);
+      if (random.nextInt(8) == 0) {
+        store.put(scattered(k), null);
+        model.remove(k);
+      } else {
+        store.put(scattered(k), ByteBuffer.allocate(900).putInt(i).array());
+        model.put(k, i);
+      }
+      if (i % 4000 == 3999) {
+        store.commit(Map.of(CHANGELOG, (long) i));
+      }
+    }
+    assertTrue(((AbstractStore) store).open().pagesAreMissing(), "all was in memory");
+    store.commit(Map.of(CHANGELOG, 30_000L));
+    store.close();
+
+    store = context.open(store("a"));
+    assertEquals(30_000L, store.committedOffset(CHANGELOG));
+    assertEquals(model.size(), state(store).table().table().count());
+    for (int k = 0; k < 40_000; k++) {
+      byte[] row = store.get(scattered(k));
+      assertEquals(model.get(k), row == null ? null : ByteBuffer.wrap(row).getInt());
+    }
+    store.close();
+  }
+
+  private static Bytes scattered(int k) {
+    return Bytes.wrap(ByteBuffer.allocate(8).putLong(k * 0x9E3779B97F4A7C15L).array());
   }
 
   @Test
