@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.DatabaseStats;
+import io.fovea.streams.broker.Child;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -14,6 +16,8 @@ import java.util.Random;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Two hundred stores of an instance, in one budget. */
@@ -77,6 +81,28 @@ class ManyStoresTest {
     assertEquals(0, ((AbstractStore) again).open().database().stats().recovery().records());
     again.close();
     assertTrue(before.checkpoints().failed() == 0);
+  }
+
+  /** Resident memory, in a process of their own. */
+  @Test
+  @EnabledOnOs(OS.LINUX)
+  void stayWithinALittleBudgetAndATenth() throws Exception {
+    long budget = 64L << 20;
+    try (Child child =
+        Child.start(
+            directory.resolve("log"),
+            List.of("-Xms256m", "-Xmx256m", "-XX:+AlwaysPreTouch"),
+            ManyStoresProcess.class.getName(),
+            directory.toString(),
+            "" + TASKS,
+            "" + STORES,
+            "" + budget)) {
+      String line = child.await("grown", Duration.ofMinutes(5), l -> true);
+      long grown = Long.parseLong(line.split(" ")[1]);
+      System.out.println("200 stores took " + (grown >> 10) + " KiB of " + (budget >> 10));
+      assertTrue(grown <= budget + budget / 10, grown + " bytes of " + budget);
+      assertTrue(grown > budget / 2, "the stores are in memory: " + grown);
+    }
   }
 
   private static StoreState state(List<List<KeyValueStore<Bytes, byte[]>>> tasks, int task) {
