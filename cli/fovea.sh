@@ -5,6 +5,7 @@
 #   cli/fovea.sh --help                   all commands
 #   cli/fovea.sh FILE                     a shell
 #   cli/fovea.sh verify FILE              is everything in order?
+#   cli/fovea.sh replica status PEERS     a replicated database: needs integrations/ratis
 #
 # JAVA_HOME names the JDK to prefer. FOVEA_JAVA_OPTS adds JVM options, such as -Xmx2g.
 set -u
@@ -65,17 +66,41 @@ java=$(find_java)
 [ -n "$java" ] ||
   die "no JDK of version $required or later: install one, such as temurin-25-jdk or openjdk-25-jdk, or set JAVA_HOME to it"
 
-# A jar that was copied away from the sources is run as it is.
-if [ -f "$root/pom.xml" ] && stale; then
+build() {
   command -v mvn >/dev/null 2>&1 ||
-    die "$jar is missing or older than the sources, and there is no Maven to build it: install maven"
-  printf 'building %s\n' "$jar" >&2
+    die "$1 is missing or older than the sources, and there is no Maven to build it: install maven"
+  printf 'building %s\n' "$1" >&2
+  shift
   # Maven may run on any JDK, and looks for the one that compiles; here is where it was found.
   home=$(dirname -- "$(dirname -- "$java")")
   command -v java >/dev/null 2>&1 || JAVA_HOME=${JAVA_HOME:-$home}
   export "JAVA$(version_of "$java")_HOME=$home" JAVA_HOME
-  (cd "$root" && mvn -B -q -ntp -Dstyle.color=never -pl cli -am -Dmaven.test.skip=true package </dev/null >&2) ||
-    die "the build failed"
+  (cd "$root" && mvn -B -q -ntp -Dstyle.color=never "$@" </dev/null >&2) || die "the build failed"
+}
+
+# The command for replicated databases is a part of fovea-ratis: this jar has no Ratis.
+if [ "${1:-}" = replica ]; then
+  shift
+  ratis=$root/integrations/ratis
+  [ -f "$ratis/pom.xml" ] || die "$ratis is missing, which has the command for replicated databases"
+  if [ ! -f "$ratis/target/cp.txt" ] ||
+    [ "$ratis/src/main/java/io/fovea/ratis/ReplicaCommand.java" -nt "$ratis/target/classes/io/fovea/ratis/ReplicaCommand.class" ]
+  then
+    build "$ratis" -pl integrations/ratis -am -Pquick -DskipTests package \
+      dependency:build-classpath -Dmdep.outputFile=target/cp.txt
+  fi
+  # Ratis' Netty calls sun.misc.Unsafe, of which a JDK warns from 24 on.
+  unsafe=
+  [ "$(version_of "$java")" -ge 24 ] && unsafe=--sun-misc-unsafe-memory-access=allow
+  # shellcheck disable=SC2086 # options are words
+  exec "$java" -Xms32m -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto \
+    --enable-native-access=ALL-UNNAMED $unsafe ${FOVEA_JAVA_OPTS:-} \
+    -cp "$ratis/target/classes:$(cat "$ratis/target/cp.txt")" io.fovea.ratis.ReplicaCommand "$@"
+fi
+
+# A jar that was copied away from the sources is run as it is.
+if [ -f "$root/pom.xml" ] && stale; then
+  build "$jar" -pl cli -am -Dmaven.test.skip=true package
 fi
 [ -f "$jar" ] || die "$jar is missing"
 

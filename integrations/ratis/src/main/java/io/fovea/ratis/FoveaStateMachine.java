@@ -7,6 +7,7 @@ import io.fovea.replication.Stamp;
 import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -63,6 +64,10 @@ import org.jspecify.annotations.Nullable;
 final class FoveaStateMachine extends BaseStateMachine {
   private static final byte BEGIN = 'B';
   private static final byte CHUNK = 'C';
+
+  /** Asked by the command, {@link Administration}. */
+  static final byte TROUBLE = 'T';
+
   private static final byte THERE = 1;
   private static final byte NOT_YET = 0;
   private static final Duration ANSWER = Duration.ofSeconds(5);
@@ -224,9 +229,10 @@ final class FoveaStateMachine extends BaseStateMachine {
   // --------------------------------------------------------------------------------------- asking
 
   /**
-   * Gives copies: {@code B} begins one, {@code C id number} asks for a chunk.
+   * Gives copies: {@code B} begins one, {@code C id number} asks for a chunk. {@code T} asks what
+   * is wrong with this peer.
    *
-   * @return the id; or whether the chunk is there (1), and the chunk
+   * @return the id; or whether the chunk is there (1), and the chunk; or what is wrong, as text
    */
   @Override
   public CompletableFuture<Message> queryStale(Message request, long minIndex) {
@@ -246,6 +252,10 @@ final class FoveaStateMachine extends BaseStateMachine {
     byte kind = q.get();
     if (kind == BEGIN) {
       return ByteBuffer.allocate(8).putLong(copies.begin()).array();
+    }
+    if (kind == TROUBLE) {
+      PeerState.Failure failure = state.failure();
+      return (failure == null ? "" : failure.what()).getBytes(StandardCharsets.UTF_8);
     }
     if (kind != CHUNK) {
       throw new IOException("A peer asked \"" + (char) kind + "\", which this one does not know.");

@@ -140,7 +140,7 @@ public final class Membership {
 
   private void set(List<RaftPeer> members, String failed) {
     try {
-      change(members, failed);
+      change(client, members(), members, failed);
     } catch (ReplicationException e) {
       // An answer that got lost is asked for again, and is then "it is so already".
       if (!becomes(members)) {
@@ -170,14 +170,16 @@ public final class Membership {
     return peers.stream().map(RaftPeer::getId).collect(Collectors.toSet());
   }
 
-  private void change(List<RaftPeer> members, String failed) {
+  /** Lets the leader change the members, if they are still what they were thought to be. */
+  static void change(
+      RaftClient client, List<RaftPeer> from, List<RaftPeer> members, String failed) {
     try {
       require(
           client
               .admin()
               .setConfiguration(
                   SetConfigurationRequest.Arguments.newBuilder()
-                      .setServersInCurrentConf(members())
+                      .setServersInCurrentConf(from)
                       .setServersInNewConf(members)
                       .setMode(SetConfigurationRequest.Mode.COMPARE_AND_SET)
                       .build()),
@@ -188,7 +190,7 @@ public final class Membership {
     }
   }
 
-  private static void require(RaftClientReply reply, String failed) {
+  static void require(RaftClientReply reply, String failed) {
     if (!reply.isSuccess()) {
       Throwable e = reply.getException();
       throw new ReplicationException(

@@ -21,8 +21,12 @@ final class RaftSetup {
   private RaftSetup() {}
 
   static RaftGroupId groupId(ReplicationOptions o) {
+    return groupId(o.group());
+  }
+
+  static RaftGroupId groupId(String name) {
     return RaftGroupId.valueOf(
-        UUID.nameUUIDFromBytes(("fovea:" + o.group()).getBytes(StandardCharsets.UTF_8)));
+        UUID.nameUUIDFromBytes(("fovea:" + name).getBytes(StandardCharsets.UTF_8)));
   }
 
   static RaftPeer peer(Peer peer) {

@@ -48,6 +48,16 @@ class RoomsTest {
   }
 
   @Test
+  void onlyTheCommandNeedsPicocli() {
+    noClasses()
+        .that()
+        .haveNameNotMatching(".*\\.ReplicaCommand(\\$.*)?")
+        .should()
+        .dependOnClassesThat(resideInAPackage("picocli.."))
+        .check(classes);
+  }
+
+  @Test
   void onlyTheMetersNeedMicrometer() {
     noClasses()
         .that()

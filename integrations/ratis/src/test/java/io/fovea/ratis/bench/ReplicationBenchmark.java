@@ -2,6 +2,7 @@ package io.fovea.ratis.bench;
 
 import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.ratis.Consistency;
 import io.fovea.ratis.Peer;
 import io.fovea.ratis.Ports;
 import io.fovea.ratis.ReplicatedDatabase;
@@ -76,12 +77,13 @@ public final class ReplicationBenchmark {
   /**
    * Runs all, and prints a row of the table for each.
    *
-   * @param args the directory to do it in, on the device that is measured
+   * @param args the directory to do it in, on the device that is measured; the one for temporary
+   *     files otherwise
    * @throws Exception if something fails
    */
   public static void main(String[] args) throws Exception {
-    Path directory = Path.of(args[0]);
-    System.out.println("| state machine | peers | applied | commits/s | p50 ms | p99 ms |");
+    Path directory = args.length > 0 ? Path.of(args[0]) : Files.createTempDirectory("replication");
+    System.out.println("| what | peers | applied | a second | p50 ms | p99 ms |");
     System.out.println("|---|---|---|---|---|---|");
     for (int peers : new int[] {1, 3}) {
       for (Durability durability : new Durability[] {Durability.ASYNC, Durability.SYNC}) {
@@ -115,10 +117,28 @@ public final class ReplicationBenchmark {
       up.get(0).awaitLeader(Duration.ofSeconds(60));
       ReplicatedDatabase leader =
           up.stream().filter(d -> d.membership().isLeader()).findFirst().orElse(up.get(0));
-      measure("Fovea", count, durability, (k, v) -> leader.submit(new Write(k, v)).get());
+      measure("Fovea: commands", count, durability, (k, v) -> leader.submit(new Write(k, v)).get());
+      if (durability == Durability.ASYNC) { // a read waits for nothing that SYNC makes durable
+        reads("Fovea: linearizable reads, leader", count, leader);
+        if (count > 1) {
+          ReplicatedDatabase other = up.stream().filter(d -> d != leader).findFirst().orElseThrow();
+          reads("Fovea: linearizable reads, another peer", count, other);
+        }
+      }
     } finally {
       up.forEach(ReplicatedDatabase::close);
     }
+  }
+
+  private static void reads(String what, int count, ReplicatedDatabase db) throws Exception {
+    measure(
+        what,
+        count,
+        Durability.ASYNC,
+        (k, v) ->
+            db.read(
+                Consistency.LINEARIZABLE,
+                tx -> tx.table(VALUES).bytes().get(tx, ByteBuffer.allocate(4).putInt(k).array())));
   }
 
   private static void files(Path directory, int count, Durability durability) throws Exception {
@@ -151,7 +171,7 @@ public final class ReplicationBenchmark {
         RaftClient.newBuilder().setRaftGroup(group).setProperties(new RaftProperties()).build()) {
       client.io().send(Message.valueOf(FileStore.command(0, new byte[1])));
       measure(
-          "file store",
+          "file store: commands",
           count,
           durability,
           (k, v) -> client.async().send(Message.valueOf(FileStore.command(k, v))).get());

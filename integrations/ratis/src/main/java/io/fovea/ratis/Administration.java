@@ -1,0 +1,303 @@
+package io.fovea.ratis;
+
+import io.fovea.ratis.ReplicationException.Reason;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import org.apache.ratis.client.RaftClient;
+import org.apache.ratis.client.RaftClientConfigKeys;
+import org.apache.ratis.conf.Parameters;
+import org.apache.ratis.conf.RaftProperties;
+import org.apache.ratis.proto.RaftProtos.LogInfoProto;
+import org.apache.ratis.proto.RaftProtos.RaftPeerRole;
+import org.apache.ratis.protocol.GroupInfoReply;
+import org.apache.ratis.protocol.Message;
+import org.apache.ratis.protocol.RaftClientReply;
+import org.apache.ratis.protocol.RaftGroup;
+import org.apache.ratis.protocol.RaftGroupId;
+import org.apache.ratis.protocol.RaftPeerId;
+import org.apache.ratis.protocol.exceptions.GroupMismatchException;
+import org.apache.ratis.retry.RetryPolicies;
+import org.apache.ratis.retry.RetryPolicy;
+import org.apache.ratis.thirdparty.com.google.protobuf.ByteString;
+import org.apache.ratis.util.TimeDuration;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A group, seen and changed from outside: by no member, over the network.
+ *
+ * <p>Some of the members are enough to begin with. Each that answers says whom it knows, and what
+ * the leader says counts.
+ *
+ * <p>One thread.
+ */
+final class Administration implements AutoCloseable {
+  /** How many tries a change has, while a leader is looked for. */
+  private static final int TRIES = 20;
+
+  /** What gRPC says of a peer that is not there, and Ratis of one that is silent. */
+  private static final List<String> AWAY = List.of("UNAVAILABLE", "DEADLINE_EXCEEDED", "Timed out");
+
+  private final RaftGroupId group;
+  private final RaftProperties properties = new RaftProperties();
+  private final Parameters parameters;
+  private final Duration most;
+  private final List<Peer> named;
+  private final RaftClient asking;
+
+  /**
+   * A member, as it answered.
+   *
+   * @param peer its name and address
+   * @param role LEADER, FOLLOWER, CANDIDATE or LISTENER; null where it did not answer
+   * @param leader whom it takes for the leader; null if none
+   * @param trouble why it is not well; empty if it is
+   * @param applied the last entry that it has applied; -1 before the first
+   * @param committed the last entry that it knows a majority to have
+   * @param snapshot the entry up to which its database is a snapshot, so that its log may begin
+   *     there
+   * @param members whom it knows as members
+   */
+  record Seen(
+      Peer peer,
+      @Nullable String role,
+      @Nullable String leader,
+      String trouble,
+      long applied,
+      long committed,
+      long snapshot,
+      List<Peer> members) {
+    boolean answered() {
+      return !trouble.startsWith("It did not answer");
+    }
+
+    boolean leads() {
+      return RaftPeerRole.LEADER.name().equals(role) && trouble.isEmpty();
+    }
+  }
+
+  Administration(String group, Collection<Peer> named, Duration most, Parameters parameters) {
+    this.group = RaftSetup.groupId(group);
+    this.named = List.copyOf(named);
+    this.most = most;
+    this.parameters = parameters;
+    RaftClientConfigKeys.Rpc.setRequestTimeout(properties, RaftSetup.time(most));
+    this.asking = client(named, RetryPolicies.noRetry());
+  }
+
+  private RaftClient client(Collection<Peer> peers, RetryPolicy retry) {
+    return RaftClient.newBuilder()
+        .setRaftGroup(RaftGroup.valueOf(group, RaftSetup.peers(peers)))
+        .setProperties(properties)
+        .setParameters(parameters)
+        .setRetryPolicy(retry)
+        .build();
+  }
+
+  /** All members, those among them that do not answer, and those that were named and are none. */
+  List<Seen> look() {
+    Map<String, Seen> seen = new LinkedHashMap<>();
+    List<Peer> next = new ArrayList<>(named);
+    while (!next.isEmpty()) {
+      List<Peer> known = new ArrayList<>();
+      for (Peer p : next) {
+        Seen s = look(p);
+        seen.put(p.id(), s);
+        known.addAll(s.members);
+      }
+      known.removeIf(p -> seen.containsKey(p.id()));
+      next = known;
+    }
+    return List.copyOf(seen.values());
+  }
+
+  private Seen look(Peer p) {
+    RaftPeerId id = RaftPeerId.valueOf(p.id());
+    GroupInfoReply r;
+    try {
+      asking.getClientRpc().addRaftPeers(List.of(RaftSetup.peer(p)));
+      r = asking.getGroupManagementApi(id).info(group);
+      Membership.require(r, "It did not answer.");
+    } catch (IOException | RuntimeException e) {
+      return new Seen(p, null, null, trouble(e), -1, -1, -1, List.of());
+    }
+    List<Peer> members =
+        r.getGroup().getPeers().stream()
+            .map(m -> new Peer(m.getId().toString(), m.getAddress()))
+            .sorted(Comparator.comparing(Peer::id))
+            .toList();
+    LogInfoProto log = r.getLogInfoProto();
+    String role = r.getRoleInfoProto().getRole().name();
+    return new Seen(
+        p,
+        role,
+        leader(r),
+        trouble(id),
+        log.hasApplied() ? log.getApplied().getIndex() : -1,
+        log.hasCommitted() ? log.getCommitted().getIndex() : -1,
+        log.hasLastSnapshot() ? log.getLastSnapshot().getIndex() : -1,
+        members);
+  }
+
+  private static @Nullable String leader(GroupInfoReply r) {
+    var role = r.getRoleInfoProto();
+    if (role.getRole() == RaftPeerRole.LEADER) {
+      return role.getSelf().getId().toStringUtf8();
+    }
+    String id =
+        role.hasFollowerInfo()
+            ? role.getFollowerInfo().getLeaderInfo().getId().getId().toStringUtf8()
+            : "";
+    return id.isEmpty() ? null : id;
+  }
+
+  /** A server that has ended still says its role, but its state machine answers nothing. */
+  private String trouble(RaftPeerId id) {
+    try {
+      ByteString question = ByteString.copyFrom(new byte[] {FoveaStateMachine.TROUBLE});
+      RaftClientReply r = asking.io().sendStaleRead(Message.valueOf(question), 0, id);
+      Membership.require(r, "It did not answer.");
+      String what = r.getMessage().getContent().toString(StandardCharsets.UTF_8);
+      return what.isEmpty() ? "" : "It has stopped: " + what;
+    } catch (IOException | RuntimeException e) {
+      return trouble(e);
+    }
+  }
+
+  private static String trouble(Throwable e) {
+    String words = words(e);
+    return e instanceof GroupMismatchException
+        ? "It is not of this group: " + words
+        : AWAY.stream().anyMatch(words::contains)
+            ? "It did not answer: " + words
+            : "It has stopped, and its own health and log say why. It answered: " + words;
+  }
+
+  private static String words(Throwable e) {
+    String message = String.valueOf(e.getMessage());
+    return message.lines().findFirst().orElse("").strip();
+  }
+
+  /** What the leader says that the members are. */
+  private List<Peer> members(List<Seen> seen) {
+    return seen.stream()
+        .filter(Seen::leads)
+        .findFirst()
+        .map(Seen::members)
+        .orElseThrow(
+            () ->
+                new ReplicationException(
+                    Reason.MEMBERSHIP,
+                    false,
+                    "No peer that answers leads the group. Are a majority of the peers up, and do"
+                        + " they reach each other?",
+                    null));
+  }
+
+  /** Takes a peer in; tells whether it was none. */
+  boolean add(Peer peer) {
+    List<Peer> members = members(look());
+    if (members.contains(peer)) {
+      return false;
+    }
+    List<Peer> more = new ArrayList<>(members);
+    more.removeIf(p -> p.id().equals(peer.id()));
+    more.add(peer);
+    change(members, more, "Peer \"" + peer.id() + "\" was not added to the group.");
+    return true;
+  }
+
+  /** Takes a peer out; tells whether it was one. */
+  boolean remove(String id) {
+    List<Peer> members = members(look());
+    List<Peer> fewer = new ArrayList<>(members);
+    if (!fewer.removeIf(p -> p.id().equals(id))) {
+      return false;
+    }
+    if (fewer.isEmpty()) {
+      throw new IllegalArgumentException(
+          "\"" + id + "\" can't be removed: it is the last member, and one must stay.");
+    }
+    change(members, fewer, "Peer \"" + id + "\" was not removed from the group.");
+    return true;
+  }
+
+  private RaftClient changing(Collection<Peer> members) {
+    return client(
+        members,
+        RetryPolicies.retryUpToMaximumCountWithFixedSleep(
+            TRIES, TimeDuration.valueOf(200, TimeUnit.MILLISECONDS)));
+  }
+
+  private void change(List<Peer> from, List<Peer> to, String failed) {
+    try (RaftClient client = changing(from)) {
+      Membership.change(client, RaftSetup.peers(from), RaftSetup.peers(to), failed);
+    } catch (IOException e) {
+      throw new ReplicationException(
+          Reason.MEMBERSHIP, true, failed + " The cause: " + e.getMessage(), e);
+    }
+  }
+
+  /** Lets another member lead, and tells which one does. */
+  String transfer(@Nullable String id) {
+    List<Seen> seen = look();
+    List<Peer> members = members(seen);
+    String leader = seen.stream().filter(Seen::leads).findFirst().orElseThrow().peer.id();
+    List<String> to = new ArrayList<>();
+    for (Seen s : seen) {
+      boolean wanted = id == null ? !s.leads() && s.trouble.isEmpty() : s.peer.id().equals(id);
+      if (wanted && members.contains(s.peer)) {
+        to.add(s.peer.id());
+      }
+    }
+    if (to.isEmpty()) {
+      throw new IllegalArgumentException(
+          id == null ? "There is no other member that is well." : "\"" + id + "\" is no member.");
+    }
+    if (leader.equals(id)) {
+      return id;
+    }
+    ReplicationException last = null;
+    for (String each : to) {
+      String failed = "The leadership was not transferred to \"" + each + "\".";
+      try (RaftClient client = changing(members)) {
+        Membership.require(
+            client.admin().transferLeadership(RaftPeerId.valueOf(each), most.toMillis()), failed);
+        return each;
+      } catch (IOException e) {
+        String why = failed + " The cause: " + words(e);
+        last = new ReplicationException(Reason.MEMBERSHIP, false, why, e);
+      } catch (ReplicationException e) {
+        last = e;
+      }
+    }
+    throw Objects.requireNonNull(last);
+  }
+
+  /** Makes a checkpoint at a member, and tells its index. */
+  long snapshot(Peer peer) {
+    String failed = "Peer \"" + peer.id() + "\" made no snapshot.";
+    try {
+      asking.getClientRpc().addRaftPeers(List.of(RaftSetup.peer(peer)));
+      RaftClientReply r =
+          asking.getSnapshotManagementApi(RaftPeerId.valueOf(peer.id())).create(1, most.toMillis());
+      Membership.require(r, failed);
+      return r.getLogIndex();
+    } catch (IOException e) {
+      throw new ReplicationException(Reason.TIMEOUT, false, failed + " The cause: " + words(e), e);
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    asking.close();
+  }
+}

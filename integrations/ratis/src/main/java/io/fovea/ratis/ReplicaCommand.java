@@ -1,0 +1,441 @@
+package io.fovea.ratis;
+
+import io.fovea.ratis.Administration.Seen;
+import java.io.File;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import org.apache.ratis.conf.Parameters;
+import org.apache.ratis.grpc.GrpcConfigKeys;
+import org.apache.ratis.grpc.GrpcTlsConfig;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/**
+ * The command for a replicated database: who is a member, how each is, and changes of that. From
+ * any machine that reaches the peers.
+ *
+ * <pre>
+ *   status   PEERS              how is each?
+ *   peers    PEERS              who are the members?
+ *   add      PEERS ID=HOST:PORT takes a peer in, which was started with joining(true)
+ *   remove   PEERS ID           takes one out
+ *   transfer PEERS [ID]         lets another lead
+ *   snapshot PEERS [ID]         makes a checkpoint, at all or at one
+ *
+ *   PEERS       one or more members, as a=10.0.0.1:7001,b=10.0.0.2:7001; they name the others
+ *   exit code   0  it is done, and all are well
+ *               1  it is not, or a peer is not well
+ *               2  a mistake in the command line
+ * </pre>
+ *
+ * <p>It is not a part of the command for files, which needs no Ratis. It needs picocli, which is an
+ * optional dependency of this module.
+ *
+ * @since 0.1.0
+ */
+@Command(
+    name = "fovea replica",
+    header = "Looks at a replicated database, and changes its members.",
+    description = "PEERS are one or more members, as a=10.0.0.1:7001,b=10.0.0.2:7001.")
+public final class ReplicaCommand {
+  /** Kept, so that what is set stays. */
+  private static final Logger RATIS = Logger.getLogger("org.apache.ratis");
+
+  private static final int OK = 0;
+  private static final int PROBLEMS = 1;
+
+  @Spec CommandSpec spec;
+
+  @Option(
+      names = {"-h", "--help"},
+      usageHelp = true,
+      scope = CommandLine.ScopeType.INHERIT,
+      description = "Says how it is used.")
+  boolean help;
+
+  @Option(
+      names = "--group",
+      paramLabel = "NAME",
+      defaultValue = "fovea",
+      scope = CommandLine.ScopeType.INHERIT,
+      description = "The group's name, as in ReplicationOptions.group; ${DEFAULT-VALUE} otherwise.")
+  String group;
+
+  @Option(
+      names = "--timeout",
+      paramLabel = "SECONDS",
+      defaultValue = "5",
+      scope = CommandLine.ScopeType.INHERIT,
+      description = "How long a peer may take to answer; ${DEFAULT-VALUE} otherwise.")
+  int seconds;
+
+  @Option(
+      names = "--json",
+      scope = CommandLine.ScopeType.INHERIT,
+      description = "Answers with one JSON value.")
+  boolean json;
+
+  @Option(
+      names = "--tls-trust",
+      paramLabel = "FILE",
+      scope = CommandLine.ScopeType.INHERIT,
+      description = "Speaks TLS, and trusts peers with certificates of this authority (PEM).")
+  @Nullable File trust;
+
+  @Option(
+      names = "--tls-certificate",
+      paramLabel = "FILE",
+      scope = CommandLine.ScopeType.INHERIT,
+      description = "This command's certificate (PEM), where peers want one.")
+  @Nullable File certificate;
+
+  @Option(
+      names = "--tls-key",
+      paramLabel = "FILE",
+      scope = CommandLine.ScopeType.INHERIT,
+      description = "The key of that certificate (PEM).")
+  @Nullable File key;
+
+  private ReplicaCommand() {}
+
+  /**
+   * Runs the command, and ends the JVM with its exit code.
+   *
+   * @param args the words behind {@code fovea replica}
+   */
+  public static void main(String[] args) {
+    RATIS.setLevel(Level.OFF); // what went wrong is in the answers
+    PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
+    PrintWriter err = new PrintWriter(System.err, true, StandardCharsets.UTF_8);
+    System.exit(run(out, err, args));
+  }
+
+  /** Runs it without ending the JVM. */
+  static int run(PrintWriter out, PrintWriter err, String... args) {
+    return new CommandLine(new ReplicaCommand())
+        .setOut(out)
+        .setErr(err)
+        .setUsageHelpAutoWidth(false)
+        .setExecutionExceptionHandler(
+            (e, line, parsed) -> {
+              if (e instanceof IllegalArgumentException) {
+                line.getErr().println("fovea replica: " + e.getMessage());
+                return CommandLine.ExitCode.USAGE;
+              }
+              if (e instanceof ReplicationException || e instanceof IOException) {
+                line.getErr().println("fovea replica: " + e.getMessage());
+                return PROBLEMS;
+              }
+              throw e;
+            })
+        .execute(args);
+  }
+
+  /** What a command does with the group. */
+  private interface Body {
+    int run(Administration group, PrintWriter out) throws IOException;
+  }
+
+  private int with(String peers, Body body) throws IOException {
+    if (seconds < 1) {
+      throw new ParameterException(
+          spec.commandLine(), "--timeout is a second or more, not " + seconds + ".");
+    }
+    if ((certificate == null) != (key == null) || (certificate != null && trust == null)) {
+      throw new ParameterException(
+          spec.commandLine(), "--tls-certificate and --tls-key go together, and with --tls-trust.");
+    }
+    Parameters parameters = new Parameters();
+    if (trust != null) {
+      GrpcConfigKeys.TLS.setConf(
+          parameters, new GrpcTlsConfig(key, certificate, trust, certificate != null));
+    }
+    PrintWriter out = spec.commandLine().getOut();
+    try (Administration a =
+        new Administration(group, parse(peers), Duration.ofSeconds(seconds), parameters)) {
+      return body.run(a, out);
+    }
+  }
+
+  private static List<Peer> parse(String peers) {
+    List<Peer> all = new ArrayList<>();
+    for (String part : peers.split(",", -1)) {
+      all.add(parsePeer(part));
+    }
+    return all;
+  }
+
+  private static Peer parsePeer(String part) {
+    int equals = part.indexOf('=');
+    if (equals < 1) {
+      throw new IllegalArgumentException(
+          "\""
+              + part
+              + "\" is no peer. One is ID=HOST:PORT, as in a=10.0.0.1:7001; more of them"
+              + " have commas between them.");
+    }
+    return new Peer(part.substring(0, equals), part.substring(equals + 1));
+  }
+
+  @Command(
+      name = "status",
+      header = "Says how each peer is.",
+      description = {
+        "Asks each member how far it is, and whether it is well. The exit code is 1 where one is"
+            + " not, or none leads."
+      })
+  int status(@CommandLine.Parameters(paramLabel = "PEERS") String peers) throws IOException {
+    return with(
+        peers,
+        (a, out) -> {
+          List<Seen> all = a.look();
+          if (json) {
+            out.println(list(all.stream().map(ReplicaCommand::json).toList()));
+          } else {
+            table(out, all);
+          }
+          boolean well =
+              all.stream().anyMatch(Seen::leads)
+                  && all.stream().allMatch(s -> s.trouble().isEmpty());
+          return well ? OK : PROBLEMS;
+        });
+  }
+
+  private static void table(PrintWriter out, List<Seen> all) {
+    int id = all.stream().mapToInt(s -> s.peer().id().length()).max().orElse(1);
+    int address = all.stream().mapToInt(s -> s.peer().address().length()).max().orElse(1);
+    for (Seen s : all) {
+      String head =
+          String.format(
+              "%-" + id + "s  %-" + address + "s  %-9s",
+              s.peer().id(),
+              s.peer().address(),
+              word(s));
+      out.println(
+          s.trouble().isEmpty()
+              ? head
+                  + "  applied "
+                  + s.applied()
+                  + "  committed "
+                  + s.committed()
+                  + "  snapshot "
+                  + s.snapshot()
+              : head + "  " + s.trouble());
+    }
+    long well = all.stream().filter(s -> s.trouble().isEmpty()).count();
+    String leader =
+        all.stream()
+            .filter(Seen::leads)
+            .map(s -> s.peer().id() + " leads")
+            .findFirst()
+            .orElse("none leads");
+    out.println(well + " of " + all.size() + " are well, " + leader + ".");
+  }
+
+  private static String word(Seen s) {
+    if (!s.trouble().isEmpty() || s.role() == null) {
+      return s.answered() ? "down" : "away";
+    }
+    return s.role().toLowerCase(Locale.ROOT);
+  }
+
+  @Command(
+      name = "peers",
+      header = "Lists the members.",
+      description = "The members as the leader has them; where none leads, as each peer has them.")
+  int peers(@CommandLine.Parameters(paramLabel = "PEERS") String peers) throws IOException {
+    return with(
+        peers,
+        (a, out) -> {
+          List<Seen> all = a.look();
+          List<Seen> answered = all.stream().filter(s -> !s.members().isEmpty()).toList();
+          if (answered.isEmpty()) {
+            all.forEach(s -> complain(s.peer().id() + ": " + s.trouble()));
+            return PROBLEMS;
+          }
+          Seen by = answered.stream().filter(Seen::leads).findFirst().orElse(answered.get(0));
+          if (json) {
+            out.println(list(by.members().stream().map(ReplicaCommand::json).toList()));
+          } else {
+            by.members().forEach(p -> out.println(p.id() + "=" + p.address()));
+          }
+          if (!by.leads()) {
+            complain("No peer that answers leads: this is what " + by.peer().id() + " has.");
+          }
+          return by.leads() ? OK : PROBLEMS;
+        });
+  }
+
+  private void complain(String what) {
+    spec.commandLine().getErr().println("fovea replica: " + what);
+  }
+
+  private void said(PrintWriter out, String key, String value, String sentence) {
+    out.println(json ? "{" + text(key) + ": " + value + "}" : sentence);
+  }
+
+  @Command(
+      name = "add",
+      header = "Takes a peer in.",
+      description = {
+        "The peer was started with joining(true) and an empty directory. It counts as a member when"
+            + " it has caught up. Add one at a time."
+      })
+  int add(
+      @CommandLine.Parameters(paramLabel = "PEERS") String peers,
+      @CommandLine.Parameters(paramLabel = "ID=HOST:PORT") String peer)
+      throws IOException {
+    Peer p = parsePeer(peer);
+    return with(
+        peers,
+        (a, out) -> {
+          boolean added = a.add(p);
+          said(
+              out,
+              "added",
+              Boolean.toString(added),
+              p.id() + (added ? " is a member now." : " was a member already, at this address."));
+          return OK;
+        });
+  }
+
+  @Command(
+      name = "remove",
+      header = "Takes a peer out.",
+      description = {
+        "The peer may be away. It is to be closed, and its directory deleted, before one of its"
+            + " name is added again."
+      })
+  int remove(
+      @CommandLine.Parameters(paramLabel = "PEERS") String peers,
+      @CommandLine.Parameters(paramLabel = "ID") String id)
+      throws IOException {
+    return with(
+        peers,
+        (a, out) -> {
+          boolean removed = a.remove(id);
+          said(
+              out,
+              "removed",
+              Boolean.toString(removed),
+              id + (removed ? " is no member any more." : " was no member."));
+          return OK;
+        });
+  }
+
+  @Command(
+      name = "transfer",
+      header = "Lets another peer lead.",
+      description = "That one, or any that is well: before the leader's machine is shut down.")
+  int transfer(
+      @CommandLine.Parameters(paramLabel = "PEERS") String peers,
+      @CommandLine.Parameters(paramLabel = "ID", arity = "0..1") @Nullable String id)
+      throws IOException {
+    return with(
+        peers,
+        (a, out) -> {
+          String leader = a.transfer(id);
+          said(out, "leader", text(leader), leader + " leads.");
+          return OK;
+        });
+  }
+
+  @Command(
+      name = "snapshot",
+      header = "Makes a checkpoint.",
+      description = {
+        "At one peer, or at each: its database has all entries up to there on the device, and its"
+            + " log drops the segments before. Applying waits meanwhile."
+      })
+  int snapshot(
+      @CommandLine.Parameters(paramLabel = "PEERS") String peers,
+      @CommandLine.Parameters(paramLabel = "ID", arity = "0..1") @Nullable String id)
+      throws IOException {
+    return with(
+        peers,
+        (a, out) -> {
+          List<Peer> at = new ArrayList<>();
+          for (Seen s : a.look()) {
+            if (id == null ? s.role() != null : s.peer().id().equals(id)) {
+              at.add(s.peer());
+            }
+          }
+          if (at.isEmpty()) {
+            throw new IllegalArgumentException(
+                id == null ? "No peer answers." : "\"" + id + "\" is no member that is known.");
+          }
+          int code = OK;
+          for (Peer p : at) {
+            try {
+              long index = a.snapshot(p);
+              out.println(
+                  json
+                      ? "{\"id\": " + text(p.id()) + ", \"snapshot\": " + index + "}"
+                      : p.id() + " has a snapshot at index " + index + ".");
+            } catch (ReplicationException e) {
+              complain(e.getMessage());
+              code = PROBLEMS;
+            }
+          }
+          return code;
+        });
+  }
+
+  // ----------------------------------------------------------------------------------------- JSON
+
+  private static String json(Seen s) {
+    return "{\"id\": "
+        + text(s.peer().id())
+        + ", \"address\": "
+        + text(s.peer().address())
+        + ", \"role\": "
+        + (s.role() == null ? "null" : text(s.role()))
+        + ", \"leader\": "
+        + (s.leader() == null ? "null" : text(s.leader()))
+        + ", \"well\": "
+        + s.trouble().isEmpty()
+        + ", \"trouble\": "
+        + text(s.trouble())
+        + ", \"applied\": "
+        + s.applied()
+        + ", \"committed\": "
+        + s.committed()
+        + ", \"snapshot\": "
+        + s.snapshot()
+        + "}";
+  }
+
+  private static String json(Peer p) {
+    return "{\"id\": " + text(p.id()) + ", \"address\": " + text(p.address()) + "}";
+  }
+
+  private static String list(List<String> values) {
+    return "[" + String.join(", ", values) + "]";
+  }
+
+  private static String text(String s) {
+    StringBuilder b = new StringBuilder("\"");
+    for (char c : s.toCharArray()) {
+      if (c == '"' || c == '\\') {
+        b.append('\\').append(c);
+      } else if (c < ' ') {
+        b.append(String.format("\\u%04x", (int) c));
+      } else {
+        b.append(c);
+      }
+    }
+    return b.append('"').toString();
+  }
+}
