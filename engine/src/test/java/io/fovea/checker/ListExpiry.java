@@ -52,9 +52,13 @@ final class ListExpiry {
   private final Row row;
   private long began;
 
+  /** Without a sweep there are none: a setup leaves them out so. */
+  private final boolean off;
+
   ListExpiry(ListClient client, Database db) {
     this.client = client;
     this.clock = clock(db);
+    this.off = db.options().expiry().sweepInterval().isZero();
     this.table = db.table(SPEC);
     this.key = table.key();
     this.row = table.row();
@@ -91,6 +95,9 @@ final class ListExpiry {
 
   /** Looks for a list. */
   State read(long list) {
+    if (off) {
+      return State.ABSENT;
+    }
     State s = State.ABSENT;
     if (table.get(client.tx(), key.set(Keys.number(list)), row)) {
       s = state();
@@ -112,6 +119,9 @@ final class ListExpiry {
 
   /** The same, and how many lives it has had: so it is known which of them has ended. */
   State readLives(long list) {
+    if (off) {
+      return State.ABSENT;
+    }
     State s = read(list);
     client.read(Keys.grave(list));
     return s;
@@ -119,6 +129,9 @@ final class ListExpiry {
 
   /** Appends to a list, or begins one, and says when it ends; a full one it only reads. */
   void append(long list) {
+    if (off) {
+      return;
+    }
     State before = readLives(list);
     int lives = client.read(Keys.grave(list)).list().length;
     if (!before.present() && lives == ListClient.LENGTH_MAX) {
@@ -150,6 +163,9 @@ final class ListExpiry {
 
   /** Looks at all lists of a generation. */
   void scan(int generation) {
+    if (off) {
+      return;
+    }
     Set<Long> found = new HashSet<>();
     long low = Keys.ending(generation, 0);
     long high = Keys.ending(generation, Keys.ENDING - 1);
@@ -178,6 +194,9 @@ final class ListExpiry {
 
   /** Looks at all there are, after the graves were: those too that have ended. */
   void readAll(Set<Long> graves) {
+    if (off) {
+      return;
+    }
     Set<Long> found = new HashSet<>();
     try (Cursor c = table.scan(client.tx(), Range.all(), Order.DESCENDING)) {
       while (c.next()) {
