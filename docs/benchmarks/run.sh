@@ -40,7 +40,7 @@
 #   hints       TPC-C without hints, with each kind and with predictive translation, in memory and beyond
 #   protocols   transactional YCSB under each protocol, and with each store of timestamps; fig3.2,
 #               fig3.3, fig3.4, fig3.6, fig3.7 and fig3.8 are its parts
-#   streams     state stores of Kafka Streams beside RocksDB's, with a broker: at most MINUTES (8)
+#   streams     state stores of Kafka Streams beside RocksDB's, with a broker: at most MINUTES (12)
 #   inlining    hot methods that were not inlined
 #
 # Results go to OUT, the folder benchmarks-<time> in the current one by default. What is compared is
@@ -698,13 +698,13 @@ do_streams() {
   (cd "$root" && mvn -B -q -ntp -pl integrations/streams -am test-compile dependency:build-classpath \
     -Dmdep.outputFile=target/test.classpath -Dmdep.includeScope=test </dev/null >&2) || die "the build failed"
   module=$root/integrations/streams/target
-  stored=${quick:+20000}
-  stored=${stored:-1000000}
+  stored=${quick:+30000}
+  stored=${stored:-750000}
   sent=${quick:+20000}
   sent=${sent:-400000}
   "$java" --enable-native-access=ALL-UNNAMED -Dorg.apache.logging.log4j.level=ERROR \
     -cp "$module/test-classes:$module/classes:$(cat "$module/test.classpath")" \
-    io.fovea.streams.bench.StreamsBench "$out/streams" "$rounds" "${MINUTES:-8}" \
+    io.fovea.streams.bench.StreamsBench "$out/streams" "$rounds" "${MINUTES:-12}" \
     "$stored" "$sent" \
     2>"$out/streams.txt" | tee "$out/streams.md"
   rm -rf "$out/streams"

@@ -1,7 +1,9 @@
 package io.fovea.streams.bench;
 
+import com.sun.management.OperatingSystemMXBean;
 import io.fovea.streams.broker.Mouth;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -27,16 +29,22 @@ import org.apache.kafka.streams.state.ValueAndTimestamp;
 
 /**
  * Stores in a task of Kafka Streams, without a broker: what a put and a get cost, what memory that
- * takes, and how long a hundred stores take to close.
+ * takes, and what two hundred stores take, and how long to close.
  *
  * <p>The stores are those that Kafka Streams makes, with its meters and serializers around them.
  * Their changes are not logged, because the driver would keep the log in memory. A commit comes
- * after every ten thousand puts. Arguments: type of the store, folder, number of records, {@code
- * work} or {@code close}.
+ * after every fifty thousand puts. Arguments: type of the store, folder, number of records, and
+ * {@code many} or a word that comes before the names of the figures.
  */
 final class StoreBench {
-  private static final int COMMIT = 10_000;
+  private static final int COMMIT = 50_000;
   private static final int VALUE = 100;
+  private static final int MANY = 200;
+
+  /** Records of the store that is written and read before, until the JVM has compiled all. */
+  private static final int WARM = 50_000;
+
+  private static final Duration WARM_PUTS = Duration.ofSeconds(6);
   private static final String TOPIC = "orders";
 
   private static final class Work implements Processor<byte[], byte[], Void, Void> {
@@ -118,8 +126,9 @@ final class StoreBench {
             TOPIC, Serdes.ByteArray().serializer(), Serdes.ByteArray().serializer());
   }
 
-  /** Puts so many records, and commits after each ten thousand; returns those a second. */
-  private double put(int count, boolean inOrder, long seed) {
+  /** Puts so many records, and commits after each fifty thousand. */
+  private Rate put(int count, boolean inOrder, long seed) {
+    long cpu = cpuNanos();
     long start = System.nanoTime();
     for (int i = 0; i < count; i += COMMIT) {
       ByteBuffer order = ByteBuffer.allocate(21);
@@ -127,16 +136,33 @@ final class StoreBench {
       order.put((byte) (inOrder ? 1 : 0));
       orders.pipeInput(null, order.array());
     }
-    return count / ((System.nanoTime() - start) / 1e9);
+    return new Rate(
+        count / ((System.nanoTime() - start) / 1e9), (cpuNanos() - cpu) / 1e3 / count, 0);
   }
 
-  /** Gets at random for a time; returns gets a second and the 99th percentile in microseconds. */
-  private double[] get(Duration time) {
+  /**
+   * How fast something went.
+   *
+   * @param perSecond how often in a second
+   * @param cpuMicros processor time of each, of all threads
+   * @param p99Micros the 99th percentile of how long it took
+   */
+  private record Rate(double perSecond, double cpuMicros, double p99Micros) {}
+
+  /** Processor time of this process, the compiler's included. */
+  private static long cpuNanos() {
+    return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean())
+        .getProcessCpuTime();
+  }
+
+  /** Gets at random for a time. */
+  private Rate get(Duration time) {
     KeyValueStore<byte[], ValueAndTimestamp<byte[]>> store =
         driver.getTimestampedKeyValueStore(name(0));
     SplittableRandom random = new SplittableRandom(7);
     long[] nanos = new long[1 << 22];
     int n = 0;
+    long cpu = cpuNanos();
     long start = System.nanoTime();
     long last = start;
     while (n < nanos.length && last - start < time.toNanos()) {
@@ -147,8 +173,9 @@ final class StoreBench {
       nanos[n++] = now - last;
       last = now;
     }
+    double cpuMicros = (cpuNanos() - cpu) / 1e3 / n;
     Arrays.sort(nanos, 0, n);
-    return new double[] {n / ((last - start) / 1e9), nanos[(int) (n * 0.99)] / 1e3};
+    return new Rate(n / ((last - start) / 1e9), cpuMicros, nanos[(int) (n * 0.99)] / 1e3);
   }
 
   /** What Linux says of this process, in MiB. */
@@ -161,29 +188,47 @@ final class StoreBench {
     throw new IOException("no " + what);
   }
 
+  /** Uses another store, which is closed then. */
+  private static void warmUp(StoreType type, Path folder, int records) {
+    StoreBench bench = new StoreBench(type, folder, records, 1);
+    bench.put(records, true, 1);
+    long start = System.nanoTime();
+    for (int i = 0; System.nanoTime() - start < WARM_PUTS.toNanos(); i++) {
+      bench.put(records, false, i);
+    }
+    bench.get(Duration.ofSeconds(2));
+    bench.driver.close();
+  }
+
   public static void main(String[] args) throws IOException {
     Mouth mouth = new Mouth();
     StoreType type = StoreType.valueOf(args[0]);
     Path folder = Path.of(args[1]);
     int records = Integer.parseInt(args[2]);
-    if (args[3].equals("close")) {
-      StoreBench bench = new StoreBench(type, folder, records, 100);
+    String what = args[3];
+    double before = memory("VmRSS");
+    if (what.equals("many")) {
+      StoreBench bench = new StoreBench(type, folder, records, MANY);
       bench.put(records, true, 1);
+      mouth.say("many-peak " + (memory("VmHWM") - before));
       long start = System.nanoTime();
       bench.driver.close();
-      mouth.say("close " + (System.nanoTime() - start) / 1e9);
+      mouth.say("many-close " + (System.nanoTime() - start) / 1e9);
     } else {
-      double before = memory("VmRSS");
-      StoreBench bench = new StoreBench(type, folder, records, 1);
-      mouth.say("load " + bench.put(records, true, 1));
+      warmUp(type, folder.resolve("warm"), Math.min(records, WARM));
+      StoreBench bench = new StoreBench(type, folder.resolve("work"), records, 1);
+      mouth.say(what + "-load " + bench.put(records, true, 1).perSecond());
       bench.put(records / 4, false, 2);
-      mouth.say("puts " + bench.put(records, false, 3));
+      Rate puts = bench.put(records / 2, false, 3);
+      mouth.say(what + "-puts " + puts.perSecond());
+      mouth.say(what + "-put-cpu " + puts.cpuMicros());
       bench.get(Duration.ofSeconds(2));
-      double[] gets = bench.get(Duration.ofSeconds(4));
-      mouth.say("gets " + gets[0]);
-      mouth.say("p99 " + gets[1]);
-      mouth.say("rss " + (memory("VmRSS") - before));
-      mouth.say("peak " + (memory("VmHWM") - before));
+      Rate gets = bench.get(Duration.ofSeconds(4));
+      mouth.say(what + "-gets " + gets.perSecond());
+      mouth.say(what + "-get-cpu " + gets.cpuMicros());
+      mouth.say(what + "-p99 " + gets.p99Micros());
+      mouth.say(what + "-rss " + (memory("VmRSS") - before));
+      mouth.say(what + "-peak " + (memory("VmHWM") - before));
       bench.driver.close();
     }
     mouth.say("done");

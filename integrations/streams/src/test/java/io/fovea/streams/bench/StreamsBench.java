@@ -39,14 +39,25 @@ public final class StreamsBench {
 
   /** A line of the table: its name, and how it is written. */
   private enum Figure {
-    LOAD("load", "puts of new keys, scattered, a second", "%,.0f"),
-    PUTS("puts", "puts of old keys, a second", "%,.0f"),
-    GETS("gets", "gets, a second", "%,.0f"),
-    P99("p99", "get, 99th percentile, µs", "%.1f"),
-    RSS("rss", "memory after that, MiB", "%.0f"),
-    PEAK("peak", "memory at most, MiB", "%.0f"),
-    CLOSE("close", "time to close 100 stores, s", "%.2f"),
-    RECORDS("records", "records through the application, a second", "%,.0f"),
+    LOAD("in-load", "**fits into the memory:** puts of new keys a second", "%,.0f"),
+    PUTS("in-puts", "puts of old keys a second", "%,.0f"),
+    PUT_CPU("in-put-cpu", "processor time of one, µs", "%.1f"),
+    GETS("in-gets", "gets a second", "%,.0f"),
+    GET_CPU("in-get-cpu", "processor time of one, µs", "%.1f"),
+    P99("in-p99", "get, 99th percentile, µs", "%.1f"),
+    RSS("in-rss", "memory after that, MiB", "%.0f"),
+    PEAK("in-peak", "memory at most, MiB", "%.0f"),
+    OUT_LOAD("out-load", "**does not fit:** puts of new keys a second", "%,.0f"),
+    OUT_PUTS("out-puts", "puts of old keys a second", "%,.0f"),
+    OUT_PUT_CPU("out-put-cpu", "processor time of one, µs", "%.1f"),
+    OUT_GETS("out-gets", "gets a second", "%,.0f"),
+    OUT_GET_CPU("out-get-cpu", "processor time of one, µs", "%.1f"),
+    OUT_P99("out-p99", "get, 99th percentile, µs", "%.1f"),
+    OUT_RSS("out-rss", "memory after that, MiB", "%.0f"),
+    OUT_PEAK("out-peak", "memory at most, MiB", "%.0f"),
+    MANY_PEAK("many-peak", "**200 stores:** memory at most, MiB", "%.0f"),
+    MANY_CLOSE("many-close", "time to close them, s", "%.2f"),
+    RECORDS("records", "**application:** records a second", "%,.0f"),
     RESTORE("restored", "records restored, a second", "%,.0f"),
     KILLED("killed", "first answer after kill -9, s", "%.1f"),
     TAIL("tail", "records restored after kill -9", "%,.0f");
@@ -181,10 +192,13 @@ public final class StreamsBench {
 
   private void round() throws Exception {
     for (StoreType type : StoreType.values()) {
-      stores(type, "work", stored);
+      stores(type, "in", stored / 3);
     }
     for (StoreType type : StoreType.values()) {
-      stores(type, "close", stored / 10);
+      stores(type, "out", stored);
+    }
+    for (StoreType type : StoreType.values()) {
+      stores(type, "many", stored / 2);
     }
     Path files = Files.createDirectories(folder.resolve("kafka"));
     try (Broker broker = Broker.start(files)) {
@@ -199,7 +213,7 @@ public final class StreamsBench {
 
   private static double median(List<Double> values) {
     double[] sorted = values.stream().mapToDouble(v -> v).sorted().toArray();
-    return sorted[sorted.length / 2];
+    return (sorted[(sorted.length - 1) / 2] + sorted[sorted.length / 2]) / 2;
   }
 
   private void print(PrintStream out, int rounds) {
@@ -220,7 +234,8 @@ public final class StreamsBench {
     }
     out.print(b);
     out.printf(
-        "%n%d rounds, %,d records in a store, %,d through the broker%n", rounds, stored, sent);
+        "%n%d rounds; %,d and %,d records in a store, %,d in 200, %,d through the broker%n",
+        rounds, stored / 3, stored, stored / 2, sent);
   }
 
   /** Runs the rounds and prints the table. */
