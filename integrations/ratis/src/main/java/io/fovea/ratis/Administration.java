@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.ratis.client.RaftClient;
 import org.apache.ratis.client.RaftClientConfigKeys;
@@ -243,7 +244,18 @@ final class Administration implements AutoCloseable {
     } catch (IOException e) {
       throw new ReplicationException(
           Reason.MEMBERSHIP, true, failed + " The cause: " + e.getMessage(), e);
+    } catch (ReplicationException e) {
+      // An answer that got lost is asked for again, and is then "it is so already".
+      if (!is(to)) {
+        throw e;
+      }
     }
+  }
+
+  /** Whether a leader has these members. */
+  private boolean is(List<Peer> wanted) {
+    Set<Peer> set = Set.copyOf(wanted);
+    return look().stream().anyMatch(s -> s.leads() && Set.copyOf(s.members).equals(set));
   }
 
   /** Lets another member lead, and tells which one does. */

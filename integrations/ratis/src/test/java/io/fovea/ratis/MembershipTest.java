@@ -20,9 +20,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.function.UnaryOperator;
+import org.apache.ratis.util.ExitUtils;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.ResourceLock;
 
 /** Members that come and go, and how a peer says that it is not well. */
 @Tag("slow")
@@ -123,7 +125,9 @@ class MembershipTest {
     }
   }
 
+  /** Ratis notes that it would have ended the JVM, and its own tests look for that. */
   @Test
+  @ResourceLock(SuiteMachine.EXIT)
   void anAddressInUseIsSaidAndEndsNothing() {
     try (Group g = new Group(directory, UnaryOperator.identity(), "a", "b", "c")) {
       g.start("a");
@@ -132,6 +136,8 @@ class MembershipTest {
       UncheckedIOException e =
           assertThrows(UncheckedIOException.class, () -> ReplicatedDatabase.join(taken));
       assertTrue(e.getMessage().contains("Is the address in use"), e.getMessage());
+    } finally {
+      ExitUtils.clear();
     }
   }
 

@@ -10,6 +10,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.api.parallel.ResourceLock;
 
 /**
  * Ratis' tests of linearizable reads, with our state machine. Two of them want an election to take
@@ -17,6 +18,7 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
  * -Dratis.suite=true}.
  */
 @Tag("slow")
+@ResourceLock(SuiteMachine.EXIT)
 class RatisReadTest extends LinearizableReadTests<MiniRaftClusterWithGrpc>
     implements MiniRaftClusterWithGrpc.FactoryGet {
   @BeforeEach
