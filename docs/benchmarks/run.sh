@@ -39,7 +39,8 @@
 #   secondary   lookups by secondary keys, with hints, without, with wrong ones; what becomes of hints
 #   hints       TPC-C without hints, with each kind and with predictive translation, in memory and beyond
 #   protocols   transactional YCSB under each protocol, and with each store of timestamps; fig3.2,
-#               fig3.3, fig3.4, fig3.6, fig3.7 and fig3.8 are its parts
+#               fig3.3, fig3.4, fig3.6, fig3.7, fig3.8 and equal are its parts
+#   equal       Focus-Sketch, the caches and Memory at equal total memory for timestamps
 #   streams     state stores of Kafka Streams beside RocksDB's, with a broker: at most MINUTES (12)
 #   inlining    hot methods that were not inlined
 #
@@ -623,6 +624,47 @@ do_fig38() {
   done
 }
 
+# At equal sums of the region of exact timestamps and the sketch or cache, where the region has less than
+# 1 % of the keys: 16,384 entries in 512 KiB, 1,024 in 32 KiB. The last of each three is the paper's rule,
+# under which nothing of the region is a cache. A cache and the region are one table of a power of two.
+do_equal() {
+  each='focus-sketch+512k+32k+false,focus-sketch+32k+512k+false,focus-sketch+32k+512k+true'
+  each=$each,focus-counter+128k+384k+false,disk-cache+128k+384k+false,memory+-+-+-
+  few='focus-sketch+32k+32k+false,focus-sketch+32k+32k+true,focus-counter+32k+32k+false'
+  few=$few,disk-cache+32k+32k+false
+  many=${quick:+20000}
+  some=${quick:+20000}
+  loads=read-intensive-high,read-intensive-medium,write-intensive-high,write-intensive-medium
+  title="TicToc at equal total memory for timestamps"
+  # Processes take turns, and each has to get warm.
+  measured=${quick:+$cell}
+  measured=${measured:-$(awk "BEGIN { print 3 * $cell }")}
+  warmup=${quick:+0.5}
+  warmup=${warmup:-$(awk "BEGIN { print 3 * $cell }")}
+  for medium in ${MEDIA:-memory tenth}; do
+    if [ $medium = memory ]; then
+      cells equal-544k --vary "timestamps+exact-bytes+sketch-bytes+evict-at-once=$each" \
+        --then workload=$loads --then threads=2,16,64 ycsb run --io memory --records "${many:-2000000}"
+      drawn equal-544k "$title: 544 KiB" --over timestamps,exact-bytes,sketch-bytes,evict-at-once \
+        --series threads --each workload
+      cells equal-64k --vary "timestamps+exact-bytes+sketch-bytes+evict-at-once=$few,memory+-+-+-" \
+        --then workload=$loads --then threads=2,16,64 ycsb run --io memory --records "${some:-200000}"
+      drawn equal-64k "$title: 64 KiB" --over timestamps,exact-bytes,sketch-bytes,evict-at-once \
+        --series threads --each workload
+    else
+      # Inside of the pool. Memory has no place there: its entries are a quarter of the records' size.
+      cells equal-tenth --vary "timestamps+exact-bytes+sketch-bytes+evict-at-once=$few" \
+        --then workload=$loads --then threads=2,16,64 ycsb run --path "$out/y.fovea" --durability none \
+        --records "${some:-200000}" --pool 10% --timestamps-in-buffer
+      drawn equal-tenth "$title: 64 KiB of a pool of a tenth" \
+        --over timestamps,exact-bytes,sketch-bytes,evict-at-once --series threads --each workload
+      rm -f "$out"/y.fovea*
+    fi
+  done
+  measured=
+  warmup=
+}
+
 do_protocols() {
   do_fig32
   do_fig33
@@ -630,6 +672,7 @@ do_protocols() {
   do_fig36
   do_fig37
   do_fig38
+  do_equal
   jmh timestamp-stores TimestampStoreCost
 }
 
@@ -797,9 +840,10 @@ for page; do
     fig3.6) do_fig36 ;;
     fig3.7) do_fig37 ;;
     fig3.8) do_fig38 ;;
+    equal) do_equal ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $page: beside tpcc warm contention ladder budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 streams inlining profile" ;;
+    *) die "no page $page: beside tpcc warm contention ladder budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal streams inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

@@ -400,8 +400,8 @@ public record DatabaseStats(
    *
    * @param bufferBytes of the buffer pool: frames and all that belongs to them, the copies of pages
    *     that are written among it
-   * @param bufferBytesMax the most that may be, {@link Options#bufferBytes()} but for what the
-   *     pages of timestamps take of it
+   * @param bufferBytesMax the most that may be, {@link Options#bufferBytes()} but for what
+   *     timestamps take of it, {@linkplain ExperimentOptions#timestampsInBuffer() if they do}
    * @param timestampBytes of the timestamps of records in use, and of what there is for the others.
    *     What was used once stays with the process, up to the most
    * @param timestampBytesMax the most that may be, {@link MemoryOptions#timestampBytes()} and the

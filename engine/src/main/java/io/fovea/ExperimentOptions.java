@@ -29,6 +29,8 @@ public final class ExperimentOptions {
     boolean hugePages = true;
     long fileBytesMax;
     PlaceDirectory placeDirectory = PlaceDirectory.FLAT;
+    boolean evictAtOnce;
+    boolean timestampsInBuffer;
 
     @Override
     public Values clone() {
@@ -273,6 +275,52 @@ public final class ExperimentOptions {
     return v.placeDirectory;
   }
 
+  /**
+   * Sets whether exact timestamps leave their region as soon as no transaction uses the record: the
+   * dissertation's rule for {@link TimestampStore#FOCUS_SKETCH}. Otherwise they stay until their
+   * place is wanted. {@link TimestampStore#DISK} has this rule always, {@link
+   * TimestampStore#MEMORY} never.
+   *
+   * @param atOnce whether; the default is false
+   * @return new options
+   */
+  public ExperimentOptions evictAtOnce(boolean atOnce) {
+    return with(v -> v.evictAtOnce = atOnce);
+  }
+
+  /**
+   * Whether exact timestamps leave as soon as no transaction uses the record.
+   *
+   * @return false by default
+   */
+  public boolean evictAtOnce() {
+    return v.evictAtOnce;
+  }
+
+  /**
+   * Sets whether the memory of timestamps is a part of {@link Options#bufferBytes()}, whatever the
+   * store: so that stores are compared at equal memory. The pages of records then have so much
+   * less: for {@link TimestampStore#DISK} and {@link TimestampStore#DISK_CACHE} an eighth and the
+   * {@linkplain MemoryOptions#exactBytes() region} of exact timestamps with the cache; for {@link
+   * TimestampStore#MEMORY} all of {@link MemoryOptions#timestampBytes()}; for the others the region
+   * and the sketch. Otherwise all of that is beside the buffer.
+   *
+   * @param inBuffer whether; the default is false
+   * @return new options
+   */
+  public ExperimentOptions timestampsInBuffer(boolean inBuffer) {
+    return with(v -> v.timestampsInBuffer = inBuffer);
+  }
+
+  /**
+   * Whether the memory of timestamps is a part of the buffer.
+   *
+   * @return false by default
+   */
+  public boolean timestampsInBuffer() {
+    return v.timestampsInBuffer;
+  }
+
   @Override
   public String toString() {
     return "ExperimentOptions[protocol="
@@ -295,6 +343,10 @@ public final class ExperimentOptions {
         + v.fileBytesMax
         + ", placeDirectory="
         + v.placeDirectory
+        + ", evictAtOnce="
+        + v.evictAtOnce
+        + ", timestampsInBuffer="
+        + v.timestampsInBuffer
         + "]";
   }
 }

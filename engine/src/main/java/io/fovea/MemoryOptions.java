@@ -18,6 +18,7 @@ public final class MemoryOptions {
   /** The values, mutable only while new options are being made. */
   private static final class Values implements Cloneable {
     long timestampBytes = 256L << 20;
+    long exactBytes;
     long sketchBytesMin = 32 << 10;
     long sketchBytesMax = 32 << 10;
     long placeBytes;
@@ -78,12 +79,43 @@ public final class MemoryOptions {
   }
 
   /**
+   * Sets the size of the region of exact timestamps: what of {@link #timestampBytes()} is always
+   * used. Records in use have their timestamps there, 32 bytes for each. What they leave free keeps
+   * those of records that were in use lately, as a cache does. More than that is taken where
+   * transactions use more records at a time.
+   *
+   * @param bytes rounded down to a power of two, and to {@link #timestampBytes()}; an 8,192nd of
+   *     that, or more; 0, the default: 512 KiB, or 128 KiB beside a cache of {@link
+   *     #sketchBytesMin()}. {@link TimestampStore#MEMORY} has half of {@link #timestampBytes()} at
+   *     least
+   * @return new options
+   * @throws IllegalArgumentException if it is neither 0 nor from 1 KiB to 1 GiB
+   */
+  public MemoryOptions exactBytes(long bytes) {
+    Options.check(
+        bytes == 0 || bytes >= 1 << 10 && bytes <= 1 << 30,
+        "MemoryOptions.exactBytes is 0, or from 1024 to 1 GiB",
+        bytes);
+    return with(v -> v.exactBytes = bytes);
+  }
+
+  /**
+   * The size of the region of exact timestamps.
+   *
+   * @return bytes; 0 for what suits the store
+   */
+  public long exactBytes() {
+    return v.exactBytes;
+  }
+
+  /**
    * Sets the memory for the timestamps of records that no transaction uses: a sketch, or a cache,
    * as {@link ExperimentOptions#timestamps(TimestampStore)} says. It stays as it is. {@link
    * TimestampStore#DISK} and {@link TimestampStore#MEMORY} have neither.
    *
    * @param bytes the default is 32 KiB. For a sketch rounded down to a power of two. A cache is one
-   *     table with the 128 KiB of entries in use, and the sum is rounded up to a power of two
+   *     table with the {@linkplain #exactBytes() region of exact timestamps}, and the sum is
+   *     rounded up to a power of two
    * @return new options
    * @throws IllegalArgumentException if it is less than 8 or more than 1 GiB
    */
@@ -185,6 +217,8 @@ public final class MemoryOptions {
   public String toString() {
     return "MemoryOptions[timestampBytes="
         + v.timestampBytes
+        + ", exactBytes="
+        + v.exactBytes
         + ", sketchBytesMin="
         + v.sketchBytesMin
         + ", sketchBytesMax="

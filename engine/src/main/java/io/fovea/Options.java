@@ -415,6 +415,7 @@ public final class Options {
             log().changesBytes()),
         Waits.nanos(log().checkpointInterval()),
         pool(),
+        experiments().timestampsInBuffer(),
         placeBytes(),
         experiments().placeDirectory() == PlaceDirectory.SHORTCUT,
         logged
@@ -425,6 +426,11 @@ public final class Options {
   private long placeBytes() {
     long bytes = memory().placeBytes();
     return bytes != 0 ? bytes : bufferBytes() / BUFFER_BY_PLACES;
+  }
+
+  private long exactBytes(StoreKind kind) {
+    long bytes = memory().exactBytes();
+    return bytes != 0 ? bytes : TimestampConfig.exactBytes(kind);
   }
 
   /** The same with what a file says that was opened for reading only. */
@@ -472,8 +478,10 @@ public final class Options {
         .with(
             TimestampConfig.of(
                 kind,
-                d.timestamps().release(),
-                Math.min(TimestampConfig.exactBytes(kind), memory().timestampBytes()),
+                experiments().evictAtOnce()
+                    ? TimestampConfig.Release.IMMEDIATE
+                    : d.timestamps().release(),
+                Math.min(exactBytes(kind), memory().timestampBytes()),
                 memory().timestampBytes(),
                 memory().sketchBytesMin(),
                 memory().sketchBytesMax()))

@@ -15,8 +15,10 @@ package io.fovea;
  */
 public enum TimestampStore {
   /**
-   * In pages of a file beside the database, which exists while that is open. An eighth of the
-   * buffer keeps such pages. Each transaction reads and writes its pages again.
+   * In pages of a file beside the database, which exists while that is open. A pool of an eighth of
+   * the buffer's size keeps such pages, beside the buffer or {@linkplain
+   * ExperimentOptions#timestampsInBuffer() as a part of it}. Each transaction reads and writes its
+   * pages again.
    */
   DISK,
   /**

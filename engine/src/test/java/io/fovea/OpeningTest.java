@@ -57,7 +57,8 @@ class OpeningTest {
             "buffer too small for timestamps",
                 small()
                     .bufferBytes(420_000)
-                    .experiments(exp -> exp.timestamps(TimestampStore.DISK)),
+                    .experiments(
+                        exp -> exp.timestamps(TimestampStore.DISK).timestampsInBuffer(true)),
             "buffer too large", small().bufferBytes(1L << 50),
             "timestamps too large", small().memory(mem -> mem.timestampBytes(1L << 50)));
     for (Map.Entry<String, Options> e : wrong.entrySet()) {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.error.PoolTooSmallException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
@@ -126,8 +127,59 @@ class TimestampStoreTest {
       assertTrue(
           stats.memory().bufferBytes() <= stats.memory().bufferBytesMax(),
           stats.memory().toString());
-      assertEquals(disk, stats.memory().bufferBytesMax() < 8 << 20, stats.memory().toString());
+      assertEquals(8 << 20, stats.memory().bufferBytesMax(), "timestamps are beside the buffer");
       assertTrue(stats.memory().bytesMax() <= (8 << 20) + (1 << 20) + (4 << 20));
+    }
+  }
+
+  /** What timestamps take is taken off the buffer, whatever the store; the rest is as it was. */
+  @ParameterizedTest
+  @EnumSource
+  void inTheBuffer(TimestampStore store) throws InterruptedException {
+    Options options =
+        options(store)
+            .memory(mem -> mem.exactBytes(64 << 10).sketchBytes(64 << 10))
+            .experiments(exp -> exp.timestampsInBuffer(true));
+    try (Database db = Database.inMemory(options)) {
+      load(db);
+      transfer(db);
+      assertEquals(0, sum(db));
+      long taken =
+          switch (store) {
+            case DISK -> (1 << 20) + (64 << 10);
+            case DISK_CACHE -> (1 << 20) + (128 << 10);
+            case MEMORY -> 1 << 20;
+            case FOCUS_COUNTER, FOCUS_SKETCH -> 128 << 10;
+          };
+      assertEquals((8 << 20) - taken, db.stats().memory().bufferBytesMax());
+    }
+    long least = least(options(store));
+    long more = least(options);
+    assertTrue(more > least, more + " and " + least);
+    Database.inMemory(options.bufferBytes(more)).close();
+    assertThrows(
+        PoolTooSmallException.class, () -> Database.inMemory(options.bufferBytes(more - 1)));
+  }
+
+  private static long least(Options options) {
+    return assertThrows(
+            PoolTooSmallException.class,
+            () -> Database.inMemory(options.bufferBytes(4 << 10)).close())
+        .bytesNeeded();
+  }
+
+  /** Each entry leaves with its last user: the dissertation's Focus-Sketch. */
+  @Test
+  void atOnceNothingStays() {
+    Options usual = options(TimestampStore.FOCUS_SKETCH);
+    try (Database db = Database.inMemory(usual)) {
+      load(db);
+      assertTrue(db.stats().timestamps().live() > 0);
+    }
+    try (Database db = Database.inMemory(usual.experiments(exp -> exp.evictAtOnce(true)))) {
+      load(db);
+      assertEquals(0, db.stats().timestamps().live());
+      assertTrue(db.stats().timestamps().released() >= RECORDS);
     }
   }
 
@@ -191,5 +243,15 @@ class TimestampStoreTest {
     assertThrows(
         IllegalArgumentException.class, () -> o.memory(mem -> mem.sketchBytes(8, (1L << 30) + 1)));
     assertThrows(NullPointerException.class, () -> o.experiments(exp -> exp.timestamps(null)));
+    assertEquals(0, o.memory().exactBytes());
+    Options small = o.memory(mem -> mem.exactBytes(64 << 10));
+    assertEquals(64 << 10, small.toStore().transactions().timestamps().exactBytes());
+    assertEquals(512 << 10, o.toStore().transactions().timestamps().exactBytes());
+    assertTrue(small.toString().contains("exactBytes=65536"));
+    assertThrows(IllegalArgumentException.class, () -> o.memory(mem -> mem.exactBytes(1023)));
+    assertThrows(IllegalArgumentException.class, () -> o.memory(mem -> mem.exactBytes(1L << 31)));
+    assertFalse(o.experiments().evictAtOnce());
+    assertFalse(o.experiments().timestampsInBuffer());
+    assertTrue(o.experiments(exp -> exp.evictAtOnce(true)).toString().contains("evictAtOnce=true"));
   }
 }

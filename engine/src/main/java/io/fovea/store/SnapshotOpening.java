@@ -175,6 +175,7 @@ public final class SnapshotOpening {
         of.log(),
         of.checkpointNanos(),
         PoolConfig.of(pool.pageSize(), config.bufferBytes()).withReadsMax(pool.readsMax()),
+        false,
         0,
         false,
         transactions

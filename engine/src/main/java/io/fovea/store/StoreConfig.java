@@ -23,6 +23,7 @@ import io.fovea.wal.LogConfig;
  * @param log sizes and windows of the log
  * @param checkpointNanos a checkpoint at least so often
  * @param pool the whole buffer; what timestamps take of it is taken off by {@link #dataPool}
+ * @param timestampsInPool whether they take any, rather than memory beside it
  * @param placeBytes the memory that places of records may take, beside the buffer; 0 for none
  * @param placesByShortcut whether they lie behind a directory of virtual memory, if that can be had
  * @param transactions protocol, timestamps, limits; with a log, when a commit is durable
@@ -37,6 +38,7 @@ public record StoreConfig(
     LogConfig log,
     long checkpointNanos,
     PoolConfig pool,
+    boolean timestampsInPool,
     long placeBytes,
     boolean placesByShortcut,
     TxConfig transactions) {
@@ -65,6 +67,7 @@ public record StoreConfig(
         log,
         checkpointNanos,
         pool.withPageSize(filePageSize),
+        timestampsInPool,
         placeBytes,
         placesByShortcut,
         clean ? transactions : transactions.with(TxConfig.Durability.ASYNC, log.bufferBytes()));
@@ -79,18 +82,20 @@ public record StoreConfig(
    */
   PoolConfig dataPool(Switches switches) {
     PoolConfig all = pool(switches);
-    long timestamps = TimestampFile.bufferBytes(this);
     long least = PoolConfig.bytesMin(all.pageSize(), all.translation(), all.replacement());
-    if (all.bufferBytes() - timestamps < least) {
-      throw new PoolTooSmallException(all.bufferBytes(), timestamps == 0 ? least : 2 * least);
+    long exact = timestampsInPool ? transactions.timestamps().memoryBytes() : 0;
+    long pages = timestampsInPool ? TimestampFile.bufferBytes(this) : 0;
+    if (all.bufferBytes() - pages - exact < least) {
+      throw new PoolTooSmallException(
+          all.bufferBytes(), pages == 0 ? least + exact : TimestampFile.least(least, exact));
     }
-    return timestamps == 0 ? all : all.withBufferBytes(all.bufferBytes() - timestamps);
+    return pages + exact == 0 ? all : all.withBufferBytes(all.bufferBytes() - pages - exact);
   }
 
   /** Of the pool of the timestamps, where they have one. */
   PoolConfig timestampPool(Switches switches) {
     PoolConfig all = pool(switches);
-    long bytes = all.bufferBytes() - dataPool(switches).bufferBytes();
+    long bytes = TimestampFile.bufferBytes(this);
     PoolShare share = all.share();
     PoolConfig own = all.withBufferBytes(bytes).forScratch();
     return share == null ? own : own.withShare(share, bytes); // all of it: it is small
@@ -113,6 +118,8 @@ public record StoreConfig(
   public void checkMemory(long memory, long heap) {
     TimestampConfig t = transactions.timestamps();
     long timestamps = t.budgetBytes() + (t.kind().onDisk() ? 0 : t.sketchBytesMax());
+    timestamps -= timestampsInPool ? Math.min(timestamps, t.memoryBytes()) : 0;
+    timestamps += timestampsInPool ? 0 : TimestampFile.bufferBytes(this);
     long left = memory - Math.min(heap, memory) - Math.min(timestamps, memory);
     PoolShare share = pool.share();
     long buffer = share == null ? pool.bufferBytes() : Math.min(pool.bufferBytes(), share.limit());

@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
  *   close    pool abandoned ─► file removed: nobody needs timestamps of transactions that are over
  * </pre>
  *
- * <p>The pool is a part of the buffer: about what 16 bytes are of a record of 124 with its
- * timestamps, the dissertation's. In an index of its own rather than in the records, the
+ * <p>The pool has an eighth of the buffer's size: about what 16 bytes are of a record of 124 with
+ * its timestamps, the dissertation's. In an index of its own rather than in the records, the
  * timestamps' share of the buffer is fixed instead of found by the replacement.
  */
 public final class TimestampFile implements AutoCloseable {
@@ -47,7 +47,7 @@ public final class TimestampFile implements AutoCloseable {
     return config.transactions().timestamps().kind().onDisk();
   }
 
-  /** The part of the buffer that it takes, in bytes. */
+  /** What the pool of its pages takes, in bytes: of the buffer, or beside it. */
   static long bufferBytes(StoreConfig config) {
     if (!wanted(config)) {
       return 0;
@@ -55,6 +55,17 @@ public final class TimestampFile implements AutoCloseable {
     PoolConfig of = config.pool();
     long least = PoolConfig.bytesMin(of.pageSize(), of.translation(), of.replacement());
     return Math.max(least, of.bufferBytes() / BUFFER_SHARE);
+  }
+
+  /**
+   * The smallest buffer of which pages of timestamps take their share.
+   *
+   * @param pool the smallest pool, in bytes
+   * @param exact what timestamps take besides
+   */
+  static long least(long pool, long exact) {
+    long others = pool + exact;
+    return Math.max(others + pool, others + others / (BUFFER_SHARE - 1) + 1);
   }
 
   /** See {@link io.fovea.buffer.PoolStop#onStop}. */

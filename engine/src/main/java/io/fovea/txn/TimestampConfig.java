@@ -100,6 +100,16 @@ public record TimestampConfig(
     return (int) Long.highestOneBit(Math.max(1, bytes / Long.BYTES / rows));
   }
 
+  /**
+   * What all of this takes, pages apart, where transactions use no more records at a time than the
+   * region of exact timestamps is for; all of the budget where entries stay for ever.
+   */
+  public long memoryBytes() {
+    return kind == StoreKind.MEMORY
+        ? budgetBytes
+        : exactBytes + (kind == StoreKind.FOCUS_SKETCH ? sketchBytesMax() : 0);
+  }
+
   /** The bytes that the sketch may take. */
   public long sketchBytesMax() {
     return (long) Long.BYTES * sketchRows * sketchColumnsMax;

@@ -84,6 +84,10 @@ public class TimestampStoreCost {
     @Param("32768")
     public int sketchBytes;
 
+    /** The region of exact timestamps; 0 for what suits the store. */
+    @Param("0")
+    public long exactBytes;
+
     Timestamps timestamps;
     BufferPool pool;
     long[] items;
@@ -102,7 +106,7 @@ public class TimestampStoreCost {
                 AllocatorState.EMPTY);
         pages = new TimestampPages(pool, CONTEXTS);
       }
-      long exact = TimestampConfig.exactBytes(kind);
+      long exact = exactBytes != 0 ? exactBytes : TimestampConfig.exactBytes(kind);
       timestamps =
           new Timestamps(
               CONTEXTS,

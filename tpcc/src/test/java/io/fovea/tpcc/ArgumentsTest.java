@@ -93,6 +93,10 @@ class ArgumentsTest {
             "--timestamps=focus-counter",
             "--sketch-bytes=64k",
             "--sketch-bytes-max=1m",
+            "--exact-bytes=16k",
+            "--timestamp-bytes=8m",
+            "--evict-at-once",
+            "--timestamps-in-buffer=true",
             "--mix=half",
             "--no-affinity",
             "--rate=250",
@@ -123,6 +127,14 @@ class ArgumentsTest {
     assertEquals(TimestampStore.FOCUS_COUNTER, s.engineOptions().experiments().timestamps());
     assertEquals(64 << 10, s.engineOptions().memory().sketchBytesMin());
     assertEquals(1 << 20, s.engineOptions().memory().sketchBytesMax());
+    assertEquals(16 << 10, s.engineOptions().memory().exactBytes());
+    assertEquals(8 << 20, s.engineOptions().memory().timestampBytes());
+    assertTrue(s.engineOptions().experiments().evictAtOnce());
+    assertTrue(s.engineOptions().experiments().timestampsInBuffer());
+    assertEquals(0, settle().engineOptions().memory().exactBytes());
+    assertEquals(256 << 20, settle().engineOptions().memory().timestampBytes());
+    assertFalse(settle().engineOptions().experiments().evictAtOnce());
+    assertFalse(settle().engineOptions().experiments().timestampsInBuffer());
     assertEquals(TimestampStore.FOCUS_SKETCH, settle().engine().timestamps());
     assertEquals(32 << 10, settle().engine().sketchBytesMax());
     assertEquals(Replacement.SAMPLING, s.engine().replacement());

@@ -118,6 +118,37 @@ public class EngineOptions {
   private Long sketchBytesMax;
 
   @Option(
+      names = "--exact-bytes",
+      paramLabel = "SIZE",
+      converter = SizeConverter.class,
+      description =
+          "how large the region of exact timestamps is (default: 512k; beside a cache 128k)")
+  private Long exactBytes;
+
+  @Option(
+      names = "--timestamp-bytes",
+      paramLabel = "SIZE",
+      converter = SizeConverter.class,
+      description =
+          "what exact timestamps may take at most; memory needs 64 bytes for each key (default:"
+              + " 256m)")
+  private long timestampBytes = Options.defaults().memory().timestampBytes();
+
+  @Option(
+      names = "--evict-at-once",
+      description =
+          "exact timestamps leave as soon as no transaction uses the key (default: when their"
+              + " place is wanted)")
+  private boolean evictAtOnce;
+
+  @Option(
+      names = "--timestamps-in-buffer",
+      description =
+          "the memory of timestamps is a part of the buffer, whatever the store (default: beside"
+              + " it)")
+  private boolean timestampsInBuffer;
+
+  @Option(
       names = "--places",
       description =
           "point reads begin where a record was seen last: in all tables and indexes (default:"
@@ -182,6 +213,10 @@ public class EngineOptions {
         timestamps,
         sketchBytes,
         sketchBytesMax != null ? sketchBytesMax : sketchBytes,
+        exactBytes != null ? exactBytes : 0,
+        timestampBytes,
+        evictAtOnce,
+        timestampsInBuffer,
         places,
         hugePages);
   }

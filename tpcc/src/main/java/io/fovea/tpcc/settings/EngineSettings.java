@@ -19,6 +19,10 @@ import io.fovea.tpcc.bench.JsonReport;
  * @param io ignored in memory
  * @param sketchBytes of a sketch or a cache of timestamps, to begin with
  * @param sketchBytesMax up to which a sketch may grow
+ * @param exactBytes of the region of exact timestamps; 0 for what suits the store
+ * @param timestampBytes what exact timestamps may take at most
+ * @param evictAtOnce whether exact timestamps leave as soon as no transaction uses the key
+ * @param timestampsInBuffer whether the memory of timestamps is a part of the buffer
  * @param places whether all tables are remembered
  * @param hugePages whether the buffer asks for huge pages
  */
@@ -36,6 +40,10 @@ public record EngineSettings(
     TimestampStore timestamps,
     long sketchBytes,
     long sketchBytesMax,
+    long exactBytes,
+    long timestampBytes,
+    boolean evictAtOnce,
+    boolean timestampsInBuffer,
     boolean places,
     boolean hugePages) {
   private static final long LOG_BYTES_MIN = 256 << 10;
@@ -56,6 +64,10 @@ public record EngineSettings(
         timestamps,
         sketchBytes,
         sketchBytesMax,
+        exactBytes,
+        timestampBytes,
+        evictAtOnce,
+        timestampsInBuffer,
         places,
         hugePages);
   }
@@ -88,7 +100,12 @@ public record EngineSettings(
                     .replacement(replacement))
         .device(dev -> dev.readsMax(reads))
         .experiments(exp -> exp.protocol(protocol).timestamps(timestamps).rememberAll(places))
-        .memory(mem -> mem.sketchBytes(sketchBytes, sketchBytesMax))
+        .experiments(exp -> exp.evictAtOnce(evictAtOnce).timestampsInBuffer(timestampsInBuffer))
+        .memory(
+            mem ->
+                mem.sketchBytes(sketchBytes, sketchBytesMax)
+                    .exactBytes(exactBytes)
+                    .timestampBytes(timestampBytes))
         .durability(durability)
         .transactions(
             txs ->
@@ -111,6 +128,10 @@ public record EngineSettings(
     report.addProperty("timestamps", JsonReport.lower(timestamps));
     report.addProperty("sketchBytes", sketchBytes);
     report.addProperty("sketchBytesMax", sketchBytesMax);
+    report.addProperty("exactBytes", exactBytes == 0 ? null : exactBytes);
+    report.addProperty("timestampBytes", timestampBytes);
+    report.addProperty("evictAtOnce", evictAtOnce);
+    report.addProperty("timestampsInBuffer", timestampsInBuffer);
     report.addProperty("places", places);
     report.addProperty("hugePages", hugePages);
   }
