@@ -99,6 +99,22 @@ public interface BlockDevice extends AutoCloseable {
   }
 
   /**
+   * Whether durable writes know nothing of each other: a batch of one write and a sync at its end,
+   * by {@link #run} on a platform thread, reports what became of its own bytes, and takes no report
+   * that is meant for another such batch, however many of them run at a time. Where that is not so,
+   * a failed write is perhaps told to another thread's sync, and whoever needs to know runs one
+   * batch after the other.
+   *
+   * <p>The answer may change from true to false while the device is open.
+   *
+   * @return whether it is so; false where nobody knows
+   * @since 0.1.0
+   */
+  default boolean writesApart() {
+    return false;
+  }
+
+  /**
    * Lends the calling thread a ring for reads, until {@link ReadRing#giveBack}.
    *
    * @param completion is told of the end of each read, see {@link ReadRing}

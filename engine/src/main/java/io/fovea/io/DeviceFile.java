@@ -160,6 +160,16 @@ final class DeviceFile {
     return !unsynced && file.writesDurably();
   }
 
+  /**
+   * Whether a {@link #writeDurably} is told of its own bytes and of nothing else. A direct write
+   * is: the system has its error from the device, and nothing of it is in the page cache, whose
+   * errors are told once, to whoever syncs first. Neither does a sync that runs beside it take its
+   * error.
+   */
+  boolean writesApart() {
+    return file.direct() && file.writesDurably();
+  }
+
   /** A write of aligned memory that is durable when it returns: one call instead of two. */
   int writeDurably(long offset, MemorySegment seg, long segOff, int len) {
     return writeFully(offset, seg, segOff, len, true);

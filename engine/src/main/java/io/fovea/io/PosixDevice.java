@@ -115,6 +115,11 @@ final class PosixDevice extends AbstractBlockDevice {
   }
 
   @Override
+  public boolean writesApart() {
+    return file.writesApart();
+  }
+
+  @Override
   public void submit(IoBatch batch) {
     accept(batch);
     if (batch.size() > 0) {

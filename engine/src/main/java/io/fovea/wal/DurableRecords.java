@@ -182,10 +182,11 @@ public final class DurableRecords implements AutoCloseable {
           at,
           off < 0 ? -1 : Group.start(memory, off));
     }
-    payloadOffset = offset + Group.HEADER;
+    int header = Group.header(memory, off);
+    payloadOffset = offset + header;
     groupStart = at;
     groupEnd = at + payload;
-    offset += Group.fileBytes(payload);
+    offset += Group.fileBytes(header, payload);
     if (groupEnd <= asked) {
       end = groupEnd; // nobody wants its records
     }
@@ -200,7 +201,7 @@ public final class DurableRecords implements AutoCloseable {
     return payload <= 0
             || (payload & 7) != 0
             || payload > Group.PAYLOAD_MAX
-            || payload > limit - offset - Group.HEADER
+            || payload > limit - offset - Group.header(memory, off)
         ? -1
         : payload;
   }

@@ -18,8 +18,13 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A1, A2, B1, B2 are sequential: if A2 misses B1, then B2 comes after A1 and finds the waiter.
  * The same pairs with the end of the log in the place of B1. Forbidden: a waiter that parks after
- * the wake-up that was meant for it. A waiter that was pushed back is found by the next group, or
- * by who ends the log, for {@link #wake} looks whether it ended after it pushed.
+ * the wake-up that was meant for it.
+ *
+ * <p>A waiter that was pushed back is found by the next group, or by who ends the log. Groups say
+ * one after the other that more is durable (B1), and wake at the same time (B2). So whoever has
+ * pushed waiters back (C1, CAS) looks whether more is durable by now, or the log has ended (C2): if
+ * the B2 of the next group misses C1, its B1 comes before C2. Forbidden: a waiter that is in the
+ * hands of one group while the next one, which is meant for it, looks.
  *
  * <p>One pass over the waiters for each group: it costs the writer a wake-up for each commit, which
  * is what there is to do. A waiter does not spin: with more clients than CPUs the group that it
@@ -137,9 +142,13 @@ final class DurableWaits {
     raise(lsn);
   }
 
-  /** Whether somebody wants more than is durable. */
-  boolean isWanted() {
-    return demand > durable;
+  /**
+   * Whether somebody wants more than is durable or about to be.
+   *
+   * @param underWay the end of the groups that are under way
+   */
+  boolean isWanted(long underWay) {
+    return demand > underWay;
   }
 
   /**
@@ -153,15 +162,19 @@ final class DurableWaits {
     writer.hurried();
   }
 
-  /** Whether somebody has nothing left to do before more is durable. */
-  boolean isHurried() {
-    return hurry > durable;
+  /**
+   * Whether somebody has nothing left to do before more is durable than is under way.
+   *
+   * @param underWay the end of the groups that are under way
+   */
+  boolean isHurried(long underWay) {
+    return hurry > underWay;
   }
 
   /**
-   * Whether a thread waits for more than a group that is under way.
+   * Whether a thread waits for more than is under way.
    *
-   * @param underWay the end of that group
+   * @param underWay the end of the groups that are under way
    */
   boolean isBlocked(long underWay) {
     return blocked > underWay;
@@ -243,33 +256,46 @@ final class DurableWaits {
 
   /** The writer: more is durable. Returns how many were woken. */
   int publish(long lsn) {
+    reached(lsn);
+    return wake();
+  }
+
+  /** A writer, in turn: more is durable (B1). */
+  void reached(long lsn) {
+    assert lsn >= durable : lsn + " after " + durable;
     durable = lsn;
-    return wake(lsn);
   }
 
   /** Nothing becomes durable any more, except for a group that is on its way. */
   void end() {
     ended = true;
-    wake(Long.MAX_VALUE);
+    wake();
   }
 
-  /** If waking one fails, for there is no stack left, the others are woken all the same. */
-  private int wake(long lsn) {
+  /**
+   * Wakes those who wait for what is durable (B2). Any thread that said so, when it has not the
+   * turn any more: several may be at it at a time. If waking one fails, for there is no stack left,
+   * the others are woken all the same.
+   *
+   * @return how many were woken
+   */
+  int wake() {
     int woken = 0;
     boolean done = false;
     try {
-      woken = wakeSome(lsn);
+      woken = wakeSome();
       done = true;
     } finally {
       if (!done) {
-        wakeSome(lsn);
+        wakeSome();
       }
     }
     return woken;
   }
 
-  private int wakeSome(long lsn) {
+  private int wakeSome() {
     int woken = 0;
+    long lsn = durable;
     Waiter waiter = (Waiter) WAITERS.getAndSet(this, null);
     Waiter first = null;
     Waiter last = null;
@@ -301,8 +327,8 @@ final class DurableWaits {
         push(first, last);
       }
     }
-    if (first != null && ended) {
-      woken += wake(Long.MAX_VALUE);
+    if (first != null && (ended || durable > lsn)) {
+      woken += wake(); // C2: whoever made it so has not found those that were taken here
     }
     return woken;
   }

@@ -21,12 +21,13 @@ import org.jspecify.annotations.Nullable;
  *     durable: all of it                     │ whole: durable after the sync
  * </pre>
  *
- * <p><b>How far it is durable.</b> The writer begins a segment, and a group, only when everything
- * before it is durable. So all that is before the last group of the last segment is. The last group
- * counts if all of its records are there: whether the writer has synced it nobody knows from
- * outside, so that is done here. A sync makes durable what other processes have written, too. It is
- * done by a look that finds nothing else that is new, so not beside a writer that is busy. Where it
- * is not possible, the last group waits for the next one.
+ * <p><b>How far it is durable.</b> The writer begins a segment only when everything before it is
+ * durable, and a group says up to where everything was when it was put together. What lies behind
+ * that in the last segment counts if all of its records are there, without a gap: whether the
+ * writer has synced it nobody knows from outside, so that is done here. A sync makes durable what
+ * other processes have written, too. It is done by a look that finds nothing else that is new, so
+ * not beside a writer that is busy. Where it is not possible, the last groups wait for the next
+ * one.
  *
  * <p><b>What may go wrong.</b> Nobody keeps the segments for who reads here.
  *
@@ -60,7 +61,7 @@ public final class ForeignLog implements DurableLog {
   private long whole;
   private long offset;
 
-  /** Where the last whole group begins. */
+  /** Up to where the groups say that the log is durable. */
   private long proven;
 
   private long durable;
@@ -137,23 +138,25 @@ public final class ForeignLog implements DurableLog {
         return;
       }
       int payload = Group.payload(memory, at);
+      int header = Group.header(memory, at);
+      long said = Group.proven(memory, at);
       if (payload <= 0
           || (payload & 7) != 0
           || payload > Group.PAYLOAD_MAX
-          || payload > limit - offset - Group.HEADER
-          || !isWhole(window, payload, last.incarnation())) {
+          || payload > limit - offset - header
+          || !isWhole(window, header, payload, last.incarnation())) {
         return;
       }
-      proven = whole;
+      proven = Math.max(proven, said);
       whole += payload;
-      offset += Group.fileBytes(payload);
+      offset += Group.fileBytes(header, payload);
     }
   }
 
   /** Whether all records of the group at {@link #offset} are there. */
-  private boolean isWhole(ReadWindow window, int payload, long incarnation) {
-    long bytes = Group.fileBytes(payload);
-    long at = window.at(offset, bytes, offset + bytes) + Group.HEADER;
+  private boolean isWhole(ReadWindow window, int header, int payload, long incarnation) {
+    long bytes = Group.fileBytes(header, payload);
+    long at = window.at(offset, bytes, offset + bytes) + header;
     MemorySegment memory = window.memory();
     for (int done = 0; done < payload; ) {
       long word = Mem.getLong(memory, at + done);

@@ -24,9 +24,9 @@ import java.util.UUID;
  * to}, in segments that a pin keeps from being used again.
  *
  * <p><b>Why it is cut.</b> A group that is under way may be read half, and one that the writer
- * began after that, whole: then the half group would look like damage below a later watermark. So
- * from the first group on that starts at {@code to} or later, the copy has zeros. So it has in the
- * place of a {@link Watermark} of the source that is beyond its end.
+ * began when that was durable, whole: then the half group would look like damage below what the
+ * later one says. So from the first group on that starts at {@code to} or later, the copy has
+ * zeros. So it has in the place of a {@link Watermark} of the source that is beyond its end.
  *
  * <p>One thread.
  */
@@ -114,7 +114,7 @@ public final class LogCopy {
         break;
       }
       int payload = Group.payload(buffer, 0);
-      long bytes = Group.fileBytes(payload);
+      long bytes = Group.fileBytes(Group.header(buffer, 0), payload);
       if (payload < 0 || at + bytes > end) {
         throw new CorruptionException("length of a group of the log", -1, at, end - at, bytes);
       }

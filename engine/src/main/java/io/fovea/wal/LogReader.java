@@ -20,12 +20,20 @@ import java.util.UUID;
  * or was there before, and does not count. A segment without any record is the mark of an opening
  * that got no further.
  *
- * <p><b>The end or damage?</b> The writer begins a group, and a segment, only when everything
- * before it is durable. So where something bad is found at X, it is damage if anything valid starts
- * behind X: a later segment, a later group of this segment, or a group in a slot whose header is
- * damaged. So it is if a {@link Watermark} says that the log was durable beyond X, or if the file
- * was cut: then nobody knows what was behind. If there is nothing of it, X is the end: the last
- * group was torn, and nobody was told that it is durable.
+ * <p><b>The end or damage?</b> The writer begins a segment only when everything before it is
+ * durable, and a group says up to where everything was durable when it was put together. So where
+ * something bad is found at X, it is damage if anything valid says that more than X was durable: a
+ * later segment, a later group of this segment, or a group in a slot whose header is damaged. So it
+ * is if a {@link Watermark} says that the log was durable beyond X, or if the file was cut: then
+ * nobody knows what was behind. If there is nothing of it, X is the end: that group was torn, and
+ * nobody was told that it is durable.
+ *
+ * <p><b>Behind a gap.</b> Groups are written several at a time ({@link Flights}), so behind X there
+ * may be whole groups that say no more than X. Nobody was told of them either, for the durable
+ * position never passes a group that is not there. They are never read: reading goes on where a
+ * group starts at the very position where the last record ended, and stops here for good. Nor do
+ * they come back later: what is appended after an opening goes to a new segment, which begins at X
+ * or before, and what lies behind that in this slot does not count.
  *
  * <p>A file that was cut is read as far as it goes, and then refused: an exception at the end says
  * what was found, what is known to be missing, and has been preceded by all that is there.
@@ -132,6 +140,7 @@ public final class LogReader implements AutoCloseable {
     end = found.startLsn();
     groupEnd = end;
     payload = 0;
+    proven = end; // a segment begins when everything before it is durable
     provenByNext = -1;
   }
 
@@ -170,13 +179,19 @@ public final class LogReader implements AutoCloseable {
 
   private int payload;
 
+  /** How many bytes the group's header has. */
+  private int headerBytes;
+
+  /** Up to where the groups of this segment, so far, say that the log was durable. */
+  private long proven;
+
   /** Where in the file the record at {@link #end} begins. */
   private long fileOffset() {
-    return groupOffset + Group.HEADER + (end - (groupEnd - payload));
+    return groupOffset + headerBytes + (end - (groupEnd - payload));
   }
 
   private long groupEndOffset() {
-    return groupOffset + Group.fileBytes(payload);
+    return groupOffset + Group.fileBytes(headerBytes, payload);
   }
 
   /** Enters the next group. */
@@ -192,16 +207,19 @@ public final class LogReader implements AutoCloseable {
       return false;
     }
     int bytes = Group.payload(memory, at);
+    int before = Group.header(memory, at);
     if (bytes <= 0
         || (bytes & 7) != 0
         || bytes > Group.PAYLOAD_MAX
-        || bytes > segmentEnd - offset - Group.HEADER) {
+        || bytes > segmentEnd - offset - before) {
       return false;
     }
     groupOffset = offset;
+    headerBytes = before;
     payload = bytes;
     groupEnd = end + bytes;
-    offset += Group.fileBytes(bytes);
+    proven = Math.max(proven, Group.proven(memory, at));
+    offset += Group.fileBytes(before, bytes);
     provenByNext = -1;
     if (groupEnd <= fromLsn && groupEnd <= limit) {
       end = groupEnd; // nobody wants its records
@@ -344,7 +362,8 @@ public final class LogReader implements AutoCloseable {
   }
 
   /**
-   * The offset of a valid group that starts behind a position.
+   * The offset of a valid group that says that the log was durable beyond a position; of any
+   * segment, whose header is damaged, up to it.
    *
    * @param number of its segment, or -1 for any
    * @return -1 where there is none
@@ -356,9 +375,9 @@ public final class LogReader implements AutoCloseable {
       MemorySegment memory = window.memory();
       boolean valid =
           number < 0
-              ? Group.isValid(memory, off, database) && Group.start(memory, off) >= behind
+              ? Group.isValid(memory, off, database) && Group.proven(memory, off) >= behind
               : Group.isValid(memory, off, database, incarnation, number)
-                  && Group.start(memory, off) > behind;
+                  && Group.proven(memory, off) > behind;
       if (valid) {
         return at;
       }
@@ -399,40 +418,54 @@ public final class LogReader implements AutoCloseable {
   }
 
   /**
-   * Up to where what was read is proven to be on stable storage. A group was synced before the next
-   * one was written; so it is proven when the next one was entered, or where somebody has noted how
-   * far the log was durable. Of the last group nobody knows whether it was synced, until {@link
-   * Log#open} has written it again: proven is where it begins. Pages that have changes from behind
-   * that must not be written before.
+   * Up to where what was read is proven to be on stable storage: by what a group says that was
+   * entered, or where somebody has noted how far the log was durable. Of the last groups nobody
+   * knows whether they were synced, until {@link Log#open} has written them again. Pages that have
+   * changes from behind what is proven must not be written before.
    */
   public long provenLsn() {
     return limit != Long.MAX_VALUE
         ? groupEnd // of an earlier segment
-        : Math.max(groupEnd - payload, Math.min(groupEnd, watermark.lsn()));
+        : Math.max(proven, Math.min(groupEnd, watermark.lsn()));
   }
 
   /**
-   * The same, where the next group may be looked at for that: a read, once a group. Where the
-   * answer is less than the end of a record, its group is the last one.
+   * The same, where the next groups may be looked at for that: a few reads, once a group. Where the
+   * answer is less than the end of a record, nothing in the log proves the record, nor any behind
+   * it.
    */
   public long provenByNext() {
     if (provenByNext < 0) {
-      provenByNext = provenLsn() < groupEnd && isFollowed() ? groupEnd : provenLsn();
+      provenByNext = provenLsn() < groupEnd ? lookAhead(provenLsn()) : provenLsn();
     }
     return provenByNext;
   }
 
-  private boolean isFollowed() {
-    if (offset + Group.BLOCK > segmentEnd) {
-      return false;
-    }
+  /**
+   * What the groups say that follow, up to the end of this one. As many are read as were in the air
+   * together, or fewer.
+   */
+  private long lookAhead(long known) {
+    SegmentHeader segment = segments.get(index).header();
+    long next = offset;
+    long at = groupEnd;
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment next = arena.allocate(Group.BLOCK, Group.BLOCK);
-      device.read(offset, next, 0, Group.BLOCK);
-      SegmentHeader header = segments.get(index).header();
-      return Group.isValid(next, 0, database, header.incarnation(), header.number())
-          && Group.start(next, 0) == groupEnd;
+      MemorySegment block = arena.allocate(Group.BLOCK, Group.BLOCK);
+      while (known < groupEnd && next + Group.BLOCK <= segmentEnd) {
+        device.read(next, block, 0, Group.BLOCK);
+        int bytes = Group.payload(block, 0);
+        if (!Group.isValid(block, 0, database, segment.incarnation(), segment.number())
+            || Group.start(block, 0) != at
+            || bytes <= 0
+            || bytes > Group.PAYLOAD_MAX) {
+          break;
+        }
+        known = Math.max(known, Math.min(groupEnd, Group.proven(block, 0)));
+        at += bytes;
+        next += Group.fileBytes(Group.header(block, 0), bytes);
+      }
     }
+    return known;
   }
 
   /** The highest incarnation that was met. */

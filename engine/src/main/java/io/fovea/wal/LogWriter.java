@@ -1,10 +1,10 @@
 package io.fovea.wal;
 
-import io.fovea.io.IoBatch;
 import io.fovea.io.KillPoint;
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
 import io.fovea.memory.Waits;
+import io.fovea.wal.Flights.Flight;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -16,23 +16,27 @@ import org.jspecify.annotations.Nullable;
  * "fovea-log", or any thread that has nothing else to do.
  *
  * <pre>
- *   walk words from `complete` on ─► due? ─► copy to the buffer, zero the ring, release
- *        ▲                            │ no        │
- *        └──── sleep ◄────────────────┘           ▼
- *                                       write + sync ─► durable, wake those who wait
+ *   in turn:  walk words from `complete` on ─► due? ─► copy to a buffer, zero the ring, release
+ *                 ▲                             │ no        │
+ *                 └──── sleep ◄─────────────────┘           ▼
+ *   without:                                            write + sync ─┐
+ *   in turn:                                          durable ◄───────┘
+ *   without:                                          wake those who wait
  * </pre>
  *
  * <p>A group is due when somebody waits for durability or for space, when the window of time or
- * half of the window of bytes has passed, and at the end. While it is being synced the next ones
- * gather.
+ * half of the window of bytes has passed, and at the end.
+ *
+ * <p><b>Several at a time.</b> While a group is written and synced the next one may take off: two
+ * clients that commit at any time wait for their own syncs, and not for each other's as well. The
+ * rules are those of {@link Flights}. Where many commit, the next ones gather meanwhile.
  *
  * <p><b>Who writes.</b> Two hand-overs between threads cost more than the write. So a platform
  * thread that would only wait takes its {@link #turn} and writes the group itself ({@link #lead}),
  * as in the group commits of other engines. It leads where it has worked on and has nothing left to
  * do, where hardly anybody else commits, and where it is the last of those who are gathered. The
  * log's own thread writes for all others: for virtual threads, for space, for the window. What a
- * group changes here is guarded by the turn; a group begins when the one before it is durable, and
- * no earlier, whoever writes it.
+ * group changes here is guarded by the turn.
  *
  * <p><b>Gathering.</b> A sync costs the device and the CPU the same for one commit as for a dozen,
  * and with more clients than CPUs a writer would take a CPU from those who are about to commit.
@@ -47,9 +51,12 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The ring is released before the write: its space is needed more than its bytes, and a write
  * that fails is the end of the log anyway. So a group can't be written a second time: what is left
- * of it in the ring is zeros, which would be written, synced and acknowledged. Therefore the log is
- * ended by whoever failed while he still has the turn (F1), and any thread that gets the turn looks
- * whether it has ended before he writes (F2). Forbidden: F2 between the failure and F1.
+ * of it in the ring is zeros. They are not written, synced and acknowledged in its place, since
+ * {@code written} is behind it from the moment at which it takes off. Where putting it together
+ * fails, the log is ended before the turn is given up (F1), and any thread that gets the turn looks
+ * whether it has ended before he writes (F2). Forbidden: F2 between the failure and F1. A write
+ * that fails without the turn needs no such order: the group stays in the way of all that take off
+ * later.
  *
  * <p><b>Sleep.</b> The state says how the thread sleeps, and who wants something looks at it
  * afterwards:
@@ -96,7 +103,10 @@ final class LogWriter implements Runnable {
   private final NativeRegion region;
   private final MemorySegment buffer;
   private final long mark;
-  private final IoBatch batch = new IoBatch(4);
+
+  /** Of a group that is written alone: a block for a header before it, one for a mark behind. */
+  private final Flight alone;
+
   private final Thread thread;
 
   private volatile int state;
@@ -113,20 +123,31 @@ final class LogWriter implements Runnable {
   private volatile boolean closing;
   private volatile long closingSince;
 
-  /** Held while a group is put together and written. Taken with no latch held. */
+  /** Held while a group is put together, and while one is written alone. No latch is held. */
   private final ReentrantLock turn = new ReentrantLock();
 
   // Written by who has the turn; what is volatile is read by others.
+
+  private final Flights flights;
 
   private long written;
   private long complete;
   private long recordsComplete;
 
-  /** Where the group ends that is under way, or that was written last. */
+  /** Where the last group ends that took off. */
   private volatile long underWay;
 
-  /** How many requests the groups that were written have answered. */
+  /** How many groups took off; it may wrap around. */
+  private volatile int begun;
+
+  /** There was no room for a group, and the log ended. */
+  private boolean stuck;
+
+  /** How many requests the groups that are durable have answered. */
   private volatile int answered;
+
+  /** How many requests there were when the last group took off. */
+  private int taken;
 
   /** How many requests a group has answered, and how many came meanwhile: the most of late. */
   private volatile int expected;
@@ -157,9 +178,14 @@ final class LogWriter implements Runnable {
     this.payloadMax = SegmentFile.payloadMax(ring.size());
     this.written = ring.tail();
     this.complete = written;
+    this.underWay = written;
     this.mark = Group.BLOCK + Group.fileBytes(payloadMax);
-    this.region = NativeRegion.reserve(mark + Group.BLOCK, false, "log write buffer");
+    long behind = mark + Group.BLOCK;
+    this.region =
+        NativeRegion.reserve(behind + Flights.bytes(payloadMax), false, "log write buffer");
     this.buffer = region.segment();
+    this.alone = new Flight(buffer, Group.BLOCK);
+    this.flights = new Flights(payloadMax, buffer, behind, turn.newCondition());
     this.thread = Thread.ofPlatform().daemon().name("fovea-log").unstarted(this);
   }
 
@@ -205,21 +231,27 @@ final class LogWriter implements Runnable {
       return true;
     }
     try {
-      if (!closing && !log.hasEnded()) {
-        walk();
-        if (written < lsn && lsn <= complete) {
-          write();
+      Flight flight = null;
+      try {
+        if (!closing && !log.hasEnded()) {
+          walk();
+          if (written < lsn && lsn <= complete) {
+            flight = write(lsn);
+          }
         }
+      } finally {
+        turn.unlock();
+      }
+      if (flight != null) {
+        finish(flight);
       }
     } catch (Throwable t) {
       log.fail(t); // as the log's own thread does; whoever waits is told there
-    } finally {
-      turn.unlock();
     }
     return lsn > underWay;
   }
 
-  /** Where the group ends that is under way, or that was written last. */
+  /** Where the last group ends that is under way, or was. */
   long underWay() {
     return underWay;
   }
@@ -254,6 +286,13 @@ final class LogWriter implements Runnable {
     }
   }
 
+  /** For tests; see {@link Flights#passUnordered}. */
+  void passUnordered() {
+    turn.lock();
+    flights.passUnordered();
+    turn.unlock();
+  }
+
   void wake() {
     LockSupport.unpark(thread);
   }
@@ -266,6 +305,7 @@ final class LogWriter implements Runnable {
     Waits.join(thread);
     // Who leads sees the end when it has the turn, and no memory is used after that.
     turn.lock();
+    flights.awaitNone();
     region.release();
     turn.unlock();
   }
@@ -299,15 +339,20 @@ final class LogWriter implements Runnable {
     if (log.hasEnded()) {
       return false;
     }
-    long seen = groups;
+    int seen = begun;
     gather();
+    Flight flight = null;
     turn.lock();
     try {
-      if (log.hasEnded() || groups != seen) {
+      if (log.hasEnded() || begun != seen) {
         return true;
       }
-      if (file.slots().isFar() && !closing) {
-        move();
+      if (expected >= FEW && mayGather() && !isEnough() && !flights.isEmpty()) {
+        flights.await(); // many are about to come: gathered from the end of that one on
+        return true;
+      }
+      if (file.slots().isFar() && !closing && !move()) {
+        return true;
       }
       long before = complete;
       walk();
@@ -316,10 +361,17 @@ final class LogWriter implements Runnable {
       }
       if (complete > written && isDue()) {
         gathering = System.nanoTime();
-        return write();
+        flight = write(Long.MAX_VALUE);
+        if (flight == null) {
+          return !stuck;
+        }
       }
     } finally {
       turn.unlock();
+    }
+    if (flight != null) {
+      finish(flight);
+      return true;
     }
     if (closing && isOver()) {
       return false;
@@ -328,12 +380,21 @@ final class LogWriter implements Runnable {
     return true;
   }
 
-  /** Goes on nearer to the start of a file that is too large: in turn. */
-  private void move() {
+  /**
+   * Goes on nearer to the start of a file that is too large: in turn, and nothing is in the air.
+   *
+   * @return false where it was, and others have had the turn
+   */
+  private boolean move() {
+    if (!flights.isEmpty()) {
+      flights.await();
+      return false;
+    }
     try {
       if (file.moveNearer(written, buffer)) {
         bytesWritten += Group.BLOCK;
       }
+      return true;
     } catch (Throwable t) {
       log.fail(t); // F1
       throw t;
@@ -353,7 +414,7 @@ final class LogWriter implements Runnable {
   }
 
   private boolean isUrgent() {
-    return closing || waits.isWanted() || space.isWanted();
+    return closing || waits.isWanted(underWay) || space.isWanted();
   }
 
   private boolean isDue() {
@@ -389,8 +450,8 @@ final class LogWriter implements Runnable {
   }
 
   private boolean mayGather() {
-    return waits.isWanted()
-        && !waits.isHurried()
+    return waits.isWanted(underWay)
+        && !waits.isHurried(underWay)
         && !space.isWanted()
         && !closing
         && !log.hasEnded();
@@ -398,7 +459,7 @@ final class LogWriter implements Runnable {
 
   /** At the end: whether there is nothing left, or a record that nobody will complete. */
   private boolean isOver() {
-    if (ring.tail() == written) {
+    if (ring.tail() == written && waits.durable() == written) {
       return true;
     }
     return isImpatient();
@@ -442,52 +503,78 @@ final class LogWriter implements Runnable {
   }
 
   /**
-   * Writes one group: in turn, there is something to write, and the log has not ended.
+   * Puts one group together: in turn, there is something to write, and the log has not ended.
    *
-   * @return false where the log ended before there was room for it
+   * @param wanted up to where the caller wants to write, at least; the largest number of the thread
+   * @return what is to be given to {@link #finish} without the turn; null where there is nothing to
+   *     write any more, or the log ended before there was room for it
    */
-  private boolean write() {
+  private @Nullable Flight write(long wanted) {
     try {
-      return writeGroup();
+      while (!flights.isEmpty() && !mayFly()) {
+        flights.await();
+        boolean late = closing && wanted != Long.MAX_VALUE;
+        if (late || log.hasEnded() || written >= wanted || complete == written) {
+          return null;
+        }
+        walk();
+      }
+      if (!mayFly()) {
+        return writeAlone();
+      }
+      Flight flight = flights.next();
+      fill(flight, complete);
+      flight.batch.write(file.position(), flight.buffer, flight.off, (int) flight.bytes);
+      flight.batch.sync();
+      file.advance(flight.bytes);
+      flights.takeOff();
+      return flight;
     } catch (Throwable t) {
       log.fail(t); // F1
       throw t;
     }
   }
 
-  private boolean writeGroup() {
-    int requests = waits.requests();
+  /** Whether all that is complete may be written beside what is in the air. */
+  private boolean mayFly() {
+    long payload = complete - written;
+    return payload <= flights.payloadMax()
+        && flights.isRoom()
+        && complete - waits.durable() <= payloadMax
+        && Group.fileBytes(payload) <= file.rest()
+        && !file.isMarkDue(written)
+        && file.writesApart();
+  }
+
+  /** Writes a group: in turn, and nothing is in the air. */
+  private @Nullable Flight writeAlone() {
     SegmentHeader header = null;
     long first = Record.aligned(Record.length(ring.word(written)));
     if (Group.fileBytes(first) > file.rest()) {
       header = file.next(written, this::isImpatient);
       if (header == null) {
-        return false;
+        stuck = true;
+        return null;
       }
     }
-    long to = end(Math.min(payloadMax, file.rest() - Group.HEADER));
-    underWay = to;
-    int payload = (int) (to - written);
-    int bytes = (int) Group.fileBytes(payload);
-    fill(header, to, payload, bytes);
-    ring.release(written, to);
-    space.changed();
-    long began = System.nanoTime();
-    put(header, bytes);
-    long now = System.nanoTime();
-    syncNanos += (now - began - syncNanos) / 8;
-    syncedAt = now;
-    written = to;
-    records = recordsComplete;
-    groups++;
-    int came = waits.requests() - answered;
-    expected = Math.max(came, expected - 1 - expected / 8);
-    answered = requests;
-    enough = requests + expected - expected / 4;
-    waits.publish(to);
-    log.becameDurable();
-    KillPoint.here("log.synced");
-    return true;
+    long from = written;
+    fill(alone, end(Math.min(payloadMax, file.rest() - Group.HEADER)));
+    if (header != null) {
+      header.put(buffer, 0);
+      alone.batch.write(file.position() - Group.BLOCK, buffer, 0, Group.BLOCK);
+    }
+    alone.batch.write(file.position(), buffer, alone.off, (int) alone.bytes);
+    long marked = file.mark(from, buffer, mark);
+    if (marked >= 0) {
+      alone.batch.write(marked, buffer, mark, Group.BLOCK);
+    }
+    alone.batch.sync();
+    write(alone);
+    file.durable();
+    file.advance(alone.bytes);
+    alone.bytes += (header == null ? 0 : Group.BLOCK) + (marked < 0 ? 0 : Group.BLOCK);
+    passed(alone);
+    return alone;
   }
 
   /** The end of the last record that fits. */
@@ -506,39 +593,106 @@ final class LogWriter implements Runnable {
     }
   }
 
-  private void fill(@Nullable SegmentHeader header, long to, int payload, int bytes) {
-    if (header != null) {
-      header.put(buffer, 0);
-    }
-    long at = Group.BLOCK;
+  /** Takes a group out of the ring. */
+  private void fill(Flight flight, long to) {
+    flight.requests = waits.requests();
+    flight.records = recordsComplete;
+    flight.to = to;
+    underWay = to;
+    begun++;
+    taken = flight.requests;
+    gatherMore();
+    int payload = (int) (to - written);
+    flight.bytes = Group.fileBytes(payload);
+    long at = flight.off;
+    MemorySegment target = flight.buffer;
     Group.put(
-        buffer,
+        target,
         at,
         file.start.database(),
         file.start.incarnation(),
         file.number(),
         written,
+        waits.durable(),
         payload);
-    ring.copy(written, to, buffer, at + Group.HEADER);
-    Mem.zero(buffer, at + Group.HEADER + payload, bytes - Group.HEADER - payload);
+    ring.copy(written, to, target, at + Group.HEADER);
+    long rest = Group.HEADER + payload;
+    Mem.zero(target, at + rest, flight.bytes - rest);
+    ring.release(written, to);
+    written = to;
+    space.changed();
+    flight.batch.clear();
   }
 
-  private void put(@Nullable SegmentHeader header, int bytes) {
-    batch.clear();
-    if (header != null) {
-      batch.write(file.position() - Group.BLOCK, buffer, 0, Group.BLOCK);
+  /**
+   * Does what is left to do of a group, without the turn: writes it, if it was not written alone,
+   * and wakes those who waited.
+   */
+  private void finish(Flight flight) {
+    if (flight == alone || fly(flight)) {
+      waits.wake();
+      log.becameDurable();
+      KillPoint.here("log.synced");
     }
-    batch.write(file.position(), buffer, Group.BLOCK, bytes);
-    long marked = file.mark(written, buffer, mark);
-    if (marked >= 0) {
-      batch.write(marked, buffer, mark, Group.BLOCK);
+  }
+
+  /**
+   * Writes a group.
+   *
+   * @return whether more is durable by that; not so while one before it is in the air
+   */
+  private boolean fly(Flight flight) {
+    boolean landed = false;
+    try {
+      write(flight);
+      landed = true;
+    } catch (Throwable t) {
+      log.fail(t);
+    } finally {
+      turn.lock();
+      if (landed) {
+        flights.land(flight);
+      } else {
+        flights.lose();
+      }
     }
-    batch.sync();
+    try {
+      boolean more = false;
+      for (Flight next = flights.pass(); next != null; next = flights.pass()) {
+        passed(next);
+        more = true;
+      }
+      return more;
+    } finally {
+      turn.unlock();
+    }
+  }
+
+  private void write(Flight flight) {
+    long began = System.nanoTime();
     KillPoint.here("log.write");
-    file.write(batch);
+    file.write(flight.batch);
     KillPoint.here("log.written");
     file.confirm();
-    file.advance(bytes);
-    bytesWritten += bytes + (header == null ? 0 : Group.BLOCK) + (marked < 0 ? 0 : Group.BLOCK);
+    long now = System.nanoTime();
+    syncNanos += (now - began - syncNanos) / 8;
+    syncedAt = now;
+  }
+
+  /** Of those who were not there when the last group took off so many have to come. */
+  private void gatherMore() {
+    enough = taken + expected - expected / 4;
+  }
+
+  /** In turn: a group is durable, and all before it are. */
+  private void passed(Flight flight) {
+    records = flight.records;
+    groups++;
+    bytesWritten += flight.bytes;
+    int came = waits.requests() - answered;
+    expected = Math.max(came, expected - 1 - expected / 8);
+    answered = flight.requests;
+    gatherMore();
+    waits.reached(flight.to);
   }
 }

@@ -204,11 +204,10 @@ final class SegmentFile {
     return number;
   }
 
-  /** A group was put at {@link #position}, and is durable. */
+  /** A group is being written to {@link #position}: the next one goes behind it. */
   void advance(long bytes) {
     position += bytes;
     room.rest(rest());
-    slots.durable(number);
     unmarked++;
     due |= fresh;
     fresh = false;
@@ -219,16 +218,26 @@ final class SegmentFile {
     }
   }
 
+  /** The current segment has a group that is durable, and so has it a header. */
+  void durable() {
+    slots.durable(number);
+  }
+
+  /** Whether a watermark is to be written with the next group, which starts at a position. */
+  boolean isMarkDue(long start) {
+    return due || unmarked >= MARK_GROUPS || start - markedAt >= MARK_BYTES;
+  }
+
   /**
    * Puts a watermark, where one is due, into memory, to be written with the next group.
    *
-   * @param durable up to where the log is durable
+   * @param durable up to where the log is durable: where the next group starts
    * @param seg gets a block
    * @param off where
    * @return where in the file it is to go; -1 where none is due
    */
   long mark(long durable, MemorySegment seg, long off) {
-    if (!due && unmarked < MARK_GROUPS && durable - markedAt < MARK_BYTES) {
+    if (!isMarkDue(durable)) {
       return -1;
     }
     due = false;
@@ -284,6 +293,11 @@ final class SegmentFile {
     slots.durable(number);
     slots.recycleBelow(0); // what was current may be free now
     return true;
+  }
+
+  /** Whether groups may be written at the same time; see {@link SlotFile#writesApart}. */
+  boolean writesApart() {
+    return file.writesApart();
   }
 
   /** Writes a group and syncs; see {@link SlotFile#write}. */

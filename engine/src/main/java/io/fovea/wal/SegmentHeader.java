@@ -28,7 +28,10 @@ import org.jspecify.annotations.Nullable;
 record SegmentHeader(
     UUID database, long number, long incarnation, long startLsn, long segmentBytes) {
   static final int BYTES = 64;
-  static final int VERSION = 2;
+  static final int VERSION = 3;
+
+  /** Segments of it have groups without a proven LSN ({@link Group}), which are read. */
+  static final int OLDEST = 2;
 
   private static final long MAGIC = 0x474F_4C41_4556_4F46L; // "FOVEALOG"
   private static final int CHECKSUM = 12;
@@ -69,11 +72,14 @@ record SegmentHeader(
     if (Mem.getLong(seg, off) != MAGIC || Mem.getInt(seg, off + CHECKSUM) != sum(seg, off)) {
       return null;
     }
-    if (Mem.getInt(seg, off + 8) != VERSION) {
+    int version = Mem.getInt(seg, off + 8);
+    if (version < OLDEST || version > VERSION) {
       throw new IncompatibleFormatException(
           "The log has format version "
-              + Mem.getInt(seg, off + 8)
-              + "; this release reads version "
+              + version
+              + "; this release reads versions "
+              + OLDEST
+              + " to "
               + VERSION
               + ".");
     }

@@ -6,6 +6,7 @@ import io.fovea.io.IoBatch;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * and can't run out of space.
  *
  * <p><b>Who is told of a failure.</b> An operating system may tell of a failed write only once, to
- * whoever syncs the file first. Two threads sync it: the writer, a group at a time, and the maker.
+ * whoever syncs the file first. Two kinds of threads sync it: writers, a group each, and the maker.
  * So the sync of one that succeeds proves something only if none of the other's failed that may
  * have been told what was meant for it. That sync began before the own one ended, for afterwards
  * there was nothing to tell. Each syncs under a lock, notes a failure there, and takes the other's
@@ -32,8 +33,12 @@ import org.jspecify.annotations.Nullable;
  * <p>Neither holds one of the locks while it waits for the other, and the writer holds none while
  * it waits for a slot.
  *
- * <p>Threads: one at a time makes slots or cuts them off; one at a time writes groups; any may
- * sync.
+ * <p><b>Writers among each other.</b> Groups are written at the same time only where no writer's
+ * failure is told to another ({@link #writesApart}); else a writer that is not done keeps others
+ * from beginning ({@link LogWriter}). So they share a lock.
+ *
+ * <p>Threads: one at a time makes slots or cuts them off; several write groups, within that rule;
+ * any may sync.
  */
 final class SlotFile {
   private static final int ZEROS = 1 << 20;
@@ -46,14 +51,14 @@ final class SlotFile {
   /** Held during a sync that is not a group's. */
   private final ReentrantLock syncing = new ReentrantLock();
 
-  /** Held while a group is written and synced. */
-  private final ReentrantLock writing = new ReentrantLock();
+  /** Its shared half is held while a group is written and synced. */
+  private final ReentrantReadWriteLock writing = new ReentrantReadWriteLock();
 
   /** Under the lock {@code syncing}. */
   private @Nullable Throwable syncFailure;
 
-  /** Under the lock {@code writing}. */
-  private @Nullable Throwable groupFailure;
+  /** One of them; written under the shared half of the lock {@code writing}. */
+  private volatile @Nullable Throwable groupFailure;
 
   SlotFile(BlockDevice device, LogStart start, long segmentBytes) {
     this.device = device;
@@ -126,21 +131,26 @@ final class SlotFile {
     } finally {
       syncing.unlock();
     }
-    writing.lock();
+    writing.writeLock().lock(); // those that began before it ended are over then
     try {
       require(groupFailure);
     } finally {
-      writing.unlock();
+      writing.writeLock().unlock();
     }
   }
 
+  /** Whether groups may be written at the same time; see {@link BlockDevice#writesApart}. */
+  boolean writesApart() {
+    return device.writesApart();
+  }
+
   /**
-   * The writer: writes a group, with a sync at its end.
+   * A writer: writes a group, with a sync at its end.
    *
    * @throws io.fovea.error.StorageException if that fails, which is final
    */
   void write(IoBatch group) {
-    writing.lock();
+    writing.readLock().lock();
     try {
       device.run(group);
       group.throwIfFailed();
@@ -148,12 +158,12 @@ final class SlotFile {
       groupFailure = t;
       throw t;
     } finally {
-      writing.unlock();
+      writing.readLock().unlock();
     }
   }
 
   /**
-   * The writer, after a group that succeeded and before anybody is told.
+   * A writer, after a group that succeeded and before anybody is told.
    *
    * @throws DurabilityLostException if a sync has failed that may have been told of the group
    */

@@ -86,9 +86,33 @@ public final class SimDevice extends AbstractBlockDevice {
   }
 
   @Override
+  public boolean writesApart() {
+    return disk.writesApart();
+  }
+
+  /** Does an entry of a batch of one write and a sync; see {@link #writesApart}. */
+  private int performApart(IoBatch batch, int i) {
+    if (i == 0) {
+      long from = batch.segmentOffset(0);
+      byte[] bytes = batch.segment(0).asSlice(from, batch.length(0)).toArray(ValueLayout.JAVA_BYTE);
+      return disk.perform(IoOp.WRITE, () -> disk.write(file, batch.offset(0), bytes, batch));
+    }
+    int verdict = batch.syncVerdict();
+    return verdict != 0 ? verdict : disk.perform(IoOp.SYNC, () -> disk.sync(file, batch));
+  }
+
+  @Override
   public void submit(IoBatch batch) {
     accept(batch);
     if (batch.size() == 0) {
+      return;
+    }
+    if (batch.size() == 2 && batch.endsWithSync() && batch.op(0) == IoOp.WRITE && writesApart()) {
+      disk.start(
+          () -> {
+            finish(batch, 0, performApart(batch, 0));
+            finish(batch, 1, performApart(batch, 1));
+          });
       return;
     }
     boolean sync = batch.endsWithSync();

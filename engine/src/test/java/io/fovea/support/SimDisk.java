@@ -97,6 +97,8 @@ public final class SimDisk {
   private long powerOffAt = Long.MAX_VALUE;
   private final Set<String> liars = new HashSet<>();
 
+  private volatile boolean apart = true;
+
   private volatile LongConsumer hook = n -> {};
 
   /** A fault and how many operations it has counted. */
@@ -333,6 +335,17 @@ public final class SimDisk {
     }
   }
 
+  /**
+   * Whether durable writes know nothing of each other, as direct ones on Linux do; as a rule so.
+   */
+  public void writesApart(boolean on) {
+    apart = on;
+  }
+
+  boolean writesApart() {
+    return apart;
+  }
+
   /** Operations of a kind wait from now on, until {@link #letGo}. */
   public void hold(IoOp op) {
     lock.lock();
@@ -545,6 +558,10 @@ public final class SimDisk {
   }
 
   int write(SimFile file, long offset, byte[] bytes) {
+    return write(file, offset, bytes, null);
+  }
+
+  int write(SimFile file, long offset, byte[] bytes, @Nullable Object owner) {
     SimFault fault = fault(IoOp.WRITE);
     if (grows(file, offset, bytes.length)) {
       int before = bytes.length;
@@ -557,7 +574,7 @@ public final class SimDisk {
       return Errno.ENOSPC;
     }
     if (fault == null) {
-      file.write(offset, bytes);
+      file.write(offset, bytes, owner);
       return 0;
     }
     switch (fault.effect()) {
@@ -581,13 +598,17 @@ public final class SimDisk {
   }
 
   int sync(SimFile file) {
+    return sync(file, null);
+  }
+
+  int sync(SimFile file, @Nullable Object owner) {
     SimFault fault = fault(IoOp.SYNC);
     if (fault != null && fault.effect() == SimFault.Effect.ERROR) {
-      file.failSync();
+      file.failSync(owner);
       return fault.errno();
     }
     if (!liars.contains(file.name)) {
-      file.sync();
+      file.sync(owner);
     }
     return 0;
   }

@@ -5,10 +5,12 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The bytes of one file on a {@link SimDisk}: as programs see them, and as the medium has them.
@@ -19,6 +21,7 @@ import java.util.zip.CRC32C;
  *   sync ───► medium := medium + unsynced, applied in order
  *   failed sync ► doubtful += unsynced  later syncs do not write them any more; but what they do
  *                                       write is not undone by them
+ *   durable write ► a sync that leaves out, and knows nothing of, other such writes under way
  *   crash ──► medium + some of doubtful + some of unsynced, torn, reordered
  * </pre>
  *
@@ -109,6 +112,9 @@ final class SimFile {
   /** Chunks that take no space. */
   private final BitSet holes = new BitSet();
 
+  /** Which of the unsynced ones belong to a durable write under way, and to whose. */
+  private final Map<Change, Object> owners = new IdentityHashMap<>();
+
   SimFile(String name) {
     this.name = name;
   }
@@ -146,10 +152,18 @@ final class SimFile {
   }
 
   void write(long offset, byte[] bytes) {
+    write(offset, bytes, null);
+  }
+
+  /** A write; of a durable one, where it has an owner. */
+  void write(long offset, byte[] bytes, @Nullable Object owner) {
     Change change = new Change.Write(offset, bytes);
     fill(offset, bytes.length);
     seen.apply(change);
     unsynced.add(change);
+    if (owner != null) {
+      owners.put(change, owner);
+    }
   }
 
   /** A write that failed: any of its sectors may have changed. */
@@ -171,11 +185,34 @@ final class SimFile {
   }
 
   void sync() {
+    sync(null);
+  }
+
+  /** A sync: of all, or of what a durable write needs. */
+  void sync(@Nullable Object owner) {
+    List<Change> left = leaveOut(owner);
     if (!doubtful.isEmpty()) {
       settle();
     }
     unsynced.forEach(medium::apply);
     unsynced.clear();
+    unsynced.addAll(left);
+  }
+
+  /** Takes out what belongs to other durable writes, which are under way. */
+  private List<Change> leaveOut(@Nullable Object owner) {
+    List<Change> left = new ArrayList<>();
+    if (owner == null) {
+      owners.clear();
+    } else {
+      unsynced.removeIf(
+          c -> {
+            Object other = owners.get(c);
+            return other != null && other != owner && left.add(c);
+          });
+      owners.values().removeIf(o -> o == owner);
+    }
+    return left;
   }
 
   /**
@@ -222,9 +259,11 @@ final class SimFile {
     }
   }
 
-  void failSync() {
+  void failSync(@Nullable Object owner) {
+    List<Change> left = leaveOut(owner);
     doubtful.addAll(unsynced);
     unsynced.clear();
+    unsynced.addAll(left);
   }
 
   int unsyncedChanges() {

@@ -53,7 +53,7 @@ class LogDamageTest {
       int group = random.nextInt(30);
       int slotBlock = group % 14 + 1;
       int slot = group / 14;
-      int used = 32 + 16 + 600;
+      int used = Group.HEADER + 16 + 600;
       long offset = slot * (64L << 10) + slotBlock * (long) BLOCK + random.nextInt(used);
       copy.flip(LOG, offset, random.nextInt(8));
       try {
@@ -242,7 +242,7 @@ class LogDamageTest {
       for (int i = 0; i < 4; i++) {
         word[i] = (byte) (length >>> 8 * i);
       }
-      copy.poke(LOG, BLOCK + 32, word);
+      copy.poke(LOG, BLOCK + Group.HEADER, word);
       assertEquals(Log.FIRST_LSN, Logs.end(copy.device(LOG), Log.FIRST_LSN));
     }
   }

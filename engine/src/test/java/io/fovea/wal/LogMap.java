@@ -47,9 +47,14 @@ public record LogMap(long slotBytes, List<Grp> groups, Watermark watermark) {
           expected += payload;
           if (expected > fromLsn) {
             groups.add(
-                new Grp(at, Group.fileBytes(payload), expected - payload, expected, h.number()));
+                new Grp(
+                    at,
+                    Group.fileBytes(Group.header(block, 0), payload),
+                    expected - payload,
+                    expected,
+                    h.number()));
           }
-          at += Group.fileBytes(payload);
+          at += Group.fileBytes(Group.header(block, 0), payload);
         }
       }
     }

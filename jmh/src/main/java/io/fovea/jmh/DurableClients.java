@@ -1,0 +1,168 @@
+package io.fovea.jmh;
+
+import io.fovea.ByteTable;
+import io.fovea.Database;
+import io.fovea.DatabaseStats;
+import io.fovea.Durability;
+import io.fovea.Options;
+import io.fovea.schema.TableSpec;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.stream.Stream;
+
+/**
+ * Durable transactions a second by clients, each of which waits for its own commit: one client,
+ * two, and more, in slices of one run on one database, so that each number of clients has its share
+ * of fast and slow moments of the machine.
+ *
+ * <pre>
+ * java -cp jmh.jar io.fovea.jmh.DurableClients FOLDER [SLICE-MILLIS ROUNDS CLIENTS...]
+ * </pre>
+ *
+ * <p>A transaction reads and writes eight of a hundred thousand records of 100 bytes. The table
+ * has, for each number of clients, the median of all slices and that of the ratio to one client in
+ * the same round, the bytes of a group of the log, and how many commits share one.
+ */
+public final class DurableClients {
+  private static final int RECORDS = 100_000;
+  private static final int VALUE = 100;
+  private static final int TOUCHED = 8;
+
+  private final Database db;
+  private final ByteTable table;
+  private final LongAdder commits = new LongAdder();
+
+  private DurableClients(Database db) {
+    this.db = db;
+    this.table = db.table(TableSpec.bytes("records", Long.BYTES)).bytes();
+  }
+
+  /**
+   * Runs it.
+   *
+   * @param args see the class
+   * @throws Exception if the folder can't be used, or the run is interrupted
+   */
+  public static void main(String[] args) throws Exception {
+    Path folder = Files.createDirectories(Path.of(args[0]));
+    long slice = args.length > 1 ? Long.parseLong(args[1]) : 400;
+    int rounds = args.length > 2 ? Integer.parseInt(args[2]) : 25;
+    int[] clients =
+        args.length > 3
+            ? Arrays.stream(args).skip(3).mapToInt(Integer::parseInt).toArray()
+            : new int[] {1, 2, 4, 16};
+    Path file = folder.resolve("clients.fovea");
+    clean(folder);
+    try (Database db =
+        Database.open(
+            file, Options.defaults().bufferBytes(128L << 20).durability(Durability.SYNC))) {
+      new DurableClients(db).run(slice, rounds, clients);
+    }
+    clean(folder);
+  }
+
+  private static void clean(Path folder) throws Exception {
+    try (Stream<Path> files = Files.list(folder)) {
+      for (Path p : files.filter(f -> f.getFileName().toString().startsWith("clients.")).toList()) {
+        Files.delete(p);
+      }
+    }
+  }
+
+  /** What a slice has: transactions a second, and of the log groups a second and bytes of one. */
+  private record Slice(double rate, double groups, double commitsPerGroup) {}
+
+  private void run(long sliceMillis, int rounds, int[] clients) throws InterruptedException {
+    for (int from = 0; from < RECORDS; from += 1000) {
+      int first = from;
+      db.run(
+          tx -> {
+            for (int i = first; i < first + 1000; i++) {
+              table.insert(tx, key(i), new byte[VALUE]);
+            }
+          });
+    }
+    db.checkpoint();
+    int warmUp = Math.max(3, rounds / 5);
+    List<List<Slice>> all = new ArrayList<>();
+    for (int round = 0; round < warmUp + rounds; round++) {
+      List<Slice> mine = new ArrayList<>();
+      for (int n : clients) {
+        mine.add(slice(n, sliceMillis));
+      }
+      if (round >= warmUp) {
+        all.add(mine);
+      }
+    }
+    System.out.println("clients  tx/s  of one  groups/s  commits a group");
+    for (int i = 0; i < clients.length; i++) {
+      int c = i;
+      System.out.printf(
+          "%7d  %,7.0f  %5.2f  %,7.0f  %5.2f%n",
+          clients[i],
+          median(all, r -> r.get(c).rate),
+          median(all, r -> r.get(c).rate / r.get(0).rate),
+          median(all, r -> r.get(c).groups),
+          median(all, r -> r.get(c).commitsPerGroup));
+    }
+  }
+
+  private interface Figure {
+    double of(List<Slice> round);
+  }
+
+  private static double median(List<List<Slice>> rounds, Figure figure) {
+    List<Double> values = new ArrayList<>();
+    rounds.forEach(r -> values.add(figure.of(r)));
+    values.sort(Comparator.naturalOrder());
+    return values.get(values.size() / 2);
+  }
+
+  private Slice slice(int clients, long millis) throws InterruptedException {
+    long end = System.nanoTime() + millis * 1_000_000;
+    commits.reset();
+    DatabaseStats before = db.stats();
+    long began = System.nanoTime();
+    List<Thread> threads = new ArrayList<>();
+    for (int c = 0; c < clients; c++) {
+      long seed = began + c;
+      threads.add(Thread.ofPlatform().start(() -> client(seed, end)));
+    }
+    for (Thread t : threads) {
+      t.join();
+    }
+    double seconds = (System.nanoTime() - began) / 1e9;
+    double groups = db.stats().log().syncs() - before.log().syncs();
+    return new Slice(
+        commits.sum() / seconds, groups / seconds, groups == 0 ? 0 : commits.sum() / groups);
+  }
+
+  private void client(long seed, long end) {
+    Random random = new Random(seed);
+    while (System.nanoTime() < end) {
+      db.run(
+          tx -> {
+            for (int i = 0; i < TOUCHED; i++) {
+              byte[] key = key(random.nextInt(RECORDS));
+              byte[] value = table.get(tx, key);
+              if (value != null) {
+                value[0]++;
+                table.put(tx, key, value);
+              }
+            }
+          });
+      commits.increment();
+    }
+  }
+
+  private static byte[] key(int n) {
+    return ByteBuffer.allocate(Long.BYTES).putLong(n).array();
+  }
+}
