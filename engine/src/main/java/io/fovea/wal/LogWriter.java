@@ -76,6 +76,8 @@ import org.jspecify.annotations.Nullable;
  * <p>A thread that leads has raised the demand and tells nobody; where it does not get as far as it
  * has to, for its record was not complete, it goes on as one who waits. A thread that finds the
  * turn taken has told the thread, or is in the group that is under way.
+ *
+ * <p>The file has more than 600 lines because who writes, when, and how it sleeps is one argument.
  */
 final class LogWriter implements Runnable {
   private static final int AWAKE = 0;
