@@ -269,9 +269,8 @@ public final class RangeCut {
         prev = BTreeNode.prev(s, leafBase);
         changed = true;
         empty(base, leafBase, count, prev, next, scratch);
-        pool.swizzling().disown(parent.frame);
+        pool.swizzling().disown(parent.frame, first + 1, last);
         takeOut(base, pool.reference(firstPid, leaf, parent.frame), count, scratch);
-        pool.swizzling().adopt(parent.frame);
         whole = true;
         StructureRecord.append(pool, log, loose, leaf, parent.frame);
         done = true;

@@ -53,7 +53,9 @@ import org.jspecify.annotations.Nullable;
  *       who lets a page go. Changes of structure say where moved entries are now, by {@link #adopt}
  *       and {@link #reference}, before they give back the first of their latches; a page that is
  *       freed, or begun anew, has no parent, and its children have none ({@link #disown}). Who read
- *       PARENT before a split finds no word in that node, and takes another victim.
+ *       PARENT before a split finds no word in that node, and takes another victim. Forbidden: a
+ *       child without PARENT whose word stays, even while the node is latched: it leaves at once,
+ *       and the word that names its frame is believed.
  *   <li><b>S6. Parents to children only.</b> Siblings, roots, positions, places, entries of indexes
  *       are guesses, checked as under every kind.
  *   <li><b>S7. Nothing of it is written, and nothing that is read is believed.</b> Copies for the
@@ -78,7 +80,7 @@ import org.jspecify.annotations.Nullable;
  *   only child into the root                          Merger        adopt of the root
  *   node moved                                        TreeCompaction   reference, adopt of the new
  *   root lowered                                      RootMove      reference, adopt of the new
- *   children cut out of a parent                      RangeCut      disown, reference, adopt
+ *   children cut out of a parent                      RangeCut      disown of these, reference
  *   nodes of a tree that is dropped                   TreeDrop      forsake, before the first child
  *   built from below                                  BulkLoader                          (4)
  *   part of a long value moved                        ChainMove                           (5)
@@ -302,6 +304,24 @@ public final class Swizzling {
    */
   public void disown(int frame) {
     setParents(frame, 0, false);
+  }
+
+  /**
+   * The same for some children of a node, whose references are taken out before its latch is given
+   * back.
+   *
+   * @param frame the node
+   * @param first the first of them, counted from 0
+   * @param last the last of them
+   */
+  public void disown(int frame, int first, int last) {
+    for (int i = first; on && i <= last; i++) {
+      int child =
+          child(Mem.getLong(pages, base(frame) + PageRef.FIRST + (long) i * PageRef.STRIDE));
+      if (child >= 0 && FrameHeader.parent(headers, child) == frame + 1) {
+        FrameHeader.setParent(headers, child, 0);
+      }
+    }
   }
 
   /** Who holds the node's latch may: a child that it is the parent of does not leave meanwhile. */

@@ -153,9 +153,17 @@ final class WriteBack {
    */
   void begin() {
     lock.lock();
-    clear();
-    if (unmarkedSize > 0) {
-      mark();
+    boolean begun = false;
+    try {
+      clear();
+      if (unmarkedSize > 0) {
+        mark();
+      }
+      begun = true;
+    } finally {
+      if (!begun) {
+        lock.unlock();
+      }
     }
   }
 

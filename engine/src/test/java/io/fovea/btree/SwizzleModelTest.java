@@ -30,7 +30,9 @@ import org.junit.jupiter.params.provider.EnumSource;
  * nodes are seldom here but where keys are long and alike (PREFIXES), which finds all of these.
  * {@link #stress} finds S2 without the child's latch, S4, and a merge without adopt. S3 needs three
  * threads at one moment: {@code SwizzlingTest} makes it by hand. Not found, for it changes nothing
- * that lasts: a cut that does not disown, whose pages are free a moment later.
+ * that lasts: a cut that does not disown, whose pages are free a moment later. One that disowns
+ * those that stay, for a moment, was a true fault: it is found here where other work takes the
+ * processors.
  */
 @Tag("slow")
 class SwizzleModelTest {

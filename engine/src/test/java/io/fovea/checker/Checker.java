@@ -215,6 +215,7 @@ final class Checker {
           switch (op) {
             case Op.Append a -> versions(a.key()).maybe(false);
             case Op.Delete d -> versions(d.key()).maybe(true);
+            case Op.Ends e -> versions(e.key()).maybeEnds(e.end());
             default -> {}
           }
         }
@@ -577,7 +578,7 @@ final class Checker {
   /** A list that ends by itself was not there. */
   private void gone(int i, Versions v, int life, long high) {
     int a = v.ended(life, high, true);
-    int b = v.ended(life, high, false);
+    int b = v.mayHaveEnded(life, high) ? v.count() : v.ended(life, high, false);
     if (b < 0) {
       anomaly(
           Kind.IMPOSSIBLE_READ,

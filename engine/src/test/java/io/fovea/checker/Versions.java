@@ -64,6 +64,9 @@ final class Versions {
   /** Whether somebody of whom nothing is known may have written one version more. */
   private boolean maybeWritten;
 
+  /** The earliest time at which a list may have ended that such a one has written. */
+  private long maybeEnd = Long.MAX_VALUE;
+
   Versions(long key) {
     this.key = key;
     arrange(e -> UNKNOWN); // nobody may ever see or make a list of it: it has one version then
@@ -118,6 +121,22 @@ final class Versions {
   void maybe(boolean deleted) {
     maybeWritten = true;
     maybeGone |= deleted;
+  }
+
+  /**
+   * Such a transaction has said until when the list is there, and nobody has seen it before that.
+   */
+  void maybeEnds(long time) {
+    maybeEnd = Math.min(maybeEnd, time);
+  }
+
+  /**
+   * Whether there may be a version behind the last one that has ended by a time.
+   *
+   * @param life that it is looked for in; those before the last one have ended by what is known
+   */
+  boolean mayHaveEnded(int life, long time) {
+    return maybeEnd <= time && (life < 0 || life >= lives.size());
   }
 
   /** Whether there may be a version behind the last one that is not in a group, or not at all. */

@@ -203,10 +203,11 @@ class CrashTest {
     long before = Step.Sweep.SWEPT.get();
     CrashExplorer explorer =
         new CrashExplorer(SEED + 9, Session.timed()).expiring().compacting().nest(20, 3, 1, 1);
-    for (int i = 0; i == 0 || explorer.distinct() < STATES / 3; i++) {
+    long swept = 0;
+    for (int i = 0; i < 20 && (swept == 0 || explorer.distinct() < STATES / 3); i++) {
       explorer.crashes(1).workload(30);
+      swept = Step.Sweep.SWEPT.get() - before;
     }
-    long swept = Step.Sweep.SWEPT.get() - before;
     SoakReport.line(
         "CrashTest.expiringRows", "seed " + (SEED + 9) + ": " + explorer + ", rows swept " + swept);
     assertTrue(swept > 0, "no row was swept");

@@ -177,7 +177,16 @@ class DamagedPagesTest {
   /** Recovery has to insert below such a node, and never came to an end. */
   @Test
   void recoveryComesToAChildOfTheSameLevel() {
-    DeepBase.Base killed = DeepBase.make(false, SEED);
+    int noticed = 0;
+    // Of some pages the log has an image, and then nothing is noticed: another base may have none.
+    for (long seed = SEED; noticed == 0 && seed < SEED + 8; seed++) {
+      noticed = childrenOfTheSameLevel(DeepBase.make(false, seed));
+    }
+    assertTrue(noticed > 0, "no recovery came to a damaged page");
+  }
+
+  /** How many openings notice a node whose children are itself. */
+  private static int childrenOfTheSameLevel(DeepBase.Base killed) {
     int noticed = 0;
     for (long pid : new PageForger(killed.disk(), new StringBuilder()).find(PageHeader.INNER, -1)) {
       SimDisk one = killed.disk().copy();
@@ -199,7 +208,7 @@ class DamagedPagesTest {
         noticed++;
       }
     }
-    assertTrue(noticed > 0, "no recovery came to a damaged page");
+    return noticed;
   }
 
   /**

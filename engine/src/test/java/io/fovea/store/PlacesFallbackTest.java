@@ -14,6 +14,7 @@ import io.fovea.memory.RefusingFiles.Call;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.logging.Handler;
+import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import org.junit.jupiter.api.Assumptions;
@@ -45,11 +46,14 @@ class PlacesFallbackTest {
           @Override
           public void close() {}
         };
+    Level level = logger.getLevel();
+    logger.setLevel(Level.WARNING); // other tests of this JVM may have made it quiet
     logger.addHandler(handler);
     try {
       work.run();
     } finally {
       logger.removeHandler(handler);
+      logger.setLevel(level);
     }
     return lines;
   }

@@ -198,8 +198,8 @@ final class Administration implements AutoCloseable {
                 new ReplicationException(
                     Reason.MEMBERSHIP,
                     false,
-                    "No peer that answers leads the group. Are a majority of the peers up, and do"
-                        + " they reach each other?",
+                    "No peer that answers leads the group. Look whether a majority of the peers is up, and"
+                        + " whether they reach each other.",
                     null));
   }
 

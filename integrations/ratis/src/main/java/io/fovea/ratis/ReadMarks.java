@@ -58,10 +58,10 @@ final class ReadMarks {
         throw new ReplicationException(
             Reason.TIMEOUT,
             false,
-            "The log did not go on within "
+            "A linearizable read waits for the log to go on, which it did not within "
                 + most.toMillis()
-                + " ms, which a linearizable read waits for. Are a majority of the peers up, and do"
-                + " they reach each other?",
+                + " ms. Look whether a majority of the peers is up, and whether they reach each"
+                + " other.",
             e);
       } catch (ExecutionException e) {
         if (!(e.getCause() instanceof ReplicationException r)) {
