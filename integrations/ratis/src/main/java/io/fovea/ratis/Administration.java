@@ -184,7 +184,8 @@ final class Administration implements AutoCloseable {
 
   private static String words(Throwable e) {
     String message = String.valueOf(e.getMessage());
-    return message.lines().findFirst().orElse("").strip();
+    String line = message.lines().findFirst().orElse("").strip();
+    return line.endsWith(".") ? line.substring(0, line.length() - 1) : line;
   }
 
   /** What the leader says that the members are. */
@@ -285,7 +286,7 @@ final class Administration implements AutoCloseable {
             client.admin().transferLeadership(RaftPeerId.valueOf(each), most.toMillis()), failed);
         return each;
       } catch (IOException e) {
-        String why = failed + " The cause: " + words(e);
+        String why = failed + " The cause: " + words(e) + ".";
         last = new ReplicationException(Reason.MEMBERSHIP, false, why, e);
       } catch (ReplicationException e) {
         last = e;
@@ -304,7 +305,8 @@ final class Administration implements AutoCloseable {
       Membership.require(r, failed);
       return r.getLogIndex();
     } catch (IOException e) {
-      throw new ReplicationException(Reason.TIMEOUT, false, failed + " The cause: " + words(e), e);
+      throw new ReplicationException(
+          Reason.TIMEOUT, false, failed + " The cause: " + words(e) + ".", e);
     }
   }
 
