@@ -77,11 +77,6 @@ final class FreshTrees {
     return known;
   }
 
-  /** A change of the catalog that names them has happened, or not. */
-  void known(CatalogChange change) {
-    known |= change.happened;
-  }
-
   /**
    * Has all pages in the file, and waits until the trees may be used. The session has ended then.
    *
@@ -114,7 +109,7 @@ final class FreshTrees {
           try {
             return change.run();
           } finally {
-            known(change);
+            known |= change.happened;
           }
         });
     session.end();

@@ -77,8 +77,8 @@ final class TableLoad implements Loads.Work {
 
   private final FreshTrees fresh;
 
-  /** Whether they are the table's. */
-  private boolean published;
+  /** The change by which they become the table's; null before it is made. */
+  private @Nullable CatalogChange publication;
 
   /**
    * A load, which has not begun.
@@ -327,12 +327,8 @@ final class TableLoad implements Loads.Work {
     drop(change, core.tree);
     indexes.forEach(i -> drop(change, i.tree));
     SchemaChanges.exchanged(core, built, change);
-    try {
-      return change.run(() -> exchange(indexes, built));
-    } finally {
-      fresh.known(change);
-      published = change.happened;
-    }
+    publication = change; // before it runs: whatever fails behind it finds what has happened
+    return change.run(() -> exchange(indexes, built));
   }
 
   private static void drop(CatalogChange change, BTree tree) {
@@ -362,10 +358,16 @@ final class TableLoad implements Loads.Work {
 
   // ------------------------------------------------------------------------------------- the end
 
+  /** Whether they are the table's. */
+  private boolean isPublished() {
+    CatalogChange change = publication;
+    return change != null && change.happened;
+  }
+
   /** Ends it in any case, and frees what is not the table's. */
   private void end() {
     giveUp();
-    if (fresh.areKnown() && !published && store.isOpen()) {
+    if (fresh.areKnown() && !isPublished() && store.isOpen()) {
       changes.drops.run();
     }
   }
@@ -379,10 +381,10 @@ final class TableLoad implements Loads.Work {
         return;
       }
       ended = true;
-      LoadTrees made = trees;
+      LoadTrees made = isPublished() ? null : trees;
       if (made != null && !fresh.areKnown()) {
         fresh.free(made::free);
-      } else if (made != null && !published) {
+      } else if (made != null) {
         made.trees().forEach(t -> changes.drops.add(t, null));
       }
       fresh.end();

@@ -577,8 +577,9 @@ final class Checker {
 
   /** A list that ends by itself was not there. */
   private void gone(int i, Versions v, int life, long high) {
-    int a = v.ended(life, high, true);
-    int b = v.mayHaveEnded(life, high) ? v.count() : v.ended(life, high, false);
+    boolean maybe = v.mayHaveEnded(high);
+    int a = maybe ? 0 : v.ended(life, high, true);
+    int b = maybe && v.isLast(life) ? v.count() : v.ended(life, high, false);
     if (b < 0) {
       anomaly(
           Kind.IMPOSSIBLE_READ,

@@ -130,13 +130,14 @@ final class Versions {
     maybeEnd = Math.min(maybeEnd, time);
   }
 
-  /**
-   * Whether there may be a version behind the last one that has ended by a time.
-   *
-   * @param life that it is looked for in; those before the last one have ended by what is known
-   */
-  boolean mayHaveEnded(int life, long time) {
-    return maybeEnd <= time && (life < 0 || life >= lives.size());
+  /** Whether there may be a version of some life, behind those that are known, that has ended. */
+  boolean mayHaveEnded(long time) {
+    return maybeEnd <= time;
+  }
+
+  /** Whether no later life is known; so of one that is not known itself. */
+  boolean isLast(int life) {
+    return life < 0 || life >= lives.size();
   }
 
   /** Whether there may be a version behind the last one that is not in a group, or not at all. */

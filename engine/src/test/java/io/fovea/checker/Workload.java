@@ -372,8 +372,18 @@ final class Workload {
     return t;
   }
 
-  /** Reads all there is, alone. */
+  /** Reads all there is; nobody else does anything but the sweep, for which it begins again. */
   static Txn readAll(Database db, int process, long number) {
+    while (true) {
+      try {
+        return readAllOnce(db, process, number);
+      } catch (TransactionAbortedException e) {
+        Thread.yield();
+      }
+    }
+  }
+
+  private static Txn readAllOnce(Database db, int process, long number) {
     ListClient c = new ListClient(db, process, number, 0);
     Txn t = c.begin(true);
     c.scan(0, Integer.MAX_VALUE, Order.ASCENDING);
