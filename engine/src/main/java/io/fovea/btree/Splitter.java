@@ -350,6 +350,7 @@ final class Splitter {
       LogSession log) {
     MemorySegment s = pages;
     int type = level == 0 ? PageHeader.LEAF : PageHeader.INNER;
+    long rootPid = change.rootPid();
     int left = pool.allocate(treeId, type, log);
     int right;
     try {
@@ -359,7 +360,6 @@ final class Splitter {
       throw e;
     }
     // Nobody can wait for the two new pages, so waiting for the root is safe.
-    long rootPid = change.rootPid();
     int root;
     try {
       root = pool.fixExclusive(rootPid);

@@ -58,6 +58,7 @@ final class LongValueMoves {
     LongList spare = new LongList();
     ChainMove move = new ChainMove(tree, low, spare);
     log.begin(0);
+    boolean settled = false;
     try {
       Compaction.allocate(nodes, spare, most, low, log);
       // What others were in the way of is left: the next run comes by.
@@ -68,10 +69,14 @@ final class LongValueMoves {
       if (move.isOver()) {
         walk.again(); // its last pages may be left
       }
+      move.settle();
+      settled = true;
       return move.moved();
     } finally {
       try {
-        move.settle();
+        if (!settled) {
+          move.settle();
+        }
         nodes.giveBack(spare, log);
       } finally {
         log.end();
