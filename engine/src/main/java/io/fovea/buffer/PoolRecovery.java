@@ -51,17 +51,7 @@ public final class PoolRecovery {
    */
   public void replayLink(long pid, long next, long start, long end) {
     frames.checkOpen();
-    link(pid, next, start, end);
-  }
-
-  private void link(long pid, long next, long recLsn, long pageLsn) {
-    int frame = resolver.fixForImage(pid);
-    if (PageHeader.pageLsn(frames.pages, frames.base(frame)) < pageLsn) {
-      allocator.link(frame, pid, next, recLsn, pageLsn);
-      Latch.releaseExclusive(frames.headers, frame);
-    } else {
-      Latch.releaseExclusiveUnchanged(frames.headers, frame);
-    }
+    allocator.replayFree(pid, next, start, end);
   }
 
   /**
@@ -94,11 +84,7 @@ public final class PoolRecovery {
    */
   public void reclaim(long pid, LogSession log) {
     frames.checkOpen();
-    if (pid < AllocatorState.FIRST_PID || pid >= allocator.highWater()) {
-      throw new CorruptionException("a page that nobody uses", pid, -1, allocator.highWater(), pid);
-    }
-    // What is there may be anything: the free page that it was before it was given out, even.
-    allocator.push(resolver.fixForImage(pid), pid, log, false);
+    allocator.reclaim(pid, log);
   }
 
   /**
@@ -112,7 +98,7 @@ public final class PoolRecovery {
   public void replay(AllocatorRecord record, long start, long end) {
     if (record.pageType() == PageHeader.FREE) {
       frames.checkOpen();
-      link(record.pid(), record.next(), start, end);
+      allocator.replayFree(record.pid(), record.next(), start, end);
     }
   }
 

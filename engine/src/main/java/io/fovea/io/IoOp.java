@@ -15,9 +15,7 @@ public enum IoOp {
   /** The device is made longer or shorter. */
   RESIZE,
   /** A range reads as zeros from now on, and takes no space. */
-  PUNCH,
-  /** A range keeps what it has, and has space set aside for writes. */
-  RESERVE;
+  PUNCH;
 
   private final String word = name().toLowerCase(java.util.Locale.ROOT);
 

@@ -148,13 +148,6 @@ final class UringDevice extends AbstractBlockDevice {
     return byCall(single);
   }
 
-  @Override
-  protected int reserveNow(long offset, int len) {
-    IoBatch single = new IoBatch(1);
-    single.reserve(offset, len);
-    return byCall(single);
-  }
-
   // --------------------------------------------------------------------------------------- batches
 
   @Override
