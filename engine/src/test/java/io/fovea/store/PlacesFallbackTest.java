@@ -11,12 +11,8 @@ import io.fovea.memory.KernelFacts;
 import io.fovea.memory.MemoryFiles;
 import io.fovea.memory.RefusingFiles;
 import io.fovea.memory.RefusingFiles.Call;
-import java.util.ArrayList;
+import io.fovea.support.Logged;
 import java.util.List;
-import java.util.logging.Handler;
-import java.util.logging.Level;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Isolated;
@@ -29,33 +25,7 @@ class PlacesFallbackTest {
   private static final String LINE = "the places of records have no shortcut, and are flat. ";
 
   private static List<String> logged(Runnable work) {
-    List<String> lines = new ArrayList<>();
-    Logger logger = Logger.getLogger("io.fovea");
-    Handler handler =
-        new Handler() {
-          @Override
-          public void publish(LogRecord line) {
-            if (line.getMessage().contains(LINE)) {
-              lines.add(line.getMessage());
-            }
-          }
-
-          @Override
-          public void flush() {}
-
-          @Override
-          public void close() {}
-        };
-    Level level = logger.getLevel();
-    logger.setLevel(Level.WARNING); // other tests of this JVM may have made it quiet
-    logger.addHandler(handler);
-    try {
-      work.run();
-    } finally {
-      logger.removeHandler(handler);
-      logger.setLevel(level);
-    }
-    return lines;
+    return Logged.warnings(work).stream().filter(line -> line.contains(LINE)).toList();
   }
 
   private static void closes(Places places, PlaceTable table) {

@@ -4,7 +4,6 @@ import io.fovea.replication.Copies;
 import io.fovea.replication.Position;
 import io.fovea.replication.Replica;
 import io.fovea.replication.Stamp;
-import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -26,7 +25,6 @@ import org.apache.ratis.server.RaftServer;
 import org.apache.ratis.server.protocol.TermIndex;
 import org.apache.ratis.server.storage.RaftStorage;
 import org.apache.ratis.statemachine.SnapshotInfo;
-import org.apache.ratis.statemachine.SnapshotRetentionPolicy;
 import org.apache.ratis.statemachine.StateMachineStorage;
 import org.apache.ratis.statemachine.TransactionContext;
 import org.apache.ratis.statemachine.impl.BaseStateMachine;
@@ -132,26 +130,7 @@ final class FoveaStateMachine extends BaseStateMachine {
 
   @Override
   public StateMachineStorage getStateMachineStorage() {
-    return new StateMachineStorage() {
-      @Override
-      public void init(RaftStorage storage) {}
-
-      @Override
-      public @Nullable SnapshotInfo getLatestSnapshot() {
-        return FoveaStateMachine.this.getLatestSnapshot();
-      }
-
-      @Override
-      public void format() {}
-
-      @Override
-      public void cleanupOldSnapshots(SnapshotRetentionPolicy policy) {}
-
-      @Override
-      public @Nullable File getSnapshotDir() {
-        return null;
-      }
-    };
+    return new NoFiles(this::getLatestSnapshot);
   }
 
   // ------------------------------------------------------------------------------------- applying

@@ -24,7 +24,6 @@ import org.apache.ratis.server.RaftServer;
 import org.apache.ratis.server.protocol.TermIndex;
 import org.apache.ratis.server.storage.RaftStorage;
 import org.apache.ratis.statemachine.SnapshotInfo;
-import org.apache.ratis.statemachine.SnapshotRetentionPolicy;
 import org.apache.ratis.statemachine.StateMachine;
 import org.apache.ratis.statemachine.StateMachineStorage;
 import org.apache.ratis.statemachine.TransactionContext;
@@ -214,20 +213,6 @@ public final class SuiteMachine implements StateMachine {
   /** Asked for before this is initialized. */
   @Override
   public StateMachineStorage getStateMachineStorage() {
-    return new StateMachineStorage() {
-      @Override
-      public void init(RaftStorage storage) {}
-
-      @Override
-      public @Nullable SnapshotInfo getLatestSnapshot() {
-        return SuiteMachine.this.getLatestSnapshot();
-      }
-
-      @Override
-      public void format() {}
-
-      @Override
-      public void cleanupOldSnapshots(SnapshotRetentionPolicy policy) {}
-    };
+    return new NoFiles(this::getLatestSnapshot);
   }
 }

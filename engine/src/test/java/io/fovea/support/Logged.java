@@ -1,0 +1,43 @@
+package io.fovea.support;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+
+/** What the engine logs. Tests that ask have the JVM to themselves. */
+public final class Logged {
+  private Logged() {}
+
+  /** The messages of warnings, of all databases, while work runs. */
+  public static List<String> warnings(Runnable work) {
+    List<String> lines = Collections.synchronizedList(new ArrayList<>());
+    Logger logger = Logger.getLogger("io.fovea");
+    Handler handler =
+        new Handler() {
+          @Override
+          public void publish(LogRecord line) {
+            lines.add(line.getMessage());
+          }
+
+          @Override
+          public void flush() {}
+
+          @Override
+          public void close() {}
+        };
+    Level level = logger.getLevel();
+    logger.setLevel(Level.WARNING); // other tests of this JVM may have made it quiet
+    logger.addHandler(handler);
+    try {
+      work.run();
+    } finally {
+      logger.removeHandler(handler);
+      logger.setLevel(level);
+    }
+    return lines;
+  }
+}
