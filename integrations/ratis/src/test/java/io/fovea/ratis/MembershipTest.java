@@ -24,7 +24,6 @@ import org.apache.ratis.util.ExitUtils;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.api.parallel.ResourceLock;
 
 /** Members that come and go, and how a peer says that it is not well. */
 @Tag("slow")
@@ -125,9 +124,10 @@ class MembershipTest {
     }
   }
 
-  /** Ratis notes that it would have ended the JVM, and its own tests look for that. */
+  /**
+   * Ratis notes that it would have ended the JVM; its own tests, which look for that, run alone.
+   */
   @Test
-  @ResourceLock(SuiteMachine.EXIT)
   void anAddressInUseIsSaidAndEndsNothing() {
     try (Group g = new Group(directory, UnaryOperator.identity(), "a", "b", "c")) {
       g.start("a");

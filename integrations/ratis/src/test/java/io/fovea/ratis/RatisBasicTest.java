@@ -6,14 +6,14 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
-import org.junit.jupiter.api.parallel.ResourceLock;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /**
  * Ratis' basic tests, with our state machine. Those that take long are run by {@code
  * -Dratis.suite=true}, which the profile soak sets.
  */
 @Tag("slow")
-@ResourceLock(SuiteMachine.EXIT)
+@Isolated("it has limits in time, and asks whether anybody would have ended the JVM")
 class RatisBasicTest extends RaftBasicTests<MiniRaftClusterWithGrpc>
     implements MiniRaftClusterWithGrpc.FactoryGet {
   {

@@ -40,11 +40,6 @@ import org.jspecify.annotations.Nullable;
  * the counter of Ratis' tests of reads.
  */
 public final class SuiteMachine implements StateMachine {
-  /**
-   * Locks what is one for the JVM: whether Ratis would have ended it, and what its tests inject.
-   */
-  static final String EXIT = "org.apache.ratis.util.ExitUtils";
-
   private static final TableSpec MESSAGES = TableSpec.bytes("messages", 8);
   private static final byte[] COUNT = {0};
 
