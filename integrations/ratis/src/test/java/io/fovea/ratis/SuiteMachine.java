@@ -12,7 +12,6 @@ import io.fovea.replication.Stamp;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import org.apache.ratis.proto.RaftProtos.LogEntryProto;
@@ -36,8 +35,7 @@ import org.jspecify.annotations.Nullable;
  * bytes in the log, and know no directory of ours. So a message becomes a command when it is
  * applied, and the database lies in the directory of the log.
  *
- * <p>A message is kept and counted; the answer, and that to a query, is the count. So this is also
- * the counter of Ratis' tests of reads.
+ * <p>A message is kept and counted; the answer, and that to a query, is the count.
  */
 public final class SuiteMachine implements StateMachine {
   private static final TableSpec MESSAGES = TableSpec.bytes("messages", 8);
@@ -56,9 +54,6 @@ public final class SuiteMachine implements StateMachine {
   record Text(byte[] text) implements Command {
     @Override
     public byte[] apply(CommandContext c) {
-      if (new String(text, StandardCharsets.UTF_8).startsWith("WAIT")) {
-        Storm.pause(500); // as Ratis' counter does: a read must not pass what is being applied
-      }
       ByteTable t = c.table(MESSAGES).bytes();
       long n = Operations.number(t.get(c.tx(), COUNT)) + 1;
       t.put(c.tx(), COUNT, Operations.bytes(n));
