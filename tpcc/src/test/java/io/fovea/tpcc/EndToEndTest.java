@@ -203,8 +203,11 @@ class EndToEndTest {
       })
   void runInMemory(String options) {
     List<String> args = new ArrayList<>(List.of("run", "--io=memory", "--warehouses=2"));
-    args.addAll(List.of("--buffer=64m", "--duration=300ms", "--warmup=50ms"));
+    args.addAll(List.of("--duration=300ms", "--warmup=50ms"));
     args.addAll(List.of(options.split(" ")));
+    if (!options.contains("--buffer")) {
+      args.add("--buffer=64m");
+    }
     expect(Exit.OK, tpcc(args.toArray(String[]::new)));
     assertTrue(out.toString().contains("consistent after"), out.toString());
   }
