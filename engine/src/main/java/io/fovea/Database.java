@@ -439,6 +439,9 @@ public final class Database extends Catalog implements AutoCloseable {
    * @throws OperationInterruptedException if the thread is interrupted meanwhile
    * @throws CorruptionException if a page is damaged
    * @throws StorageException if something can't be read or written
+   * @throws StorageFullException if there is no space for what is moved, where that goes into pages
+   *     whose space was given back. What was moved stays moved; {@link CompactOptions#movePages
+   *     movePages(false)} needs none
    * @throws DurabilityLostException if nothing can become durable any more
    * @throws DatabaseClosedException if the database was closed, before or meanwhile
    */

@@ -12,12 +12,15 @@ import java.util.function.LongSupplier;
  *
  * <p>The file grows ahead of need, by an eighth of its size. Where there is no space for that the
  * attempt is repeated with less; where there is none for what is needed now, nothing has changed.
+ * Of a file that has had holes, what is behind the high-water mark may be some: it is no room
+ * before it has space again.
  *
  * <p>Any thread; one at a time makes the file larger or shorter, and others go on meanwhile.
  */
 final class FileExtent {
   private static final long GROW_MIN = 1L << 20;
   private static final long GROW_MAX = 64L << 20;
+  private static final long MAX_RESERVE = 1L << 30;
 
   private final BlockDevice device;
   private final int pageShift;
@@ -28,6 +31,10 @@ final class FileExtent {
   private final ReentrantLock growing = new ReentrantLock();
 
   private volatile long pages;
+
+  /** So far there is room: from here on the file may have holes, of pages that were cut off. */
+  private volatile long backed;
+
   private volatile boolean full;
 
   /** See {@link AllocatorState#holes}: from the first time on for good. */
@@ -38,6 +45,7 @@ final class FileExtent {
     this.pageShift = pageShift;
     this.pagesMax = pagesMax;
     this.pages = Math.min(pagesMax, device.size() >>> pageShift);
+    this.backed = pages;
   }
 
   /** A file that is too short is damaged: recovery says so by {@link #recover}. */
@@ -59,6 +67,9 @@ final class FileExtent {
       throw new CorruptionException(
           "the file ends before its last page", -1, pages << pageShift, state.highWater(), pages);
     }
+    if (holes) {
+      backed = Math.min(pages, state.highWater());
+    }
   }
 
   /** Whether a free page of the file may be zeros. */
@@ -76,9 +87,31 @@ final class FileExtent {
     return device.punch(pid << pageShift, n << pageShift);
   }
 
-  /** How many pages the file has room for. */
+  /**
+   * Sees to it that pages which may be holes have space.
+   *
+   * @throws StorageFullException where there is none; some of them may have it
+   */
+  void reserve(long pid, long n) {
+    long most = MAX_RESERVE >>> pageShift;
+    for (long done = 0; done < n; done += most) {
+      device.reserve((pid + done) << pageShift, (int) Math.min(most, n - done) << pageShift);
+    }
+  }
+
+  /** How many pages the file has, those included that were never given out. */
   long pages() {
     return pages;
+  }
+
+  /** How many pages the file has room for, with space for all that were never given out. */
+  long backed() {
+    return backed;
+  }
+
+  /** The owner of the allocator's latch, in a cut: behind these pages there may be holes. */
+  void backed(long limit) {
+    backed = Math.min(backed, limit);
   }
 
   /** Whether the last attempt to make the file larger found no space. */
@@ -92,12 +125,12 @@ final class FileExtent {
    * @throws StorageFullException where there is no space for them
    */
   void ensure(long wanted) {
-    if (wanted <= pages) {
+    if (wanted <= backed) {
       return;
     }
     growing.lock();
     try {
-      if (wanted > pages) {
+      if (wanted > backed) {
         grow(wanted);
       }
     } finally {
@@ -129,6 +162,7 @@ final class FileExtent {
   /** The owner of the allocator's latch, in {@link #shrink}: there is room for so many. */
   void leave(long stay) {
     pages = Math.min(pages, stay);
+    backed = Math.min(backed, stay);
   }
 
   /** How much more room there may be than is needed: as much as the file grows by at a time. */
@@ -151,13 +185,20 @@ final class FileExtent {
               + pagesMax
               + " pages: enlarge Options.bufferBytes, or choose Translation.PREDICTIVE");
     }
-    long least = (wanted - pages) << pageShift;
+    long from = backed;
+    long least = (wanted - from) << pageShift;
     long chunk = chunk();
     while (true) {
-      long more = Math.min(pagesMax - pages, Math.max(least, chunk) >>> pageShift);
+      long end = Math.min(pagesMax, from + (Math.max(least, chunk) >>> pageShift));
       try {
-        device.resize((pages + more) << pageShift);
-        pages += more;
+        if (from < pages) {
+          reserve(from, Math.min(end, pages) - from);
+        }
+        if (end > pages) {
+          device.resize(end << pageShift);
+          pages = end;
+        }
+        backed = end;
         full = false;
         return;
       } catch (StorageFullException e) {

@@ -14,6 +14,9 @@ final class FreeListChange {
 
   private final LongList nexts = new LongList();
 
+  /** Those of them that may be holes: bare pages. */
+  private final LongList bare = new LongList();
+
   /** The height in the list, counted from its end, of the highest page that it is about. */
   long highest;
 
@@ -28,6 +31,9 @@ final class FreeListChange {
 
   /** The high-water mark after that. */
   long mark;
+
+  /** Up to which page the file has space behind the mark then, if there are holes. */
+  long backed;
 
   /** The page that becomes the head; 0 for the one that is left. */
   long top;
@@ -47,11 +53,13 @@ final class FreeListChange {
   void clear() {
     pids.clear();
     nexts.clear();
+    bare.clear();
     highest = 0;
     head = 0;
     below = 0;
     cut = 0;
     mark = 0;
+    backed = 0;
     top = 0;
     topEnd = 0;
     sorts = false;
@@ -60,6 +68,15 @@ final class FreeListChange {
   void link(long pid, long next) {
     pids.add(pid);
     nexts.add(next);
+  }
+
+  /** A page whose link changes is nothing but a link to the page with the next id. */
+  void bare(long pid) {
+    bare.add(pid);
+  }
+
+  LongList bare() {
+    return bare;
   }
 
   /** The link of {@link #topEnd}, which is known last. */

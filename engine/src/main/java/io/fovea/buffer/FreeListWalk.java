@@ -350,11 +350,15 @@ final class FreeListWalk {
   private LongList unlink(Leaving leaving) {
     LongList stay = new LongList();
     boolean gap = false;
+    boolean wasBare = false;
     long before = 0;
     int n = list.size();
     for (int i = 0; i <= n; i++) {
       long pid = i < n ? list.get(i) : behind;
       if (i < n && leaving.is(pid)) {
+        if (change.cut == 0 && mayBeBare(i)) {
+          change.bare(pid);
+        }
         if (!gap) {
           change.highest = Math.max(change.highest, top - i + (before == 0 ? 0 : 1));
         }
@@ -366,8 +370,12 @@ final class FreeListWalk {
         change.below = pid;
       } else if (gap) {
         change.link(before, pid);
+        if (wasBare) {
+          change.bare(before);
+        }
       }
       gap = false;
+      wasBare = i < n && mayBeBare(i);
       before = pid;
       if (i < n) {
         stay.add(pid);
@@ -376,9 +384,17 @@ final class FreeListWalk {
     return stay;
   }
 
+  private boolean mayBeBare(int i) {
+    long next = i + 1 < list.size() ? list.get(i + 1) : behind;
+    return next == list.get(i) + 1 && height(i) <= allocator.holes().top();
+  }
+
   // ----------------------------------------------------------------------------------- the change
 
   private boolean make(LogSession log, long cutFrom, long cutEnd, LongList left) {
+    if (!allocator.holes().prepare(change)) {
+      return false; // a link would be written into a hole, and there is no space
+    }
     log.begin(FreeListRecord.space(change.links() + 1));
     try {
       for (int i = 0, round = 0; i < TRIES; i++, round = frames.pause(round)) {

@@ -66,8 +66,8 @@ import java.util.function.LongConsumer;
  * many records. The head is never moved.
  *
  * <p>Pages are taken from the top of the list, and runs lie at its end: scattered pages are used
- * first. A page that is taken out of a hole needs space of the file system again when it is
- * written.
+ * first. A page that is taken out of a hole has space of the file system again before: {@link
+ * FreeHoles}.
  *
  * <p>One thread: the owner of {@link PoolSpace}'s lock.
  */
@@ -258,6 +258,9 @@ final class FreeRuns {
     }
     for (int place : changed) {
       change.link(list.get(place), behind[place] < 0 ? 0 : list.get(behind[place]));
+      if (walk.bareLsn(place) >= 0) {
+        change.bare(list.get(place));
+      }
     }
     return walk.sort(log);
   }
@@ -302,7 +305,7 @@ final class FreeRuns {
       to = from;
       boolean any = false;
       while (to < pids.size() && to - from < BLOCK_PAGES && isHole(to, redo)) {
-        any |= isNew(to, pids.get(to), redo);
+        any |= isNew(to, pids.get(to), redo) || walk.height(to) > allocator.holes().top();
         to++;
       }
       if (any && stop.getAsBoolean()) {
@@ -346,9 +349,15 @@ final class FreeRuns {
   }
 
   private Outcome punch(long pid, int n, long height) {
+    return allocator.holes().alone(() -> punchAlone(pid, n, height));
+  }
+
+  private Outcome punchAlone(long pid, int n, long height) {
     int frame = resolver.fixShared(pid);
     try {
-      if (allocator.keepers.get() != 0 || !allocator.isUntouched(height)) {
+      if (allocator.keepers.get() != 0
+          || !allocator.isUntouched(height)
+          || !allocator.holes().become(height, pid)) {
         return Outcome.PARTLY;
       }
       if (!allocator.extent().punch(pid, n)) {

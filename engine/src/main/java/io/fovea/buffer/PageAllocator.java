@@ -76,6 +76,7 @@ final class PageAllocator {
   private final MemorySegment pages;
   private final Loader loader;
   private final FileExtent extent;
+  private final FreeHoles holes;
 
   /** Set once the parts are wired up. */
   private @Nullable Resolver resolver;
@@ -118,8 +119,10 @@ final class PageAllocator {
     this.freeHead = state.freeHead();
     this.freePages = state.freePages();
     this.limit = state.highWaterMax();
+    this.holes = new FreeHoles(frames, this, extent);
     extent.check(state);
     frames.residency.fileHas(this::highWater);
+    holes.found(freePages, freeHead, highWater);
   }
 
   void wire(Resolver resolver) {
@@ -220,14 +223,21 @@ final class PageAllocator {
     }
   }
 
+  /** How many pages are promised to sessions: a moment's truth. */
+  long promised() {
+    return promised;
+  }
+
   /** How many pages could be given out that were promised to nobody. */
-  private long unpromised() {
-    return freePages + extent.pages() - highWater - promised;
+  long unpromised() {
+    return freePages - holes.top() + extent.backed() - highWater - promised;
   }
 
   /** Tries to have so many pages that are promised to nobody; others may be faster. */
   private void makeRoom(int pages) {
-    extent.ensure(highWater + promised + pages - freePages);
+    if (holes.top() == 0 || !holes.fill(resolver)) {
+      extent.ensure(highWater + promised + pages - (freePages - holes.top()));
+    }
   }
 
   /** Under the latch: whether there is a page for a session. */
@@ -254,7 +264,8 @@ final class PageAllocator {
         makeRoom(1);
       }
       long head = freeHead;
-      int frame = head != 0 ? reuse(head, treeId, type, log) : extend(treeId, type, log);
+      boolean free = head != 0 && (freePages > holes.top() || holes.fillOrNot(resolver));
+      int frame = free ? reuse(head, treeId, type, log) : extend(treeId, type, log);
       if (frame >= 0) {
         return frame;
       }
@@ -295,7 +306,7 @@ final class PageAllocator {
       next = Mem.getLong(pages, base + NEXT_FREE);
       lock();
       locked = true;
-      mine = freeHead == head;
+      mine = freeHead == head && freePages > holes.top();
       sound = found == PageHeader.FREE && next >= 0 && next < highWater && next != head;
       // The list ends where its length says; one that runs in a circle does not.
       sound &= (next == 0) == (freePages == 1);
@@ -346,14 +357,18 @@ final class PageAllocator {
     int reserved = residency.reserve(pid);
     boolean room;
     long at = 0;
+    long head = 0;
+    long left = 0;
     boolean locked = false;
     try {
       lock();
       locked = true;
-      room = freeHead == 0 && highWater < extent.pages() && mayTake(log);
+      room = freePages <= holes.top() && highWater < extent.backed() && mayTake(log);
       if (room) {
         at = AllocatorRecord.reserve(log, RecordType.ALLOCATE, AllocatorRecord.ALLOCATE_BYTES);
         pid = highWater;
+        head = freeHead;
+        left = freePages;
         highWater = pid + 1;
         limit = Math.max(limit, pid + 1);
         taken(log);
@@ -372,7 +387,7 @@ final class PageAllocator {
       return -1;
     }
     try {
-      AllocatorRecord.logAllocate(log, at, pid, treeId, type, 0, 0, pid + 1);
+      AllocatorRecord.logAllocate(log, at, pid, treeId, type, head, left, pid + 1);
       int frame = loader.create(pid, residency.use(reserved, pid));
       init(frame, type, pid, treeId, 0, AllocatorRecord.recordEnd(log));
       frames.markDirty(frame, AllocatorRecord.recordStart(log));
@@ -467,7 +482,7 @@ final class PageAllocator {
    * <p>Who calls has cut it loose from its tree. An error on the way, be it before the numbers are
    * changed, leaves a page that is in no tree and not free: the pool stops.
    */
-  private void push(int frame, long pid, LogSession log, boolean promise) {
+  void push(int frame, long pid, LogSession log, boolean promise) {
     long at;
     long next;
     long length;
@@ -555,6 +570,7 @@ final class PageAllocator {
       if (c.cut > 0) {
         fits &= keepers.get() == 0 && highWater == c.mark + c.cut;
       }
+      fits &= holes.allow(c, promised, highWater);
       if (!fits) {
         return false;
       }
@@ -573,6 +589,7 @@ final class PageAllocator {
       } else if (!c.sorts) {
         untouched = 0; // heights have changed: who wants more walks again
       }
+      holes.rearranged(c, freePages, freeHead);
       c.after = new AllocatorState(highWater, freeHead, freePages);
     } catch (RuntimeException | Error e) {
       stopAfter(e, locked);
@@ -604,7 +621,7 @@ final class PageAllocator {
         () -> {
           lock();
           try {
-            long needed = highWater + Math.max(0, promised - freePages);
+            long needed = highWater + Math.max(0, promised - (freePages - holes.top()));
             long stay = Math.max(durable, needed) + slack;
             extent.leave(stay);
             return stay;
@@ -616,6 +633,10 @@ final class PageAllocator {
 
   FileExtent extent() {
     return extent;
+  }
+
+  FreeHoles holes() {
+    return holes;
   }
 
   // ---------------------------------------------------------------------------------- recovery
@@ -638,6 +659,7 @@ final class PageAllocator {
       limit = Math.max(limit, highWater);
       freeHead = state.freeHead();
       freePages = state.freePages();
+      holes.found(freePages, freeHead, highWater);
     } finally {
       unlock();
     }
@@ -657,33 +679,13 @@ final class PageAllocator {
     }
   }
 
-  /** See {@link PoolRecovery#reclaim}. */
-  void reclaim(long pid, LogSession log) {
-    if (pid < AllocatorState.FIRST_PID || pid >= highWater) {
-      throw new CorruptionException("a page that nobody uses", pid, -1, highWater, pid);
-    }
-    // What is there may be anything: the free page that it was before it was given out, even.
-    push(Objects.requireNonNull(resolver).fixForImage(pid), pid, log, false);
-  }
-
-  /** See {@link PoolRecovery#replay}. */
-  void replayFree(long pid, long next, long recLsn, long pageLsn) {
-    int frame = Objects.requireNonNull(resolver).fixForImage(pid);
-    if (PageHeader.pageLsn(pages, frames.base(frame)) < pageLsn) {
-      link(frame, pid, next, recLsn, pageLsn);
-      Latch.releaseExclusive(frames.headers, frame);
-    } else {
-      Latch.releaseExclusiveUnchanged(frames.headers, frame);
-    }
-  }
-
-  private void lock() {
+  void lock() {
     for (int round = 0; !LATCH.compareAndSet(this, 0, 1); ) {
       round = Math.min(Backoff.pause(round), Backoff.PARK_FROM - 1);
     }
   }
 
-  private void unlock() {
+  void unlock() {
     LATCH.setRelease(this, 0);
   }
 }

@@ -11,7 +11,8 @@ import io.fovea.wal.LogSession;
  * promised to its session before its record is in the log, and takes from them afterwards:
  *
  * <pre>
- *   free pages + room of the file above the high-water mark  >=  promised         always
+ *   free pages + room of the file above the high-water mark  >=  promised         always;
+ *               without those that may be holes: {@link FreeHoles}
  *   promise     promised += n, where that holds then; else the file grows, or refuses
  *   allocate    with a promise: promised -= 1; without one: only what was promised to nobody
  *   giveBack    promised += 1: a page that was taken and not needed

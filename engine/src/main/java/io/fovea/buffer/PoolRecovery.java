@@ -51,7 +51,17 @@ public final class PoolRecovery {
    */
   public void replayLink(long pid, long next, long start, long end) {
     frames.checkOpen();
-    allocator.replayFree(pid, next, start, end);
+    link(pid, next, start, end);
+  }
+
+  private void link(long pid, long next, long recLsn, long pageLsn) {
+    int frame = resolver.fixForImage(pid);
+    if (PageHeader.pageLsn(frames.pages, frames.base(frame)) < pageLsn) {
+      allocator.link(frame, pid, next, recLsn, pageLsn);
+      Latch.releaseExclusive(frames.headers, frame);
+    } else {
+      Latch.releaseExclusiveUnchanged(frames.headers, frame);
+    }
   }
 
   /**
@@ -84,7 +94,11 @@ public final class PoolRecovery {
    */
   public void reclaim(long pid, LogSession log) {
     frames.checkOpen();
-    allocator.reclaim(pid, log);
+    if (pid < AllocatorState.FIRST_PID || pid >= allocator.highWater()) {
+      throw new CorruptionException("a page that nobody uses", pid, -1, allocator.highWater(), pid);
+    }
+    // What is there may be anything: the free page that it was before it was given out, even.
+    allocator.push(resolver.fixForImage(pid), pid, log, false);
   }
 
   /**
@@ -98,7 +112,7 @@ public final class PoolRecovery {
   public void replay(AllocatorRecord record, long start, long end) {
     if (record.pageType() == PageHeader.FREE) {
       frames.checkOpen();
-      allocator.replayFree(record.pid(), record.next(), start, end);
+      link(record.pid(), record.next(), start, end);
     }
   }
 

@@ -10,8 +10,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * What all devices have in common: the checks of arguments, the gate, the counters, and how an
  * error number becomes an exception.
  *
- * <p>A kind of device implements the five {@code ...Now} methods, which return 0 or an error number
- * and are called inside the gate. A device that can do more than one thing at a time also overrides
+ * <p>A kind of device implements the {@code ...Now} methods, which return 0 or an error number and
+ * are called inside the gate. A device that can do more than one thing at a time also overrides
  * {@link #submit}, with {@link #accept} at its start and {@link #finish} for every entry.
  *
  * @since 0.1.0
@@ -66,6 +66,11 @@ public abstract class AbstractBlockDevice implements BlockDevice {
    * Gives the space of a range back; 0 or an error number, EOPNOTSUPP where that is not possible.
    */
   protected int punchNow(long offset, int len) {
+    return Errno.EOPNOTSUPP;
+  }
+
+  /** Sets space aside for a range; 0 or an error number, EOPNOTSUPP where that is not possible. */
+  protected int reserveNow(long offset, int len) {
     return Errno.EOPNOTSUPP;
   }
 
@@ -177,10 +182,27 @@ public abstract class AbstractBlockDevice implements BlockDevice {
     } finally {
       gate.exit();
     }
+    return can(IoOp.PUNCH, offset, len, errno);
+  }
+
+  @Override
+  public final boolean reserve(long offset, int len) {
+    checkRange(offset, len);
+    int errno;
+    gate.enter();
+    try {
+      errno = reserveNow(offset, len);
+    } finally {
+      gate.exit();
+    }
+    return can(IoOp.RESERVE, offset, len, errno);
+  }
+
+  private boolean can(IoOp op, long offset, int len, int errno) {
     if (errno == Errno.EOPNOTSUPP || errno == Errno.ENOSYS || errno == Errno.EROFS) {
       return false;
     }
-    deliver(IoOp.PUNCH, offset, len, errno);
+    deliver(op, offset, len, errno);
     return true;
   }
 
@@ -272,6 +294,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
         }
         case RESIZE -> resizeNow(batch.offset(i));
         case PUNCH -> punchNow(batch.offset(i), batch.length(i));
+        case RESERVE -> reserveNow(batch.offset(i), batch.length(i));
       };
     } catch (Throwable t) {
       return IoErrors.unexpected(name, t);

@@ -163,6 +163,21 @@ public interface BlockDevice extends AutoCloseable {
   }
 
   /**
+   * Sets space aside for a range that may have been {@linkplain #punch punched}, so that later
+   * writes inside do not run out of it. What is read there stays what it was, and the length too.
+   * What a crash leaves of it is a hole, or not.
+   *
+   * @param offset where on the device, in bytes
+   * @param len how many bytes
+   * @return false if the device can't; nothing has changed
+   * @throws io.fovea.error.StorageFullException if there is no space; some of it may have been set
+   *     aside
+   */
+  default boolean reserve(long offset, int len) {
+    return false;
+  }
+
+  /**
    * What kind of device this is.
    *
    * @return for example {@code "uring, direct"}

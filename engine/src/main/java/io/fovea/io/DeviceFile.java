@@ -257,6 +257,10 @@ final class DeviceFile {
     return -result;
   }
 
+  int reserve(long offset, int len) {
+    return -file.reserve(offset, len);
+  }
+
   /**
    * Does one entry of a batch; a sync only where all others have succeeded. On any platform thread,
    * and without exceptions, for somebody waits for the end.
@@ -273,6 +277,7 @@ final class DeviceFile {
         }
         case RESIZE -> resize(batch.offset(i));
         case PUNCH -> punch(batch.offset(i), batch.length(i));
+        case RESERVE -> reserve(batch.offset(i), batch.length(i));
       };
     } catch (Throwable t) {
       return IoErrors.unexpected(path.toString(), t);

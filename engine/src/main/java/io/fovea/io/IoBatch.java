@@ -167,6 +167,11 @@ public final class IoBatch {
     return add(IoOp.PUNCH, offset, MemorySegment.NULL, 0, len);
   }
 
+  /** Sets space aside for a range: the same. */
+  int reserve(long offset, int len) {
+    return add(IoOp.RESERVE, offset, MemorySegment.NULL, 0, len);
+  }
+
   private int add(IoOp op, long offset, MemorySegment seg, long segOff, int len) {
     if (submitted) {
       throw new IllegalStateException("The batch was submitted; clear it first.");

@@ -15,7 +15,9 @@ public enum IoOp {
   /** The device is made longer or shorter. */
   RESIZE,
   /** A range reads as zeros from now on, and takes no space. */
-  PUNCH;
+  PUNCH,
+  /** A range keeps what it has, and has space set aside for writes. */
+  RESERVE;
 
   private final String word = name().toLowerCase(java.util.Locale.ROOT);
 

@@ -116,6 +116,11 @@ final class LibcFile implements RawFile {
   }
 
   @Override
+  public int reserve(long offset, long len) {
+    return FileCalls.fallocate(fd, FileCalls.FALLOC_FL_KEEP_SIZE, offset, len);
+  }
+
+  @Override
   public int truncate(long bytes) {
     return FileCalls.ftruncate(fd, bytes);
   }

@@ -105,6 +105,16 @@ final class PosixDevice extends AbstractBlockDevice {
   }
 
   @Override
+  protected int reserveNow(long offset, int len) {
+    if (mustNotBlock()) {
+      IoBatch single = new IoBatch(1);
+      single.reserve(offset, len);
+      return handOver(single);
+    }
+    return file.reserve(offset, len);
+  }
+
+  @Override
   public boolean writesApart() {
     return file.writesApart();
   }

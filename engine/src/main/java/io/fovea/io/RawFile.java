@@ -46,6 +46,14 @@ interface RawFile {
     return -Errno.EOPNOTSUPP;
   }
 
+  /**
+   * Sets space aside for a range, which keeps what it has, as the file its length; 0 or a negated
+   * error number.
+   */
+  default int reserve(long offset, long len) {
+    return -Errno.EOPNOTSUPP;
+  }
+
   /** Bytes, or a negated error number. */
   long size();
 

@@ -148,6 +148,13 @@ final class UringDevice extends AbstractBlockDevice {
     return byCall(single);
   }
 
+  @Override
+  protected int reserveNow(long offset, int len) {
+    IoBatch single = new IoBatch(1);
+    single.reserve(offset, len);
+    return byCall(single);
+  }
+
   // --------------------------------------------------------------------------------------- batches
 
   @Override

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.CorruptionException;
 import io.fovea.error.StorageException;
+import io.fovea.error.StorageFullException;
 import io.fovea.io.MemoryDevice;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
@@ -381,8 +382,56 @@ class FreeRunsTest {
     used.putAll(theirs);
     assertTrue(device.punched.get() > 500, "punched " + device.punched.get());
     assertEquals(0, device.overlaps.get());
+    assertEquals(0, device.writesIntoHoles.get());
     check(pool, used);
     log.close();
     pool.close();
+  }
+
+  /** A hole is no room: who wants more pages than have space is refused before it begins. */
+  @Test
+  void aHoleIsNoRoom() {
+    scattered();
+    gather();
+    assertTrue(punch() > 0);
+    long free = pool.allocatorState().freePages();
+    device.space.set(0);
+    int got = 0;
+    try {
+      while (true) {
+        pool.promises().promise(session, 1);
+        take(session);
+        got++;
+      }
+    } catch (StorageFullException e) {
+      assertTrue(got < free, got + " of " + free);
+    }
+    pool.promises().release(session, 0);
+    redo(); // all that is dirty is written
+    assertEquals(0, device.writesIntoHoles.get());
+    device.space.set(20);
+    int more = 0;
+    try {
+      while (true) {
+        pool.promises().promise(session, 1);
+        take(session);
+        more++;
+      }
+    } catch (StorageFullException e) {
+      assertTrue(more >= 20 && got + more < free, got + " and " + more + " of " + free);
+    }
+    assertEquals(0, device.space.get());
+    pool.promises().release(session, 0);
+    device.space.set(Long.MAX_VALUE);
+    long mark = pool.allocatorState().highWater();
+    while (pool.allocatorState().freePages() > 0) {
+      pool.promises().promise(session, 1);
+      take(session);
+    }
+    pool.promises().release(session, 0);
+    assertTrue(pool.allocatorState().highWater() <= mark + 1, "holes are used first");
+    redo();
+    assertEquals(0, device.writesIntoHoles.get());
+    checkInTheFile();
   }
 }

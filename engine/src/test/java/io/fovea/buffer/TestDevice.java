@@ -1,6 +1,7 @@
 package io.fovea.buffer;
 
 import io.fovea.error.StorageException;
+import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.IoBatch;
 import io.fovea.io.IoOp;
@@ -8,6 +9,7 @@ import io.fovea.io.IoStats;
 import io.fovea.io.MemoryDevice;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -35,6 +37,15 @@ final class TestDevice implements BlockDevice {
   volatile Runnable beforePunch = () -> {};
   volatile boolean punches = true;
   final AtomicLong punched = new AtomicLong();
+
+  /** Blocks without space; none is written to before space was set aside. */
+  private final Set<Long> holes = ConcurrentHashMap.newKeySet();
+
+  final AtomicInteger writesIntoHoles = new AtomicInteger();
+
+  /** For how many blocks there is space. */
+  final AtomicLong space = new AtomicLong(Long.MAX_VALUE);
+
   volatile Consumer<IoBatch> beforeBatch = batch -> {};
 
   TestDevice() {
@@ -96,6 +107,11 @@ final class TestDevice implements BlockDevice {
       if (writeFails.test(offset)) {
         throw new StorageException("write", "test", offset, EIO, "EIO");
       }
+      for (long at = offset; at < offset + len; at += 4096) {
+        if (holes.contains(at)) {
+          writesIntoHoles.incrementAndGet();
+        }
+      }
       memory.write(offset, seg, segOff, len);
       writes.addAndGet(len / 4096);
       transfers.incrementAndGet();
@@ -130,6 +146,9 @@ final class TestDevice implements BlockDevice {
 
   @Override
   public void resize(long bytes) {
+    if (bytes > memory.size() && space.get() == 0) {
+      throw new StorageFullException("resize", "test", bytes, "no space");
+    }
     memory.resize(bytes);
   }
 
@@ -143,8 +162,25 @@ final class TestDevice implements BlockDevice {
       beforePunch.run();
       memory.write(offset, arena.allocate(len), 0, len);
       punched.addAndGet(len / 4096);
+      for (long at = offset; at < offset + len; at += 4096) {
+        holes.add(at);
+      }
     } finally {
       exit(offset, len, true);
+    }
+    return true;
+  }
+
+  @Override
+  public boolean reserve(long offset, int len) {
+    for (long at = offset; at < offset + len; at += 4096) {
+      if (holes.contains(at)) {
+        if (space.get() == 0) {
+          throw new StorageFullException("reserve", "test", offset + len, "no space");
+        }
+        space.decrementAndGet();
+        holes.remove(at);
+      }
     }
     return true;
   }

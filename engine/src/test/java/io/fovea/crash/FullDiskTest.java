@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.ByteTable;
+import io.fovea.CompactOptions;
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
 import io.fovea.Durability;
@@ -13,6 +14,7 @@ import io.fovea.SimDatabase;
 import io.fovea.TimestampStore;
 import io.fovea.error.StorageFullException;
 import io.fovea.schema.TableSpec;
+import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import io.fovea.support.SoakReport;
@@ -22,6 +24,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
@@ -47,6 +50,9 @@ class FullDiskTest {
   private static final int STEPS = 60;
   private static final int STEPS_AFTER = 25;
   private static final int KEYS = 400;
+
+  /** Long values, of which one of eight stays. */
+  private static final int HOLES = 60;
 
   /** Each refused transaction asks a few times, for less each time; and so do the engine's own. */
   private static final long REFUSALS_MAX = 60L * THREADS * STEPS + 2_000;
@@ -284,5 +290,130 @@ class FullDiskTest {
     SoakReport.line(
         "FullDiskTest " + file + " " + durability,
         runs + " sizes, " + refused + " transactions refused");
+  }
+
+  /** A database whose file is mostly holes, with two small tables. */
+  private static Database withHoles(SimDisk disk, Options options) {
+    Database db = SimDatabase.open(new SimStorage(disk), options);
+    ByteTable wide = db.table(TableSpec.bytes("wide", 16)).bytes();
+    for (int i = 0; i < HOLES; i++) {
+      byte[] key = {(byte) i};
+      db.run(tx -> wide.put(tx, key, new byte[30_000]));
+    }
+    db.table(TableSpec.bytes("a", 16));
+    db.table(TableSpec.bytes("b", 16));
+    for (int i = 0; i < HOLES; i++) {
+      byte[] key = {(byte) i};
+      if (i % 8 != 0) {
+        db.run(tx -> wide.delete(tx, key));
+      }
+    }
+    long punched = 0;
+    // What is being written is left out, and the next one may have it.
+    for (int i = 0; i < 50 && punched <= HOLES * 20_000L; i++) {
+      punched += db.compact(CompactOptions.defaults().movePages(false)).bytesPunched();
+    }
+    assertTrue(punched > HOLES * 20_000L, "punched: " + punched);
+    return db;
+  }
+
+  /**
+   * The file has room enough, in holes, and the disk has not: in the database that has made the
+   * holes, and in one that finds them.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    "db, SYNC,  69632",
+    "db, NONE,  94208",
+    "*,  SYNC,  118784",
+  })
+  void holesAtEachSize(String file, Durability durability, long step) throws Exception {
+    Options options = options(durability);
+    int refused = 0;
+    int runs = 0;
+    boolean hit = true;
+    for (long size = 0; hit && runs < 300; size += step, runs++) {
+      long seed = CrashTest.SEED + runs;
+      try {
+        SimDisk disk = new SimDisk(seed);
+        Database db = withHoles(disk, options);
+        if (runs % 2 == 1) {
+          db.close();
+          db = SimDatabase.open(new SimStorage(disk), options);
+        }
+        limit(disk, file, size + (file.equals("*") ? disk.allocated() : disk.allocated(file)));
+        Outcome outcome = run(seed, file, disk, db, options);
+        hit = outcome.hit;
+        refused += outcome.refused;
+      } catch (Throwable e) {
+        throw new AssertionError(file + ": " + size + " bytes for holes, seed " + seed, e);
+      }
+    }
+    assertTrue(refused > 0, "it was never full");
+    SoakReport.line(
+        "FullDiskTest.holes " + file + " " + durability,
+        runs + " sizes, " + refused + " transactions refused");
+  }
+
+  /** Who has no more space deletes something, compacts, and goes on, on the same full disk. */
+  @Test
+  void aCompactionMakesRoomOnAFullDisk() {
+    SimDisk disk = new SimDisk(CrashTest.SEED);
+    Options options = options(Durability.SYNC).bufferBytes(4 << 20);
+    try (Database db = withHoles(disk, options)) {
+      limit(disk, SimStorage.NAME, disk.allocated(SimStorage.NAME));
+      ByteTable a = db.table(TableSpec.bytes("a", 16)).bytes();
+      ByteTable wide = db.table(TableSpec.bytes("wide", 16)).bytes();
+      int before = fill(db, a, 0);
+      recovers(disk, before, options);
+      db.checkpoint();
+      boolean[] moves = {false, true};
+      for (boolean m : moves) {
+        try {
+          db.compact(CompactOptions.defaults().movePages(m));
+        } catch (StorageFullException e) {
+          // What is moved needs space where it goes.
+        }
+      }
+      db.run(
+          tx -> {
+            for (int i = 0; i < HOLES; i++) {
+              wide.delete(tx, new byte[] {(byte) i});
+            }
+          });
+      db.compact(CompactOptions.defaults().movePages(false));
+      int after = fill(db, a, before);
+      assertTrue(after > before, before + " records, then " + after);
+      limit(disk, SimStorage.NAME, Long.MAX_VALUE);
+      assertTrue(db.verify().ok(), () -> "verify: " + db.verify());
+      assertEquals(after, db.table(TableSpec.bytes("a", 16)).count());
+      db.compact(CompactOptions.defaults());
+      assertTrue(db.verify().ok(), () -> "verify: " + db.verify());
+    }
+    try (Database db = SimDatabase.open(new SimStorage(disk), options)) {
+      assertTrue(db.verify().ok(), () -> "verify: " + db.verify());
+    }
+  }
+
+  /** What a crash leaves now: the file has grown beside holes that found no space. */
+  private static void recovers(SimDisk disk, int records, Options options) {
+    SimDisk after = disk.copy().crash(SimCrash.LOSE_ALL);
+    limit(after, SimStorage.NAME, Long.MAX_VALUE);
+    try (Database db = SimDatabase.open(new SimStorage(after), options)) {
+      assertTrue(db.verify().ok(), () -> "verify: " + db.verify());
+      assertEquals(records, db.table(TableSpec.bytes("a", 16)).count());
+    }
+  }
+
+  /** Puts records until one is refused; returns how many there are then. */
+  private static int fill(Database db, ByteTable table, int from) {
+    for (int i = from; ; i++) {
+      byte[] key = {(byte) (i >> 8), (byte) i};
+      try {
+        db.run(tx -> table.put(tx, key, new byte[1000]));
+      } catch (StorageFullException e) {
+        return i;
+      }
+    }
   }
 }

@@ -451,6 +451,31 @@ class DeviceContractTest {
     assertThrows(IllegalArgumentException.class, () -> device.punch(0, 0));
   }
 
+  /** A range that space is set aside for is what it was, holes included, and so is the length. */
+  @ParameterizedTest
+  @EnumSource
+  void reserves(Kind kind) throws Exception {
+    BlockDevice device = open(kind);
+    MemorySegment seg = memory(8 * BLOCK);
+    seg.fill((byte) 7);
+    device.write(0, seg, 0, 8 * BLOCK);
+    boolean punched = device.punch(2L * BLOCK, 3 * BLOCK);
+    boolean done = device.reserve(BLOCK, 3 * BLOCK);
+    Thread virtual =
+        Thread.ofVirtual()
+            .start(
+                () -> assertEquals(done, device.reserve(4L * BLOCK, 4 * BLOCK), "from a virtual"));
+    virtual.join();
+    assertEquals(8L * BLOCK, device.size());
+    device.read(0, seg, 0, 8 * BLOCK);
+    for (int i = 0; i < 8; i++) {
+      byte expected = (byte) (punched && i >= 2 && i < 5 ? 0 : 7);
+      assertEquals(expected, seg.get(ValueLayout.JAVA_BYTE, (long) i * BLOCK), "block " + i);
+    }
+    assertEquals(done ? 2 : 0, device.stats().count(IoOp.RESERVE));
+    assertThrows(IllegalArgumentException.class, () -> device.reserve(1, BLOCK));
+  }
+
   @ParameterizedTest
   @EnumSource
   void findsItAgainAfterClosing(Kind kind) {

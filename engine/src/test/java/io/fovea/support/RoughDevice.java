@@ -106,6 +106,11 @@ public final class RoughDevice extends AbstractBlockDevice {
   }
 
   @Override
+  protected int reserveNow(long offset, int len) {
+    return await(() -> below.reserve(offset, len) ? 0 : Errno.EOPNOTSUPP);
+  }
+
+  @Override
   protected void closeNow() {
     below.close();
   }

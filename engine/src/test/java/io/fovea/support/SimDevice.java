@@ -76,6 +76,11 @@ public final class SimDevice extends AbstractBlockDevice {
   }
 
   @Override
+  protected int reserveNow(long offset, int len) {
+    return disk.perform(IoOp.RESERVE, () -> disk.reserve(file, offset, len));
+  }
+
+  @Override
   protected void closeNow() {
     // Nothing is lost and nothing becomes durable by closing a file.
   }

@@ -9,6 +9,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.HashMap;
@@ -52,6 +53,7 @@ import org.jspecify.annotations.Nullable;
  *       Linux.
  *   <li>{@link #ignoreSyncs}: syncs of a file that do nothing.
  *   <li>{@link #capacity}: a full disk, or a quota of one file, which may be made larger later.
+ *       Holes take nothing of it; a write into one that finds no space writes what is before it.
  *   <li>{@link #asynchronous}: batches are done by another thread, in random order, mixed with each
  *       other. {@link #hold}: operations of a kind wait until they are let go.
  *   <li>{@link #poke}, {@link #flip}: damage that nobody has asked for.
@@ -288,6 +290,16 @@ public final class SimDisk {
   /** How many bytes all files together have. */
   public long bytes() {
     return locked(() -> files.values().stream().mapToLong(SimFile::size).sum());
+  }
+
+  /** How many bytes all files together take of the disk: without their holes. */
+  public long allocated() {
+    return locked(() -> files.values().stream().mapToLong(SimFile::allocated).sum());
+  }
+
+  /** How many bytes a file takes of the disk. */
+  public long allocated(String name) {
+    return locked(file(name)::allocated);
   }
 
   /** How often something was refused because the disk was full. */
@@ -551,7 +563,14 @@ public final class SimDisk {
 
   int write(SimFile file, long offset, byte[] bytes, @Nullable Object owner) {
     SimFault fault = fault(IoOp.WRITE);
-    if (grows(file, offset + bytes.length)) {
+    if (grows(file, offset, bytes.length)) {
+      int before = bytes.length;
+      while (before > 0 && !fits(file, offset, before)) {
+        before -= BLOCK;
+      }
+      if (before > 0 && fault == null) {
+        file.write(offset, Arrays.copyOf(bytes, before)); // a short one, and then none
+      }
       return Errno.ENOSPC;
     }
     if (fault == null) {
@@ -599,10 +618,24 @@ public final class SimDisk {
     if (fault != null && fault.effect() == SimFault.Effect.ERROR) {
       return fault.errno();
     }
-    if (grows(file, bytes)) {
+    if (bytes > file.size() && grows(file, bytes - 1, 1)) {
       return Errno.ENOSPC;
     }
     file.resize(bytes);
+    return 0;
+  }
+
+  /** Sets space aside: what is read stays what it was. */
+  int reserve(SimFile file, long offset, int len) {
+    SimFault fault = fault(IoOp.RESERVE);
+    if (fault != null && fault.effect() == SimFault.Effect.ERROR) {
+      return fault.errno();
+    }
+    int inside = (int) Math.min(len, Math.max(0, file.size() - offset));
+    if (grows(file, offset, inside)) {
+      return Errno.ENOSPC;
+    }
+    file.fill(offset, inside);
     return 0;
   }
 
@@ -612,22 +645,28 @@ public final class SimDisk {
     if (fault != null && fault.effect() == SimFault.Effect.ERROR) {
       return fault.errno();
     }
-    file.write(offset, new byte[(int) Math.min(len, Math.max(0, file.size() - offset))]);
+    file.punch(offset, (int) Math.min(len, Math.max(0, file.size() - offset)));
     return 0;
   }
 
-  /** Whether a file of that length is more than the disk has room for. */
-  private boolean grows(SimFile file, long size) {
-    long more = size - file.size();
-    if (more <= 0) {
-      return false;
+  /** Whether bytes there are more than the disk has room for; counted as refused then. */
+  private boolean grows(SimFile file, long offset, int len) {
+    boolean fits = fits(file, offset, len);
+    if (!fits) {
+      refusals++;
     }
-    long used = files.values().stream().mapToLong(SimFile::size).sum();
-    if (used + more <= capacity && size <= sizesMax.getOrDefault(file.name, Long.MAX_VALUE)) {
-      return false;
+    return !fits;
+  }
+
+  /** Whether there is room for what a file gets longer by, and for its holes in a range. */
+  private boolean fits(SimFile file, long offset, int len) {
+    long more = Math.max(0, offset + len - file.size()) + file.holesIn(offset, len);
+    if (len == 0 || more <= 0) {
+      return true;
     }
-    refusals++;
-    return true;
+    long used = files.values().stream().mapToLong(SimFile::allocated).sum();
+    return used + more <= capacity
+        && file.allocated() + more <= sizesMax.getOrDefault(file.name, Long.MAX_VALUE);
   }
 
   /** The order in which the entries of a batch are started. */

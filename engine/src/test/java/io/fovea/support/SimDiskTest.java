@@ -225,6 +225,38 @@ class SimDiskTest {
     assertThrows(StorageException.class, () -> device.resize(BLOCK));
   }
 
+  /** Holes take no space until something is written there, or space is set aside for them. */
+  @Test
+  void holesTakeNoSpace() {
+    SimDisk disk = new SimDisk(4);
+    SimDevice device = disk.device("a");
+    for (int i = 0; i < 6; i++) {
+      write(device, i, 7);
+    }
+    device.sync();
+    disk.capacity(6L * BLOCK);
+    assertTrue(device.punch(BLOCK, 4 * BLOCK));
+    assertEquals(2L * BLOCK, disk.allocated());
+    assertEquals(6L * BLOCK, disk.bytes());
+    assertEquals(2L * BLOCK, disk.crash(SimCrash.KEEP_ALL).allocated("a"));
+    disk.capacity(4L * BLOCK);
+    write(device, 2, 8);
+    assertEquals(3L * BLOCK, disk.copy().allocated());
+    assertThrows(StorageFullException.class, () -> device.write(3L * BLOCK, seg, 0, 2 * BLOCK));
+    assertEquals(4L * BLOCK, disk.allocated(), "what is before the end of the space was written");
+    assertThrows(StorageFullException.class, () -> device.reserve(0, 6 * BLOCK));
+    write(device, 2, 9); // has its space
+    disk.capacity(6L * BLOCK);
+    assertTrue(device.reserve(0, 6 * BLOCK));
+    assertEquals(6L * BLOCK, disk.allocated());
+    assertEquals(0, value(disk, "a", 4), "and is what it was");
+    device.punch(0, 6 * BLOCK);
+    device.resize(3L * BLOCK);
+    assertEquals(0, disk.allocated());
+    device.resize(5L * BLOCK);
+    assertEquals(2L * BLOCK, disk.allocated(), "what is added is no hole");
+  }
+
   @Test
   void aFailedSyncIsFinal() {
     boolean lost = false;

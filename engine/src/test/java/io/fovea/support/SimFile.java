@@ -2,6 +2,7 @@ package io.fovea.support;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
@@ -108,6 +109,9 @@ final class SimFile {
   private final List<Change> unsynced = new ArrayList<>();
   private final List<Change> doubtful = new ArrayList<>();
 
+  /** Chunks that take no space. */
+  private final BitSet holes = new BitSet();
+
   /** Which of the unsynced ones belong to a durable write under way, and to whose. */
   private final Map<Change, Object> owners = new IdentityHashMap<>();
 
@@ -117,6 +121,28 @@ final class SimFile {
 
   long size() {
     return seen.size;
+  }
+
+  /** How many bytes it takes of the disk. */
+  long allocated() {
+    return seen.size - (long) holes.cardinality() * CHUNK;
+  }
+
+  /** How many bytes of a range are holes. */
+  long holesIn(long offset, int len) {
+    int to = (int) ((offset + len + CHUNK - 1) / CHUNK);
+    return (long) holes.get((int) (offset / CHUNK), to).cardinality() * CHUNK;
+  }
+
+  /** A range of whole chunks takes space from now on. */
+  void fill(long offset, int len) {
+    holes.clear((int) (offset / CHUNK), (int) ((offset + len + CHUNK - 1) / CHUNK));
+  }
+
+  /** Zeros, as far as a crash is concerned: the medium takes them as it takes a write. */
+  void punch(long offset, int len) {
+    write(offset, new byte[len]);
+    holes.set((int) (offset / CHUNK), (int) ((offset + len) / CHUNK));
   }
 
   byte[] read(long offset, int len) {
@@ -132,6 +158,7 @@ final class SimFile {
   /** A write; of a durable one, where it has an owner. */
   void write(long offset, byte[] bytes, @Nullable Object owner) {
     Change change = new Change.Write(offset, bytes);
+    fill(offset, bytes.length);
     seen.apply(change);
     unsynced.add(change);
     if (owner != null) {
@@ -151,6 +178,8 @@ final class SimFile {
 
   void resize(long bytes) {
     Change change = new Change.Resize(bytes);
+    int chunks = (int) ((bytes + CHUNK - 1) / CHUNK);
+    holes.clear(chunks, Math.max(chunks, holes.length()));
     seen.apply(change);
     unsynced.add(change);
   }
@@ -270,6 +299,7 @@ final class SimFile {
     SimFile copy = new SimFile(name);
     copy.seen = seen.copy();
     copy.medium = medium.copy();
+    copy.holes.or(holes);
     copy.unsynced.addAll(unsynced);
     copy.doubtful.addAll(doubtful);
     return copy;
@@ -293,6 +323,7 @@ final class SimFile {
       }
     }
     after.seen = after.medium.copy();
+    after.keepHoles(holes);
     return after;
   }
 
@@ -315,7 +346,20 @@ final class SimFile {
       }
     }
     after.seen = after.medium.copy();
+    after.keepHoles(holes);
     return after;
+  }
+
+  /** Where there are zeros, and was a hole when the power failed, is one again. */
+  private void keepHoles(BitSet before) {
+    holes.or(before);
+    for (int c = holes.nextSetBit(0); c >= 0; c = holes.nextSetBit(c + 1)) {
+      byte[] chunk = seen.chunks.get((long) c);
+      boolean zeros = chunk == null || Arrays.equals(chunk, ZEROS);
+      if (!zeros || (c + 1L) * CHUNK > seen.size) {
+        holes.clear(c);
+      }
+    }
   }
 
   /** Writes change places with writes; changes of length are journalled and stay where they are. */

@@ -1,0 +1,301 @@
+package io.fovea.buffer;
+
+import io.fovea.error.CorruptionException;
+import io.fovea.error.FoveaException;
+import io.fovea.error.StorageFullException;
+import io.fovea.memory.LongList;
+import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
+import java.util.Objects;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Up to which height the pages of the free list may be holes of the file, and gives them their
+ * space again before they are used.
+ *
+ * <pre>
+ *   heights     7     6     5     4     3     2     1
+ *   list      ─► 9 ──► 4 ──► 20 ──► 21 ──► 22 ──► 23 ──► 0
+ *              have space  │ may be holes                        top = 5, head = 20
+ *   fill                   └► 20, 21: reserve ─► top = 3
+ * </pre>
+ *
+ * <p><b>The rule:</b> pages at the top and below are not given out, and count for no promise. So a
+ * page that is taken has space of the file system, and writing it does not find the disk full: who
+ * needs more is refused before it can't go back, as where the file can't grow ({@link
+ * PagePromises}).
+ *
+ * <pre>
+ *   pages above the top + room that has space  >=  promised         always
+ * </pre>
+ *
+ * <p>What may be a hole is known after a punch; in a file that had holes when it was opened, all of
+ * the list may be. The top is an upper bound: a page that has space and lies below it costs a call
+ * that does nothing, when its turn comes.
+ *
+ * <p><b>Why a page below the top stays where it is</b> while it is looked at: nobody takes it, and
+ * {@link #changes} counts what changes the middle of the list. After a page was read, an unchanged
+ * count says that its link was right; under the allocator's latch, that what was walked is still
+ * there.
+ *
+ * <p>Writes to pages that are in the list, and may be holes, are those of links that {@link
+ * FreeListWalk} changes: these pages get space first ({@link #prepare}), or stay as they are.
+ *
+ * <p>A crash may take back what was reserved. Then recovery writes into holes, and needs the space
+ * once more.
+ *
+ * <p>Any thread; one at a time fills. The numbers are written under the allocator's latch.
+ */
+final class FreeHoles {
+  /** How many pages get their space at a time. */
+  private static final int FILL_PAGES = 64;
+
+  private static final int BODY = PageAllocator.NEXT_FREE + Long.BYTES;
+
+  private final Frames frames;
+  private final MemorySegment pages;
+  private final PageAllocator allocator;
+  private final FileExtent extent;
+
+  /** Taken before any latch. */
+  private final ReentrantLock filling = new ReentrantLock();
+
+  private volatile long top;
+  private volatile long head;
+  private volatile int changes;
+
+  FreeHoles(Frames frames, PageAllocator allocator, FileExtent extent) {
+    this.frames = frames;
+    this.pages = frames.pages;
+    this.allocator = allocator;
+    this.extent = extent;
+  }
+
+  /** The height of the highest page that may be a hole; 0 for none. */
+  long top() {
+    return top;
+  }
+
+  /** Under the allocator's latch, at an opening: nobody knows which free pages are holes. */
+  void found(long length, long first, long mark) {
+    if (extent.hasHoles()) {
+      extent.backed(mark);
+      all(length, first);
+    }
+  }
+
+  private void all(long length, long first) {
+    top = length;
+    head = first;
+    changes++;
+  }
+
+  /**
+   * Before a punch of pages from a height on: they count for no promise any more.
+   *
+   * @return false if they are needed for what is promised
+   */
+  boolean become(long height, long pid) {
+    allocator.lock();
+    try {
+      boolean can = allocator.unpromised() >= Math.max(0, height - top);
+      if (can && height > top) {
+        top = height;
+        head = pid;
+      }
+      changes++;
+      return can;
+    } finally {
+      allocator.unlock();
+    }
+  }
+
+  // ---------------------------------------------------------------------------------------- fill
+
+  /**
+   * Gives some of the highest pages that may be holes their space.
+   *
+   * @return false if there is no space, or there are no such pages
+   */
+  boolean fill(@Nullable Resolver made) {
+    Resolver resolver = Objects.requireNonNull(made);
+    filling.lock();
+    try {
+      long height;
+      long pid;
+      int seen;
+      allocator.lock();
+      try {
+        height = top;
+        pid = head;
+        seen = changes;
+      } finally {
+        allocator.unlock();
+      }
+      LongList list = new LongList();
+      LongList bare = new LongList();
+      while (list.size() < FILL_PAGES && list.size() < height) {
+        list.add(pid);
+        long next = next(resolver, pid, height - list.size() + 1, seen, bare);
+        if (next < 0) {
+          return true; // there may be pages now
+        }
+        pid = next;
+      }
+      int filled = reserve(list, bare);
+      long first = filled < list.size() ? list.get(filled) : pid;
+      allocator.lock();
+      try {
+        if (changes == seen && filled > 0) {
+          top = height - filled; // nothing fails between the two
+          head = first;
+        }
+        return filled > 0 || changes != seen;
+      } finally {
+        allocator.unlock();
+      }
+    } finally {
+      filling.unlock();
+    }
+  }
+
+  /**
+   * The same for whoever may not be able to go back, and finds room behind the mark where this
+   * fails: low pages come first.
+   */
+  boolean fillOrNot(@Nullable Resolver resolver) {
+    try {
+      return fill(resolver);
+    } catch (FoveaException e) {
+      return false; // a page that can't be read, or is damaged, is found by who promises
+    }
+  }
+
+  /** The link of a page; -1 if the list was changed. */
+  private long next(Resolver resolver, long pid, long height, int seen, LongList bare) {
+    for (int round = 0; ; round = frames.pause(round)) {
+      if (changes != seen) {
+        return -1;
+      }
+      int frame = resolver.findQuietly(pid);
+      long version = Latch.optimistic(frames.headers, frame);
+      long base = frames.base(frame);
+      int type = PageHeader.type(pages, base);
+      long next = Mem.getLong(pages, base + PageAllocator.NEXT_FREE);
+      boolean isBare = next == pid + 1 && Mem.isZero(pages, base + BODY, frames.pageSize - BODY);
+      boolean here = frames.pid(frame) == pid;
+      VarHandle.acquireFence(); // what was read before is of this version, if that still is
+      if (version == Latch.LATCHED || !here || !Latch.validate(frames.headers, frame, version)) {
+        continue;
+      }
+      if (changes != seen) {
+        return -1;
+      }
+      if (type != PageHeader.FREE || next < 0 || (next == 0) != (height == 1)) {
+        throw new CorruptionException(
+            "a page of the free list", pid, pid << frames.pageShift, PageHeader.FREE, type);
+      }
+      bare.add(isBare ? 1 : 0);
+      return next;
+    }
+  }
+
+  /** Does something while no page that may be a hole is read. Nothing is latched before. */
+  <T> T alone(Supplier<T> work) {
+    filling.lock();
+    try {
+      return work.get();
+    } finally {
+      filling.unlock();
+    }
+  }
+
+  /** Returns how many pages, from the first one on, have space now. */
+  private int reserve(LongList list, LongList bare) {
+    int done = 0;
+    while (done < list.size()) {
+      int to = done + 1;
+      if (bare.get(done) == 0) {
+        done = to; // it was written since it was free
+        continue;
+      }
+      while (to < list.size() && bare.get(to) != 0 && list.get(to) == list.get(to - 1) + 1) {
+        to++;
+      }
+      int got = reserve(list.get(done), to - done);
+      done += got;
+      if (got == 0) {
+        break;
+      }
+    }
+    return done;
+  }
+
+  /** All of the pages, or as many as there is space for, about. */
+  private int reserve(long pid, int n) {
+    for (int some = n; some > 0; some >>>= 1) {
+      try {
+        extent.reserve(pid, some);
+        return some;
+      } catch (StorageFullException e) {
+        // There may be space for fewer.
+      }
+    }
+    return 0;
+  }
+
+  // -------------------------------------------------------------------------------------- changes
+
+  /**
+   * Before a change of the list: pages that get another link, and may be holes, get their space;
+   * and there is room for what is promised, as all of the list may be holes after it.
+   *
+   * @return false if there is no space
+   */
+  boolean prepare(FreeListChange change) {
+    if (top == 0) {
+      return true;
+    }
+    long promised = allocator.promised();
+    try {
+      LongList bare = change.bare();
+      for (int i = 0, to; i < bare.size(); i = to) {
+        to = i + 1;
+        while (to < bare.size() && bare.get(to) == bare.get(to - 1) + 1) {
+          to++;
+        }
+        extent.reserve(bare.get(i), to - i);
+      }
+      if (change.cut > 0) {
+        // What is cut off may be holes, and would be room.
+        long room = promised + FILL_PAGES;
+        if (room > change.cut) {
+          extent.ensure(change.mark + room);
+        }
+        extent.reserve(change.mark, Math.min(change.cut, room));
+        change.backed = change.mark + room;
+      } else {
+        extent.ensure(allocator.highWater() + 2 * promised); // others may be promised more
+      }
+      return true;
+    } catch (StorageFullException e) {
+      return false;
+    }
+  }
+
+  /** Under the allocator's latch: whether what is promised has room after a change. */
+  boolean allow(FreeListChange c, long promised, long mark) {
+    return top == 0 || promised <= (c.cut > 0 ? c.backed - c.mark : extent.backed() - mark);
+  }
+
+  /** Under the allocator's latch: a change was made, and any height may be that of a hole. */
+  void rearranged(FreeListChange c, long length, long first) {
+    if (top > 0) {
+      extent.backed(c.cut > 0 ? c.backed : Long.MAX_VALUE);
+      all(length, first);
+    }
+  }
+}
