@@ -114,10 +114,15 @@ class TopologiesTest {
                 1 << 16,
                 StreamsConfig.PROCESSING_GUARANTEE_CONFIG,
                 StreamsConfig.EXACTLY_ONCE_V2));
-    Outcome rocks = run(topology, Kind.ROCKSDB, seed, caching, Map.of());
+    // RocksDB's store of a join does not see the time of a record without a value, until it is
+    // restored; that in memory does, as Fovea's. The two are compared on records with values.
+    boolean withNull = topology != Topologies.JOIN_OF_STREAMS;
+    Outcome rocks = run(topology, Kind.ROCKSDB, seed, caching, Map.of(), withNull);
+    Outcome besideRocks =
+        withNull ? fovea : run(topology, Kind.FOVEA, seed, caching, Map.of(), false);
     Outcome memory = run(topology, Kind.MEMORY, seed, caching, Map.of());
     assertFalse(fovea.topics().get(Topologies.OUT).isEmpty(), replay);
-    assertSame(rocks, fovea, "RocksDB", replay, topology);
+    assertSame(rocks, besideRocks, "RocksDB", replay, topology);
     assertSame(memory, fovea, "memory", replay, topology);
     assertSame(fovea, spilling, "Fovea", replay, topology);
   }
@@ -179,6 +184,17 @@ class TopologiesTest {
   private Outcome run(
       Topologies topology, Kind kind, long seed, boolean caching, Map<String, Object> more)
       throws Exception {
+    return run(topology, kind, seed, caching, more, true);
+  }
+
+  private Outcome run(
+      Topologies topology,
+      Kind kind,
+      long seed,
+      boolean caching,
+      Map<String, Object> more,
+      boolean withNull)
+      throws Exception {
     File state = java.nio.file.Files.createTempDirectory(directory, kind.name()).toFile();
     Properties props = new Properties();
     props.put(StreamsConfig.APPLICATION_ID_CONFIG, "app");
@@ -203,7 +219,7 @@ class TopologiesTest {
         time += random.nextInt(1200);
         long at = random.nextInt(4) == 0 ? time - random.nextInt(25_000) : time;
         String key = "key" + random.nextInt(10);
-        String value = random.nextInt(8) == 0 ? null : "v" + random.nextInt(1000);
+        String value = random.nextInt(8) == 0 && withNull ? null : "v" + random.nextInt(1000);
         boolean toRight = random.nextInt(3) == 0;
         if (both && toRight) {
           right.pipeInput(new TestRecord<>(key, value, Instant.ofEpochMilli(at)));
