@@ -579,7 +579,7 @@ final class Checker {
   private void gone(int i, Versions v, int life, long high) {
     boolean maybe = v.mayHaveEnded(high);
     int a = maybe ? 0 : v.ended(life, high, true);
-    int b = maybe && v.isLast(life) ? v.count() : v.ended(life, high, false);
+    int b = maybe ? v.lastOf(life) : v.ended(life, high, false);
     if (b < 0) {
       anomaly(
           Kind.IMPOSSIBLE_READ,

@@ -135,11 +135,6 @@ final class Versions {
     return maybeEnd <= time;
   }
 
-  /** Whether no later life is known; so of one that is not known itself. */
-  boolean isLast(int life) {
-    return life < 0 || life >= lives.size();
-  }
-
   /** Whether there may be a version behind the last one that is not in a group, or not at all. */
   boolean mayBeWithout(int group) {
     return group < 0 ? maybeGone : maybeWritten;
@@ -256,6 +251,16 @@ final class Versions {
       }
     }
     return -1;
+  }
+
+  /**
+   * The last version of a life; one more than there are where no later life is known, or where it
+   * is not known which life it is.
+   *
+   * @param life its number, 0 for before the first one; below 0 where it is not known
+   */
+  int lastOf(int life) {
+    return life < 0 || life >= lives.size() ? count() : Math.max(0, firsts[life] - 1);
   }
 
   /** A version as a state. */
