@@ -395,8 +395,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   private long commitTx() {
     Tx t = enter(database);
     CatalogTransaction c = catalog;
-    boolean ends = false;
+    long epoch = -1;
     try {
+      epoch = t.epoch();
       wrote = t.hasWrites();
       state = State.ABORTED;
       Throwable broken = slot.broken();
@@ -410,7 +411,6 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       if (c != null) {
         c.lock();
       }
-      ends = true; // whatever it throws
       long lsn = t.commit();
       state = State.COMMITTED;
       // Context and slot are given back: what is waited for now holds nobody up.
@@ -419,7 +419,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       state = e.mayHaveCommitted() ? State.UNKNOWN : State.ABORTED;
       throw e;
     } finally {
-      if (!ends) {
+      // Where the epoch has moved it has ended, and the context may be another's by now.
+      if (epoch < 0 || t.epoch() == epoch) {
         t.rollback();
       }
       end();

@@ -33,6 +33,10 @@ import org.jspecify.annotations.Nullable;
  * closing thread sees the odd number of every operation whose look at {@code refused} came too
  * early. Both sides use opaque accesses, which the compiler neither drops nor swaps for each other.
  *
+ * <p>The number is odd in an operation and even outside, whatever came before: an error of the JVM
+ * may have cut an operation off before its end (a stack that is full at a call), and must not turn
+ * all that come later into their opposite. The end of the transaction ends such an operation.
+ *
  * <p>Belongs to the thread whose transaction has it, but for those two words.
  */
 public final class Slot {
@@ -153,7 +157,7 @@ public final class Slot {
 
   /** Begins an operation; false if the database refuses it. */
   public boolean enter() {
-    OPERATIONS.setOpaque(this, operations + 1);
+    OPERATIONS.setOpaque(this, operations + 1 | 1);
     if ((boolean) REFUSED.getOpaque(this)) {
       exit();
       return false;
@@ -163,7 +167,7 @@ public final class Slot {
 
   /** Ends an operation. What it did to memory is visible to who sees that it has ended. */
   public void exit() {
-    OPERATIONS.setRelease(this, operations + 1);
+    OPERATIONS.setRelease(this, operations + 1 & ~1L);
   }
 
   /** Refuses what comes; for the closing thread. */

@@ -108,6 +108,9 @@ final class Commit {
   private final KeyBuffer successor;
   private boolean hasSuccessor;
 
+  /** Whether what the last commit had is gone: false where an error has cut its end short. */
+  private boolean clean = true;
+
   private long[] order = new long[64];
 
   Commit(TxLife life, Workspace work, Control control, TxReads reader) {
@@ -140,6 +143,10 @@ final class Commit {
       control.publish(control.decide());
       return work.readLsn;
     }
+    if (!clean) {
+      clear();
+    }
+    clean = false;
     boolean failed = true;
     try {
       boolean first = control.pessimistic.waitsForBodies();
@@ -206,10 +213,16 @@ final class Commit {
           appender.releasePages(false);
         }
       } finally {
-        appender.clear();
-        counts.clear();
+        clear();
       }
     }
+  }
+
+  /** What is kept between commits becomes as new. */
+  private void clear() {
+    appender.clear();
+    counts.clear();
+    clean = true;
   }
 
   /** Moves the pages of a long value, but for the first, of which the commit is. */

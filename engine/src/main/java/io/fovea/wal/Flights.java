@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>Each group has blocks of its own, memory of its own, and a thread that writes it and waits for
- * its sync. A group takes off under the {@link LogWriter}'s turn, is written without it, and lands
- * under it.
+ * its sync. A group takes off under the {@link LogWriter}'s turn, is written without it, and is
+ * over under it, whatever that thread meets: a close waits for that.
  *
  * <p><b>Rules.</b>
  *
@@ -69,6 +69,9 @@ final class Flights {
     int requests;
 
     private boolean back;
+
+    /** Whether a thread writes it: that thread's alone to read. */
+    boolean flies;
 
     Flight(MemorySegment buffer, long off) {
       this.buffer = buffer;
@@ -135,25 +138,24 @@ final class Flights {
     return places[(first + count) % MOST];
   }
 
-  /** The next one, which is all there, takes off: {@link #land} or {@link #lose} is due. */
+  /** The next one, which is all there, takes off: {@link #over} is due. */
   void takeOff() {
-    next().back = false;
+    Flight flight = next();
+    flight.back = false;
+    flight.flies = true;
     count++;
     inTheAir++;
   }
 
-  /** A group is durable; {@link #pass} tells how far the log is. */
-  void land(Flight flight) {
-    flight.back = true;
-    over();
-  }
-
-  /** A group failed, and the log has ended: nothing passes it. */
-  void lose() {
-    over();
-  }
-
-  private void over() {
+  /**
+   * A group is no longer in the air.
+   *
+   * @param landed whether it is durable: then {@link #pass} tells how far the log is. Otherwise the
+   *     log has ended, and nothing passes it
+   */
+  void over(Flight flight, boolean landed) {
+    flight.back = landed;
+    flight.flies = false;
     inTheAir--;
     if (waiting > 0) {
       changed.signalAll();

@@ -232,8 +232,8 @@ final class LogWriter implements Runnable {
     } else if (!isEnough() || !turn.tryLock()) {
       return true;
     }
+    Flight flight = null;
     try {
-      Flight flight = null;
       try {
         if (!closing && !log.hasEnded()) {
           walk();
@@ -249,6 +249,10 @@ final class LogWriter implements Runnable {
       }
     } catch (Throwable t) {
       log.fail(t); // as the log's own thread does; whoever waits is told there
+    } finally {
+      if (flight != null && flight.flies) {
+        lose(flight);
+      }
     }
     return lsn > underWay;
   }
@@ -372,7 +376,13 @@ final class LogWriter implements Runnable {
       turn.unlock();
     }
     if (flight != null) {
-      finish(flight);
+      try {
+        finish(flight);
+      } finally {
+        if (flight.flies) {
+          lose(flight);
+        }
+      }
       return true;
     }
     if (closing && isOver()) {
@@ -560,7 +570,8 @@ final class LogWriter implements Runnable {
       }
     }
     long from = written;
-    fill(alone, end(Math.min(payloadMax, file.rest() - Group.HEADER)));
+    long most = Math.min(payloadMax, file.rest() - Group.HEADER);
+    fill(alone, ring.end(written, complete, written + most));
     if (header != null) {
       header.put(buffer, 0);
       alone.batch.write(file.position() - Group.BLOCK, buffer, 0, Group.BLOCK);
@@ -577,22 +588,6 @@ final class LogWriter implements Runnable {
     alone.bytes += (header == null ? 0 : Group.BLOCK) + (marked < 0 ? 0 : Group.BLOCK);
     passed(alone);
     return alone;
-  }
-
-  /** The end of the last record that fits. */
-  private long end(long payload) {
-    long limit = written + payload;
-    if (complete <= limit) {
-      return complete;
-    }
-    long end = written;
-    while (true) {
-      long next = end + Record.aligned(Record.length(ring.word(end)));
-      if (next > limit) {
-        return end;
-      }
-      end = next;
-    }
   }
 
   /** Takes a group out of the ring. */
@@ -650,21 +645,26 @@ final class LogWriter implements Runnable {
       landed = true;
     } catch (Throwable t) {
       log.fail(t);
-    } finally {
-      turn.lock();
-      if (landed) {
-        flights.land(flight);
-      } else {
-        flights.lose();
-      }
     }
+    turn.lock();
     try {
+      flights.over(flight, landed);
       boolean more = false;
       for (Flight next = flights.pass(); next != null; next = flights.pass()) {
         passed(next);
         more = true;
       }
       return more;
+    } finally {
+      turn.unlock();
+    }
+  }
+
+  /** An error ends the log, and came before the end of this group was entered. */
+  private void lose(Flight flight) {
+    turn.lock();
+    try {
+      flights.over(flight, false);
     } finally {
       turn.unlock();
     }

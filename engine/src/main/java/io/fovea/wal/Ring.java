@@ -172,6 +172,25 @@ final class Ring {
     return Mem.getLongAcquire(ring, start & mask);
   }
 
+  /**
+   * The end of the last record that ends at a limit or before.
+   *
+   * @param from where a record begins
+   * @param complete up to where all records are complete
+   */
+  long end(long from, long complete, long limit) {
+    if (complete <= limit) {
+      return complete;
+    }
+    for (long end = from; ; ) {
+      long next = end + Record.aligned(Record.length(word(end)));
+      if (next > limit) {
+        return end;
+      }
+      end = next;
+    }
+  }
+
   /** Copies a range of positions. */
   void copy(long from, long to, MemorySegment target, long off) {
     long first = Math.min(to - from, size - (from & mask));

@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
  * where one of them fails.
  *
  * <p>Places are numbered as they are woven. While it is armed, the first place that one thread
- * comes to with a latch or a lock held, and that has not failed before, throws an error; and then
- * no other does. Other threads pass.
+ * comes to with a latch or a lock held (or anywhere, where that is asked for), and that has not
+ * failed before, throws an error; and then no other does. Other threads pass.
  *
  * <p>What gives a latch or a lock back does not fail ({@link ErrorWeaver#GIVES}): there is no code
  * that could be right if it did.
@@ -23,6 +23,7 @@ public final class ErrorProbe {
   private static volatile @Nullable Thread armed;
   private static int stride;
   private static int offset;
+  private static boolean anywhere;
   private static int held;
   private static int giving;
   private static long passed;
@@ -43,8 +44,10 @@ public final class ErrorProbe {
    *
    * @param every of so many places one is tried
    * @param salt which one
+   * @param unlatched also where it holds nothing
    */
-  public static void arm(int every, int salt) {
+  public static void arm(int every, int salt, boolean unlatched) {
+    anywhere = unlatched;
     held = 0;
     giving = 0;
     hit = null;
@@ -79,7 +82,7 @@ public final class ErrorProbe {
 
   /** Called before a call or an allocation. */
   public static void at(int place, boolean allocation) {
-    if (armed != Thread.currentThread() || hit != null || giving > 0 || held <= 0) {
+    if (armed != Thread.currentThread() || hit != null || giving > 0 || held <= 0 && !anywhere) {
       return;
     }
     passed++;

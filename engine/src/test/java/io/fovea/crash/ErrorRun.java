@@ -12,6 +12,7 @@ import io.fovea.error.FoveaException;
 import io.fovea.error.SnapshotTooOldException;
 import io.fovea.support.SimDisk;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -33,29 +34,41 @@ public final class ErrorRun implements Supplier<String> {
   /** Steps without an error after which all that is reached has failed. */
   private static final int QUIET = Integer.getInteger("crash.errors.quiet", 40);
 
+  /** How many lines about what was before. */
+  private static final int RECENT_MAX = 60;
+
+  private static final int LINE_MAX = 150;
+
   /** How many failures are reported at once. */
   private static final int FAILURES_MAX = 20;
 
   private final Protocol protocol;
   private final long seed;
   private final int stride;
+  private final boolean commits;
   private final Map<String, Integer> outcomes = new TreeMap<>();
   private Session s;
   private SimDisk disk;
   private int errors;
   private volatile String last = "";
+
+  /** What the last steps were, and what became of their errors. */
+  private final List<String> recent = Collections.synchronizedList(new ArrayList<>());
+
   private final List<AssertionError> failures = new ArrayList<>();
 
   /**
    * A run.
    *
-   * @param arguments protocol, seed, and of how many places one is tried
+   * @param arguments protocol, seed, and of how many places one is tried; and one word more for
+   *     {@link #commits}
    */
   public ErrorRun(String arguments) {
     String[] a = arguments.split(" ");
     protocol = Protocol.valueOf(a[0]);
     seed = Long.parseLong(a[1]);
     stride = Integer.parseInt(a[2]);
+    commits = a.length > 3;
     disk = new SimDisk(seed);
     s = new Session(disk, options(), false, new State());
   }
@@ -67,12 +80,20 @@ public final class ErrorRun implements Supplier<String> {
   /** For who sees it hang. */
   @Override
   public String toString() {
-    return last + "; " + SimDatabase.stuck(s.db());
+    return last
+        + "; "
+        + (s.isOpen() ? SimDatabase.stuck(s.db()) : "not open")
+        + "; before "
+        + recent;
   }
 
   /** Runs it; says what was tried. */
   @Override
   public String get() {
+    return commits ? commits() : steps();
+  }
+
+  private String steps() {
     begin();
     long next = seed;
     Generator g = new Generator(next, 48, true, true);
@@ -104,6 +125,43 @@ public final class ErrorRun implements Supplier<String> {
         + Step.Compact.MOVED.get();
   }
 
+  /**
+   * Transactions of one context meet errors at any place, latched or not, in the ends of their
+   * commits above all. Behind each comes one of another kind, without an error: what the first has
+   * left in the context would show there.
+   */
+  private String commits() {
+    begin();
+    int steps = 0;
+    for (int quiet = 0; quiet < 3; steps++) {
+      quiet = step(put("wide", "long", 9_000, steps, "variable", "short", 40)) ? 0 : quiet + 1;
+      s.step(put("variable", "first", 60, steps, "wide", "second", 30));
+      VerifyReport report = s.db().verify();
+      if (!report.ok()) {
+        throw new AssertionError(recent + ": " + report.problems());
+      }
+    }
+    s.check();
+    s.close();
+    report();
+    return errors + " errors in " + steps + " commits: " + outcomes;
+  }
+
+  /** Puts two records, one of whose values may be long. */
+  private static Step put(
+      String table, String name, int length, int n, String other, String otherName, int small) {
+    return new Step.Transact(
+        List.of(
+            new Step.Put(table, new State.Pk(1, name), value(length, n)),
+            new Step.Put(other, new State.Pk(2, otherName), value(small, n))),
+        true);
+  }
+
+  private static State.Value value(int length, int n) {
+    return new State.Value(
+        n % 10, "t" + n % 20, 10_000_000L + n + length, new State.Blob(length, n), 0);
+  }
+
   /** A database to begin with; when it has done some steps, all classes are there. */
   private void begin() {
     s.open();
@@ -125,12 +183,14 @@ public final class ErrorRun implements Supplier<String> {
   }
 
   private void count(String outcome) {
+    remember("  " + outcome);
     outcomes.merge(outcome, 1, Integer::sum);
   }
 
   /** A step that fails on its way; whether it did. */
   private boolean step(Step step) {
     last = step.toString();
+    remember(last.substring(0, Math.min(last.length(), LINE_MAX)));
     if (step instanceof Step.Reopen || step instanceof Step.Snap) {
       try {
         s.step(step); // without an error
@@ -142,7 +202,7 @@ public final class ErrorRun implements Supplier<String> {
     State before = s.state();
     Throwable thrown = null;
     String hit;
-    ErrorProbe.arm(stride, protocol.ordinal() << 8);
+    ErrorProbe.arm(stride, protocol.ordinal() << 8, commits);
     try {
       s.step(step);
     } catch (Throwable t) {
@@ -153,11 +213,18 @@ public final class ErrorRun implements Supplier<String> {
     if (hit == null) {
       if (thrown != null) {
         throw new AssertionError(
-            "without an error of ours: " + step.getClass().getSimpleName(), thrown);
+            "without an error of ours: "
+                + step.getClass().getSimpleName()
+                + "; before it "
+                + recent
+                + "; verify: "
+                + s.db().verify().problems(),
+            thrown);
       }
       return false;
     }
     errors++;
+    remember("  error before " + hit + ", thrown " + thrown);
     try {
       after(before, thrown);
     } catch (Throwable t) {
@@ -170,7 +237,9 @@ public final class ErrorRun implements Supplier<String> {
                   + ", in a step "
                   + step.getClass().getSimpleName()
                   + ": "
-                  + t.getMessage(),
+                  + t.getMessage()
+                  + "; before it "
+                  + recent,
               t);
       if (thrown != null) {
         e.addSuppressed(thrown);
@@ -219,6 +288,13 @@ public final class ErrorRun implements Supplier<String> {
       }
     }
     s.found(live);
+  }
+
+  private void remember(String line) {
+    recent.add(line);
+    if (recent.size() > RECENT_MAX) {
+      recent.removeFirst();
+    }
   }
 
   private static boolean stopped(Database db) {

@@ -31,6 +31,9 @@ class ErrorsUnderLatchTest {
    */
   private static final int STRIDE = Integer.getInteger("crash.errors", 139);
 
+  /** The same for places in commits. */
+  private static final int COMMIT_STRIDE = Math.max(1, STRIDE / 8);
+
   /** An error comes every few milliseconds. */
   private static final int STANDSTILL_SECONDS = 30;
 
@@ -39,12 +42,27 @@ class ErrorsUnderLatchTest {
   @EnumSource
   @Execution(ExecutionMode.SAME_THREAD)
   void underEveryLatch(Protocol protocol) throws Exception {
+    String report = run(protocol, protocol + " " + CrashTest.SEED + " " + STRIDE);
+    SoakReport.line("ErrorsUnderLatchTest.underEveryLatch " + protocol, report);
+  }
+
+  /** A context is used again, whatever the end of its last transaction has met. */
+  @ParameterizedTest
+  @EnumSource
+  @Execution(ExecutionMode.SAME_THREAD)
+  void anywhereInACommit(Protocol protocol) throws Exception {
+    String report =
+        run(protocol, protocol + " " + CrashTest.SEED + " " + COMMIT_STRIDE + " commits");
+    SoakReport.line("ErrorsUnderLatchTest.anywhereInACommit " + protocol, report);
+  }
+
+  private static String run(Protocol protocol, String arguments) throws Exception {
     ErrorWeaver loader = new ErrorWeaver(ErrorsUnderLatchTest.class.getClassLoader());
     Object run =
         loader
             .loadClass(ErrorRun.class.getName())
             .getConstructor(String.class)
-            .newInstance(protocol + " " + CrashTest.SEED + " " + STRIDE);
+            .newInstance(arguments);
     FutureTask<Object> task = new FutureTask<>(((Supplier<?>) run)::get);
     Thread runner = Thread.ofPlatform().daemon().name("errors-" + protocol).start(task);
     Object report = null;
@@ -68,7 +86,7 @@ class ErrorsUnderLatchTest {
         before = now;
       }
     }
-    SoakReport.line("ErrorsUnderLatchTest.underEveryLatch " + protocol, report.toString());
+    return report.toString();
   }
 
   /** What was called last, so that it is in the report's one line. */

@@ -147,6 +147,10 @@ final class Session {
             : SimDatabase.open(storage, options);
   }
 
+  boolean isOpen() {
+    return db != null;
+  }
+
   Database db() {
     Database d = db;
     if (d == null) {
