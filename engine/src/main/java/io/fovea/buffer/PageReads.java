@@ -85,6 +85,9 @@ public final class PageReads {
   /** Whether a ring was asked for. */
   private boolean asked;
 
+  /** Whether reads were begun since the last were handed over. */
+  private boolean begun;
+
   private final IoBatch.Completion completion = this::ended;
 
   private final int[] added = new int[CAPACITY];
@@ -164,6 +167,7 @@ public final class PageReads {
   }
 
   private void add(GroupLoader groups, int slot, int frame) {
+    begun = true;
     ReadRing r = ring;
     if (r == null) {
       added[addedSize++] = slot;
@@ -174,25 +178,27 @@ public final class PageReads {
   }
 
   /**
-   * Hands over what was started.
+   * Hands over what was started, in any case: other threads may wait for it, and this one goes on
+   * to wait for them, or for that very page. Forbidden is a read that is begun, whose frame is
+   * latched, and that the device does not know of, because another page had come meanwhile.
    *
    * @param wait whether to wait until a slot can be taken, if there is one in use
    */
   public void drive(boolean wait) {
-    if (!wait) {
-      handOver(false);
-      return;
-    }
-    for (int round = 0; used != 0 && ready() == 0; ) {
+    for (int round = 0; wait && used != 0 && ready() == 0; ) {
       if (used == followed) {
         round = Objects.requireNonNull(loader).pause(round);
       } else {
         handOver(true);
       }
     }
+    if (begun || !wait) {
+      handOver(false);
+    }
   }
 
   private void handOver(boolean wait) {
+    begun = false;
     ReadRing r = ring;
     if (r != null) {
       r.drive(wait);

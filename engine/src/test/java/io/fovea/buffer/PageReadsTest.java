@@ -15,6 +15,7 @@ import io.fovea.io.IoKind;
 import io.fovea.support.HeldDevice;
 import java.nio.file.Path;
 import java.util.BitSet;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -356,6 +357,28 @@ class PageReadsTest {
     }
     reads.finish();
     pool.close();
+  }
+
+  /**
+   * What was begun is handed over although another page has come meanwhile. Else it stays latched
+   * and unread until this thread drives again, which may wait for it before that, or for a thread
+   * that waits for it.
+   */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void whatIsBegunIsHandedOverWhereAnotherHasCome(boolean ring) {
+    try (BlockDevice device = open(ring);
+        BufferPool pool = cold(device, 512)) {
+      assertEquals(pid(0), Pools.word(pool, pid(0)));
+      int missing = reads.start(pool, pid(1));
+      int there = reads.start(pool, pid(0));
+      reads.drive(true);
+      // Whoever waits for it waits for the device alone, and not for this thread's next drive.
+      assertEquals(pid(1), Pools.word(pool, pid(1)));
+      assertEquals(Set.of(missing, there), Set.of(takeOne(), takeOne()));
+      reads.finish();
+      assertEquals(2, pool.stats().misses());
+    }
   }
 
   /** No ring, for a reason of its own: nothing was entered, and nobody waits for it. */
