@@ -745,10 +745,11 @@ do_streams() {
   stored=${stored:-750000}
   sent=${quick:+20000}
   sent=${sent:-400000}
+  seconds=${quick:+0.5}
   "$java" --enable-native-access=ALL-UNNAMED -Dorg.apache.logging.log4j.level=ERROR \
     -cp "$module/test-classes:$module/classes:$(cat "$module/test.classpath")" \
     io.fovea.streams.bench.StreamsBench "$out/streams" "$rounds" "${MINUTES:-12}" \
-    "$stored" "$sent" \
+    "$stored" "$sent" "${seconds:-4}" \
     2>"$out/streams.txt" | tee "$out/streams.md"
   rm -rf "$out/streams"
 }

@@ -33,8 +33,9 @@ import org.apache.kafka.streams.state.ValueAndTimestamp;
  *
  * <p>The stores are those that Kafka Streams makes, with its meters and serializers around them.
  * Their changes are not logged, because the driver would keep the log in memory. A commit comes
- * after every fifty thousand puts. Arguments: type of the store, folder, number of records, and
- * {@code many} or a word that comes before the names of the figures.
+ * after every fifty thousand puts. Arguments: type of the store, folder, number of records, {@code
+ * many} or a word that comes before the names of the figures, and how many seconds it reads for
+ * what is measured; it writes for one and a half times as long before, to warm up.
  */
 final class StoreBench {
   private static final int COMMIT = 50_000;
@@ -44,7 +45,6 @@ final class StoreBench {
   /** Records of the store that is written and read before, until the JVM has compiled all. */
   private static final int WARM = 50_000;
 
-  private static final Duration WARM_PUTS = Duration.ofSeconds(6);
   private static final String TOPIC = "orders";
 
   private static final class Work implements Processor<byte[], byte[], Void, Void> {
@@ -189,14 +189,14 @@ final class StoreBench {
   }
 
   /** Uses another store, which is closed then. */
-  private static void warmUp(StoreType type, Path folder, int records) {
+  private static void warmUp(StoreType type, Path folder, int records, Duration time) {
     StoreBench bench = new StoreBench(type, folder, records, 1);
     bench.put(records, true, 1);
     long start = System.nanoTime();
-    for (int i = 0; System.nanoTime() - start < WARM_PUTS.toNanos(); i++) {
+    for (int i = 0; System.nanoTime() - start < time.toNanos() * 3 / 2; i++) {
       bench.put(records, false, i);
     }
-    bench.get(Duration.ofSeconds(2));
+    bench.get(time.dividedBy(2));
     bench.driver.close();
   }
 
@@ -206,6 +206,7 @@ final class StoreBench {
     Path folder = Path.of(args[1]);
     int records = Integer.parseInt(args[2]);
     String what = args[3];
+    Duration time = Duration.ofMillis((long) (Double.parseDouble(args[4]) * 1000));
     double before = memory("VmRSS");
     if (what.equals("many")) {
       StoreBench bench = new StoreBench(type, folder, records, MANY);
@@ -215,15 +216,15 @@ final class StoreBench {
       bench.driver.close();
       mouth.say("many-close " + (System.nanoTime() - start) / 1e9);
     } else {
-      warmUp(type, folder.resolve("warm"), Math.min(records, WARM));
+      warmUp(type, folder.resolve("warm"), Math.min(records, WARM), time);
       StoreBench bench = new StoreBench(type, folder.resolve("work"), records, 1);
       mouth.say(what + "-load " + bench.put(records, true, 1).perSecond());
       bench.put(records / 4, false, 2);
       Rate puts = bench.put(records / 2, false, 3);
       mouth.say(what + "-puts " + puts.perSecond());
       mouth.say(what + "-put-cpu " + puts.cpuMicros());
-      bench.get(Duration.ofSeconds(2));
-      Rate gets = bench.get(Duration.ofSeconds(4));
+      bench.get(time.dividedBy(2));
+      Rate gets = bench.get(time);
       mouth.say(what + "-gets " + gets.perSecond());
       mouth.say(what + "-get-cpu " + gets.cpuMicros());
       mouth.say(what + "-p99 " + gets.p99Micros());

@@ -27,7 +27,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * table of docs/benchmarks/streams.md.
  *
  * <p>The three take turns, each measurement in a process of its own. Arguments: a folder, rounds
- * (as many as fit into the minutes), minutes, records in a store, records through the broker.
+ * (as many as fit into the minutes), minutes, records in a store, records through the broker, and
+ * for how many seconds gets are measured. A run that fails prints what it has.
  */
 public final class StreamsBench {
   private static final String TOPIC = "records";
@@ -76,12 +77,14 @@ public final class StreamsBench {
   private final Path folder;
   private final int stored;
   private final int sent;
+  private final String seconds;
   private final Map<StoreType, Map<Figure, List<Double>>> figures = new EnumMap<>(StoreType.class);
 
-  private StreamsBench(Path folder, int stored, int sent) {
+  private StreamsBench(Path folder, int stored, int sent, String seconds) {
     this.folder = folder;
     this.stored = stored;
     this.sent = sent;
+    this.seconds = seconds;
     for (StoreType type : StoreType.values()) {
       figures.put(type, new LinkedHashMap<>());
     }
@@ -103,7 +106,8 @@ public final class StreamsBench {
             type.name(),
             state.toString(),
             Integer.toString(records),
-            work)) {
+            work,
+            seconds)) {
       child.await(
           "done",
           PATIENCE,
@@ -240,9 +244,9 @@ public final class StreamsBench {
 
   /** Runs the rounds and prints the table. */
   public static void main(String[] args) throws Exception {
-    if (args.length != 5) {
+    if (args.length != 6) {
       System.err.println(
-          "folder, rounds, minutes, records in a store, records through the broker: "
+          "folder, rounds, minutes, records in a store, records through the broker, seconds of gets: "
               + Arrays.toString(args));
       System.exit(2);
     }
@@ -253,15 +257,18 @@ public final class StreamsBench {
     int rounds = Integer.parseInt(args[1]);
     long nanos = (long) (Double.parseDouble(args[2]) * 60e9);
     StreamsBench bench =
-        new StreamsBench(folder, Integer.parseInt(args[3]), Integer.parseInt(args[4]));
+        new StreamsBench(folder, Integer.parseInt(args[3]), Integer.parseInt(args[4]), args[5]);
     long start = System.nanoTime();
     int done = 0;
-    // One more only where one as long as those before ends in time.
-    while (done < rounds
-        && (System.nanoTime() - start) * (done + 1.0) / Math.max(1, done) <= nanos) {
-      bench.round();
-      done++;
+    try {
+      // One more only where one as long as those before ends in time.
+      while (done < rounds
+          && (System.nanoTime() - start) * (done + 1.0) / Math.max(1, done) <= nanos) {
+        bench.round();
+        done++;
+      }
+    } finally {
+      bench.print(out, done);
     }
-    bench.print(out, done);
   }
 }
