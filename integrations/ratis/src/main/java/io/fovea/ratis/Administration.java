@@ -177,12 +177,16 @@ final class Administration implements AutoCloseable {
     String words = words(e);
     return e instanceof GroupMismatchException
         ? "It is not of this group: " + words
-        : AWAY.stream().anyMatch(words::contains)
+        : AWAY.stream().anyMatch(words::contains) || Tls.trouble(e) != null
             ? "It did not answer: " + words
             : "It has stopped, and its own health and log say why. It answered: " + words;
   }
 
   private static String words(Throwable e) {
+    String tls = Tls.trouble(e);
+    if (tls != null) {
+      return tls;
+    }
     String message = String.valueOf(e.getMessage());
     String line = message.lines().findFirst().orElse("").strip();
     return line.endsWith(".") ? line.substring(0, line.length() - 1) : line;

@@ -1,10 +1,10 @@
 package io.fovea.ratis;
 
 import io.fovea.ratis.Administration.Seen;
-import java.io.File;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,8 +12,6 @@ import java.util.Locale;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import org.apache.ratis.conf.Parameters;
-import org.apache.ratis.grpc.GrpcConfigKeys;
-import org.apache.ratis.grpc.GrpcTlsConfig;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -92,21 +90,21 @@ public final class ReplicaCommand {
       paramLabel = "FILE",
       scope = CommandLine.ScopeType.INHERIT,
       description = "Speaks TLS, and trusts peers with certificates of this authority (PEM).")
-  @Nullable File trust;
+  @Nullable Path trust;
 
   @Option(
       names = "--tls-certificate",
       paramLabel = "FILE",
       scope = CommandLine.ScopeType.INHERIT,
       description = "This command's certificate (PEM), where peers want one.")
-  @Nullable File certificate;
+  @Nullable Path certificate;
 
   @Option(
       names = "--tls-key",
       paramLabel = "FILE",
       scope = CommandLine.ScopeType.INHERIT,
       description = "The key of that certificate (PEM).")
-  @Nullable File key;
+  @Nullable Path key;
 
   private ReplicaCommand() {}
 
@@ -157,11 +155,8 @@ public final class ReplicaCommand {
       throw new ParameterException(
           spec.commandLine(), "--tls-certificate and --tls-key go together, and with --tls-trust.");
     }
-    Parameters parameters = new Parameters();
-    if (trust != null) {
-      GrpcConfigKeys.TLS.setConf(
-          parameters, new GrpcTlsConfig(key, certificate, trust, certificate != null));
-    }
+    Parameters parameters =
+        trust == null ? new Parameters() : Tls.parameters(certificate, key, trust);
     PrintWriter out = spec.commandLine().getOut();
     try (Administration a =
         new Administration(group, parse(peers), Duration.ofSeconds(seconds), parameters)) {

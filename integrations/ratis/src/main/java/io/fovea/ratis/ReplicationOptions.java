@@ -313,8 +313,28 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Gives Ratis objects, such as the keys of TLS: {@code GrpcConfigKeys.TLS.setConf(parameters,
-   * tls)}.
+   * Has the peers speak TLS, and each prove to the other who it is: a peer talks to those only
+   * whose certificates are of the authority. All peers of a group do, or none. It takes the place
+   * of what {@link #ratis(Parameters)} was given before.
+   *
+   * @param certificate this peer's certificate, in PEM. It names the host of the peer's address, as
+   *     a subject alternative name (DNS or IP)
+   * @param key its private key: PKCS #8 in PEM, without a password
+   * @param authority the certificates of those who sign the peers', in PEM
+   * @return new options
+   * @throws IllegalArgumentException if a file can't be read, is not what it has to be, or the key
+   *     is not the certificate's
+   */
+  public ReplicationOptions tls(Path certificate, Path key, Path authority) {
+    Objects.requireNonNull(certificate, "certificate");
+    Objects.requireNonNull(key, "key");
+    Objects.requireNonNull(authority, "authority");
+    return ratis(Tls.parameters(certificate, key, authority));
+  }
+
+  /**
+   * Gives Ratis objects, such as keys of TLS that are in no files: {@code
+   * GrpcConfigKeys.TLS.setConf(parameters, tls)}. It takes the place of {@link #tls}.
    *
    * @param parameters for the server and its clients
    * @return new options

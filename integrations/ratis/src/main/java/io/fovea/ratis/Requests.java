@@ -134,6 +134,7 @@ final class Requests {
     private final CompletableFuture<byte[]> done = new CompletableFuture<>();
     private int tries;
     private @Nullable Throwable last;
+    private @Nullable RaftPeerId lastTarget;
 
     Call(RaftClientRequest.Type type, byte[] content, @Nullable RaftPeerId only, Duration most) {
       this.type = type;
@@ -224,6 +225,7 @@ final class Requests {
         hint = null;
       }
       last = e;
+      lastTarget = target;
       again.increment();
       long pause = Math.min(PAUSE_MOST_MILLIS, PAUSE_LEAST_MILLIS << Math.min(10, tries - 1));
       CompletableFuture.delayedExecutor(pause, TimeUnit.MILLISECONDS, TELL)
@@ -234,7 +236,11 @@ final class Requests {
       boolean write = !content.getContent().isEmpty();
       String what = write ? "command" : "mark of linearizable reads";
       String later = write ? " The command may still be applied, once." : "";
-      String why = last == null ? "no answer" : String.valueOf(last);
+      String tls = last == null ? null : Tls.trouble(last);
+      String why =
+          tls != null
+              ? "no connection to peer \"" + lastTarget + "\", because " + tls
+              : last == null ? "no answer" : String.valueOf(last);
       ReplicationException e =
           closed
               ? new ReplicationException(
