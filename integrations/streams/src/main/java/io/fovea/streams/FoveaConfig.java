@@ -92,7 +92,9 @@ record FoveaConfig(
 
   /**
    * How the database is opened. No commit waits for the disk: rows and offset are one transaction,
-   * so what a crash loses is lost of both, and restored from the changelog.
+   * so what a crash loses is lost of both, and restored from the changelog. As much of the log as
+   * its buffer has room for may be on its way to the disk: with less, a commit of many rows would
+   * wait for its own.
    */
   Options options(String name) {
     int log = bufferBytes < 128L << 20 ? 1 << 20 : 4 << 20;
@@ -101,7 +103,7 @@ record FoveaConfig(
         .durability(Durability.ASYNC)
         .bufferBytes(bufferBytes - 2 * pendingBytes - timestampBytes() - bufferBytes / 16)
         .memory(m -> m.timestampBytes(timestampBytes()))
-        .log(l -> l.bufferBytes(log))
+        .log(l -> l.bufferBytes(log).asyncWindow(l.asyncWindow(), log))
         .snapshots(s -> s.bufferBytes(SNAPSHOT_BYTES).memoryBytes(SNAPSHOT_BYTES))
         .device(d -> d.pageSize(pageBytes))
         .transactions(t -> t.bytesMax(Math.max(TRANSACTION_BYTES_MIN, 4 * pendingBytes)));

@@ -9,7 +9,6 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicReference;
-import org.apache.kafka.common.utils.Bytes;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -57,9 +56,13 @@ final class PendingWrites {
     }
   }
 
-  /** A key's versions, newest first. */
+  /** What a cell has that looks for another one. */
+  private static final Version NONE = new Version(0, null, null);
+
+  /** A key's versions, newest first. Cells are equal if their keys are. */
   static final class Cell {
     final byte[] key;
+    private final int hash;
 
     /** The first eight bytes of the key, which decide most comparisons. */
     final long head;
@@ -68,19 +71,32 @@ final class PendingWrites {
 
     Cell(byte[] key, Version newest) {
       this.key = key;
-      this.head = head(key);
+      this.hash = Arrays.hashCode(key);
+      this.head = key.length >= Long.BYTES ? head(key, 0) : shortHead(key);
       this.newest = newest;
     }
 
-    private static long head(byte[] key) {
-      if (key.length >= Long.BYTES) {
-        return (long) HEAD.get(key, 0);
-      }
+    /** Eight bytes of a key that has them, the first one highest. */
+    static long head(byte[] key, int from) {
+      return (long) HEAD.get(key, from);
+    }
+
+    private static long shortHead(byte[] key) {
       long head = 0;
       for (int i = 0; i < key.length; i++) {
         head |= (key[i] & 0xFFL) << 56 - 8 * i;
       }
       return head;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+      return other instanceof Cell c && c.hash == hash && Arrays.equals(c.key, key);
+    }
+
+    @Override
+    public int hashCode() {
+      return hash;
     }
 
     static int compare(Cell a, Cell b) {
@@ -98,7 +114,7 @@ final class PendingWrites {
     }
   }
 
-  private final ConcurrentHashMap<Bytes, Cell> byKey = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<Cell, Cell> byKey = new ConcurrentHashMap<>();
 
   /** The same in order, for iterators; null until one asks. */
   private final AtomicReference<@Nullable ConcurrentSkipListMap<byte[], Cell>> ordered =
@@ -120,11 +136,11 @@ final class PendingWrites {
     long before = bytes;
     writes++;
     int length = value == null ? 0 : value.length;
-    Bytes hashed = Bytes.wrap(key);
-    Cell cell = byKey.get(hashed);
+    Cell made = new Cell(key, NONE);
+    Cell cell = byKey.get(made);
     if (cell == null) {
-      Cell made = new Cell(key, new Version(writes, value, null));
-      byKey.put(hashed, made);
+      made.newest = new Version(writes, value, null);
+      byKey.put(made, made);
       ConcurrentSkipListMap<byte[], Cell> order = ordered.get(); // after the line before
       if (order != null) {
         order.put(key, made);
@@ -140,7 +156,10 @@ final class PendingWrites {
 
   /** What a view sees of a key; null if it was not written. */
   @Nullable Version get(byte[] key, long number) {
-    Cell cell = byKey.get(Bytes.wrap(key));
+    if (byKey.isEmpty()) {
+      return null;
+    }
+    Cell cell = byKey.get(new Cell(key, NONE));
     return cell == null ? null : cell.at(number);
   }
 
@@ -204,7 +223,7 @@ final class PendingWrites {
       return List.copyOf(order.values());
     }
     Cell[] all = byKey.values().toArray(new Cell[0]);
-    Arrays.sort(all, Cell::compare);
+    CellSort.sort(all);
     return Arrays.asList(all);
   }
 
