@@ -6,6 +6,7 @@ import java.util.Objects;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.errors.InvalidStateStoreException;
+import org.apache.kafka.streams.errors.ProcessorStateException;
 import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.query.Position;
@@ -61,6 +62,7 @@ abstract class AbstractStore implements StateStore {
 
   @Override
   public final void init(StateStoreContext in, StateStore root) {
+    requireClosedElsewhere(in);
     FoveaConfig c = FoveaConfig.of(in.appConfigs());
     context = in;
     config = c;
@@ -69,6 +71,22 @@ abstract class AbstractStore implements StateStore {
     opened(reopen(in));
     if (root != null) {
       in.register(root, k.restoreCallback(this::restoreAll));
+    }
+  }
+
+  /** A store that two tasks have would write into the table of the one that opened it last. */
+  private void requireClosedElsewhere(StateStoreContext in) {
+    StateStoreContext was = context;
+    if (was != null && stateOrNull() != null && !was.stateDir().equals(in.stateDir())) {
+      throw new ProcessorStateException(
+          "Store "
+              + name
+              + " is open in "
+              + was.stateDir()
+              + ", and the same object is to be opened in "
+              + in.stateDir()
+              + ". Is a store kept, and given to Kafka Streams twice? A supplier's get() gives a new"
+              + " store each time.");
     }
   }
 

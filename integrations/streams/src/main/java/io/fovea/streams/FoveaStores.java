@@ -36,6 +36,11 @@ import org.apache.kafka.streams.state.WindowStore;
  * <state.dir>/<application.id>/fovea/stores.fovea}. Settings are read from the configuration of
  * Kafka Streams: the constants of this class name them.
  *
+ * <p>A supplier gives a new store with each {@code get()}, one for each task, and may be used in
+ * several topologies. In one topology it is for one store, since stores are known by their names:
+ * Kafka Streams refuses a second one with a {@code TopologyException}. A store is one task's until
+ * it is closed: opened in another before, it throws a {@code ProcessorStateException}.
+ *
  * <p>Any thread.
  *
  * @since 0.1.0
