@@ -17,6 +17,7 @@ import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.TreeMap;
@@ -155,7 +156,8 @@ class IndexHintsTest {
   @ParameterizedTest
   @EnumSource(EntryHints.class)
   void anIndexThatIsMadeLaterHitsWhenItWasUsed(EntryHints hints) {
-    int n = 3000;
+    // So many that the policy would decide several times.
+    int n = 12_000;
     try (Database db = filled(EntryHints.NONE, n)) {
       TableSpec more = spec(EntryHints.NONE).with(IndexSpec.unique("later", NUMBER).hints(hints));
       Table t = db.table(more);
@@ -289,6 +291,154 @@ class IndexHintsTest {
       h = lookUp(db, spec, n);
       assertEquals(0, h.repairsOff());
       assertEquals(n, h.hits());
+    }
+  }
+
+  private static final Layout.Definition V = Layout.define();
+  private static final Field CODE = V.int64("code");
+  private static final Field TEXT = V.varText("text", 100);
+  private static final TableSpec PACKED =
+      TableSpec.of("packed", KEY, V.build())
+          .with(IndexSpec.unique("by_code", CODE).hints(EntryHints.PAGE_FRAME_SLOT));
+
+  private static Database packed(int n) {
+    Database db = Database.inMemory(Options.defaults().bufferBytes(32 << 20));
+    put(db, n, 100, new Random(1));
+    lookAtAll(db, n);
+    return db;
+  }
+
+  /**
+   * Puts records, in any order, with text of any length: those that are there move in their pages.
+   */
+  private static void put(Database db, int n, int percent, Random r) {
+    Table t = db.table(PACKED);
+    List<Integer> ids = new ArrayList<>();
+    for (int i = 0; i < n; i++) {
+      if (r.nextInt(100) < percent) {
+        ids.add(i);
+      }
+    }
+    Collections.shuffle(ids, r);
+    for (int from = 0; from < ids.size(); from += 100) {
+      List<Integer> some = ids.subList(from, Math.min(ids.size(), from + 100));
+      db.run(
+          tx -> {
+            for (int i : some) {
+              Row row = t.row().clear().setLong(CODE, number(i));
+              row.setText(TEXT, i + " ".repeat(r.nextInt(80)));
+              t.put(tx, t.key().set(i), row);
+            }
+          });
+    }
+  }
+
+  private static void lookAtAll(Database db, int n) {
+    Table t = db.table(PACKED);
+    Index index = t.index("by_code");
+    Row row = t.row();
+    for (int i = 0; i < n; i++) {
+      long code = number(i);
+      String text =
+          db.read(
+              tx -> index.get(tx, index.key().set(code), row) ? row.getText(TEXT).toString() : "");
+      assertEquals(Integer.toString(i), text.strip());
+    }
+  }
+
+  @Test
+  void recordsThatMoveInTheirPagesSwitchLinesOff() {
+    int n = 2000;
+    Random r = new Random(7);
+    try (Database db = packed(n)) {
+      for (int i = 0; i < 16; i++) {
+        put(db, n, 100, r);
+        lookAtAll(db, n);
+      }
+      DatabaseStats.HintedLookups before = db.stats().hintedLookups();
+      assertEquals(1, before.repairsOff(), "lines, and nothing but lines");
+      put(db, n, 100, r);
+      lookAtAll(db, n);
+      DatabaseStats.HintedLookups h = db.stats().hintedLookups();
+      assertTrue(h.hits() - before.hits() > n * 9 / 10, "pages, frames and slots stayed right");
+      assertTrue(h.repairsSuppressed() - before.repairsSuppressed() > n * 7 / 10, h::toString);
+      long probes = h.lineRepairs() - before.lineRepairs();
+      assertTrue(probes > 0 && probes < n / 8, "one of 16 goes on: " + probes);
+      for (int i = 0; i < 12; i++) {
+        lookAtAll(db, n);
+      }
+      before = db.stats().hintedLookups();
+      assertEquals(0, before.repairsOff());
+      lookAtAll(db, n);
+      assertEquals(0, db.stats().hintedLookups().lineRepairs() - before.lineRepairs());
+    }
+  }
+
+  /** What is made wrong, how often, and how that is done before a look at all records. */
+  private enum Wrong {
+    PAGES,
+    FRAMES,
+    SLOTS,
+    LINES;
+
+    void make(Database db, int n, int percent, Random r) {
+      if (this == LINES) {
+        put(db, n, percent, r);
+      } else {
+        db.schema()
+            .poison(
+                new HintPoison(
+                    this == PAGES ? percent : 0,
+                    this == FRAMES ? percent : 0,
+                    this == SLOTS ? percent : 0,
+                    false));
+      }
+    }
+  }
+
+  /**
+   * A repair is a latch that is tried once and a store; a right hint saves a descent, and with it
+   * more than two latches that are looked at twice. So repairs pay as long as there are no more
+   * than two and a third for each hint that was right (30 % of hits, where the policy gives up),
+   * beyond the probe's, a sixteenth of the lookups. That holds whatever goes wrong, and however
+   * often.
+   */
+  @ParameterizedTest
+  @EnumSource(Wrong.class)
+  void noRepairNeedsMoreThanItBrings(Wrong wrong) {
+    int n = 2000;
+    for (int percent : new int[] {10, 40, 60, 80, 100}) {
+      Random r = new Random(percent);
+      try (Database db = packed(n)) {
+        for (int i = 0; i < 14; i++) {
+          wrong.make(db, n, percent, r);
+          lookAtAll(db, n);
+        }
+        DatabaseStats.HintedLookups before = db.stats().hintedLookups();
+        int rounds = 3;
+        for (int i = 0; i < rounds; i++) {
+          wrong.make(db, n, percent, r);
+          lookAtAll(db, n);
+        }
+        DatabaseStats.HintedLookups h = db.stats().hintedLookups();
+        long lookups = h.lookups() - before.lookups();
+        assertEquals((long) rounds * n, lookups);
+        long repairs =
+            switch (wrong) {
+              case PAGES -> h.pageRepairs() - before.pageRepairs();
+              case FRAMES -> h.frameRepairs() - before.frameRepairs();
+              case SLOTS -> h.slotRepairs() - before.slotRepairs();
+              case LINES -> h.lineRepairs() - before.lineRepairs();
+            };
+        // What the look at a line finds is in no count: it is right where it is not repaired.
+        long right =
+            wrong == Wrong.LINES ? lookups * (100 - percent) / 100 : h.hits() - before.hits();
+        long most = right * 7 / 3 + lookups / 8;
+        assertTrue(
+            repairs <= most,
+            () -> wrong + ", " + percent + " %: " + repairs + " repairs, " + right + " right");
+        assertTrue(percent > 40 || repairs > 0, "it is repaired where that pays");
+      }
     }
   }
 

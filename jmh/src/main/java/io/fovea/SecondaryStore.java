@@ -104,6 +104,28 @@ final class SecondaryStore implements AutoCloseable {
       indexes.add(table.index(nameOf(kinds, i)));
     }
     order = shuffled(records);
+    lookAtAll();
+  }
+
+  /** An index that is built knows no places; all hints are right after this. */
+  private void lookAtAll() {
+    for (Index index : indexes) {
+      if (index.hints() == EntryHints.NONE) {
+        continue;
+      }
+      Key key = index.key();
+      Row row = table.row();
+      for (int from = 0; from < records; from += BATCH) {
+        int first = from;
+        db.run(
+            TxOptions.forReading(),
+            tx -> {
+              for (int i = first; i < Math.min(records, first + BATCH); i++) {
+                index.get(tx, key.set(numberOf(i)), row);
+              }
+            });
+      }
+    }
   }
 
   private static String nameOf(EntryHints[] kinds, int i) {

@@ -212,7 +212,10 @@ public final class IndexHints {
     boolean place = !codec.slots() || there.slot == p.slot;
     boolean frame = !use.frames || !codec.frames() || there.frame == p.frame;
     boolean line = there.line == p.line;
-    if (RepairPolicy.probes(item)) {
+    // An entry that was built from below has no hint yet. That is no hint that went wrong, of which
+    // the policy counts how many there are: else the first look at all entries would switch it off.
+    boolean unset = p.pid == 0;
+    if (RepairPolicy.probes(item) && !unset) {
       int context = t.context();
       policy(Repair.PAGE).used(context, page);
       if (page) {
@@ -224,7 +227,7 @@ public final class IndexHints {
     if ((entry >= 0 || entry == PEEKED) && !(page && place && frame && line) && use.repairs) {
       Repair repair =
           !page ? Repair.PAGE : !place ? Repair.SLOT : !frame ? Repair.FRAME : Repair.LINE;
-      repair(slot, t, index, there, entry, repair, policy(repair).repairs(item));
+      repair(slot, t, index, there, entry, repair, unset || policy(repair).repairs(item));
     }
   }
 
