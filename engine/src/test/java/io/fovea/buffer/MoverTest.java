@@ -61,6 +61,51 @@ class MoverTest {
     }
   }
 
+  /** 1 of 32 where the preferred frame is free: each of many pages gets one chance. */
+  @Test
+  void theOddsOfAFreeFrame() {
+    int n = 16_000;
+    Frames frames = new Frames(PoolConfig.ofFrames(4096, 2 * n + 1, Translation.PREDICTIVE));
+    Mover mover = new Mover(frames);
+    int moved = 0;
+    for (int pid = 1; pid <= n; pid++) {
+      put(frames, pid, pid + n, PageHeader.LEAF);
+      moved += mover.maybePromote(pid, pid + n, pid) == pid ? 1 : 0;
+    }
+    // The standard deviation is 4.4 % of it.
+    assertEquals(n / 32.0, moved, 0.25 * n / 32);
+    frames.release();
+  }
+
+  /** 1 of 512 where another page in use is there, which is demoted. */
+  @Test
+  void theOddsOfADemotion() {
+    Frames frames = frames(Translation.PREDICTIVE);
+    Mover mover = new Mover(frames);
+    int preferred = frames.translator.preferred(70);
+    int from = away(frames, 70);
+    long out = 70;
+    long in = rival(frames, 70);
+    put(frames, out, from, PageHeader.LEAF);
+    put(frames, in, preferred, PageHeader.LEAF);
+    int tries = 1_000_000;
+    int swapped = 0;
+    for (int i = 0; i < tries; i++) {
+      FrameHeader.setUsed(frames.headers, preferred, true);
+      if (mover.maybePromote(out, from, preferred) == preferred) {
+        swapped++;
+        checkAt(frames, out, preferred);
+        checkAt(frames, in, from);
+        long before = out;
+        out = in;
+        in = before;
+      }
+    }
+    // The standard deviation is 2.3 % of it.
+    assertEquals(tries / 512.0, swapped, 0.12 * tries / 512);
+    frames.release();
+  }
+
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = Mode.MATCH_ANY)
   void toAFreePreferredFrame(Translation kind) {

@@ -152,8 +152,13 @@ final class ListTables {
       return;
     }
     Row row = t.row();
-    if (!get(t, row)) {
-      throw new ListClient.Impossible("a table without its record");
+    try {
+      if (!t.get(client.tx(), t.key().set(0), row)) {
+        throw new ListClient.Impossible("read a table without its record");
+      }
+    } catch (InvalidUseException e) {
+      handles.remove(t); // dropped long ago, or never made: that is an answer, too
+      return;
     }
     client.txn().ops.add(new Op.Read(row.getLong(KEY), state(row)));
   }

@@ -114,10 +114,26 @@ final class Script implements AutoCloseable {
   /** A transaction that appends to keys, and commits. */
   void seed(long... keys) {
     Actor a = begin();
+    a.counted = false;
     for (long key : keys) {
       a.append(key);
     }
     assertEquals(Outcome.OK, a.commit());
+  }
+
+  /**
+   * How the transactions ended, but for those that only made records, in the order of their begins:
+   * {@code c} for each that has committed, {@code a} for one that was aborted, {@code r} for one
+   * that was rolled back by the script, or still runs.
+   */
+  String outcomes() {
+    StringBuilder all = new StringBuilder();
+    for (Actor a : actors) {
+      if (a.counted) {
+        all.append(a.committed() ? 'c' : a.aborted || a.refused ? 'a' : 'r');
+      }
+    }
+    return all.toString();
   }
 
   /** What was done, with a last look at everything; what is still running is rolled back. */
@@ -147,6 +163,8 @@ final class Script implements AutoCloseable {
     private final ListClient client;
     private final Thread thread;
     private boolean aborted;
+    private boolean refused;
+    private boolean counted = true;
     private @Nullable Outcome outcome;
 
     private Actor(int number, Database in) {
@@ -229,6 +247,7 @@ final class Script implements AutoCloseable {
     Outcome commit() {
       if (!aborted && outcome == null) {
         outcome = await(client::commit);
+        refused = outcome != Outcome.OK;
       }
       return outcome == null ? Outcome.FAIL : outcome;
     }
