@@ -16,7 +16,13 @@
 #   tpcc        TPC-C in memory, 1 warehouse with 1 thread, 2 with 2, 10 with 2
 #   warm        TPC-C in memory from the first transaction of a JVM on, without and with an AOT cache
 #   contention  TPC-C, 16 threads on one warehouse: aborts
-#   ladder      page translations from the latched table to predictive; also as TPC-C
+#   ladder      page translations from the latched table to predictive, and those without a table: descents
+#               through pages of links, and TPC-C; eight minutes
+#   translations  lookups and TPC-C in memory, each translation beside the others; eight minutes
+#   translations-larger  the same with data five times the buffer, and what lies beside pages; eight minutes
+#   swizzling   the experiments of "In-Memory Performance for Big Data": sizes of working sets, inserts, TPC-C
+#               without log and locks; nine minutes
+#   promotion   whether pages that hints of frames find should go to their preferred frames; three minutes
 #   budget      what each operation costs, and its parts
 #   forms       each operation with rows, with byte strings and with objects; codecs that are made and those by hand
 #   lookups     random point lookups of 10 million records, tree and API
@@ -30,7 +36,8 @@
 #   reads       random point reads of data 5 and 10 times the pool, in turn with fio
 #   larger      TPC-C on data 5 times the pool, second by second
 #   transition  from a working set in memory to one that is not, and back; TPC-C that outgrows the pool
-#   drift       a working set of which a quarter is replaced at every interval
+#   drift       a working set of which a quarter is replaced at every interval, each translation beside
+#               the others; nine minutes
 #   sizes       working sets of 0.5 to 3 pools beside what their misses explain
 #   replacement hit ratios of the replacement policies, by replay of traces
 #   doors       what a random read costs by system call, by a poller's ring, by a ring of one's own
@@ -203,16 +210,104 @@ do_contention() {
   tpcc "contention-half-$1" --io memory --warehouses 1 --threads 16 --mix half
 }
 
-do_ladder_tpcc() {
-  for kind in latched optimistic predictive-hashed predictive; do
-    tpcc "ladder-$kind-$1" --io memory --warehouses 2 --threads 1 --translation $kind
+# beside NAME WARMUP MEASURED TITLE ARGUMENTS [TITLE ARGUMENTS]...: TPC-C by several engines at once, in slices, so that
+# all get the same of the machine; each has so many seconds of its own. The table goes to NAME.md.
+beside() {
+  folder=$out/$1
+  name=$1
+  warm=${quick:+1}
+  warm=${warm:-$2}
+  time=${quick:+1}
+  time=${time:-$3}
+  shift 3
+  mkdir -p "$folder"
+  : >"$folder/titles.txt"
+  # The driver builds itself where it is old, and not from inside of a slice.
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" --version >/dev/null 2>&1
+  engines=$(($# / 2))
+  number=0
+  while [ "$number" -lt "$engines" ]; do
+    number=$((number + 1))
+    printf '%s\n' "$1" >>"$folder/titles.txt"
+    command="$root/tpcc/tpcc.sh run $2 --warmup $((warm * engines))s --duration $((time * engines))s"
+    shift 2
+    set -- "$@" "$command --json $folder/$number.json"
   done
+  say "$name: TPC-C, $engines engines in slices"
+  (cd "$folder" && JAVA_HOME=$home "$here/slices.sh" 0.3 "$@") >"$folder.txt" 2>&1 ||
+    say "$name ended with $?: see $folder"
+  rm -f "$folder"/*.fovea*
+  "$java" -XX:TieredStopAtLevel=1 "$here/Beside.java" "$folder" | tee "$out/$name.md"
+}
+
+# translations FIGURE ARGUMENT...: one of the figures of io.fovea.translations, in FIGURE.md.
+translations() {
+  figure=$1
+  shift
+  say "translations $figure"
+  "$java" -Xmx512m --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.translations.Translations "$figure" \
+    --dir "$out" ${quick:+--quick} "$@" >"$out/$figure.md" 2>"$out/$figure.txt" ||
+    say "$figure failed: see $out/$figure.txt"
+  cat "$out/$figure.md"
+  rm -f "$out"/translations-*.fovea*
 }
 
 do_ladder() {
-  jmh ladder-1t TranslationLadder -t 1 ${quick:+-p bufferMiB=64}
-  jmh ladder-2t TranslationLadder -t 2 ${quick:+-p bufferMiB=64}
-  in_turn do_ladder_tpcc
+  translations ladder
+  same="--io memory --warehouses 1 --threads 1 --translation"
+  beside ladder-tpcc 6 8 predictive "$same predictive" latched "$same latched" \
+    optimistic-chained "$same optimistic-chained" optimistic "$same optimistic" \
+    predictive-hashed "$same predictive-hashed" swizzled "$same swizzled" virtual "$same virtual" \
+    direct "$same direct"
+}
+
+do_translations() {
+  translations memory
+  for threads in 1 2; do
+    same="--io memory --warehouses $threads --threads $threads --translation"
+    beside "translations-tpcc-${threads}t" 6 8 predictive "$same predictive" latched "$same latched" \
+      optimistic "$same optimistic" swizzled "$same swizzled" virtual "$same virtual" direct "$same direct" \
+      "predictive, no huge pages" "$same predictive --no-huge-pages"
+  done
+}
+
+# TPC-C with a pool of a fifth of what was loaded: one load, and a copy for each.
+do_translations_larger() {
+  translations metadata
+  translations larger
+  warehouses=${quick:+1}
+  warehouses=${warehouses:-8}
+  kinds="predictive latched swizzled virtual"
+  mkdir -p "$out/larger-tpcc"
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" load --path "$out/larger-tpcc/predictive.fovea" --durability none \
+    --buffer 1g --warehouses "$warehouses" --threads 2 >"$out/larger-tpcc-load.txt" 2>&1 ||
+    die "the load ended with $?: see $out/larger-tpcc-load.txt"
+  pool=$(($(wc -c <"$out/larger-tpcc/predictive.fovea") / 5))
+  set --
+  for kind in $kinds; do
+    [ $kind = predictive ] ||
+      cp "$out/larger-tpcc/predictive.fovea" "$out/larger-tpcc/$kind.fovea" || die "no room for a copy"
+    set -- "$@" $kind "--path $kind.fovea --durability none --warehouses $warehouses --threads 2 \
+      --buffer $pool --translation $kind"
+  done
+  beside larger-tpcc 8 15 "$@"
+}
+
+do_swizzling() {
+  translations sizes
+  translations beyond
+  translations inserts
+  set --
+  for kind in direct swizzled latched; do
+    same="--warehouses 1 --threads 1 --buffer 1g --translation $kind"
+    set -- "$@" "$kind, async" "--path $kind-a.fovea --durability async $same" \
+      "$kind, none" "--path $kind-n.fovea --durability none $same"
+  done
+  beside swizzling-tpcc 6 8 "$@"
+}
+
+do_promotion() {
+  translations promotion
 }
 
 do_budget() {
@@ -440,14 +535,13 @@ do_transition() {
 }
 
 do_drift() {
+  translations drift
   load_table
   time=${quick:+6s}
   interval=${quick:+1s}
-  for share in 0.5 0.9; do
-    lookups "drift-$share-1" --buffer "$fifth" --threads 2 --working-set $share --drift 25% \
-      --interval "${interval:-10s}" --duration "${time:-${TIME:-120}s}" --warmup "$((seconds / 2))s"
-    plot "drift-$share-1" "A working set of $share of the pool, a quarter of it replaced at a time"
-  done
+  lookups drift-0.9-1 --buffer "$fifth" --threads 2 --working-set 0.9 --drift 25% --interval "${interval:-10s}" \
+    --duration "${time:-${TIME:-60}s}" --warmup "$((seconds / 2))s"
+  plot drift-0.9-1 "A working set of 0.9 of the pool, a quarter of it replaced at a time"
 }
 
 do_sizes_once() {
@@ -784,7 +878,7 @@ do_change() {
 mkdir -p "$out" || die "cannot make $out"
 out=$(CDPATH='' cd -- "$out" && pwd)
 table=$out/records.fovea
-trap 'rm -f "$table"* "$out"/second.fovea* "$out"/feature.fovea*' EXIT
+trap 'rm -f "$out"/translations-*.fovea* "$table"* "$out"/second.fovea* "$out"/feature.fovea*' EXIT
 [ "$*" = streams ] || build
 machine
 if [ "${1:-}" = profile ]; then
@@ -806,7 +900,7 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   do_features "$@"
   exit 0
 fi
-[ $# -gt 0 ] || set -- beside tpcc warm contention ladder budget forms lookups places shortcut timestamps disk durability recovery reads larger transition \
+[ $# -gt 0 ] || set -- beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition \
   drift sizes replacement doors features secondary hints protocols streams inlining
 for page; do
   case $page in
@@ -815,6 +909,10 @@ for page; do
     warm) in_turn do_warm ;;
     contention) in_turn do_contention ;;
     ladder) do_ladder ;;
+    translations) do_translations ;;
+    translations-larger) do_translations_larger ;;
+    swizzling) do_swizzling ;;
+    promotion) do_promotion ;;
     budget) do_budget ;;
     forms) do_forms ;;
     lookups) do_lookups ;;
@@ -844,7 +942,7 @@ for page; do
     equal) do_equal ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $page: beside tpcc warm contention ladder budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal streams inlining profile" ;;
+    *) die "no page $page: beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal streams inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

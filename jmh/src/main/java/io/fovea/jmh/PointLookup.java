@@ -5,6 +5,7 @@ import io.fovea.btree.BulkLoader;
 import io.fovea.btree.Position;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
 import io.fovea.io.MemoryDevice;
@@ -13,6 +14,7 @@ import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -47,6 +49,9 @@ import org.openjdk.jmh.annotations.Warmup;
 public class PointLookup {
   private static final int VALUE_BYTES = 120;
 
+  /** How many lookups go by from one look at the clock to the next. */
+  private static final int AT_A_TIME = 100;
+
   /** How many records. */
   @Param("10000000")
   public int records;
@@ -73,6 +78,10 @@ public class PointLookup {
             device,
             PoolConfig.ofFrames(pageSize, Math.toIntExact(pages), translation),
             AllocatorState.EMPTY);
+    // Page 2 is a database's catalog. Nothing is left to be read: what is given out from now on is
+    // in memory.
+    pool.releaseExclusive(pool.allocateAt(2, 0, PageHeader.LEAF, LogSession.NONE));
+    pool.awaken();
     tree = BTree.create(pool, 1, LogSession.NONE);
     MemorySegment key = Arena.ofAuto().allocate(8, 8);
     MemorySegment value = Arena.ofAuto().allocate(VALUE_BYTES, 8);
@@ -96,10 +105,12 @@ public class PointLookup {
   /** What one thread needs. */
   @State(Scope.Thread)
   public static class Worker {
+    private static final AtomicLong SEEDS = new AtomicLong();
+
     private final MemorySegment key = Arena.ofAuto().allocate(8, 8);
     private final MemorySegment value = Arena.ofAuto().allocate(VALUE_BYTES, 8);
     private final Position position = new Position();
-    private long state = Thread.currentThread().threadId() * 0x9E37_79B9_7F4A_7C15L;
+    private long state = SEEDS.incrementAndGet() * 0x9E37_79B9_7F4A_7C15L;
 
     private int random(int bound) {
       // xorshift64*: no division.
@@ -132,6 +143,24 @@ public class PointLookup {
   public long lookup(Worker w) {
     Mem.putLongBE(w.key, 0, w.random(records));
     return read(w, false);
+  }
+
+  /**
+   * Lookups up to a moment, for who measures otherwise than JMH.
+   *
+   * @param w what the thread needs
+   * @param until of the system's nanoseconds
+   * @return how many
+   */
+  public long lookups(Worker w, long until) {
+    long n = 0;
+    do {
+      for (int i = 0; i < AT_A_TIME; i++) {
+        lookup(w);
+      }
+      n += AT_A_TIME;
+    } while (System.nanoTime() - until < 0);
+    return n;
   }
 
   /** A lookup and a second one of the same record: subtract {@link #lookup}. */

@@ -2,7 +2,9 @@ package io.fovea.jmh;
 
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PageHeader;
+import io.fovea.buffer.PageRef;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.PoolStats;
 import io.fovea.buffer.Pretouch;
@@ -31,17 +33,22 @@ import org.openjdk.jmh.infra.BenchmarkParams;
 
 /**
  * Question: what does each step of page translation bring? The ladder of section 6.4 of "Predictive
- * Translation" (SIGMOD 2026), with the prediction before the table as its last rung.
+ * Translation" (SIGMOD 2026), with the prediction before the table, and beside them what needs no
+ * table: swizzled references, the system's page table, no translation at all.
  *
  * <pre>
- *   one operation = one descent:   root ──► inner ··· ──► leaf      fan-out 480, uniform keys
- *   at each level: predict, optimistic (slow path where the prediction was wrong), validate the parent,
- *                  two dependent words of the page, of which the second is the child's page id
+ *   one operation = one descent:   root ──► inner ··· ──► leaf      up to 240 children, uniform keys
+ *   at each level: as {@code BTree} goes to a child: predictChild, optimisticChild (slow path where that was
+ *                  wrong), validate the parent, two dependent words of the page, of which the second
+ *                  is the reference to the child
  *   the next key depends on a word of the leaf: nothing overlaps from one descent to the next
  * </pre>
  *
- * <p>{@code fill} is pages over frames; above 1 pages come from a device in memory, so that what is
- * measured is the pool and not a disk. Run single threaded, and with {@code -t 2}:
+ * <p>Hints of frames are off, but for SWIZZLED, whose references are nothing else. {@code fill} is
+ * pages over frames (of a pool with 80 bytes beside each); above 1 pages come from a device in
+ * memory, so that what is measured is the pool and not a disk, and DIRECT, which keeps all pages,
+ * is refused. {@code io.fovea.translations.Translations ladder} measures all kinds in turn, each in
+ * a JVM of its own; here they come one after the other:
  *
  * <pre>{@code
  * java -jar jmh/target/benchmarks.jar TranslationLadder -rf json -rff ladder.json
@@ -59,11 +66,26 @@ import org.openjdk.jmh.infra.BenchmarkParams;
     jvmArgsAppend = {"--enable-native-access=ALL-UNNAMED", "-Xmx1g"})
 @State(Scope.Benchmark)
 public class TranslationLadder {
-  private static final int FAN_OUT = 480;
-  private static final int LINKS = 4096 - 8 * FAN_OUT;
+  private static final int PAGE = 4096;
+  private static final int FAN_OUT = 240;
 
-  /** The rungs, from the traditional pool up. */
-  @Param({"LATCHED", "OPTIMISTIC_CHAINED", "OPTIMISTIC", "PREDICTIVE_HASHED", "PREDICTIVE"})
+  /** What a frame takes beside its page, roughly: so that all kinds have the same pages. */
+  private static final int BESIDE = 80;
+
+  /** How many descents go by from one look at the clock to the next. */
+  private static final int AT_A_TIME = 1000;
+
+  /** The rungs, from the traditional pool up, and what has no table. */
+  @Param({
+    "LATCHED",
+    "OPTIMISTIC_CHAINED",
+    "OPTIMISTIC",
+    "PREDICTIVE_HASHED",
+    "PREDICTIVE",
+    "SWIZZLED",
+    "VIRTUAL",
+    "DIRECT"
+  })
   public Translation translation;
 
   /** Pages over frames. */
@@ -77,6 +99,10 @@ public class TranslationLadder {
   private MemoryDevice device;
   private BufferPool pool;
   private long root;
+
+  /** Where the root was seen last, under every kind: as a tree remembers its own. */
+  private int rootFrame;
+
   private int height;
 
   /** By level, 0 = leaves. */
@@ -134,20 +160,32 @@ public class TranslationLadder {
   /** Builds a tree of pages that holds nothing but links. */
   @Setup
   public void setUp() {
+    if (translation == Translation.DIRECT && fill > 1) {
+      throw new IllegalStateException("DIRECT keeps all pages in memory: a fill of 1 at most.");
+    }
     device = new MemoryDevice();
     PoolConfig config =
-        PoolConfig.of(4096, (long) bufferMiB << 20).with(translation).with(Pretouch.ALL);
+        PoolConfig.of(PAGE, (long) bufferMiB << 20)
+            .with(translation)
+            .with(Pretouch.ALL)
+            .with(translation == Translation.SWIZZLED ? FrameHints.ON : FrameHints.OFF);
     pool = new BufferPool(device, config, AllocatorState.EMPTY);
+    // Page 2 is a database's catalog. Nothing is left to be read: what is given out from now on is
+    // in memory.
+    pool.releaseExclusive(pool.allocateAt(2, 0, PageHeader.LEAF, LogSession.NONE));
+    pool.awaken();
     SplittableRandom random = new SplittableRandom(42);
-    int pages = (int) (pool.frames() * fill);
+    int pages = (int) (((long) bufferMiB << 20) / (PAGE + BESIDE) * fill);
     int leaves = pages - pages / FAN_OUT - 8;
     levels = new long[8][];
     levels[0] = new long[leaves];
     for (int i = 0; i < leaves; i++) {
       int frame = pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
       levels[0][i] = pool.pid(frame);
-      for (int at = LINKS; at < 4096; at += 8) {
-        Mem.putLong(pool.pages(), pool.base(frame) + at, random.nextLong() >>> 1);
+      long base = pool.base(frame);
+      setReferences(base, FAN_OUT);
+      for (int k = 0; k < FAN_OUT; k++) {
+        Mem.putLong(pool.pages(), reference(base, k), random.nextLong() >>> 1);
       }
       pool.releaseExclusive(frame);
     }
@@ -159,17 +197,28 @@ public class TranslationLadder {
     root = levels[height][0];
   }
 
+  private void setReferences(long base, int count) {
+    // As an inner node has it: how many there are beside the first.
+    Mem.putShort(pool.pages(), base + PageRef.COUNT, (short) (count - 1));
+  }
+
+  private static long reference(long base, int k) {
+    return base + PageRef.FIRST + (long) k * PageRef.STRIDE;
+  }
+
   private long[] parents(long[] children, int level) {
     int n = (children.length + FAN_OUT - 1) / FAN_OUT;
     long[] parents = new long[n];
     for (int i = 0; i < n; i++) {
       int frame = pool.allocate(1, PageHeader.INNER, LogSession.NONE);
-      PageHeader.setLevel(pool.pages(), pool.base(frame), level);
+      long base = pool.base(frame);
+      PageHeader.setLevel(pool.pages(), base, level);
       parents[i] = pool.pid(frame);
-      // All parents have all links: the last ones begin again, so that keys need no bounds.
-      for (int k = 0; k < FAN_OUT; k++) {
-        long child = children[(int) ((long) (i * FAN_OUT + k) % children.length)];
-        Mem.putLong(pool.pages(), pool.base(frame) + LINKS + 8L * k, child);
+      int from = (int) ((long) children.length * i / n);
+      int to = (int) ((long) children.length * (i + 1) / n);
+      setReferences(base, to - from);
+      for (int k = from; k < to; k++) {
+        Mem.putLong(pool.pages(), reference(base, k - from), children[k]);
       }
       pool.releaseExclusive(frame);
     }
@@ -205,52 +254,79 @@ public class TranslationLadder {
   @Benchmark
   public long descend(Walker walker, Hits hits) {
     hits.descents++;
+    return step(walker);
+  }
+
+  /**
+   * Descents up to a moment, for who measures otherwise than JMH.
+   *
+   * @param walker one of the thread's own, set up
+   * @param until of the system's nanoseconds
+   * @return how many
+   */
+  public long descents(Walker walker, long until) {
+    long n = 0;
+    do {
+      for (int i = 0; i < AT_A_TIME; i++) {
+        step(walker);
+      }
+      n += AT_A_TIME;
+    } while (System.nanoTime() - until < 0);
+    return n;
+  }
+
+  private long step(Walker walker) {
     long key = walker.key;
-    long word = descend(key);
+    long word = way(key);
     while (word < 0) {
-      word = descend(key);
+      word = way(key);
     }
     walker.key = (key + word) * 0x9E3779B97F4A7C15L;
     return word;
   }
 
   /** A word of the leaf that the key leads to, or -1 to start over. */
-  private long descend(long key) {
-    long pid = root;
-    int parent = -1;
-    long parentVersion = 0;
-    for (int level = height; ; level--) {
-      int frame = pool.predict(pid);
-      long version = pool.optimistic(frame, pid);
+  private long way(long key) {
+    BufferPool pool = this.pool;
+    int frame = rootFrame;
+    long version = pool.optimistic(frame, root);
+    if (version == BufferPool.RESTART) {
+      frame = pool.findSlow(root);
+      rootFrame = frame;
+      version = pool.optimistic(frame, root);
       if (version == BufferPool.RESTART) {
-        if (parent >= 0 && !pool.validate(parent, parentVersion)) {
-          return -1;
-        }
-        frame = pool.findSlow(pid);
-        version = pool.optimistic(frame, pid);
-        if (version == BufferPool.RESTART) {
-          return -1;
-        }
-      }
-      if (parent >= 0 && !pool.validate(parent, parentVersion)) {
         return -1;
       }
-      long word = visit(pool.base(frame), key, level);
+    }
+    for (int level = height; ; level--) {
+      long at = chosen(pool.base(frame), key, level);
+      long word = Mem.getLong(pool.pages(), at);
       if (level == 0) {
         return pool.validate(frame, version) ? word : -1;
       }
-      pid = word;
-      parent = frame;
-      parentVersion = version;
+      int child = pool.predictChild(word);
+      long childVersion = pool.optimisticChild(child, word);
+      if (childVersion == BufferPool.RESTART || pool.isStale(word, child)) {
+        if (!pool.validate(frame, version)) {
+          return -1;
+        }
+        child = pool.findChild(frame, version, at, word, child);
+        childVersion = pool.optimistic(child, PageRef.pid(word));
+      }
+      if (!pool.validate(frame, version) || childVersion == BufferPool.RESTART) {
+        return -1;
+      }
+      frame = child;
+      version = childVersion;
     }
   }
 
-  /** Two dependent words: one of the header, and the one that it and the key choose. */
-  private long visit(long base, long key, int level) {
-    int zero = PageHeader.level(pool.pages(), base) - level;
+  /** Where the reference is that a word of the header and the key choose. */
+  private long chosen(long base, long key, int level) {
+    int count = Mem.getUnsignedShort(pool.pages(), base + PageRef.COUNT) + 1;
     // The upper bits of the key: the lower ones alone would walk in a circle of some 100,000 keys.
-    int slot = (int) ((key >>> 24 + level * 9 & 0xFFFF) * FAN_OUT >>> 16) + zero;
-    // Masked to the page: the header may have been read while the frame changed its page.
-    return Mem.getLong(pool.pages(), base + (LINKS + 8L * slot & 4088));
+    int k = (int) ((key >>> 24 + level * 8 & 0xFFFF) * count >>> 16);
+    // Within the page: the header may have been read while the frame changed its page.
+    return reference(base, Math.min(k, FAN_OUT - 1));
   }
 }

@@ -1,0 +1,133 @@
+package io.fovea.translations;
+
+import io.fovea.Markdown;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * A working set of which a quarter is replaced at a time: the quarter that was in it longest, by as
+ * many records that were not in it. Each engine has its turn in each interval, from the replacement
+ * on. Two threads, a lookup a transaction.
+ *
+ * <p>For how long an engine is slow after a replacement is the time of the buckets, from the first
+ * on, up to the last one with less than half of what it does at the end of its intervals.
+ */
+final class Drift {
+  private static final long BUCKET_NANOS = 10_000_000;
+  private static final double REPLACED = 0.25;
+
+  private final List<Engine> engines;
+  private final long records;
+  private final double perPool;
+  private final double share;
+  private final int intervals;
+  private final long intervalNanos;
+
+  Drift(List<Engine> engines, long records, double perPool, double share, boolean quick) {
+    this.engines = engines;
+    this.records = records;
+    this.perPool = perPool;
+    this.share = share;
+    // Up to 1.5 pools of records that have been in the working set; where a replacement is large,
+    // some of them.
+    this.intervals = quick ? 3 : (int) Math.max(10, (1.5 - share) / (REPLACED * share));
+    this.intervalNanos = (quick ? 100 : share > 0.5 ? 3000 : 800) * 1_000_000L;
+  }
+
+  void run() {
+    long size = (long) (share * perPool);
+    long step = (long) (REPLACED * size);
+    int n = (int) (intervalNanos / BUCKET_NANOS);
+    engines.forEach(e -> e.ask("fill 0 " + size));
+    double[][][] found = new double[engines.size()][intervals][];
+    // Warm-up: the working set as it is.
+    for (int i = -4; i < intervals; i++) {
+      long first = Math.max(0, i + 1) * step % records;
+      for (int e = 0; e < engines.size(); e++) {
+        double[] answer =
+            engines
+                .get(e)
+                .ask("drift 2 " + first + " " + size + " 1 " + intervalNanos + " " + BUCKET_NANOS);
+        if (i >= 0) {
+          found[e][i] = answer;
+        }
+      }
+    }
+    int full = (int) Math.ceil((1 - share) / (REPLACED * share));
+    System.out.printf(
+        Locale.ROOT,
+        "%nA working set of %.1f pools, a quarter of it replaced each %d ms, %d times; the pool is full after"
+            + " %d:%n%n",
+        share,
+        intervalNanos / 1_000_000,
+        intervals,
+        Math.min(full, intervals));
+    Markdown.head(
+        "kind",
+        "lookups/s at the ends of intervals",
+        "of " + engines.getFirst().title,
+        "lookups/s of all",
+        "of " + engines.getFirst().title,
+        "ms below half, pool not full: median",
+        "most",
+        "pool full: median",
+        "most",
+        "reads of the device a replacement");
+    double[] steady = new double[engines.size()];
+    double[] all = new double[engines.size()];
+    for (int e = 0; e < engines.size(); e++) {
+      List<Double> ends = new ArrayList<>();
+      double sum = 0;
+      for (double[] interval : found[e]) {
+        for (int b = 0; b < n; b++) {
+          sum += interval[b];
+          if (b >= n * 2 / 3) {
+            ends.add(interval[b]);
+          }
+        }
+      }
+      steady[e] = ends.stream().mapToDouble(d -> d).average().orElse(0) * 1e9 / BUCKET_NANOS;
+      all[e] = sum / intervals * 1e9 / (n * BUCKET_NANOS);
+      double half = steady[e] / 2 * BUCKET_NANOS / 1e9;
+      double[] slow =
+          Arrays.stream(found[e]).mapToDouble(interval -> slow(interval, n, half)).toArray();
+      int split = Math.min(full, intervals);
+      double[] before = Arrays.copyOf(slow, split);
+      double[] after = Arrays.copyOfRange(slow, split, intervals);
+      Markdown.line(
+          engines.get(e).title,
+          text("%,.0f", steady[e]),
+          text("%.2f", steady[e] / steady[0]),
+          text("%,.0f", all[e]),
+          text("%.2f", all[e] / all[0]),
+          quantile(before, 0.5),
+          quantile(before, 1),
+          quantile(after, 0.5),
+          quantile(after, 1),
+          text("%,.0f", Arrays.stream(found[e]).mapToDouble(i -> i[n]).average().orElse(0)));
+    }
+  }
+
+  private static double slow(double[] interval, int n, double half) {
+    int last = 0;
+    for (int b = 0; b < n; b++) {
+      if (interval[b] < half) {
+        last = b + 1;
+      }
+      if (b > last + 20) {
+        break; // a single slow moment of the machine, later on, is not of the replacement
+      }
+    }
+    return last * (BUCKET_NANOS / 1e6);
+  }
+
+  private static String quantile(double[] values, double part) {
+    return values.length == 0 ? "-" : text("%.0f", Turns.quantile(values, part));
+  }
+
+  private static String text(String format, Object... values) {
+    return String.format(Locale.ROOT, format, values);
+  }
+}

@@ -1,0 +1,84 @@
+package io.fovea.translations;
+
+import io.fovea.buffer.Translation;
+import io.fovea.jmh.PointLookup;
+import io.fovea.jmh.TranslationLadder;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.function.LongUnaryOperator;
+
+/**
+ * A pool without transactions: the pages of {@link TranslationLadder}, which are links and nothing
+ * else, or the tree of {@link PointLookup}. See {@link Engine}.
+ *
+ * <pre>
+ *   links KIND FILL BUFFER_MIB       the arguments
+ *   tree KIND RECORDS
+ *   run THREADS NANOS                descents, or lookups: how many, nanoseconds
+ * </pre>
+ */
+final class PoolEngine {
+  private final List<LongUnaryOperator> workers = new ArrayList<>();
+  private final ExecutorService threads =
+      Executors.newCachedThreadPool(
+          r -> {
+            Thread t = new Thread(r);
+            t.setDaemon(true);
+            return t;
+          });
+
+  private PoolEngine() {}
+
+  private double[] run(String[] words) {
+    int n = Integer.parseInt(words[1]);
+    long nanos = Long.parseLong(words[2]);
+    List<Future<Long>> running = new ArrayList<>();
+    long start = System.nanoTime();
+    for (LongUnaryOperator w : workers.subList(0, n)) {
+      running.add(threads.submit(() -> w.applyAsLong(start + nanos)));
+    }
+    long done = 0;
+    try {
+      for (Future<Long> f : running) {
+        done += f.get();
+      }
+    } catch (InterruptedException | ExecutionException e) {
+      throw new IllegalStateException(e);
+    }
+    return new double[] {done, System.nanoTime() - start};
+  }
+
+  /** The process. */
+  public static void main(String[] args) throws IOException {
+    PoolEngine engine = new PoolEngine();
+    int most = 2;
+    if (args[0].equals("links")) {
+      TranslationLadder ladder = new TranslationLadder();
+      ladder.translation = Translation.valueOf(args[1]);
+      ladder.fill = Double.parseDouble(args[2]);
+      ladder.bufferMiB = Integer.parseInt(args[3]);
+      ladder.setUp();
+      for (int i = 0; i < most; i++) {
+        TranslationLadder.Walker w = new TranslationLadder.Walker();
+        w.setUp();
+        engine.workers.add(until -> ladder.descents(w, until));
+      }
+    } else {
+      PointLookup lookup = new PointLookup();
+      lookup.translation = Translation.valueOf(args[1]);
+      lookup.records = Integer.parseInt(args[2]);
+      lookup.pageSize = 4096;
+      lookup.load();
+      for (int i = 0; i < most; i++) {
+        PointLookup.Worker w = new PointLookup.Worker();
+        engine.workers.add(until -> lookup.lookups(w, until));
+      }
+    }
+    Engine.serve(engine::run);
+  }
+}

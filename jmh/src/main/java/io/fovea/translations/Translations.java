@@ -1,0 +1,563 @@
+package io.fovea.translations;
+
+import io.fovea.Markdown;
+import io.fovea.Translation;
+import io.fovea.translations.RecordsEngine.Spec;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.function.DoubleFunction;
+import java.util.function.ToDoubleFunction;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/**
+ * What each translation costs, beside the others: figures of "Predictive Translation" (SIGMOD 2026)
+ * and of "In-Memory Performance for Big Data" (PVLDB 8, 2014).
+ *
+ * <pre>
+ *   ladder     descents through pages of links, by fill of the pool           figure 9, ablation
+ *   memory     random lookups, tree and API, all in memory                    figure 5
+ *   metadata   what of a buffer is left for pages, by size of the file        figure 12
+ *   larger     random lookups of data five times the buffer                   figures 6 and 7
+ *   sizes      lookups by size of the working set, all in memory              figures 1 and 10 (2014)
+ *   beyond     the same, of sizes just below and above the buffer             figure 11
+ *   inserts    random inserts into a table that grows to six times            figure 12
+ *   drift      a quarter of the working set is replaced at a time             figure 13
+ *   promotion  hints of frames, and whether pages go to their preferred frames   section 6.7 of 2026
+ * </pre>
+ *
+ * <p>Each kind has a JVM of its own; all are open, and one works at a time, a slice in every round
+ * ({@link Turns}).
+ */
+@Command(
+    name = "Translations",
+    mixinStandardHelpOptions = true,
+    showDefaultValues = true,
+    description = "Translations beside each other.")
+public final class Translations implements Callable<Integer> {
+  private static final int PAGE = 4096;
+  private static final int GROUP = 64;
+  private static final ToDoubleFunction<double[]> PER_SECOND = a -> a[0] * 1e9 / a[1];
+  private static final ToDoubleFunction<double[]> NANOS = a -> a[1] / a[0];
+
+  @Parameters(
+      description = "ladder, memory, metadata, larger, sizes, beyond, inserts, drift, promotion.")
+  private List<String> figures = new ArrayList<>();
+
+  @Option(names = "--dir", description = "Where files of databases go.")
+  private Path dir = Path.of(".");
+
+  @Option(names = "--quick", description = "Small and short: the figures mean nothing.")
+  private boolean quick;
+
+  @Option(
+      names = "--records",
+      description = "Of 8 + 120 bytes; 4 million in memory, 10 million in a file.")
+  private Long records;
+
+  @Option(names = "--rounds", description = "Slices of each that count.")
+  private int rounds = 24;
+
+  @Option(names = "--slice", description = "Milliseconds.")
+  private int slice = 200;
+
+  private Translations() {}
+
+  /** See the class. */
+  public static void main(String[] args) {
+    System.exit(new CommandLine(new Translations()).execute(args));
+  }
+
+  @Override
+  public Integer call() throws Exception {
+    if (quick) {
+      rounds = 2;
+      slice = 50;
+    }
+    for (String figure : figures) {
+      switch (figure) {
+        case "ladder" -> ladder();
+        case "memory" -> memory();
+        case "metadata" -> metadata();
+        case "larger" -> larger();
+        case "sizes" -> sizes();
+        case "beyond" -> beyond();
+        case "inserts" -> inserts();
+        case "drift" -> drift();
+        case "promotion" -> promotion();
+        default -> throw new IllegalArgumentException("No figure " + figure + ".");
+      }
+      System.out.println();
+    }
+    return 0;
+  }
+
+  /**
+   * For the compiler, of each engine that was started a moment ago; and less for later commands.
+   */
+  private long warmUpNanos(boolean begun) {
+    return (quick ? 50 : begun ? 500 : 2500) * 1_000_000L;
+  }
+
+  private long sliceNanos() {
+    return slice * 1_000_000L;
+  }
+
+  private static String text(String format, Object... values) {
+    return String.format(Locale.ROOT, format, values);
+  }
+
+  static String name(Translation kind) {
+    return kind.name().toLowerCase(Locale.ROOT).replace('_', '-');
+  }
+
+  private static int indexOf(List<Engine> engines, String title) {
+    return engines.stream().map(e -> e.title).toList().indexOf(title);
+  }
+
+  // ---------------------------------------------------------------------------------- the ladder
+
+  private void ladder() {
+    int buffer = quick ? 16 : 256;
+    double[] fills = quick ? new double[] {0.5, 1.1} : new double[] {0.25, 0.5, 0.75, 0.95, 1.1};
+    int[] threadCounts = {1, 2};
+    Translation[] kinds = {
+      Translation.LATCHED,
+      Translation.OPTIMISTIC_CHAINED,
+      Translation.OPTIMISTIC,
+      Translation.PREDICTIVE_HASHED,
+      Translation.PREDICTIVE,
+      Translation.SWIZZLED,
+      Translation.VIRTUAL,
+      Translation.DIRECT
+    };
+    String[][][] cells = new String[threadCounts.length][kinds.length][fills.length];
+    String[][] ratios = new String[4][fills.length];
+    for (String[] line : ratios) {
+      Arrays.fill(line, "-");
+    }
+    for (int f = 0; f < fills.length; f++) {
+      Map<String, List<String>> arguments = new LinkedHashMap<>();
+      for (Translation kind : kinds) {
+        if (kind != Translation.DIRECT || fills[f] < 1) {
+          arguments.put(
+              kind.name(), List.of("links", kind.name(), text("%s", fills[f]), text("%d", buffer)));
+        }
+      }
+      List<Engine> engines = Engine.start(PoolEngine.class, arguments);
+      for (int t = 0; t < threadCounts.length; t++) {
+        Turns turns =
+            Turns.of(
+                engines, "run " + threadCounts[t], warmUpNanos(t > 0), sliceNanos() / 2, rounds);
+        for (int k = 0; k < kinds.length; k++) {
+          int i = indexOf(engines, kinds[k].name());
+          cells[t][k][f] = i < 0 ? "-" : text("%.0f", threadCounts[t] * turns.median(i, NANOS));
+        }
+        int predictive = indexOf(engines, Translation.PREDICTIVE.name());
+        if (t == 0) {
+          Translation[] beside = {
+            Translation.OPTIMISTIC, Translation.SWIZZLED, Translation.VIRTUAL, Translation.DIRECT
+          };
+          for (int b = 0; b < beside.length; b++) {
+            int i = indexOf(engines, beside[b].name());
+            if (i >= 0) {
+              ratios[b][f] = turns.ratio(predictive, i, NANOS);
+            }
+          }
+        }
+      }
+      Engine.close(engines);
+    }
+    Object[] heads = Arrays.stream(fills).mapToObj(d -> text("fill %s", d)).toArray();
+    for (int t = 0; t < threadCounts.length; t++) {
+      System.out.println(
+          "\nns a descent of a thread, "
+              + threadCounts[t]
+              + (threadCounts[t] == 1 ? " thread" : " threads")
+              + ", pool "
+              + buffer
+              + " MiB:\n");
+      Markdown.head("kind", heads);
+      for (int k = 0; k < kinds.length; k++) {
+        Markdown.line(kinds[k].name(), (Object[]) cells[t][k]);
+      }
+    }
+    System.out.println("\nTime of PREDICTIVE by that of another, 1 thread (quartiles):\n");
+    Markdown.head("PREDICTIVE over", heads);
+    Markdown.line("OPTIMISTIC", (Object[]) ratios[0]);
+    Markdown.line("SWIZZLED", (Object[]) ratios[1]);
+    Markdown.line("VIRTUAL", (Object[]) ratios[2]);
+    Markdown.line("DIRECT (goal 1.02 at .95)", (Object[]) ratios[3]);
+  }
+
+  // ------------------------------------------------------------------------------------ in memory
+
+  private long records(long memory) {
+    return records != null ? records : quick ? 20_000 : memory;
+  }
+
+  private static Spec spec(Translation kind, long records) {
+    return Spec.of(records, 8, 120, PAGE, (96L << 20) + records * 200).with(kind);
+  }
+
+  private void memory() {
+    long n = records(4_000_000);
+    Translation[] kinds = {
+      Translation.PREDICTIVE,
+      Translation.LATCHED,
+      Translation.OPTIMISTIC,
+      Translation.SWIZZLED,
+      Translation.VIRTUAL,
+      Translation.DIRECT
+    };
+    Map<String, List<String>> trees = new LinkedHashMap<>();
+    Map<String, List<String>> databases = new LinkedHashMap<>();
+    for (Translation kind : kinds) {
+      trees.put(name(kind), List.of("tree", kind.name(), String.valueOf(n)));
+      databases.put(name(kind), spec(kind, n).words());
+    }
+    databases.put(
+        "predictive, no huge pages",
+        spec(Translation.PREDICTIVE, n).with(false, true, false).words());
+    List<Engine> engines = Engine.start(PoolEngine.class, trees);
+    for (int threads = 1; threads <= 2; threads++) {
+      System.out.printf(
+          "%nThe tree alone (descent, copy, validation), %,d records of 8 + 120 bytes, threads: %d%n%n",
+          n, threads);
+      print(engines, "run " + threads, 0, threads > 1);
+    }
+    Engine.close(engines);
+    engines = Engine.start(RecordsEngine.class, databases);
+    for (int threads = 1; threads <= 2; threads++) {
+      System.out.printf(
+          "%nThe API, %d lookups in a read-only transaction, threads: %d%n%n", GROUP, threads);
+      print(engines, get(threads, 0, n, GROUP), 0, threads > 1);
+    }
+    Engine.close(engines);
+  }
+
+  private static String get(int threads, long first, long count, int each) {
+    return "get " + threads + " " + first + " " + count + " " + each;
+  }
+
+  /** A table of throughput, beside that of one of them. */
+  private void print(List<Engine> engines, String command, int beside, boolean begun) {
+    Turns turns = Turns.of(engines, command, warmUpNanos(begun), sliceNanos(), rounds);
+    Markdown.head(
+        "kind", "lookups/s", "least", "most", "of " + engines.get(beside).title + " (quartiles)");
+    for (int i = 0; i < engines.size(); i++) {
+      double[] values = turns.values(i, PER_SECOND);
+      Markdown.line(
+          engines.get(i).title,
+          text("%,.0f", Turns.quantile(values, 0.5)),
+          text("%,.0f", Turns.quantile(values, 0)),
+          text("%,.0f", Turns.quantile(values, 1)),
+          turns.ratio(i, beside, PER_SECOND));
+    }
+  }
+
+  // ------------------------------------------------------------------------------------ from files
+
+  /** A file of records for each of them: one is loaded, the others are copies of it. */
+  private Spec file(Path[] files) throws IOException {
+    return file(files, spec(Translation.PREDICTIVE, records(10_000_000)));
+  }
+
+  private Spec file(Path[] files, Spec like) throws IOException {
+    Path first = dir.resolve("translations-0.fovea");
+    Files.deleteIfExists(first);
+    // Half of the data, so that the load is not what takes long.
+    Spec spec = like.at(first.toString(), like.bufferBytes() / 2);
+    Engine.close(Engine.start(RecordsEngine.class, Map.of("load", spec.words())));
+    for (int i = 0; i < files.length; i++) {
+      files[i] = dir.resolve("translations-" + i + ".fovea");
+      if (i > 0) {
+        Files.deleteIfExists(files[i]);
+        Files.copy(first, files[i]);
+      }
+    }
+    return spec;
+  }
+
+  private static void delete(Path[] files) throws IOException {
+    for (Path file : files) {
+      Files.deleteIfExists(file);
+      Files.deleteIfExists(file.resolveSibling(file.getFileName() + ".dwb"));
+    }
+  }
+
+  /**
+   * Kinds on files of their own, with buffers of so much of the file; each is full when it is
+   * ready.
+   */
+  private List<Engine> open(Translation[] kinds, Path[] files, Spec spec, double part)
+      throws IOException {
+    long buffer = Math.max(1 << 20, (long) (Files.size(files[0]) * part));
+    Map<String, List<String>> arguments = new LinkedHashMap<>();
+    for (int i = 0; i < kinds.length; i++) {
+      arguments.put(name(kinds[i]), spec.with(kinds[i]).at(files[i].toString(), buffer).words());
+    }
+    return Engine.start(RecordsEngine.class, arguments);
+  }
+
+  private void larger() throws IOException {
+    Translation[] kinds = {
+      Translation.PREDICTIVE, Translation.LATCHED, Translation.SWIZZLED, Translation.VIRTUAL
+    };
+    Path[] files = new Path[kinds.length];
+    Spec spec = file(files);
+    List<Engine> engines = open(kinds, files, spec, 0.2);
+    long n = spec.records();
+    engines.forEach(e -> e.ask("fill 0 " + n / 5));
+    String[][] cases = {
+      {"one thread, a read at a time", get(1, 0, n, 1)},
+      {"two threads, a read at a time each", get(2, 0, n, 1)},
+      {"two threads, Table.getAll of 256 keys", "all 2 0 " + n + " 256"}
+    };
+    for (String[] c : cases) {
+      System.out.printf(
+          "%n%,d records of 8 + 120 bytes, data five times the buffer, %s:%n%n", n, c[0]);
+      Turns turns = Turns.of(engines, c[1], warmUpNanos(false), 2 * sliceNanos(), rounds);
+      Markdown.head(
+          "kind",
+          "lookups/s",
+          "of predictive (quartiles)",
+          "reads of the device/s",
+          "reads a lookup",
+          "processor time, us a read",
+          "of predictive (quartiles)");
+      ToDoubleFunction<double[]> cpu = a -> a[2] / 1e3 / Math.max(1, a[3]);
+      for (int i = 0; i < engines.size(); i++) {
+        Markdown.line(
+            engines.get(i).title,
+            text("%,.0f", turns.median(i, PER_SECOND)),
+            turns.ratio(i, 0, PER_SECOND),
+            text("%,.0f", turns.median(i, a -> a[3] * 1e9 / a[1])),
+            text("%.3f", turns.median(i, a -> a[3] / a[0])),
+            text("%.1f", turns.median(i, cpu)),
+            turns.ratio(i, 0, cpu));
+      }
+    }
+    Engine.close(engines);
+    delete(files);
+  }
+
+  private void metadata() throws IOException {
+    Path[] files = new Path[1];
+    Spec spec = file(files, spec(Translation.PREDICTIVE, records(4_000_000)));
+    double[] pools = quick ? new double[] {2} : new double[] {1.2, 2, 5, 10, 20, 40};
+    Translation[] kinds = {Translation.PREDICTIVE, Translation.LATCHED, Translation.VIRTUAL};
+    String[][] cells = new String[kinds.length][pools.length];
+    for (int p = 0; p < pools.length; p++) {
+      for (int k = 0; k < kinds.length; k++) {
+        Engine e = open(new Translation[] {kinds[k]}, files, spec, 1 / pools[p]).getFirst();
+        double[] size = e.ask("size");
+        double left = size[0] * size[1] / size[2];
+        cells[k][p] = text("%.1f %%", 100 * (1 - left) / left);
+        e.close();
+      }
+    }
+    System.out.println(
+        "\nWhat lies beside pages, of the memory of pages, by size of the file in buffers:\n");
+    Markdown.head("kind", Arrays.stream(pools).mapToObj(d -> text("%s", d)).toArray());
+    for (int k = 0; k < kinds.length; k++) {
+      Markdown.line(name(kinds[k]), (Object[]) cells[k]);
+    }
+    Markdown.line(
+        "the paper's vmcache, 16 bytes a page of the file",
+        Arrays.stream(pools).mapToObj(d -> text("%.1f %%", 100 * d * 16 / PAGE)).toArray());
+    delete(files);
+  }
+
+  // -------------------------------------------------------------------------------- working sets
+
+  private static Spec small(long records) {
+    return Spec.of(records, 20, 20, 2 * PAGE, (64L << 20) + records * 80);
+  }
+
+  private void sizes() {
+    long n = records != null ? records : quick ? 20_000 : 6_000_000;
+    Translation[] kinds = {
+      Translation.DIRECT, Translation.PREDICTIVE, Translation.SWIZZLED, Translation.LATCHED
+    };
+    Map<String, List<String>> arguments = new LinkedHashMap<>();
+    for (Translation kind : kinds) {
+      arguments.put(name(kind), small(n).with(kind).words());
+    }
+    List<Engine> engines = Engine.start(RecordsEngine.class, arguments);
+    double[] sizes = {0.05, 0.1, 0.25, 0.5, 0.75, 1};
+    System.out.printf(
+        "%n%,d records of 20 + 20 bytes, pages of 8 KiB, all in memory, two threads; parts of the table:%n%n",
+        n);
+    print(engines, sizes, size -> get(2, 0, (long) (n * size), GROUP), "of all");
+    Engine.close(engines);
+  }
+
+  /** Lookups by size of the working set, and ratios to the first of the kinds. */
+  private void print(
+      List<Engine> engines, double[] sizes, DoubleFunction<String> command, String what) {
+    List<Turns> all = new ArrayList<>();
+    for (double size : sizes) {
+      all.add(
+          Turns.of(
+              engines, command.apply(size), warmUpNanos(false), sliceNanos(), rounds * 2 / 3 + 1));
+    }
+    Object[] heads = Arrays.stream(sizes).mapToObj(s -> text("%s %s", s, what)).toArray();
+    Markdown.head("lookups/s", heads);
+    for (int i = 0; i < engines.size(); i++) {
+      int at = i;
+      Markdown.line(
+          engines.get(i).title,
+          all.stream().map(t -> text("%,.0f", t.median(at, PER_SECOND))).toArray());
+    }
+    for (int i = 1; i < engines.size(); i++) {
+      int at = i;
+      Markdown.line(
+          engines.get(i).title + " of " + engines.get(0).title,
+          all.stream().map(t -> t.ratio(at, 0, PER_SECOND)).toArray());
+    }
+  }
+
+  private void beyond() throws IOException {
+    Translation[] kinds = {
+      Translation.PREDICTIVE, Translation.SWIZZLED, Translation.LATCHED, Translation.VIRTUAL
+    };
+    Path[] files = new Path[kinds.length];
+    Spec spec = file(files, small(records != null ? records : quick ? 60_000 : 8_000_000));
+    List<Engine> engines = open(kinds, files, spec, 0.6);
+    double[] size = engines.getFirst().ask("size");
+    double perPool = spec.records() * size[0] * size[1] / size[3];
+    System.out.printf(
+        "%n%,d records of 20 + 20 bytes, pages of 8 KiB, two threads; the working set in buffers of"
+            + " predictive:%n%n",
+        spec.records());
+    engines.forEach(e -> e.ask("fill 0 " + (long) (0.9 * perPool)));
+    print(
+        engines,
+        new double[] {0.9, 1.0, 1.05, 1.1, 1.2, 1.5},
+        s -> get(2, 0, Math.min(spec.records(), (long) (s * perPool)), 1),
+        "pools");
+    Engine.close(engines);
+    delete(files);
+  }
+
+  private void inserts() {
+    long n = records != null ? records : quick ? 20_000 : 1_000_000;
+    Translation[] kinds = {
+      Translation.DIRECT, Translation.PREDICTIVE, Translation.SWIZZLED, Translation.LATCHED
+    };
+    Map<String, List<String>> arguments = new LinkedHashMap<>();
+    for (Translation kind : kinds) {
+      arguments.put(
+          name(kind), small(n).with(kind).at(Spec.MEMORY, (128L << 20) + n * 6 * 130).words());
+    }
+    List<Engine> engines = Engine.start(RecordsEngine.class, arguments);
+    int steps = 50;
+    long each = n / 10 / GROUP * GROUP;
+    Turns turns = Turns.of(engines, "insert " + each, quick ? 0 : 5, steps);
+    System.out.printf(
+        "%n%,d random inserts into %,d records of 20 + 20 bytes, %d a transaction, a thread:%n%n",
+        each * steps, n, GROUP);
+    Markdown.head(
+        "kind", "ns an insert, median", "first tenth", "last tenth", "time of direct (quartiles)");
+    for (int i = 0; i < engines.size(); i++) {
+      double[] nanos = turns.values(i, a -> a[0] / each);
+      Markdown.line(
+          engines.get(i).title,
+          text("%.0f", Turns.quantile(nanos, 0.5)),
+          text("%.0f", Turns.quantile(Arrays.copyOf(nanos, steps / 10), 0.5)),
+          text("%.0f", Turns.quantile(Arrays.copyOfRange(nanos, steps - steps / 10, steps), 0.5)),
+          turns.ratio(i, 0, a -> a[0]));
+    }
+    Engine.close(engines);
+  }
+
+  private void drift() throws IOException {
+    Translation[] kinds = {
+      Translation.PREDICTIVE, Translation.SWIZZLED, Translation.LATCHED, Translation.VIRTUAL
+    };
+    Path[] files = new Path[kinds.length];
+    Spec spec = file(files);
+    for (double share : new double[] {0.1, 0.9}) {
+      List<Engine> engines = open(kinds, files, spec, 0.2);
+      double[] size = engines.getFirst().ask("size");
+      double perPool = spec.records() * size[0] * size[1] / size[3];
+      new Drift(engines, spec.records(), perPool, share, quick).run();
+      Engine.close(engines);
+    }
+    delete(files);
+  }
+
+  // ----------------------------------------------------------------------------- hints, promotion
+
+  /** Whether a page that is found by a hint should go to its preferred frame. */
+  private void promotion() throws IOException {
+    String[] titles = {
+      "hints, pages at home",
+      "hints, pages away",
+      "places, pages at home",
+      "places, pages away",
+      "no hints, pages away before"
+    };
+    Path[] files = new Path[titles.length];
+    Spec spec = file(files, spec(Translation.PREDICTIVE, records(2_000_000)));
+    long buffer = Math.max(1 << 20, (long) (Files.size(files[0]) * 0.3));
+    Map<String, List<String>> arguments = new LinkedHashMap<>();
+    for (int i = 0; i < titles.length; i++) {
+      boolean hints = i < 4;
+      arguments.put(
+          titles[i], spec.with(true, hints, i / 2 == 1).at(files[i].toString(), buffer).words());
+    }
+    List<Engine> engines = Engine.start(RecordsEngine.class, arguments);
+    long n = spec.records();
+    for (int i = 1; i < titles.length; i += i < 3 ? 2 : 1) {
+      // Three pools of data: what is read goes where there is room.
+      engines.get(i).ask("get 2 0 " + n + " 64 " + (quick ? 1 : 8) * 1_000_000_000L);
+    }
+    for (int threads = 1; threads <= 2; threads++) {
+      String command = get(threads, 0, (long) (n * 0.27), GROUP);
+      Turns turns = Turns.of(engines, command, 2 * warmUpNanos(false), sliceNanos(), rounds);
+      System.out.printf(
+          "%nWorking set of 0.9 pools, threads: %d, %d lookups a transaction:%n%n", threads, GROUP);
+      Markdown.head(
+          "kind",
+          "lookups/s",
+          "of the first (quartiles)",
+          "of the one above",
+          "hits by hint",
+          "by prediction",
+          "by search",
+          "reads a lookup",
+          "pages in preferred frames");
+      for (int i = 0; i < engines.size(); i++) {
+        double[] placed = engines.get(i).ask("placement");
+        Markdown.line(
+            engines.get(i).title,
+            text("%,.0f", turns.median(i, PER_SECOND)),
+            turns.ratio(i, 0, PER_SECOND),
+            i == 0 ? "-" : turns.ratio(i, i - 1, PER_SECOND),
+            hits(turns, i, 4),
+            hits(turns, i, 5),
+            hits(turns, i, 6),
+            text("%.4f", turns.median(i, a -> a[3] / a[0])),
+            text("%.0f %%", 100 * placed[1] / placed[0]));
+      }
+    }
+    Engine.close(engines);
+    delete(files);
+  }
+
+  private static String hits(Turns turns, int engine, int kind) {
+    return text("%.1f %%", turns.median(engine, a -> 100 * a[kind] / (a[4] + a[5] + a[6])));
+  }
+}
