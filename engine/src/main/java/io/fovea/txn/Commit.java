@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *      pages of the file, as many as splits may need    before any lock: this may wait, or refuse
  *      log space, and the redo point stays here
+ *      pin the items of keys that were not read
  *  (a) lock the written items, in hash order            nobody else changes these keys or the gaps
  *  (b) for each key that appears or disappears:         below them from here on
  *        find the first installed key above, try-lock its item, look again
@@ -90,6 +91,9 @@ final class Commit {
 
   private static final long ERROR_PAUSE_NANOS = 1_000_000;
 
+  /** So many items are loaded ahead at a time. */
+  private static final int LOADED_MAX = 32;
+
   /** How long a commit that changes the catalog waits for those that are being installed. */
   private static final long MOMENT_NANOS = 60_000_000_000L;
 
@@ -112,6 +116,9 @@ final class Commit {
   private boolean clean = true;
 
   private long[] order = new long[64];
+
+  /** What was loaded ahead means nothing. */
+  private long seen;
 
   Commit(TxLife life, Workspace work, Control control, TxReads reader) {
     TxShared shared = life.shared;
@@ -152,6 +159,9 @@ final class Commit {
       boolean first = control.pessimistic.waitsForBodies();
       if (!first) {
         appender.begin();
+      }
+      if (writes.pinsLater()) {
+        pinWrites(n);
       }
       lockWrites(n);
       lockSuccessors();
@@ -347,6 +357,28 @@ final class Commit {
 
   // ---------------------------------------------------------------- (a)
 
+  /**
+   * Pins the items of keys that were written and not read, before anything is locked: a pin may
+   * wait for a moment. The lines of the next few are loaded ahead of their pins.
+   */
+  private void pinWrites(int n) {
+    for (int from = 0; from < n; from += LOADED_MAX) {
+      int to = Math.min(n, from + LOADED_MAX);
+      for (int i = from; i < to; i++) {
+        int e = entry(i);
+        if (writes.slot(e) == Control.LATER) {
+          seen += control.timestamps.load(writes.item(e));
+        }
+      }
+      for (int i = from; i < to; i++) {
+        int e = entry(i);
+        if (writes.slot(e) == Control.LATER) {
+          writes.slot(e, control.pinToLock(writes.item(e)));
+        }
+      }
+    }
+  }
+
   private void lockWrites(int n) {
     control.beginLocking();
     for (int i = 0; i < n; i++) {
@@ -379,11 +411,17 @@ final class Commit {
       }
       boolean exists = writes.kind(e) != WriteSet.DELETE;
       byte existed = writes.existed(e);
+      if (exists && existed == WriteSet.PRESENT) {
+        continue;
+      }
+      boolean covered = last >= 0 && inGapAbove(last, e);
       if (existed == WriteSet.UNKNOWN) {
-        existed = decideExistence(e);
+        existed = covered ? decideAbsence(e) : decideExistence(e);
       }
       if (exists != (existed == WriteSet.PRESENT)) {
-        if (last < 0 || !inGapAbove(last, e)) {
+        if (covered) {
+          follow(e);
+        } else {
           lockSuccessor(e);
           last = e;
         }
@@ -396,7 +434,9 @@ final class Commit {
   /**
    * Whether a key lies between one whose successor we hold and that successor. There was no
    * installed key in that gap when the lock was taken and none can have come since, for it would
-   * need the same lock: so this key has the same successor, and nothing is to be looked for.
+   * need the same lock: so this key has the same successor, and is not there itself. Nothing is to
+   * be looked for: neither the key nor, when it is installed, its leaf, which is that of the entry
+   * before or the next one ({@link WriteSet#follow}).
    */
   private boolean inGapAbove(int lower, int e) {
     MemorySegment s = writes.scratch.segment();
@@ -418,6 +458,18 @@ final class Commit {
                     0,
                     successor.length())
                 < 0);
+  }
+
+  private void follow(int e) {
+    if (work.placed) {
+      writes.follow(e);
+    }
+  }
+
+  /** A key in a gap that is empty, and stays so: we hold the item of its upper end. */
+  private byte decideAbsence(int e) {
+    writes.before(e, WriteSet.ABSENT);
+    return WriteSet.ABSENT;
   }
 
   /** Under the item's lock: nobody else can make the key appear or disappear. */
@@ -550,7 +602,11 @@ final class Commit {
     BTree tree = writes.tree(e);
     MemorySegment s = writes.scratch.segment();
     Position p = work.position;
-    work.place(e, p);
+    if (writes.follows(e)) {
+      p.found = false; // not the key of the entry before, but the place behind it
+    } else {
+      work.place(e, p);
+    }
     int key = writes.keyOffset(e);
     int length = writes.keyLength(e);
     byte kind = writes.kind(e);

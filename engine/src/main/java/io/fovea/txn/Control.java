@@ -58,6 +58,9 @@ final class Control {
   /** The same, where two could wait for each other. */
   private static final int SPINS_OUT_OF_ORDER = 100;
 
+  /** Instead of a slot: the item is pinned by the commit. */
+  static final int LATER = -1;
+
   final ProtocolKind kind;
 
   /** Whether items have entries in {@link Timestamps}. */
@@ -169,6 +172,35 @@ final class Control {
     if (reads.size() + writes.size() >= itemsMax) {
       full();
     }
+    try {
+      return touch(item);
+    } catch (TransactionAbortedException e) {
+      throw life.counted(e);
+    }
+  }
+
+  /**
+   * A key is written that was not read: pins its item, where that has to be now.
+   *
+   * <p>Under timestamps it does not. Nobody looks at the item before the commit locks it, and a pin
+   * promises nothing but that the slot stays the item's. So the commit pins it then, together with
+   * the others, whose lines it loads at once ({@link #pinToLock}): most of what a pin of a key
+   * costs that was not used lately is to wait for these lines.
+   *
+   * @return the slot, or {@link #LATER}
+   */
+  int pinToWrite(long item) {
+    if (!plain || pessimistic.on()) {
+      return pin(item);
+    }
+    if (reads.size() + writes.size() >= itemsMax) {
+      full();
+    }
+    return LATER;
+  }
+
+  /** The slot of an item that was not pinned by {@link #pinToWrite}. */
+  int pinToLock(long item) {
     try {
       return touch(item);
     } catch (TransactionAbortedException e) {

@@ -221,6 +221,17 @@ final class TimestampTable {
     Mem.putLongOpaque(memory, ((long) slot << SLOT_SHIFT) + ITEM, item);
   }
 
+  /**
+   * Loads what a pin looks at, before it does: the bucket's two lines, whose addresses follow from
+   * the item alone.
+   *
+   * @return anything; to be kept somewhere, so that the loads are made
+   */
+  long load(long item) {
+    long bucket = (long) (firstSlot(item) & -SLOTS_PER_BUCKET) << SLOT_SHIFT;
+    return Mem.peekLong(memory, bucket) + Mem.peekLong(memory, bucket + BUCKET_BYTES / 2);
+  }
+
   /** Acquires: what was written before the stamp was set is visible, item and word among it. */
   long stampAcquire(int slot) {
     assert slot >= 0 && slot < slots : slot;

@@ -251,6 +251,18 @@ public final class Timestamps {
     return pins.pinBesides(c, slot, item);
   }
 
+  /**
+   * Loads what {@link #pin} will look at. Loads for several items wait for memory together, where
+   * pins one after the other wait one after the other, for each has an atomic instruction. Changes
+   * nothing, and says nothing about the item.
+   *
+   * @param item not 0
+   * @return anything; to be kept somewhere, so that the loads are made
+   */
+  long load(long item) {
+    return table.load(item);
+  }
+
   private static boolean pinnable(TimestampContext c, long item) {
     if (item == 0 || !c.entered) {
       throw new AssertionError("item " + item + ", context entered: " + c.entered);

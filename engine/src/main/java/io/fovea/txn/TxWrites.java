@@ -107,7 +107,7 @@ final class TxWrites {
     if (w < 0) {
       intend(item);
       int handle = reads.find(item);
-      int slot = handle >= 0 ? reads.slot(handle) : control.pin(item);
+      int slot = handle >= 0 ? reads.slot(handle) : control.pinToWrite(item);
       w =
           writes.add(
               tree, item, key, keyOffset, keyLength, WriteSet.PUT, WriteSet.UNKNOWN, handle, slot);

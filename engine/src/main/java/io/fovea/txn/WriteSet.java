@@ -46,6 +46,11 @@ final class WriteSet {
   private static final int PLACE = 3;
   private static final int KEEP = 1 << 12;
 
+  /** In place of frame and slot: there is none; it is that of the entry before. */
+  private static final long NOWHERE = -1;
+
+  private static final long FOLLOWS = -2;
+
   final Scratch scratch;
   private @Nullable BTree[] trees = new BTree[INITIAL];
   private long[] items = new long[INITIAL];
@@ -67,6 +72,9 @@ final class WriteSet {
   private int[] table = new int[INITIAL * 4];
   private int size;
   private int changes;
+
+  /** Whether the items of entries are not pinned. */
+  private boolean pinsLater;
 
   WriteSet(Scratch scratch) {
     this.scratch = scratch;
@@ -145,9 +153,10 @@ final class WriteSet {
     lengthsBefore[e] = before;
     handles[e] = handle;
     slots[e] = slot;
+    pinsLater |= slot == Control.LATER;
     valueOffsets[e] = -1;
     valueLengths[e] = 0;
-    places[e * PLACE + 2] = -1;
+    places[e * PLACE + 2] = NOWHERE;
     size = e + 1;
     enter(item, e + 1);
     return e;
@@ -289,6 +298,18 @@ final class WriteSet {
     places[at + 2] = (long) p.frame << 32 | (long) p.slot << 1 | (p.found ? 1 : 0);
   }
 
+  /**
+   * Notes that a key comes right behind that of an entry before, with no key between them in the
+   * tree: it is installed where that one was, and there is nothing to remember of its own. A hint.
+   */
+  void follow(int e) {
+    places[e * PLACE + 2] = FOLLOWS;
+  }
+
+  boolean follows(int e) {
+    return places[e * PLACE + 2] == FOLLOWS;
+  }
+
   /** Puts that place into {@code p}, as a hint; or none. */
   void locate(int e, Position p) {
     int at = e * PLACE;
@@ -304,9 +325,18 @@ final class WriteSet {
     p.found = (where & 1) != 0;
   }
 
-  /** The slot in {@link Timestamps}. */
+  /** The slot in {@link Timestamps}; {@link Control#LATER} before the commit has pinned it. */
   int slot(int e) {
     return slots[e];
+  }
+
+  /** Whether some have none yet. */
+  boolean pinsLater() {
+    return pinsLater;
+  }
+
+  void slot(int e, int slot) {
+    slots[e] = slot;
   }
 
   /** True where this entry pinned its slot itself, not through the read set. */
@@ -327,6 +357,7 @@ final class WriteSet {
     }
     Arrays.fill(trees, 0, size, null);
     size = 0;
+    pinsLater = false;
     if (items.length > KEEP) {
       shrink();
     }
