@@ -24,6 +24,7 @@ public final class LogOptions {
     int bufferBytes = 4 << 20;
     long segmentBytes = 16L << 20;
     Duration checkpointInterval = Duration.ofMinutes(5);
+    Duration quietTime = Duration.ofSeconds(10);
     long changesBytes;
 
     @Override
@@ -222,6 +223,35 @@ public final class LogOptions {
   }
 
   /**
+   * Sets after how much time without any change the files are made as small as they may be, where
+   * the log's has grown: a checkpoint writes all pages that have changed, the log's file keeps two
+   * segments (more where the log's buffer is larger than a segment, and what {@link #changesBytes}
+   * asks for), and the room that the data's file has ahead of need is given back. When changes go
+   * on both grow again, which costs the time to fill them with zeros.
+   *
+   * <p>Without this the log's file stays as large as it was, about {@link #bytesMax}, until the
+   * database is closed. Not where {@link #checkpointInterval} is zero.
+   *
+   * @param time how long nobody has committed anything, nor changed a table; zero for never. The
+   *     default is 10 seconds
+   * @return new options
+   * @throws IllegalArgumentException if it is negative
+   */
+  public LogOptions quietTime(Duration time) {
+    Options.check(!time.isNegative(), "LogOptions.quietTime is zero or longer", time);
+    return with(v -> v.quietTime = time);
+  }
+
+  /**
+   * After how much time without any change the files are made as small as they may be.
+   *
+   * @return the time; zero for never
+   */
+  public Duration quietTime() {
+    return v.quietTime;
+  }
+
+  /**
    * Sets how much of the log stays for those who follow changes ({@link Database#changes}), beside
    * what a recovery needs. Who falls further behind, or comes back later, begins anew ({@link
    * io.fovea.error.ChangesLostException}). It stays over closes and crashes; opening the database
@@ -267,6 +297,8 @@ public final class LogOptions {
         + v.segmentBytes
         + ", checkpointInterval="
         + v.checkpointInterval
+        + ", quietTime="
+        + v.quietTime
         + ", changesBytes="
         + v.changesBytes
         + "]";

@@ -414,6 +414,7 @@ public final class Options {
             log().bytesMax(),
             log().changesBytes()),
         Waits.nanos(log().checkpointInterval()),
+        Waits.nanos(log().quietTime()),
         pool(),
         experiments().timestampsInBuffer(),
         placeBytes(),

@@ -3,15 +3,12 @@ package io.fovea.recovery;
 import io.fovea.btree.BTree;
 import io.fovea.buffer.AllocatorSnapshot;
 import io.fovea.buffer.BufferPool;
-import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.FoveaException;
-import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
 import io.fovea.io.KillPoint;
 import io.fovea.memory.Waits;
 import io.fovea.wal.Log;
-import io.fovea.wal.LogSession;
 import java.lang.System.Logger.Level;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -61,6 +58,9 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Bytes</b> are those of the log or of its file, whichever are more ({@link LogUse}): the
  * first make a recovery long, the second fill the disk.
  *
+ * <p><b>Quiet.</b> Where nothing was logged for a while there is one that writes everything, and
+ * then the files are made as small as they may be ({@link LogRest}).
+ *
  * <p><b>Room.</b> {@link #awaitRoom} is for commits that are about to begin, before they hold
  * anything: they wait while more than the maximum is needed, except for a checkpoint that keeps
  * failing, which they throw.
@@ -81,13 +81,6 @@ public final class Checkpointer implements AutoCloseable {
   private static final long FAILING_NANOS = 5_000_000_000L;
 
   private static final int STEPS = 2;
-
-  /**
-   * How long a checkpoint looks for free pages at the end of the file, and how many it cuts off.
-   */
-  private static final long CUT_NANOS = 100_000_000;
-
-  private static final long CUT_PAGES = 1 << 16;
 
   /**
    * What was done so far.
@@ -131,8 +124,8 @@ public final class Checkpointer implements AutoCloseable {
 
   // The thread's.
   private final LogUse use;
-  private @Nullable LogSession cutSession;
-  private boolean cutFailed;
+  private final LogRest rest;
+  private final FileEnd end;
   private long lastTail;
   private long lastNanos;
 
@@ -162,6 +155,8 @@ public final class Checkpointer implements AutoCloseable {
    * @param tables notes the tables for who follows changes; null where nobody does
    * @param bytesMax how much log a crash may need
    * @param intervalNanos how often there is one at least; 0 for by bytes alone
+   * @param quietNanos after how long without any record the file of the log is made small; 0 for
+   *     never
    */
   public Checkpointer(
       String name,
@@ -173,7 +168,8 @@ public final class Checkpointer implements AutoCloseable {
       Supplier<List<BTree>> trees,
       @Nullable TablesLog tables,
       long bytesMax,
-      long intervalNanos) {
+      long intervalNanos,
+      long quietNanos) {
     this.name = name;
     this.log = log;
     this.pool = pool;
@@ -185,6 +181,8 @@ public final class Checkpointer implements AutoCloseable {
     this.bytesMax = bytesMax;
     this.intervalNanos = intervalNanos;
     this.use = new LogUse(Math.max(4096, bytesMax / 64));
+    this.end = new FileEnd(name, log, pool, superblocks);
+    this.rest = new LogRest(log, intervalNanos == 0 ? 0 : quietNanos);
     this.redoLsn = Long.MAX_VALUE;
   }
 
@@ -405,7 +403,10 @@ public final class Checkpointer implements AutoCloseable {
 
   private boolean due() {
     long behind = look();
-    return behind > bytesMax - bytesMax / 8 * 3 || overdue() || log.mustLetGo();
+    return behind > bytesMax - bytesMax / 8 * 3
+        || overdue()
+        || rest.isDue(lastTail)
+        || log.mustLetGo();
   }
 
   /** How much lies between the redo point and the tail. */
@@ -427,12 +428,13 @@ public final class Checkpointer implements AutoCloseable {
 
   private void attempt(long ticket) {
     long began = System.nanoTime();
-    boolean all = ticket > answered || overdue();
+    boolean resting = rest.isDue(lastTail);
+    boolean all = ticket > answered || resting || overdue();
     long redo = redoLsn;
     Throwable failure = null;
     try {
       log.requireAlive();
-      make(all);
+      make(all, resting);
     } catch (RuntimeException | Error e) {
       failure = e;
     }
@@ -440,6 +442,9 @@ public final class Checkpointer implements AutoCloseable {
       LOG.log(Level.WARNING, name + ": a checkpoint failed, and is tried again", failure);
     }
     failing = failure;
+    if (resting) {
+      rest.tried(failure == null);
+    }
     long now = System.nanoTime();
     lock.lock();
     try {
@@ -464,17 +469,17 @@ public final class Checkpointer implements AutoCloseable {
     }
   }
 
-  private void make(boolean all) {
-    cut();
+  private void make(boolean all, boolean resting) {
+    end.cut(this::stop);
     long tail = log.tail();
     lastNanos = System.nanoTime();
     lastTail = tail;
     flush(all ? tail : target(tail), tail);
 
-    final long end = log.tail();
+    final long now = log.tail();
     final long active = log.minActive();
     final long dirty = pool.checkpoint().minRecLsn();
-    final long redo = Math.max(redoLsn, Math.min(end, Math.min(active, dirty)));
+    final long redo = Math.max(redoLsn, Math.min(now, Math.min(active, dirty)));
     // Behind the look at the sessions: one that fails stops the pool before it ends, with pages
     // that only a recovery from where it began finds. So either it was active still, or this
     // throws.
@@ -482,7 +487,7 @@ public final class Checkpointer implements AutoCloseable {
     leftovers.run();
     final AllocatorSnapshot pages = pool.checkpoint().snapshot(log, redo);
     final long counted = counts(redo, tail);
-    log.awaitDurable(Math.max(Math.max(end, counted), Math.max(redo, pages.lsn())));
+    log.awaitDurable(Math.max(Math.max(now, counted), Math.max(redo, pages.lsn())));
     sync();
     KillPoint.here("checkpoint.before-superblock");
     final long changes = tables == null ? 0 : tables.keptFrom(superblocks.current(), redo);
@@ -502,44 +507,7 @@ public final class Checkpointer implements AutoCloseable {
     redoLsn = redo;
     log.recycleBelow(redo, changes);
     look();
-    shrink();
-  }
-
-  /**
-   * Takes free pages at the end of the file out of the free list, if there are enough of them. Not
-   * for long: what is not done in that time is begun anew at the next checkpoint.
-   */
-  private void cut() {
-    long least = pool.checkpoint().space().worthCutting();
-    if (least == Long.MAX_VALUE || cutFailed) {
-      return;
-    }
-    LogSession own = cutSession;
-    if (own == null) {
-      own = log.session();
-      cutSession = own;
-    }
-    long end = System.nanoTime() + CUT_NANOS;
-    try {
-      pool.checkpoint().space().cut(own, least, CUT_PAGES, () -> System.nanoTime() > end || stop());
-      KillPoint.here("checkpoint.cut");
-    } catch (CorruptionException e) {
-      cutFailed = true; // who allocates is told, too
-      LOG.log(Level.WARNING, name + ": the list of free pages is damaged", e);
-    } catch (StorageException | PoolExhaustedException e) {
-      LOG.log(Level.DEBUG, name + ": the file stays longer than it need be", e);
-    }
-  }
-
-  /** The superblock that counts has the mark: behind it the file may end. */
-  private void shrink() {
-    try {
-      if (pool.checkpoint().space().shrink(superblocks.current().allocator().highWater(), false)) {
-        KillPoint.here("checkpoint.shrunk");
-      }
-    } catch (StorageException e) {
-      LOG.log(Level.DEBUG, name + ": the file stays longer than it need be", e);
-    }
+    end.shrink(resting);
   }
 
   /** After the redo point was found. What is written here alone is no reason for a checkpoint. */

@@ -118,6 +118,7 @@ final class Closing {
     }
     if (journal != null) {
       journal.finish(parts.pool(), parts.treeIds().get(), save);
+      shrink(parts, superblocks);
     } else {
       leftovers.run();
       long number = save.getAsLong();
@@ -145,14 +146,10 @@ final class Closing {
     }
   }
 
-  /** The superblock that says so is durable. */
+  /** The superblock that says so is durable. What was room ahead of need is not needed now. */
   private static void shrink(Parts parts, SuperblockFile superblocks) {
     try {
-      parts
-          .pool()
-          .checkpoint()
-          .space()
-          .shrink(superblocks.current().allocator().highWater(), false);
+      parts.pool().checkpoint().space().shrink(superblocks.current().allocator().highWater(), true);
     } catch (StorageException e) {
       LOG.log(Level.DEBUG, parts.name() + ": the file stays longer than it need be", e);
     }

@@ -287,7 +287,8 @@ public final class Journal {
         () -> counted.get(),
         tables,
         config.log().keepBytes(),
-        config.checkpointNanos());
+        config.checkpointNanos(),
+        config.quietNanos());
   }
 
   private BTree recover(

@@ -174,6 +174,7 @@ public final class SnapshotOpening {
         false,
         of.log(),
         of.checkpointNanos(),
+        of.quietNanos(),
         PoolConfig.of(pool.pageSize(), config.bufferBytes()).withReadsMax(pool.readsMax()),
         false,
         0,

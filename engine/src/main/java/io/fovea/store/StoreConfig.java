@@ -22,6 +22,7 @@ import io.fovea.wal.LogConfig;
  * @param doubleWrite whether pages are written twice, so that none is torn; with a log only
  * @param log sizes and windows of the log
  * @param checkpointNanos a checkpoint at least so often
+ * @param quietNanos after how long without any record the file of the log is made small; 0: never
  * @param pool the whole buffer; what timestamps take of it is taken off by {@link #dataPool}
  * @param timestampsInPool whether they take any, rather than memory beside it
  * @param placeBytes the memory that places of records may take, beside the buffer; 0 for none
@@ -37,6 +38,7 @@ public record StoreConfig(
     boolean doubleWrite,
     LogConfig log,
     long checkpointNanos,
+    long quietNanos,
     PoolConfig pool,
     boolean timestampsInPool,
     long placeBytes,
@@ -66,6 +68,7 @@ public record StoreConfig(
         doubleWrite,
         log,
         checkpointNanos,
+        quietNanos,
         pool.withPageSize(filePageSize),
         timestampsInPool,
         placeBytes,

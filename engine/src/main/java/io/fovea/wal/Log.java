@@ -140,7 +140,8 @@ public final class Log implements DurableLog, AutoCloseable {
               + ".");
     }
     SegmentFile file =
-        SegmentFile.open(device, scan, segmentBytes, buffer, fileBytesMax(config), start);
+        SegmentFile.open(
+            device, scan, segmentBytes, buffer, fileBytesMax(config), config.changesBytes(), start);
     Log log = new Log(config, new Ring(buffer, start.startLsn()), file, device);
     log.writer.start();
     log.maker.start();
@@ -382,6 +383,23 @@ public final class Log implements DurableLog, AutoCloseable {
       writer.wake();
     }
     space.changed();
+  }
+
+  /** Whether its file is larger than that of a log that rests. */
+  public boolean isLarge() {
+    return file.slots().isLarge();
+  }
+
+  /**
+   * Nothing was logged for a while: gives the slots of the file back that are needed no more, after
+   * a checkpoint that left little. The log goes on in the first slots of the file, and makes others
+   * when it needs them.
+   */
+  public void rest() {
+    file.slots().rest();
+    if (file.slots().isFar()) {
+      writer.wake();
+    }
   }
 
   /** Whether records stay that no recovery needs, for who follows changes. */

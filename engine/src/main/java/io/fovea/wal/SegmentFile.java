@@ -66,19 +66,27 @@ final class SegmentFile {
   private long toldOf;
 
   private SegmentFile(
-      BlockDevice device, LogStart start, long segmentBytes, long low, long keepBytes) {
+      BlockDevice device,
+      LogStart start,
+      long segmentBytes,
+      long low,
+      long keepBytes,
+      long changesBytes) {
     this.device = device;
     this.start = start;
     this.segmentBytes = segmentBytes;
     this.file = new SlotFile(device, start, segmentBytes);
     this.room = new SegmentRoom(file, segmentBytes, low);
     // What is needed, in segments whose first and last may be needed in part, and what is ready.
-    long keep = keepBytes / SegmentHeader.capacity(segmentBytes) + 2 + room.ready();
+    long capacity = SegmentHeader.capacity(segmentBytes);
+    long keep = keepBytes / capacity + 2 + room.ready();
+    long followed = (changesBytes + capacity - 1) / capacity;
     this.slots =
         new SegmentSlots(
             file,
             room,
             (int) Math.min(keep, Integer.MAX_VALUE),
+            (int) Math.min(followed, Integer.MAX_VALUE / 2),
             start.redoLsn(),
             start.changesLsn());
   }
@@ -126,6 +134,7 @@ final class SegmentFile {
       long segmentBytes,
       long bufferBytes,
       long keepBytes,
+      long changesBytes,
       LogStart start) {
     if (isLeftOver(scan, start)) {
       device.resize(0);
@@ -141,7 +150,7 @@ final class SegmentFile {
     }
     long group = Group.fileBytes(payloadMax(bufferBytes));
     long low = bufferBytes + bufferBytes / 2 + 2 * group;
-    SegmentFile file = new SegmentFile(device, start, segmentBytes, low, keepBytes);
+    SegmentFile file = new SegmentFile(device, start, segmentBytes, low, keepBytes, changesBytes);
     file.nextNumber = Math.max(scan.lastNumber(), start.lastSegment()) + 1;
     file.slots.adopt(scan, start);
     file.takeSlot();
@@ -262,6 +271,7 @@ final class SegmentFile {
       if (!room.awaitSlot(ASK_NANOS, stop)) {
         return null;
       }
+      slots.busy();
       takeSlot();
       return header(startLsn);
     } finally {

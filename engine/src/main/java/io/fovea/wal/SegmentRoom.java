@@ -91,6 +91,17 @@ final class SegmentRoom {
     return (low + segmentBytes / 4) / SegmentHeader.capacity(segmentBytes) + 2;
   }
 
+  /** How many free slots could go, and none would be made in their place at once. */
+  long spare() {
+    return Math.max(0, room() - low - segmentBytes / 4) / SegmentHeader.capacity(segmentBytes);
+  }
+
+  /** How many slots there are at least where the current segment is a new one: it and free ones. */
+  int least() {
+    long capacity = SegmentHeader.capacity(segmentBytes);
+    return (int) ((low + segmentBytes / 4 + capacity - 1) / capacity);
+  }
+
   /** There are so many sessions: each of them may need a block of its own for a short record. */
   void sessions(int n) {
     low = lowAlone + (long) n * Group.BLOCK;

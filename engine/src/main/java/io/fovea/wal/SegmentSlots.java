@@ -22,6 +22,12 @@ import org.jspecify.annotations.Nullable;
  * that the log needs as a rule; never those in between. Where the current segment is among them the
  * writer begins another in the lowest free slot ({@link #isFar}), though there is room in this one.
  *
+ * <p><b>It rests.</b> Where nothing was logged for a while the same is done with another number of
+ * slots that stay: the two that watermarks take turns in, and what is needed until the next one
+ * would be made ({@link #rest}). It is over when the next segment is full ({@link #busy}): from
+ * then on the slots that are made stay as before, for to make one takes as long as hundreds of
+ * groups.
+ *
  * <p><b>For who follows changes</b> segments stay live that no recovery needs, so many bytes of
  * them. From where on they do is in the superblock before the older ones are free ({@link
  * #retainable}, {@link #recycleBelow}), so after a crash it is known which of the segments in the
@@ -44,6 +50,9 @@ final class SegmentSlots {
    */
   record Live(int slot, long number, long incarnation, long startLsn) {}
 
+  /** Watermarks take turns in the first two slots, which are never cut off. */
+  private static final int SLOTS_MIN = 2;
+
   /** How many more slots may hold what is kept for changes than it would fill. */
   private static final int SPARSE = 16;
 
@@ -51,8 +60,11 @@ final class SegmentSlots {
   private final SegmentRoom room;
   private final ReentrantLock lock;
 
-  /** How many slots the file has for good, once it had them. */
+  /** How many slots the file has for good while it is in use, once it had them. */
   private final int kept;
+
+  /** How many are not free while the log rests: what is kept for who follows changes. */
+  private final int followed;
 
   // Under the lock.
   private final ArrayDeque<Live> live = new ArrayDeque<>();
@@ -71,18 +83,25 @@ final class SegmentSlots {
 
   private volatile boolean far;
 
+  /** How many slots are not cut off now: {@link #kept}, or fewer while the log rests. */
+  private int stay;
+
   /**
    * Without any slot.
    *
    * @param kept how many slots are not cut off
+   * @param followed how many of these are for who follows changes
    * @param keepFrom the position from which on records are needed
    * @param changesFrom the position from which on they are kept all the same
    */
-  SegmentSlots(SlotFile file, SegmentRoom room, int kept, long keepFrom, long changesFrom) {
+  SegmentSlots(
+      SlotFile file, SegmentRoom room, int kept, int followed, long keepFrom, long changesFrom) {
     this.file = file;
     this.room = room;
     this.lock = room.lock;
     this.kept = kept;
+    this.followed = followed;
+    this.stay = kept;
     this.keepFrom = keepFrom;
     this.changesFrom = changesFrom;
   }
@@ -203,7 +222,8 @@ final class SegmentSlots {
 
   /** How many slots at the end of the file are free, and beyond those that are kept. */
   private int excess() {
-    long most = Math.min(count - kept, free.size() - room.ready());
+    long spare = stay < kept ? room.spare() : free.size() - room.ready();
+    long most = Math.min(count - stay, spare);
     int n = 0;
     while (n < most && free.contains(count - n - 1)) {
       n++;
@@ -237,6 +257,39 @@ final class SegmentSlots {
       return;
     }
     file.sync();
+  }
+
+  // ----------------------------------------------------------------------------------- resting
+
+  /** How many slots there are while the log rests, if nobody holds anything back. */
+  private int least() {
+    return Math.min(kept, Math.max(SLOTS_MIN, room.least()) + followed);
+  }
+
+  /** Whether the file has more slots than one that rests. Any thread. */
+  boolean isLarge() {
+    lock.lock();
+    try {
+      return count > least();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Nothing is logged now: only what a log that rests needs is kept from here on. Any thread. */
+  void rest() {
+    lock.lock();
+    try {
+      stay = least();
+      recycle();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The writer, under the lock: a segment is full, so the log is in use. */
+  void busy() {
+    stay = kept;
   }
 
   // ----------------------------------------------------------------------------------- recycling
@@ -391,7 +444,7 @@ final class SegmentSlots {
       free.add(first.slot);
     }
     room.freeSlots(free.size());
-    far = !live.isEmpty() && live.getLast().slot >= kept && isFreeBelow(kept);
+    far = !live.isEmpty() && live.getLast().slot >= stay && isFreeBelow(stay);
     room.tell();
   }
 
@@ -414,7 +467,7 @@ final class SegmentSlots {
    */
   boolean isStillFar(int current) {
     far = false;
-    return isFreeBelow(kept) && current >= kept;
+    return isFreeBelow(stay) && current >= stay;
   }
 
   /** Keeps what is needed now; returns where that begins. */

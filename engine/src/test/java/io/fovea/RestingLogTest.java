@@ -1,0 +1,226 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.io.IoOp;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Switches;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimFault;
+import io.fovea.support.SimStorage;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The log of a database in which nothing happens gives its space back, whatever comes then. */
+@Timeout(120)
+class RestingLogTest {
+  private static final long SEED = Long.getLong("crash.seed", 5L);
+  private static final long SEGMENT = 128 << 10;
+  private static final long WAIT_NANOS = 100_000_000_000L;
+
+  /** A log of segments that are smaller than what has to be ready: two are not enough. */
+  private static final long LEAST = 4 * SEGMENT;
+
+  private static final TableSpec SPEC = TableSpec.bytes("t", 16);
+
+  private final SimDisk disk = new SimDisk(SEED);
+
+  private static Options options(Duration quiet) {
+    return Options.defaults()
+        .bufferBytes(4 << 20)
+        .memory(mem -> mem.timestampBytes(1 << 20))
+        .transactions(txs -> txs.activeMax(4).leakDetection(LeakDetection.OFF))
+        .log(
+            log ->
+                log.bufferBytes(128 << 10)
+                    .segmentBytes(SEGMENT)
+                    .bytesMax(2 << 20)
+                    .checkpointInterval(Duration.ofHours(1))
+                    .quietTime(quiet));
+  }
+
+  private Database open(Duration quiet) {
+    return Database.open(new SimStorage(disk), options(quiet), Switches.NONE);
+  }
+
+  private long logBytes() {
+    return disk.device("db.log").size();
+  }
+
+  private static byte[] key(int i) {
+    return ByteBuffer.allocate(4).putInt(i).array();
+  }
+
+  /** A transaction for each key. */
+  private static void write(Database db, int from, int to) {
+    ByteTable t = db.table(SPEC).bytes();
+    for (int i = from; i < to; i++) {
+      int n = i;
+      db.run(tx -> t.put(tx, key(n), ByteBuffer.allocate(900).putInt(n).array()));
+    }
+  }
+
+  private static void check(Database db, int records) {
+    assertTrue(db.verify().ok(), () -> db.verify().toString());
+    ByteTable t = db.table(SPEC).bytes();
+    db.read(
+        tx -> {
+          for (int i = 0; i < records; i++) {
+            byte[] expected = ByteBuffer.allocate(900).putInt(i).array();
+            assertArrayEquals(expected, t.get(tx, key(i)), "record " + i);
+          }
+          return null;
+        });
+  }
+
+  private static void await(BooleanSupplier what, String message) {
+    long deadline = System.nanoTime() + WAIT_NANOS;
+    while (!what.getAsBoolean()) {
+      assertTrue(System.nanoTime() < deadline, message);
+      LockSupport.parkNanos(1_000_000);
+    }
+  }
+
+  @Test
+  void itGetsSmallWhenNothingHappensAndGrowsAgain() {
+    try (Database db = open(Duration.ofMillis(30))) {
+      for (int round = 0; round < 3; round++) {
+        write(db, 0, 1000);
+        await(() -> logBytes() <= LEAST, "round " + round + ": the log has " + logBytes());
+        long redo = db.stats().log().redoBytes();
+        assertTrue(redo < SEGMENT, "a crash needs " + redo);
+        check(db, 1000);
+      }
+    }
+    assertEquals(SEGMENT, logBytes());
+  }
+
+  /** What is logged by checkpoints alone goes on for ever nowhere. */
+  @Test
+  void itRestsOnce() {
+    try (Database db = open(Duration.ofMillis(20))) {
+      write(db, 0, 1000);
+      await(() -> logBytes() <= LEAST, "the log is small");
+      long checkpoints = db.stats().checkpoints().made();
+      long written = db.stats().log().bytes();
+      LockSupport.parkNanos(400_000_000);
+      assertTrue(db.stats().checkpoints().made() <= checkpoints + 4, "checkpoints go on");
+      assertTrue(db.stats().log().bytes() < written + SEGMENT, "the log goes on");
+    }
+  }
+
+  @Test
+  void itDoesNotWhereNobodyWantsIt() {
+    try (Database db = open(Duration.ZERO)) {
+      write(db, 0, 1000);
+      long large = logBytes();
+      LockSupport.parkNanos(200_000_000);
+      assertEquals(large, logBytes());
+    }
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> LogOptions.defaults().quietTime(Duration.ofMillis(-1)));
+    assertEquals(Duration.ofSeconds(10), LogOptions.defaults().quietTime());
+  }
+
+  /** A sync or a cut that fails once leaves a database that is opened again as it was. */
+  @Test
+  void theLengthCannotBeChanged() {
+    Database db = open(Duration.ofMillis(30));
+    try {
+      write(db, 0, 800);
+      disk.fail(SimFault.from(1).of(IoOp.RESIZE));
+      LockSupport.parkNanos(300_000_000);
+      disk.heal();
+      write(db, 800, 1000);
+      check(db, 1000);
+    } finally {
+      db.abandon();
+    }
+    try (Database again = open(Duration.ofMillis(30))) {
+      check(again, 1000);
+      write(again, 0, 1000);
+      await(() -> logBytes() <= LEAST, "the log is small");
+    }
+  }
+
+  /** The power fails before each operation of a log that goes to rest, and of what follows. */
+  @Test
+  @Tag("slow")
+  void thePowerFailsMeanwhile() {
+    List<SimDisk> left = new ArrayList<>();
+    try (Database db = open(Duration.ofMillis(30))) {
+      write(db, 0, 600);
+      disk.onOperation(
+          n -> {
+            synchronized (left) {
+              left.add(disk.copy());
+            }
+          });
+      await(() -> logBytes() <= LEAST, "the log is small");
+      write(db, 0, 5);
+      disk.onOperation(n -> {});
+    }
+    Set<Long> distinct = new HashSet<>();
+    int step = Math.max(1, left.size() / 60); // pages are written one by one before the log is cut
+    for (int i = 0; i < left.size(); i++) {
+      if (i % step > 0 && i < left.size() - 30) {
+        continue;
+      }
+      for (SimCrash how : List.of(SimCrash.LOSE_ALL, SimCrash.RANDOM, SimCrash.KEEP_ALL)) {
+        SimDisk crashed = left.get(i).crash(how);
+        if (distinct.add(crashed.fingerprint())) {
+          lives(crashed, "operation " + i + " of " + left.size() + ", " + how);
+        }
+      }
+    }
+    assertTrue(distinct.size() > 20, "crash states: " + distinct.size());
+  }
+
+  private static void lives(SimDisk crashed, String what) {
+    try (Database db =
+        Database.open(new SimStorage(crashed), options(Duration.ofMillis(1)), Switches.NONE)) {
+      check(db, 600);
+      write(db, 590, 600);
+    } catch (RuntimeException | Error e) {
+      throw new AssertionError("seed " + SEED + ", " + what, e);
+    }
+  }
+
+  /** What the file has ahead of need goes when nobody needs it, and at the close. */
+  @Test
+  void theDataHasNoRoomAhead(@TempDir Path dir) throws Exception {
+    Path file = dir.resolve("f");
+    long page = 4096;
+    for (Durability durability : List.of(Durability.SYNC, Durability.NONE)) {
+      Options o = options(Duration.ofMillis(30)).durability(durability);
+      try (Database db = Database.open(file, o)) {
+        write(db, 0, 1500);
+      }
+      long used = FileReport.verify(file, o).header().pages();
+      assertTrue(
+          Files.size(file) <= (used + 80) * page, used + " pages, bytes: " + Files.size(file));
+      try (Database db = Database.open(file, o)) {
+        check(db, 1500);
+        write(db, 1500, 1600);
+        check(db, 1600);
+      }
+    }
+  }
+}
