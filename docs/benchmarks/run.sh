@@ -48,6 +48,8 @@
 #   protocols   transactional YCSB under each protocol, and with each store of timestamps; fig3.2,
 #               fig3.3, fig3.4, fig3.6, fig3.7, fig3.8 and equal are its parts
 #   equal       Focus-Sketch, the caches and Memory at equal total memory for timestamps
+#   loads       records in the order of their keys by transactions of 1,000 and by one load, and what they take of
+#               the disk, beside LMDB and RocksDB; three minutes
 #   streams     state stores of Kafka Streams beside RocksDB's, with a broker: at most MINUTES (12)
 #   inlining    hot methods that were not inlined
 #
@@ -827,6 +829,18 @@ do_replacement() {
 }
 
 # Kafka is not in the benchmarks' jar: this is a main class of the tests of fovea-streams.
+# Loads of records in order, beside others, and the size of the files after them.
+do_loads() {
+  say loads
+  # shellcheck disable=SC2086 # options are words
+  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.Loads --dir "$out" \
+    ${quick:+--records 20000 --rounds 1 --warm-up 0 --quiet 1} >"$out/loads.md" 2>"$out/loads.txt" || {
+    say "loads failed: see $out/loads.txt"
+    return
+  }
+  cat "$out/loads.md"
+}
+
 do_streams() {
   say streams
   command -v mvn >/dev/null 2>&1 || die "streams wants Maven, which knows where Kafka is"
@@ -901,7 +915,7 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   exit 0
 fi
 [ $# -gt 0 ] || set -- beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition \
-  drift sizes replacement doors features secondary hints protocols streams inlining
+  drift sizes replacement doors features secondary hints protocols loads streams inlining
 for page; do
   case $page in
     beside) do_beside ;;
@@ -940,9 +954,10 @@ for page; do
     fig3.7) do_fig37 ;;
     fig3.8) do_fig38 ;;
     equal) do_equal ;;
+    loads) do_loads ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $page: beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal streams inlining profile" ;;
+    *) die "no page $page: beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads streams inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

@@ -1,0 +1,193 @@
+package io.fovea.jmh;
+
+import io.fovea.ByteTable;
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.LoadOptions;
+import io.fovea.LogOptions;
+import io.fovea.Options;
+import io.fovea.schema.TableSpec;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import org.lmdbjava.Dbi;
+import org.lmdbjava.DbiFlags;
+import org.lmdbjava.Env;
+import org.lmdbjava.EnvFlags;
+import org.lmdbjava.Txn;
+import org.rocksdb.CompressionType;
+import org.rocksdb.OptimisticTransactionDB;
+import org.rocksdb.RocksDB;
+import org.rocksdb.Transaction;
+import org.rocksdb.WriteOptions;
+
+/**
+ * An engine that {@link Loads} fills with records in the order of their keys: {@code byte[]} in, as
+ * for every engine.
+ *
+ * <p>One thread.
+ */
+interface LoadStore extends AutoCloseable {
+  int KEY_BYTES = 8;
+
+  /** Adds so many records, of which the first has a number, in one transaction. */
+  void add(Loads.Records records, long from, int count) throws Exception;
+
+  /** What is there is in the files, as far as the engine brings it there when it is asked. */
+  void settle() throws Exception;
+
+  @Override
+  void close();
+
+  /** Fovea, by transactions or by one load. */
+  final class Fovea implements LoadStore {
+    /** How the records come in. */
+    enum How {
+      PUT,
+      INSERT,
+      LOAD
+    }
+
+    private final Database db;
+    private final ByteTable table;
+    private final How how;
+
+    Fovea(Path folder, long memory, Durability durability, How how) {
+      this.how = how;
+      this.db =
+          Database.open(
+              folder.resolve("loads.fovea"),
+              Options.defaults().bufferBytes(memory).durability(durability));
+      this.table = db.table(TableSpec.bytes("records", KEY_BYTES)).bytes();
+    }
+
+    /** How long a log is quiet before its file gets small. */
+    static long quietNanos() {
+      return LogOptions.defaults().quietTime().toNanos();
+    }
+
+    @Override
+    public void add(Loads.Records records, long from, int count) {
+      switch (how) {
+        case PUT ->
+            db.run(
+                tx -> {
+                  for (long n = from; n < from + count; n++) {
+                    table.put(tx, records.key(n), records.value(n));
+                  }
+                });
+        case INSERT ->
+            db.run(
+                tx -> {
+                  for (long n = from; n < from + count; n++) {
+                    table.insert(tx, records.key(n), records.value(n));
+                  }
+                });
+        case LOAD ->
+            table.load(
+                LoadOptions.defaults().ascending(true),
+                into -> {
+                  for (long n = from; n < from + count; n++) {
+                    into.add(records.key(n), records.value(n));
+                  }
+                });
+      }
+    }
+
+    @Override
+    public void settle() {
+      db.checkpoint();
+    }
+
+    @Override
+    public void close() {
+      db.close();
+    }
+  }
+
+  /** LMDB, as {@link BesideLmdb} opens it. Its map is as large as the file may become. */
+  final class Lmdb implements LoadStore {
+    private static final long BYTES_EACH = 512;
+
+    private final Env<ByteBuffer> env;
+    private final Dbi<ByteBuffer> table;
+    private final ByteBuffer k = ByteBuffer.allocateDirect(KEY_BYTES);
+    private final ByteBuffer v = ByteBuffer.allocateDirect(Loads.VALUE_BYTES);
+
+    Lmdb(Path folder, long records) {
+      env =
+          Env.create()
+              .setMapSize((1L << 30) + records * BYTES_EACH)
+              .setMaxDbs(1)
+              .open(folder.toFile(), EnvFlags.MDB_NOSYNC, EnvFlags.MDB_WRITEMAP);
+      table = env.openDbi("records", DbiFlags.MDB_CREATE);
+    }
+
+    @Override
+    public void add(Loads.Records records, long from, int count) {
+      try (Txn<ByteBuffer> tx = env.txnWrite()) {
+        for (long n = from; n < from + count; n++) {
+          table.put(tx, k.put(0, records.key(n)), v.put(0, records.value(n)));
+        }
+        tx.commit();
+      }
+    }
+
+    @Override
+    public void settle() {
+      env.sync(true);
+    }
+
+    @Override
+    public void close() {
+      env.close();
+    }
+  }
+
+  /** RocksDB with optimistic transactions, without compression. */
+  final class Rocks implements LoadStore {
+    private static final long MEMTABLE = 64L << 20;
+
+    static {
+      RocksDB.loadLibrary();
+    }
+
+    private final org.rocksdb.Options options;
+    private final WriteOptions writing;
+    private final OptimisticTransactionDB db;
+
+    Rocks(Path folder, boolean logged) throws Exception {
+      options =
+          new org.rocksdb.Options()
+              .setCreateIfMissing(true)
+              .setWriteBufferSize(MEMTABLE)
+              .setCompressionType(CompressionType.NO_COMPRESSION)
+              .setBottommostCompressionType(CompressionType.NO_COMPRESSION);
+      writing = new WriteOptions().setDisableWAL(!logged);
+      db = OptimisticTransactionDB.open(options, folder.toString());
+    }
+
+    @Override
+    public void add(Loads.Records records, long from, int count) throws Exception {
+      try (Transaction tx = db.beginTransaction(writing)) {
+        for (long n = from; n < from + count; n++) {
+          tx.put(records.key(n), records.value(n));
+        }
+        tx.commit();
+      }
+    }
+
+    @Override
+    public void settle() throws Exception {
+      try (org.rocksdb.FlushOptions flush = new org.rocksdb.FlushOptions().setWaitForFlush(true)) {
+        db.flush(flush);
+      }
+    }
+
+    @Override
+    public void close() {
+      db.close();
+      writing.close();
+      options.close();
+    }
+  }
+}
