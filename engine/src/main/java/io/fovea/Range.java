@@ -5,6 +5,7 @@ import io.fovea.btree.RangeEstimate;
 import io.fovea.encoding.Tuple;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
+import io.fovea.index.IndexCore;
 import io.fovea.memory.Mem;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxScan;
@@ -155,9 +156,11 @@ public final class Range {
       Tx t, BTree tree, Object owner, boolean exact, Order order, MemorySegment stage, int stride) {
     int low = low(lo, loInclusive, owner, exact, stage, stride);
     int high = high(hi, hiInclusive, owner, exact, stage, stride);
-    return low == EMPTY || high == EMPTY
-        ? null
-        : t.scan(
+    if (low == EMPTY || high == EMPTY) {
+      return null;
+    }
+    TxScan scan =
+        t.scan(
             tree,
             stage,
             0,
@@ -168,6 +171,10 @@ public final class Range {
             length(high),
             inclusive(high),
             order == Order.DESCENDING);
+    if (owner instanceof IndexCore) {
+      scan.readsItems();
+    }
+    return scan;
   }
 
   /**

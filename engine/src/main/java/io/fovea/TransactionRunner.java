@@ -513,6 +513,9 @@ public abstract sealed class TransactionRunner permits Catalog {
       try {
         Slot slot = store.claimSlot();
         Transaction t = new Transaction(database, slot, tx, attempt, previous, managed);
+        if (onlyReads && managed && attempt == 1) {
+          tx.repeated();
+        }
         done = true;
         return t;
       } finally {

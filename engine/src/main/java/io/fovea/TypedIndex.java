@@ -248,6 +248,7 @@ public final class TypedIndex<I, K, V> {
               to == null ? -1 : hiLen,
               false,
               order == Order.DESCENDING);
+      scan.readsItems();
       return new ByteCursor(tx, of, core, scan);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);

@@ -69,12 +69,19 @@ public final class LeafScan {
   private boolean fresh;
   private boolean end;
   private long hint;
+
+  /** What was there of leaves that come next: see {@link Siblings#touch}. */
+  private long touched;
+
   private int from;
   private int to;
   private int[] passedFrames = new int[8];
   private long[] passedVersions = new long[8];
   private int passed;
   private long pageLsn;
+
+  /** Gets each leaf that is copied; null where nobody asks. */
+  private @Nullable LeafVersions noted;
 
   /** Makes a scan that stands nowhere; the garbage collector gives its memory back. */
   public LeafScan() {
@@ -124,6 +131,16 @@ public final class LeafScan {
     pageLsn = 0;
     leaf.clear();
     ahead.clear();
+  }
+
+  /**
+   * Says where the leaves go that are copied from now on, those included that have nothing in
+   * range. Together they cover all that the scan has passed, with no gap between two of them.
+   *
+   * @param into gets frames and versions; null for nowhere
+   */
+  public void note(@Nullable LeafVersions into) {
+    noted = into;
   }
 
   /** Gives the memory back; a {@link #seek} takes some again. */
@@ -176,7 +193,8 @@ public final class LeafScan {
    */
   public boolean load() {
     BTree t = tree();
-    if (!fresh) {
+    boolean goesOn = !fresh;
+    if (goesOn) {
       if (from < to) {
         rememberLast();
         passed = 0;
@@ -198,6 +216,9 @@ public final class LeafScan {
       }
       fresh = false;
       if (from < to) {
+        if (goesOn && !end && hint != 0) {
+          touched += Siblings.touch(t.pool(), hint);
+        }
         return true;
       }
       if (end) {
@@ -374,6 +395,10 @@ public final class LeafScan {
       return false;
     }
     pageLsn = Math.max(pageLsn, PageHeader.pageLsn(page, 0));
+    LeafVersions n = noted;
+    if (n != null) {
+      n.add(leaf.frame, leaf.version);
+    }
     return true;
   }
 

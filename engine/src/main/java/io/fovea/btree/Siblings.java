@@ -31,6 +31,22 @@ final class Siblings {
   }
 
   /**
+   * Loads the lines that {@link #check} begins with, all at once and ahead of it: one after the
+   * other they were most of what it takes.
+   *
+   * @return what was there, so that the loads are made; it means nothing
+   */
+  static long touch(BufferPool pool, long pid) {
+    int frame = pool.predict(pid);
+    if (pool.glance(frame, pid) == BufferPool.RESTART) {
+      return 0;
+    }
+    long base = pool.base(frame);
+    return Mem.peekLongOpaque(pool.pages(), base)
+        + Mem.peekLongOpaque(pool.pages(), base + pool.pageSize() - Long.BYTES);
+  }
+
+  /**
    * Looks whether the page that is named is the leaf.
    *
    * @param quietly whether the leaf is only passed: then it does not count as used, and is looked

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  *        find the first installed key above, try-lock its item, look again
  *      pages of a long value move, in a transaction that does only that  {@link ChainMove}
  *      pass the gate: no snapshot begins from here on    {@link CommitGate}
- *  (c) commitTs = max(wts of every read, 1 + rts of every locked item)
+ *  (c) commitTs = max(wts of every read, 1 + rts of every locked item, 1 + {@link ScanMarks} of the trees)
  *  (d) every read still has its wts; its rts is raised to commitTs, unless another holds the lock
  *      long values go to chains of new pages            nobody knows these
  *  (e) append to the log                                it has happened now, if this becomes durable
@@ -172,6 +172,7 @@ final class Commit {
         move(work.move);
       }
       long commitTs = catalog == null ? decide() : decideAtMoment(catalog);
+      gate.decided(pass, commitTs);
       switches.probe().at(TxSwitches.Stage.VALIDATED, control.locked);
       if (catalog != null) {
         catalog.decided();
@@ -265,8 +266,17 @@ final class Commit {
   }
 
   private long decide() {
+    changes();
     gate.enter(pass);
     return control.decide();
+  }
+
+  /** Says what will be changed, for scans by leaves. */
+  private void changes() {
+    if (life.shared.marks.watched()) {
+      work.changed = writes.treeBits();
+    }
+    gate.changes(pass, work.changed);
   }
 
   /**
@@ -276,6 +286,7 @@ final class Commit {
    */
   private long decideAtMoment(CatalogPart catalog) {
     control.requireUsedThere();
+    changes();
     catalog.deciding();
     long[] commitTs = new long[1];
     gate.atMoment(

@@ -81,16 +81,27 @@ final class CommitGate {
   /** Of one context: whether a commit is inside. */
   static final class Pass {
     private static final VarHandle INSIDE;
+    private static final VarHandle TREES;
+    private static final VarHandle DECIDED;
 
     static {
       try {
-        INSIDE = MethodHandles.lookup().findVarHandle(Pass.class, "inside", int.class);
+        MethodHandles.Lookup here = MethodHandles.lookup();
+        INSIDE = here.findVarHandle(Pass.class, "inside", int.class);
+        TREES = here.findVarHandle(Pass.class, "trees", long.class);
+        DECIDED = here.findVarHandle(Pass.class, "decided", long.class);
       } catch (ReflectiveOperationException e) {
         throw new ExceptionInInitializerError(e);
       }
     }
 
     private int inside;
+
+    /** What the commit changes that is inside, as bits of {@link ScanMarks}. */
+    private long trees;
+
+    /** The largest timestamp that a commit of the context has decided. */
+    private long decided;
 
     private boolean isInside() {
       return (int) INSIDE.getAcquire(this) != 0;
@@ -139,9 +150,18 @@ final class CommitGate {
 
   // --------------------------------------------------------------------------------------- commits
 
+  /**
+   * A commit is about to enter.
+   *
+   * @param trees what it changes, as bits of {@link ScanMarks}
+   */
+  void changes(Pass pass, long trees) {
+    Pass.TREES.setOpaque(pass, trees); // before inside: see awaitOthers
+  }
+
   /** A commit is about to decide. It has all its locks, and may wait here for a millisecond. */
   void enter(Pass pass) {
-    Pass.INSIDE.setOpaque(pass, 1);
+    Pass.INSIDE.setRelease(pass, 1);
     if (mode != OPEN) {
       enterWatched(pass);
     }
@@ -155,18 +175,62 @@ final class CommitGate {
       }
       passed(pass);
       Waits.spin(attempt);
-      Pass.INSIDE.setOpaque(pass, 1);
+      Pass.INSIDE.setRelease(pass, 1);
     }
   }
 
   /** The same for who has closed the gate, within {@link #atMoment}. */
   void enterAtMoment(Pass pass) {
-    Pass.INSIDE.setOpaque(pass, 1); // who closes it next has the lock of this one then
+    Pass.INSIDE.setRelease(pass, 1); // who closes it next has the lock of this one then
+  }
+
+  /**
+   * A commit has its timestamp, and has changed nothing yet. Who reads a change of it has read the
+   * leaf's version after the commit has moved it, and so sees this.
+   */
+  void decided(Pass pass, long timestamp) {
+    if (timestamp > pass.decided) {
+      Pass.DECIDED.setOpaque(pass, timestamp);
+    }
   }
 
   /** All its changes are installed and published, or it makes none. */
   void passed(Pass pass) {
     Pass.INSIDE.setRelease(pass, 0);
+  }
+
+  // ----------------------------------------------------------------------------- scans by leaves
+
+  /** The largest timestamp that any commit has decided of which the caller can have read. */
+  long decided() {
+    long most = 0;
+    for (Pass pass : passes) {
+      most = Math.max(most, (long) Pass.DECIDED.getOpaque(pass));
+    }
+    return most;
+  }
+
+  /**
+   * Waits a little for each commit that is inside and changes some trees. The caller is not inside.
+   *
+   * <p>What is read of the trees is at least as new as what is read of inside. So if they are those
+   * of a later commit, the one that was seen inside has ended, and its changes are visible.
+   *
+   * @return whether each of them has ended, or was not there
+   */
+  boolean awaitOthers(long trees, int spins) {
+    for (Pass pass : passes) {
+      for (int attempt = 0; pass.isInside(); attempt++) {
+        if (((long) Pass.TREES.getAcquire(pass) & trees) == 0) {
+          break;
+        }
+        if (attempt >= spins) {
+          return false;
+        }
+        Thread.onSpinWait();
+      }
+    }
+    return true;
   }
 
   // ------------------------------------------------------------------------------ tables dropped

@@ -80,6 +80,9 @@ final class Control {
   /** What the transaction has read. */
   final ReadSet reads;
 
+  /** What it has read leaf by leaf. */
+  private final LeafReads leaves;
+
   private final WriteSet writes;
   private final Workspace work;
   private final TxShared shared;
@@ -118,6 +121,7 @@ final class Control {
   Control(TxLife life, Workspace work) {
     this.life = life;
     this.reads = work.reads;
+    this.leaves = work.leaves;
     this.writes = work.writes;
     this.work = work;
     this.shared = life.shared;
@@ -429,7 +433,7 @@ final class Control {
   private long decideByTimestamps() {
     long ts =
         switch (kind) {
-          case TICTOC -> TicToc.commitTimestamp(reads, locked, timestamps);
+          case TICTOC -> ticTocTimestamp();
           case SILO -> Silo.commitId(reads, locked, timestamps);
           case STO, MVTO -> Sto.commitTimestamp(this);
           case TWO_PHASE_LOCKING, OCC -> 0;
@@ -449,6 +453,25 @@ final class Control {
     return ts;
   }
 
+  private long ticTocTimestamp() {
+    long ts = TicToc.commitTimestamp(reads, locked, timestamps);
+    if (locked.size() > 0) {
+      ts = Math.max(ts, mark() + 1);
+    }
+    return leaves.isEmpty() ? ts : leaves.timestamp(ts);
+  }
+
+  /**
+   * Up to when others have read leaves of the trees that are to be changed, as a whole. The commit
+   * is inside the gate, and has all its locks.
+   *
+   * @return a timestamp; below 0 for none
+   */
+  long mark() {
+    ScanMarks marks = shared.marks;
+    return marks.watched() && !switches.unmarked() ? marks.highest(work.changed) : -1;
+  }
+
   private boolean validate(long ts, boolean anew) {
     return switches.noValidation() || fresh(ts, anew);
   }
@@ -456,7 +479,8 @@ final class Control {
   private boolean fresh(long ts, boolean anew) {
     return kind == ProtocolKind.TICTOC
         ? TicToc.validate(
-            reads, locked, timestamps, ts, anew || shared.config.revalidateAll() || crossed())
+                reads, locked, timestamps, ts, anew || shared.config.revalidateAll() || crossed())
+            && (leaves.isEmpty() || leaves.hold(ts))
         : Silo.validate(reads, locked, timestamps);
   }
 
@@ -469,7 +493,7 @@ final class Control {
   private boolean exchanged() {
     return gate.moments() != moments
         && gate.lastExchange() > moments
-        && reads.size() > 0
+        && (reads.size() > 0 || !leaves.isEmpty())
         && !switches.noMoment();
   }
 
@@ -499,9 +523,7 @@ final class Control {
       return pessimistic.holds();
     }
     return switch (kind) {
-      case TICTOC ->
-          validate(TicToc.commitTimestamp(reads, locked, timestamps), anew)
-              && timestamps.holds(life.id);
+      case TICTOC -> validate(ticTocTimestamp(), anew) && timestamps.holds(life.id);
       case SILO -> validate(0, anew) && timestamps.holds(life.id);
       case STO, MVTO -> timestamps.holds(life.id) && (!(anew || crossed()) || Sto.unchanged(this));
       case TWO_PHASE_LOCKING -> true;

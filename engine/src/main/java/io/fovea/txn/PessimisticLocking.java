@@ -162,7 +162,7 @@ final class PessimisticLocking {
       throw life.abort(AbortCause.TIMEOUT, LATE);
     }
     return switch (control.kind) {
-      case TICTOC -> raised(lockedRts() + 1);
+      case TICTOC -> raised(Math.max(lockedRts(), control.mark()) + 1);
       case SILO -> Math.max(readRts(), lockedRts()) + 1;
       case STO, MVTO -> {
         control.timestamp = raised(drawn(lockedRts()));

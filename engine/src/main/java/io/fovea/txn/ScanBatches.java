@@ -20,6 +20,12 @@ import org.jspecify.annotations.Nullable;
  * item, which is looked at once more with the batch that has the gap. Batches grow (1, 4, 16, 64
  * keys), so that a scan for the first key reads one item and a long one looks at the version
  * seldom.
+ *
+ * <p><b>By leaves.</b> A transaction that only reads, and that is repeated if it is aborted, reads
+ * no items here: what it has read are the leaves that were copied, and its commit looks at them
+ * ({@link LeafReads}). A batch is a copy of keys then, and no more. The copies cover all that was
+ * passed, in both directions, with no gap between them: each begins at the fence where the one
+ * before ended. So neither the item above the interval nor that above a batch is needed.
  */
 abstract class ScanBatches extends ScanRange {
   private static final int BATCH_MAX = 64;
@@ -32,6 +38,19 @@ abstract class ScanBatches extends ScanRange {
   private final ReadSet reads;
   private final TxReads reader;
   private final TxSwitches switches;
+  private final LeafReads leaves;
+
+  /** Whether the scan reads leaves, and no items. */
+  private boolean byLeaves;
+
+  /** Whether it was opened to read items, whatever its transaction may do. */
+  private boolean itemsOnly;
+
+  /** By leaves: the first slot of the copy, in the scan's direction, behind the interval's end. */
+  private int stop;
+
+  /** By leaves: whether the interval ends in the copy. */
+  private boolean ends;
 
   /** Whether what is read must be durable before anybody is told. */
   private final boolean waits;
@@ -81,6 +100,7 @@ abstract class ScanBatches extends ScanRange {
     this.control = control;
     this.reader = reader;
     this.switches = life.shared.switches;
+    this.leaves = work.leaves;
     this.waits = life.shared.waits;
     this.keysBytes = Math.max(life.shared.pageSize, 8 << 10);
     this.leaf = new LeafScan(memory);
@@ -94,13 +114,44 @@ abstract class ScanBatches extends ScanRange {
     if (keys.byteSize() == 0) {
       keys = memory.take(keysBytes);
     }
-    positioned = false;
-    boundRead = !descending;
-    upperItem = 0;
+    byLeaves = !itemsOnly && leaves.take(tree);
+    leaf.note(byLeaves ? leaves.noted() : null);
+    beginBatches();
     finished = false;
     batchTarget = 1;
     batchSize = 0;
     batchAt = 0;
+  }
+
+  /** Nothing is read ahead of where the scan goes on from. */
+  private void beginBatches() {
+    positioned = false;
+    boundRead = !descending;
+    upperItem = 0;
+  }
+
+  /** A scan is being opened. */
+  final void readsAnything() {
+    itemsOnly = false;
+  }
+
+  /**
+   * The scan reads items, whatever its transaction may do: for a tree in which readers put hints
+   * right, which they do to what they have read by its item. Before the first {@link TxScan#next}.
+   */
+  public final void readsItems() {
+    itemsOnly = true;
+    goOnByItems();
+  }
+
+  /**
+   * From here on items are read. A descending scan has to read the item above first, which is that
+   * of the last key, if there was one.
+   */
+  private void goOnByItems() {
+    byLeaves = false;
+    leaf.note(null);
+    beginBatches();
   }
 
   /** Nothing of the interval lies ahead: {@link #fill} looks at nothing. */
@@ -154,6 +205,13 @@ abstract class ScanBatches extends ScanRange {
       return false;
     }
     do {
+      if (byLeaves) {
+        if (!leaves.isFull()) {
+          fillByLeaves();
+          continue;
+        }
+        goOnByItems();
+      }
       for (int attempt = 0; !tryFill(); attempt++) {
         positioned = false; // something moved: from the last key again
         if (attempt > 64) {
@@ -172,18 +230,7 @@ abstract class ScanBatches extends ScanRange {
     if (!boundRead && !readBound()) {
       return false;
     }
-    boolean more = true;
-    if (!positioned) {
-      leaf.seek(tree, bounds, from, fromLength, fromInclusive, descending);
-      more = leaf.load();
-      slot = firstSlot();
-      positioned = true;
-    } else if (slot < leaf.from() || slot >= leaf.to()) {
-      positioned = false; // where a device refuses the leaf: from the last key again
-      more = leaf.load();
-      slot = firstSlot();
-      positioned = true;
-    }
+    boolean more = isOnLeaf() || loadLeaf();
     int n = 0;
     boolean last = !more;
     long beyond = descending ? upperItem : more ? 0 : Items.atEnd(tree);
@@ -225,6 +272,86 @@ abstract class ScanBatches extends ScanRange {
       merge(n);
     }
     return true;
+  }
+
+  /** Whether the copy has keys ahead. */
+  private boolean isOnLeaf() {
+    return positioned && slot >= leaf.from() && slot < leaf.to();
+  }
+
+  /** Copies the leaf with the next keys; false at the end of the tree. */
+  private boolean loadLeaf() {
+    if (!positioned) {
+      leaf.seek(tree, bounds, from, fromLength, fromInclusive, descending);
+    }
+    positioned = false; // where a device refuses the leaf: from the last key again
+    boolean more = leaf.load();
+    slot = descending ? leaf.to() - 1 : leaf.from();
+    positioned = true;
+    return more;
+  }
+
+  // ---------------------------------------------------------------- by leaves
+
+  /** The next batch, of keys alone. */
+  private void fillByLeaves() {
+    boolean more = isOnLeaf();
+    if (!more) {
+      more = loadLeaf();
+      if (more) {
+        findStop();
+      }
+    }
+    int n = 0;
+    int keyEnd = 0;
+    if (more) {
+      int step = descending ? -1 : 1;
+      long room = keys.byteSize() - keyBytesMax;
+      for (int s = slot; s != stop && n < batchTarget && keyEnd <= room; s += step) {
+        keyOffsets[n] = keyEnd;
+        slots[n] = s;
+        handles[n++] = -1;
+        keyEnd += leaf.copyKey(s, keys, keyEnd);
+      }
+      slot += n * step;
+    }
+    keyOffsets[n] = keyEnd;
+    if (n > 0) {
+      int start = keyOffsets[n - 1];
+      goOnFrom(keys, start, keyEnd - start);
+    }
+    if (waits) {
+      work.sawLsn(leaf.pageLsn());
+    }
+    batchSize = n;
+    finished = !more || ends && slot == stop;
+  }
+
+  /**
+   * Finds out where in the copy the interval ends: a search a leaf instead of a look at each key.
+   */
+  private void findStop() {
+    if (descending) {
+      int first = 0;
+      if (lowLength >= 0) {
+        first =
+            lowInclusive
+                ? leaf.lowerBound(bounds, 0, lowLength)
+                : leaf.upperBound(bounds, 0, lowLength);
+      }
+      ends = first > leaf.from();
+      stop = Math.min(Math.max(first, leaf.from()), leaf.to()) - 1;
+    } else {
+      int behind = leaf.to();
+      if (highLength >= 0) {
+        behind =
+            highInclusive
+                ? leaf.upperBound(bounds, keyBytesMax, highLength)
+                : leaf.lowerBound(bounds, keyBytesMax, highLength);
+      }
+      ends = behind < leaf.to();
+      stop = Math.max(Math.min(behind, leaf.to()), leaf.from());
+    }
   }
 
   // ---------------------------------------------------------------- versions
@@ -312,10 +439,6 @@ abstract class ScanBatches extends ScanRange {
     b.slots = s;
     b.items = it;
     b.handles = h;
-  }
-
-  private int firstSlot() {
-    return descending ? leaf.to() - 1 : leaf.from();
   }
 
   /**

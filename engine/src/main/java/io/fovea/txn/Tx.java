@@ -156,6 +156,7 @@ public final class Tx {
     boolean begun = false;
     try {
       control.begin(attempts, timeoutNanos);
+      work.leaves.begin(readOnly && !control.pessimistic.on(), false);
       begun = true;
     } finally {
       if (!begun) {
@@ -175,6 +176,14 @@ public final class Tx {
         unclaim();
       }
     }
+  }
+
+  /**
+   * Says that the caller begins the transaction again where it is aborted. If it only reads, its
+   * scans may then read leaves instead of records. Before anything is read.
+   */
+  public void repeated() {
+    work.leaves.begin(life.readOnly() && !control.pessimistic.on(), true);
   }
 
   /** Whose context it is. */

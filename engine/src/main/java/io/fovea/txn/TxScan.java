@@ -152,6 +152,7 @@ public final class TxScan extends ScanBatches {
         descending);
     downwards = descending;
     reversed = false;
+    readsAnything();
     begin();
     keysOnly = false;
     open = true;

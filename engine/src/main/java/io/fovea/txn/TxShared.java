@@ -26,6 +26,9 @@ final class TxShared {
   /** Where commits pass, so that snapshots find a moment between them. */
   final CommitGate gate;
 
+  /** Up to when whole leaves were read. */
+  final ScanMarks marks = new ScanMarks();
+
   final Blocks memory = new Blocks("working memory of transactions");
 
   /** Whether transactions that only read wait for what they read. */
@@ -53,6 +56,9 @@ final class TxShared {
     this.waits = waits;
     this.gate = new CommitGate(config.contexts());
     this.timestamps = new Timestamps(config.contexts(), config.timestamps(), pages);
+    if (switches.everyLeaf()) {
+      marks.settled();
+    }
     this.protocolMemory = new ProtocolMemory(config.protocol(), config.protocolBytes());
   }
 

@@ -15,6 +15,11 @@ package io.fovea.txn;
  *     key that record has by now
  * @param absentUnread a lookup by a unique index that meets no entry says so without a read that
  *     counts
+ * @param unmarked a commit takes a timestamp that does not look at scans by leaves
+ * @param unawaited a scan by leaves does not wait for commits that may have missed its mark
+ * @param leavesBelieved a scan by leaves does not look at its leaves again
+ * @param everyLeaf nothing is left out: all read-only transactions scan by leaves, and not only
+ *     those that somebody repeats
  * @param probe is called by commits on their way
  */
 public record TxSwitches(
@@ -26,6 +31,10 @@ public record TxSwitches(
     boolean upperOnce,
     boolean entryBelieved,
     boolean absentUnread,
+    boolean unmarked,
+    boolean unawaited,
+    boolean leavesBelieved,
+    boolean everyLeaf,
     Probe probe) {
 
   /** What can be left out: one for each of the switches. */
@@ -45,7 +54,13 @@ public record TxSwitches(
     /** {@link TxSwitches#entryBelieved}. */
     KEY_OF_THE_RECORD,
     /** {@link TxSwitches#absentUnread}. */
-    READ_OF_NO_ENTRY
+    READ_OF_NO_ENTRY,
+    /** {@link TxSwitches#unmarked}. */
+    MARK_OF_SCANS,
+    /** {@link TxSwitches#unawaited}. */
+    COMMITS_INSIDE,
+    /** {@link TxSwitches#leavesBelieved}. */
+    VERSIONS_OF_LEAVES
   }
 
   /** Where a commit is. */
@@ -79,7 +94,20 @@ public record TxSwitches(
 
   /** Nothing is left out, and nobody looks. */
   public static final TxSwitches NONE =
-      new TxSwitches(false, false, false, false, false, false, false, false, (stage, locked) -> {});
+      new TxSwitches(
+          false,
+          false,
+          false,
+          false,
+          false,
+          false,
+          false,
+          false,
+          false,
+          false,
+          false,
+          false,
+          (stage, locked) -> {});
 
   /** One step is left out, and nobody looks. */
   public static TxSwitches without(Step step) {
@@ -92,11 +120,24 @@ public record TxSwitches(
         step == Step.UPPER_LOOK,
         step == Step.KEY_OF_THE_RECORD,
         step == Step.READ_OF_NO_ENTRY,
+        step == Step.MARK_OF_SCANS,
+        step == Step.COMMITS_INSIDE,
+        step == Step.VERSIONS_OF_LEAVES,
+        false,
         NONE.probe);
   }
 
   /** The same with another probe. */
   public TxSwitches with(Probe other) {
+    return with(everyLeaf, other);
+  }
+
+  /** The same, and all read-only transactions scan by leaves. */
+  public TxSwitches byLeaves() {
+    return with(true, probe);
+  }
+
+  private TxSwitches with(boolean leaves, Probe other) {
     return new TxSwitches(
         noValidation,
         noNextKey,
@@ -106,6 +147,10 @@ public record TxSwitches(
         upperOnce,
         entryBelieved,
         absentUnread,
+        unmarked,
+        unawaited,
+        leavesBelieved,
+        leaves,
         other);
   }
 
@@ -118,6 +163,9 @@ public record TxSwitches(
         || noMoment
         || upperOnce
         || entryBelieved
-        || absentUnread;
+        || absentUnread
+        || unmarked
+        || unawaited
+        || leavesBelieved;
   }
 }

@@ -14,6 +14,9 @@ final class Workspace {
   final ReadSet reads = new ReadSet();
   final WriteSet writes;
 
+  /** The leaves that it has read as a whole. */
+  final LeafReads leaves;
+
   /** Where the operation that is under way stands. */
   final Position position = new Position();
 
@@ -35,8 +38,12 @@ final class Workspace {
   /** The tables that it drops, as bits. */
   long dropped;
 
+  /** The trees that its commit changes, as bits of {@link ScanMarks}. */
+  long changed = ScanMarks.ALL;
+
   Workspace(TxLife life) {
     TxShared shared = life.shared;
+    this.leaves = new LeafReads(shared);
     this.placed = shared.config.placesRemembered();
     this.writes = new WriteSet(new Scratch(shared.config.scratchBytesMax(), life, shared.memory));
   }
@@ -73,6 +80,8 @@ final class Workspace {
   }
 
   void clear() {
+    leaves.clear();
+    changed = ScanMarks.ALL;
     reads.clear();
     writes.clear();
     writes.scratch.clear();

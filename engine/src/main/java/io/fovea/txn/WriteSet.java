@@ -228,6 +228,16 @@ final class WriteSet {
     }
   }
 
+  /** The trees of which there is anything, as bits of {@link ScanMarks}. */
+  @SuppressWarnings("NullAway")
+  long treeBits() {
+    long bits = 0;
+    for (int e = 0, n = size(); e < n; e++) {
+      bits |= ScanMarks.bit(trees[e].treeId());
+    }
+    return bits;
+  }
+
   /** Whether there is anything of a tree. */
   boolean has(BTree tree) {
     for (int e = 0; e < size(); e++) {

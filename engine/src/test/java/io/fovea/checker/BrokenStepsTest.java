@@ -306,6 +306,92 @@ class BrokenStepsTest {
     looker.commit();
   }
 
+  // -------------------------------------------------------------------------- scans by leaves
+
+  private static void findsByLeaves(String test, Step without, Consumer<Script> script, Kind kind) {
+    Setup setup = Setup.usual("script").switches(TxSwitches.NONE.byLeaves());
+    play(setup, script).requireClean(test + ", nothing broken");
+    Checker.Report report = play(setup.switches(TxSwitches.without(without).byLeaves()), script);
+    assertTrue(report.has(kind), () -> "expected " + kind + ", found " + report.anomalies());
+    SoakReport.line("BrokenStepsTest." + test, report.anomalies().getFirst().toString());
+  }
+
+  @Test
+  void leavesThatAreNotLookedAtAgain() {
+    findsByLeaves(
+        "leavesThatAreNotLookedAtAgain",
+        Step.VERSIONS_OF_LEAVES,
+        BrokenStepsTest::leafThatChanges,
+        Kind.G_SINGLE);
+  }
+
+  /** A key comes into a leaf that was scanned, together with what the scanner reads later. */
+  private static void leafThatChanges(Script s) {
+    s.seed(A, ABOVE, OTHER);
+    Actor scanner = s.begin(true);
+    scanner.scan(A, BETWEEN);
+    s.seed(INSERTED, OTHER);
+    scanner.read(OTHER);
+    scanner.commit();
+  }
+
+  @Test
+  void scansByLeavesThatDoNotWaitForCommits() {
+    findsByLeaves(
+        "scansByLeavesThatDoNotWaitForCommits",
+        Step.COMMITS_INSIDE,
+        BrokenStepsTest::leafWithHalfACommit,
+        Kind.G_SINGLE);
+  }
+
+  /** One of two changes is in the leaf, and the other one will not come while anybody looks. */
+  private static void leafWithHalfACommit(Script s) {
+    s.seed(A, OTHER);
+    Actor writer = s.begin();
+    writer.append(A, OTHER);
+    s.during(
+        Stage.INSTALLING,
+        1,
+        writer,
+        locked -> {
+          Actor reader = s.begin(true);
+          reader.scan(A, OTHER);
+          reader.commit();
+        });
+    writer.commit();
+  }
+
+  @Test
+  void commitsThatDoNotLookAtMarks() {
+    findsByLeaves(
+        "commitsThatDoNotLookAtMarks",
+        Step.MARK_OF_SCANS,
+        BrokenStepsTest::commitBeforeAScan,
+        Kind.G2);
+  }
+
+  /**
+   * A transaction has read what was overwritten since, and may still commit before that. A scan has
+   * seen what overwrote it, and not what the transaction writes.
+   */
+  private static void commitBeforeAScan(Script s) {
+    s.seed(A, OTHER);
+    for (int i = 0; i < 5; i++) {
+      s.seed(ABOVE); // its time is late
+    }
+    Actor raises = s.begin(true);
+    raises.read(A, ABOVE);
+    raises.commit();
+    Actor past = s.begin();
+    past.read(A);
+    s.seed(A);
+    Actor scanner = s.begin(true);
+    scanner.scan(A, OTHER);
+    scanner.commit();
+    past.append(OTHER);
+    past.commit();
+  }
+
   // ---------------------------------------------------- timestamps forgotten while they are in use
 
   /**

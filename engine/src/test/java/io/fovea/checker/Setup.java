@@ -49,7 +49,7 @@ record Setup(
     return options.experiments().cutLeaves() == 0;
   }
 
-  /** TicToc with all that is usual, on few keys. */
+  /** TicToc with all that is usual, on few keys; transactions that only read scan by leaves. */
   static Setup usual(String name) {
     return new Setup(
         name,
@@ -64,7 +64,7 @@ record Setup(
             .log(log -> log.bytesMax(8 << 20).bufferBytes(256 << 10).segmentBytes(256 << 10))
             .transactions(txs -> txs.leakDetection(LeakDetection.OFF)),
         UnaryOperator.identity(),
-        TxSwitches.NONE,
+        TxSwitches.NONE.byLeaves(),
         THREADS,
         100,
         20,
