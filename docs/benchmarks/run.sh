@@ -13,6 +13,7 @@
 #                                              one JVM: whether a change has made one slower; ten minutes
 #
 #   beside      Fovea beside LMDB, RocksDB and MVStore: a table, and plots/beside.svg
+#   scans       scans of 1, 10, 100 and 1,000 records by leaves and by items; those of 100 beside the others
 #   tpcc        TPC-C in memory, 1 warehouse with 1 thread, 2 with 2, 10 with 2
 #   warm        TPC-C in memory from the first transaction of a JVM on, without and with an AOT cache
 #   contention  TPC-C, 16 threads on one warehouse: aborts
@@ -310,6 +311,21 @@ do_swizzling() {
 
 do_promotion() {
   translations promotion
+}
+
+# Scans up and down, through byte strings and rows, in transactions that only read and in others; then beside other
+# engines.
+do_scans() {
+  jmh scans-100 ScanRecords -prof gc ${quick:+-p records=20000}
+  jmh scans-lengths 'ScanRecords.(bytes|rows)Up' -p scanned=1,10,1000 -p reading=true ${quick:+-p records=20000}
+  jmh scans-2t 'ScanRecords.bytesUp' -t 2 -p reading=true ${quick:+-p records=20000}
+  say "scans beside others"
+  "$java" -cp "$jar" io.fovea.jmh.BesideOthers --dir "$out" --workloads scan \
+    ${quick:+--records 20000 --slice 0.05 --rounds 1 --warm-up 0} >"$out/scans-beside.md" 2>"$out/scans-beside.txt" || {
+    say "scans beside others failed: see $out/scans-beside.txt"
+    return
+  }
+  cat "$out/scans-beside.md"
 }
 
 do_budget() {
@@ -915,7 +931,7 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   exit 0
 fi
 [ $# -gt 0 ] || set -- beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition \
-  drift sizes replacement doors features secondary hints protocols loads streams inlining
+  drift sizes replacement doors features secondary hints protocols loads scans streams inlining
 for page; do
   case $page in
     beside) do_beside ;;
@@ -927,6 +943,7 @@ for page; do
     translations-larger) do_translations_larger ;;
     swizzling) do_swizzling ;;
     promotion) do_promotion ;;
+    scans) do_scans ;;
     budget) do_budget ;;
     forms) do_forms ;;
     lookups) do_lookups ;;
@@ -957,7 +974,7 @@ for page; do
     loads) do_loads ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $page: beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads streams inlining profile" ;;
+    *) die "no page $page: beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans streams inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

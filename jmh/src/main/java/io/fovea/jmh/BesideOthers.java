@@ -72,6 +72,9 @@ public final class BesideOthers implements Callable<Integer> {
       description = "Which engines, the first one is what the others are compared with.")
   private List<Engine> engines = List.of(Engine.values());
 
+  @Option(names = "--workloads", split = ",", description = "Which lines, by what they do.")
+  private List<Workload> workloads = List.of(Workload.values());
+
   @Option(names = "--dir", description = "Where the files are; by default a temporary folder.")
   private Path dir;
 
@@ -132,7 +135,13 @@ public final class BesideOthers implements Callable<Integer> {
     Path folder = Files.createTempDirectory(dir == null ? temporary() : dir, "beside");
     try {
       for (boolean durable : new boolean[] {false, true}) {
-        figures.addAll(measure(folder, durable, isolation));
+        List<Line> lines =
+            LINES.stream()
+                .filter(l -> l.durable == durable && workloads.contains(l.workload))
+                .toList();
+        if (!lines.isEmpty()) {
+          figures.addAll(measure(folder, durable, lines, isolation));
+        }
       }
     } finally {
       delete(folder);
@@ -149,7 +158,8 @@ public final class BesideOthers implements Callable<Integer> {
     return Path.of(System.getProperty("java.io.tmpdir"));
   }
 
-  private List<Figures> measure(Path folder, boolean durable, Map<Engine, String> isolation)
+  private List<Figures> measure(
+      Path folder, boolean durable, List<Line> lines, Map<Engine, String> isolation)
       throws Exception {
     List<Process> processes = new ArrayList<>();
     List<Figures> figures = new ArrayList<>();
@@ -174,11 +184,9 @@ public final class BesideOthers implements Callable<Integer> {
           throw BesideWork.unexpected(e, line);
         }
       }
-      for (Line line : LINES) {
-        if (line.durable == durable) {
-          say(line.title);
-          figures.add(inTurn(line, children));
-        }
+      for (Line line : lines) {
+        say(line.title);
+        figures.add(inTurn(line, children));
       }
       for (Child child : children.values()) {
         child.ask(BesideWork.CHECK);

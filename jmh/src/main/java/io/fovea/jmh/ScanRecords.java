@@ -1,0 +1,191 @@
+package io.fovea.jmh;
+
+import io.fovea.ByteCursor;
+import io.fovea.ByteTable;
+import io.fovea.Cursor;
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.Key;
+import io.fovea.Options;
+import io.fovea.Order;
+import io.fovea.Range;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.Transaction;
+import io.fovea.TxOptions;
+import io.fovea.Work;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+
+/**
+ * What does a scan of some records cost, from a random key on, in a transaction of its own? The
+ * records are those of {@link BesideOthers}: a key of 8 bytes and a value of 100, which were put in
+ * random order, 1,000 in a transaction. An operation is one transaction.
+ *
+ * <p>{@code reading} says what the transaction is: one that only reads, whose scans go by leaves;
+ * or one that may write, whose scans go by items.
+ */
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Warmup(iterations = 6, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(value = 3, jvmArgsAppend = "-Xmx1g")
+public class ScanRecords {
+  private static final int BATCH = 1_000;
+  private static final int KEY_BYTES = 8;
+  private static final int VALUE_BYTES = 100;
+  private static final long MEMORY = 512L << 20;
+
+  /** The two tables. */
+  @State(Scope.Benchmark)
+  public static class Records {
+    /** Records of each table. */
+    @Param("1000000")
+    public int records;
+
+    private Database db;
+    private ByteTable bytes;
+    private Table rows;
+    private Field number;
+
+    /** Loads them. */
+    @Setup(Level.Trial)
+    public void load() {
+      db =
+          Database.inMemory(Options.defaults().bufferBytes(2 * MEMORY).durability(Durability.NONE));
+      bytes = db.table(TableSpec.bytes("bytes", KEY_BYTES)).bytes();
+      Layout.Definition layout = Layout.define();
+      number = layout.int64("number");
+      layout.bytes("pad", VALUE_BYTES - Long.BYTES - 2);
+      rows = db.table(TableSpec.of("rows", KeySpec.of(FieldType.INT64), layout.build()));
+      for (int first = 0; first < records; first += BATCH) {
+        int from = first;
+        db.run(tx -> put(tx, from, Math.min(records, from + BATCH)));
+      }
+    }
+
+    private void put(Transaction tx, int from, int to) {
+      Key key = rows.key();
+      Row row = rows.row();
+      for (int i = from; i < to; i++) {
+        long hash = BesideRecords.hash(i);
+        byte[] k = new byte[KEY_BYTES];
+        BesideRecords.setNumber(hash, k);
+        bytes.put(tx, k, new byte[VALUE_BYTES]);
+        rows.put(tx, key.set(hash), row);
+      }
+    }
+
+    /** Closes the database. */
+    @TearDown(Level.Trial)
+    public void close() {
+      db.close();
+    }
+  }
+
+  /** What one thread needs. */
+  @State(Scope.Thread)
+  public static class Worker {
+    /** How many records a scan has. */
+    @Param({"100"})
+    public int scanned;
+
+    /** Whether the transaction says that it only reads. */
+    @Param({"true", "false"})
+    public boolean reading;
+
+    private final SplittableRandom random = new SplittableRandom(1);
+    private final Work<Long, RuntimeException> bytesUp = tx -> bytes(tx, Order.ASCENDING);
+    private final Work<Long, RuntimeException> bytesDown = tx -> bytes(tx, Order.DESCENDING);
+    private final Work<Long, RuntimeException> rowsUp = tx -> rows(tx, Order.ASCENDING);
+    private final Work<Long, RuntimeException> rowsDown = tx -> rows(tx, Order.DESCENDING);
+    private Records of;
+    private TxOptions options;
+    private Key from;
+    private Range up;
+    private Range down;
+    private byte[] start;
+
+    /** Makes it. */
+    @Setup(Level.Trial)
+    public void make(Records records) {
+      of = records;
+      options = reading ? TxOptions.forReading() : TxOptions.defaults();
+      from = of.rows.key();
+      up = Range.atLeast(from);
+      down = Range.atMost(from);
+    }
+
+    long run(Work<Long, RuntimeException> work) {
+      long hash = BesideRecords.hash(random.nextInt(of.records));
+      start = new byte[KEY_BYTES];
+      BesideRecords.setNumber(hash, start);
+      from.set(hash);
+      return of.db.call(options, work);
+    }
+
+    private long bytes(Transaction tx, Order order) {
+      boolean ascends = order == Order.ASCENDING;
+      long sum = 0;
+      try (ByteCursor cursor =
+          of.bytes.scan(tx, ascends ? start : null, ascends ? null : start, order)) {
+        for (int i = 0; i < scanned && cursor.next(); i++) {
+          sum += cursor.key()[0] + cursor.value()[VALUE_BYTES - 1];
+        }
+      }
+      return sum;
+    }
+
+    private long rows(Transaction tx, Order order) {
+      long sum = 0;
+      try (Cursor cursor = of.rows.scan(tx, order == Order.ASCENDING ? up : down, order)) {
+        for (int i = 0; i < scanned && cursor.next(); i++) {
+          sum += cursor.row().getLong(of.number);
+        }
+      }
+      return sum;
+    }
+  }
+
+  /** Through byte strings, upwards: arrays for key and value of each record. */
+  @Benchmark
+  public long bytesUp(Worker worker) {
+    return worker.run(worker.bytesUp);
+  }
+
+  /** Through byte strings, downwards. */
+  @Benchmark
+  public long bytesDown(Worker worker) {
+    return worker.run(worker.bytesDown);
+  }
+
+  /** Through rows, upwards: each row is copied into the cursor's. */
+  @Benchmark
+  public long rowsUp(Worker worker) {
+    return worker.run(worker.rowsUp);
+  }
+
+  /** Through rows, downwards. */
+  @Benchmark
+  public long rowsDown(Worker worker) {
+    return worker.run(worker.rowsDown);
+  }
+}
