@@ -2,10 +2,8 @@ package io.fovea.txn;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.ChainMove;
-import io.fovea.btree.KeyBuffer;
 import io.fovea.btree.PlaceTable;
 import io.fovea.btree.Position;
-import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.PoolExhaustedException;
@@ -13,11 +11,9 @@ import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.IoOp;
 import io.fovea.io.KillPoint;
-import io.fovea.memory.Mem;
 import io.fovea.memory.Waits;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -91,16 +87,12 @@ final class Commit {
 
   private static final long ERROR_PAUSE_NANOS = 1_000_000;
 
-  /** So many items are loaded ahead at a time. */
-  private static final int LOADED_MAX = 32;
-
   /** How long a commit that changes the catalog waits for those that are being installed. */
   private static final long MOMENT_NANOS = 60_000_000_000L;
 
   private final TxLife life;
   private final Workspace work;
   private final EngineHealth health;
-  private final ReadSet reads;
   private final WriteSet writes;
   private final Control control;
   private final LogSession session;
@@ -109,23 +101,16 @@ final class Commit {
   private final CommitGate gate;
   private final CommitGate.Pass pass;
   private final CountDeltas counts;
-  private final KeyBuffer successor;
-  private boolean hasSuccessor;
+  private final CommitLocks locks;
 
   /** Whether what the last commit had is gone: false where an error has cut its end short. */
   private boolean clean = true;
-
-  private long[] order = new long[64];
-
-  /** What was loaded ahead means nothing. */
-  private long seen;
 
   Commit(TxLife life, Workspace work, Control control, TxReads reader) {
     TxShared shared = life.shared;
     this.life = life;
     this.work = work;
     this.health = life.health;
-    this.reads = work.reads;
     this.writes = work.writes;
     this.control = control;
     this.session = shared.session();
@@ -134,7 +119,7 @@ final class Commit {
     this.switches = shared.switches;
     this.gate = shared.gate;
     this.pass = shared.gate.pass(life.id);
-    this.successor = new KeyBuffer(shared.pageSize, shared.memory);
+    this.locks = new CommitLocks(life, work, control);
   }
 
   /**
@@ -143,7 +128,7 @@ final class Commit {
    * @return up to where the log must be durable before anybody is told; 0: nothing to wait for
    */
   long run() {
-    int n = orderWrites();
+    int n = locks.order();
     CatalogPart catalog = changed(work.catalog);
     if (n == 0 && catalog == null) {
       // What is locked all the same was read under the lock: the dummy write protects it.
@@ -160,11 +145,9 @@ final class Commit {
       if (!first) {
         appender.begin();
       }
-      if (writes.pinsLater()) {
-        pinWrites(n);
-      }
-      lockWrites(n);
-      lockSuccessors();
+      locks.pinWrites(n);
+      locks.lockWrites(n);
+      locks.lockSuccessors();
       if (first) {
         appender.begin();
       }
@@ -178,7 +161,7 @@ final class Commit {
         catalog.decided();
       }
       if (control.versioned) {
-        stageVersions();
+        locks.stageVersions();
       }
       if (catalog == null && !writesAnything()) {
         // What was decided under the locks is a read all the same: the dummy write protects it.
@@ -339,242 +322,6 @@ final class Commit {
   private void pause(int attempt, RuntimeException lacking) {
     health.requireWaits(lacking);
     Waits.sleep(PAUSE_NANOS << Math.min(attempt, PAUSE_DOUBLED_MAX));
-  }
-
-  /** The entries that write anything, as (high bits of the item's hash, index), in order. */
-  private int orderWrites() {
-    int size = writes.size();
-    if (size == 0) {
-      return 0;
-    }
-    if (order.length < size) {
-      order = new long[Math.max(size, order.length * 2)];
-    }
-    int n = 0;
-    for (int e = 0; e < size; e++) {
-      if (writes.kind(e) != WriteSet.NONE) {
-        order[n++] = (writes.item(e) & ~INDEX_MASK) | e;
-      }
-    }
-    Arrays.sort(order, 0, n);
-    return n;
-  }
-
-  private static final long INDEX_MASK = TxConfig.ENTRIES_MAX - 1;
-
-  private int entry(int i) {
-    return (int) (order[i] & INDEX_MASK);
-  }
-
-  // ---------------------------------------------------------------- (a)
-
-  /**
-   * Pins the items of keys that were written and not read, before anything is locked: a pin may
-   * wait for a moment. The lines of the next few are loaded ahead of their pins.
-   */
-  private void pinWrites(int n) {
-    for (int from = 0; from < n; from += LOADED_MAX) {
-      int to = Math.min(n, from + LOADED_MAX);
-      for (int i = from; i < to; i++) {
-        int e = entry(i);
-        if (writes.slot(e) == Control.LATER) {
-          seen += control.timestamps.load(writes.item(e));
-        }
-      }
-      for (int i = from; i < to; i++) {
-        int e = entry(i);
-        if (writes.slot(e) == Control.LATER) {
-          writes.slot(e, control.pinToLock(writes.item(e)));
-        }
-      }
-    }
-  }
-
-  private void lockWrites(int n) {
-    control.beginLocking();
-    for (int i = 0; i < n; i++) {
-      int e = entry(i);
-      int slot = writes.slot(e);
-      control.lockWrite(writes.item(e), slot);
-      // A read that is stale already can't be saved; find that out before others wait for us.
-      int handle = writes.handle(e);
-      if (control.plain
-          && !control.pessimistic.on()
-          && handle >= 0
-          && !switches.noValidation()
-          && Word.wts(control.timestamps.word(slot)) != Word.wts(reads.word(handle))) {
-        throw life.abort(AbortCause.VALIDATION, "a key that was read and written has changed");
-      }
-    }
-  }
-
-  // ---------------------------------------------------------------- (b)
-
-  /** In the order of the writes, not of the hashes: keys that ascend share their successor. */
-  private void lockSuccessors() {
-    int last = -1;
-    for (int e = 0, n = writes.size(); e < n; e++) {
-      if (writes.kind(e) == WriteSet.NONE) {
-        continue;
-      }
-      if (writes.kind(e) == WriteSet.MOVE) {
-        continue; // no key appears or disappears
-      }
-      boolean exists = writes.kind(e) != WriteSet.DELETE;
-      byte existed = writes.existed(e);
-      if (exists && existed == WriteSet.PRESENT) {
-        continue;
-      }
-      boolean covered = last >= 0 && inGapAbove(last, e);
-      if (existed == WriteSet.UNKNOWN) {
-        existed = covered ? decideAbsence(e) : decideExistence(e);
-      }
-      if (exists != (existed == WriteSet.PRESENT)) {
-        if (covered) {
-          follow(e);
-        } else {
-          lockSuccessor(e);
-          last = e;
-        }
-      } else if (!exists) {
-        writes.discard(e, WriteSet.NONE); // deletes what is not there
-      }
-    }
-  }
-
-  /**
-   * Whether a key lies between one whose successor we hold and that successor. There was no
-   * installed key in that gap when the lock was taken and none can have come since, for it would
-   * need the same lock: so this key has the same successor, and is not there itself. Nothing is to
-   * be looked for: neither the key nor, when it is installed, its leaf, which is that of the entry
-   * before or the next one ({@link WriteSet#follow}).
-   */
-  private boolean inGapAbove(int lower, int e) {
-    MemorySegment s = writes.scratch.segment();
-    return writes.tree(e) == writes.tree(lower)
-        && Mem.compare(
-                s,
-                writes.keyOffset(e),
-                writes.keyLength(e),
-                s,
-                writes.keyOffset(lower),
-                writes.keyLength(lower))
-            > 0
-        && (!hasSuccessor
-            || Mem.compare(
-                    s,
-                    writes.keyOffset(e),
-                    writes.keyLength(e),
-                    successor.segment(),
-                    0,
-                    successor.length())
-                < 0);
-  }
-
-  private void follow(int e) {
-    if (work.placed) {
-      writes.follow(e);
-    }
-  }
-
-  /** A key in a gap that is empty, and stays so: we hold the item of its upper end. */
-  private byte decideAbsence(int e) {
-    writes.before(e, WriteSet.ABSENT);
-    return WriteSet.ABSENT;
-  }
-
-  /** Under the item's lock: nobody else can make the key appear or disappear. */
-  private byte decideExistence(int e) {
-    BTree tree = writes.tree(e);
-    MemorySegment s = writes.scratch.segment();
-    Position p = work.position;
-    work.place(e, p);
-    int attempt = 0;
-    int length;
-    while (true) {
-      tree.locate(s, writes.keyOffset(e), writes.keyLength(e), p);
-      length = p.found ? tree.valueLength(p) : WriteSet.ABSENT;
-      if (tree.valid(p)) {
-        break;
-      }
-      p.clear();
-      life.pause(attempt++);
-    }
-    writes.before(e, length);
-    writes.place(e, p);
-    return writes.existed(e);
-  }
-
-  private void lockSuccessor(int e) {
-    BTree tree = writes.tree(e);
-    for (long held = 0; ; ) {
-      long item = successor(tree, e);
-      if (item == held) {
-        if (control.versioned && hasSuccessor) {
-          stageSuccessor(tree, item);
-        }
-        return;
-      }
-      switches.probe().at(TxSwitches.Stage.SUCCESSOR_FOUND, control.locked);
-      if (isNextWrite(e, item) || !control.lockGap(item)) {
-        return; // held since before the look: keys that follow each other share their successor
-      }
-      if (switches.oneLook()) {
-        return;
-      }
-      held = item; // one that we hold too much is published like the rest: a dummy write
-    }
-  }
-
-  /**
-   * Whether an item is that of the next entry, which is locked since (a). It is so for each key of
-   * a range that is deleted but the last: to find the item's place once more was a fifth of the
-   * time.
-   */
-  private boolean isNextWrite(int e, long item) {
-    int next = e + 1;
-    return next < writes.size()
-        && writes.item(next) == item
-        && writes.kind(next) != WriteSet.NONE
-        && control.locksWrites();
-  }
-
-  // ---------------------------------------------------------------- versions
-
-  /** What the written records are now, for those who must go on seeing it. */
-  private void stageVersions() {
-    MemorySegment s = writes.scratch.segment();
-    Position p = work.position;
-    for (int e = 0, n = writes.size(); e < n; e++) {
-      if (control.locked.contains(writes.slot(e))) {
-        BTree tree = writes.tree(e);
-        int key = writes.keyOffset(e);
-        int length = writes.keyLength(e);
-        work.place(e, p);
-        tree.locate(s, key, length, p);
-        control.mvto.stage(tree, writes.item(e), writes.slot(e), s, key, length, p);
-      }
-    }
-  }
-
-  /** The record stays as it is, but its item gets new timestamps, for the gap below it. */
-  private void stageSuccessor(BTree tree, long item) {
-    Position p = work.position;
-    MemorySegment s = successor.segment();
-    int length = successor.length();
-    tree.find(s, 0, length, p);
-    control.mvto.stage(tree, item, control.pin(item), s, 0, length, p);
-  }
-
-  private long successor(BTree tree, int e) {
-    Position p = work.position;
-    work.place(e, p);
-    hasSuccessor =
-        tree.successor(
-            writes.scratch.segment(), writes.keyOffset(e), writes.keyLength(e), p, successor);
-    return hasSuccessor
-        ? Items.of(tree, successor.segment(), 0, successor.length())
-        : Items.atEnd(tree);
   }
 
   // ---------------------------------------------------------------- (e), (f)
