@@ -51,6 +51,13 @@
 #   equal       Focus-Sketch, the caches and Memory at equal total memory for timestamps
 #   loads       records in the order of their keys by transactions of 1,000 and by one load, and what they take of
 #               the disk, beside LMDB and RocksDB; three minutes
+#   repair      lookups beside changes of hints: LIPAH's figure 6a, 6b, 6c, ten million lookups of each
+#   beyond      TPC-C with data of tens of times the pool, by eight engines: LIPAH's figure 3b
+#   skewed      uniform and skewed lookups under each translation, in memory and with a pool of a fifth
+#   chains, metadata, counters   how long chains get, what there is beside pages, misses of a lookup
+#   fig3.5      timestamps on disk beside Focus-Sketch, by the size of the pool
+#   fig4.9, fig4.10, fig4.11, fig4.12   the same experiments on fast storage, a device in memory
+#   rivals      Fovea beside RocksDB, LMDB, MVStore, JE and Xodus: with what mvn -Privals builds
 #   streams     state stores of Kafka Streams beside RocksDB's, with a broker: at most MINUTES (12)
 #   inlining    hot methods that were not inlined
 #
@@ -577,6 +584,7 @@ do_doors() {
 }
 
 . "$here/features.sh"
+. "$here/papers.sh"
 
 do_forms() {
   say forms
@@ -788,10 +796,10 @@ do_protocols() {
   jmh timestamp-stores TimestampStoreCost
 }
 
-# TPC-C without hints, with each kind, with predictive translation alone and with page hints: six engines at once, in
-# slices, so that all get the same of the machine.
+# TPC-C without hints, with each kind, with the system's page table (the paper's engines 5 and 6) and with predictive
+# translation, alone and with page hints: eight engines at once, in slices, so that all get the same of the machine.
 do_hints() {
-  engines='latched,none latched,frame latched,page latched,both predictive,none predictive,page'
+  engines='latched,none latched,frame latched,page latched,both virtual,none virtual,page predictive,none predictive,page'
   for medium in memory beyond; do
     for threads in 1 2 4 16; do
       folder=$out/hints-$medium-$threads
@@ -801,10 +809,10 @@ do_hints() {
         where="--io memory --buffer 768m"
         [ $medium = beyond ] && where="--path $folder/$engine.fovea --durability none --buffer 96m"
         set -- "$@" "$root/tpcc/tpcc.sh run $where --warehouses ${WAREHOUSES:-2} --threads $threads \
-          --translation ${engine%,*} --hints ${engine#*,} --warmup ${quick:-60}s --duration ${quick:-36}s \
+          --translation ${engine%,*} --hints ${engine#*,} --warmup ${quick:-60}s --duration ${quick:-40}s \
           --json $folder/$engine.json"
       done
-      say "hints, $medium, $threads threads: six engines in slices"
+      say "hints, $medium, $threads threads: eight engines in slices"
       (cd "$folder" && JAVA_HOME=$home "$here/slices.sh" 0.3 "$@") >"$folder.txt" 2>&1 ||
         say "ended with $?: see $folder"
       rm -f "$folder"/*.fovea*
@@ -822,7 +830,7 @@ hints_table() {
       for which in "$engine" latched,none; do
         sed -n 's/^ *"transactionsPerSecond": *\([0-9.]*\).*/\1/p' \
           "$out/hints-$1-$threads/$which.json" 2>/dev/null | head -n 1
-      done | awk 'NR == 1 { v = $1 } NR == 2 { printf " %.0f · %.2f |", 6 * v, v / $1; done = 1 } END { if (!done) printf " - |" }'
+      done | awk 'NR == 1 { v = $1 } NR == 2 { printf " %.0f · %.2f |", 8 * v, v / $1; done = 1 } END { if (!done) printf " - |" }'
     done
     printf '\n'
   done
@@ -909,7 +917,7 @@ mkdir -p "$out" || die "cannot make $out"
 out=$(CDPATH='' cd -- "$out" && pwd)
 table=$out/records.fovea
 trap 'rm -f "$out"/translations-*.fovea* "$table"* "$out"/second.fovea* "$out"/feature.fovea*' EXIT
-[ "$*" = streams ] || build
+[ "$*" = streams ] || [ "$*" = rivals ] || build
 machine
 if [ "${1:-}" = profile ]; then
   [ $# -ge 2 ] || die "which benchmark?"
@@ -931,7 +939,7 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   exit 0
 fi
 [ $# -gt 0 ] || set -- beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition \
-  drift sizes replacement doors features secondary hints protocols loads scans streams inlining
+  drift sizes replacement doors features secondary hints protocols loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining
 for page; do
   case $page in
     beside) do_beside ;;
@@ -972,9 +980,21 @@ for page; do
     fig3.8) do_fig38 ;;
     equal) do_equal ;;
     loads) do_loads ;;
+    repair) do_repair ;;
+    beyond) do_beyond ;;
+    skewed) do_skewed ;;
+    chains) do_chains ;;
+    metadata) do_metadata ;;
+    counters) do_counters ;;
+    fig3.5) do_fig35 ;;
+    fig4.9) do_fig49 ;;
+    fig4.10) do_fig410 ;;
+    fig4.11) do_fig411 ;;
+    fig4.12) do_fig412 ;;
+    rivals) do_rivals ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $page: beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans streams inlining profile" ;;
+    *) die "no page $page: beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
   esac
 done
 "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"

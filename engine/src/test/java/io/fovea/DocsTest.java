@@ -35,6 +35,9 @@ import org.junit.jupiter.api.Test;
  *   <li>Each type, member and package that one of the pages {@link #NAMING} names exists.
  *   <li>Each page of {@code docs/concurrency} is in the contents, and ends with the tests that
  *       attack it.
+ *   <li>{@code docs/benchmarks/README.md} has each page of its folder and figures 1 to 31 of the
+ *       papers, each with a page that exists, parts of {@code run.sh} that exist, and one of the
+ *       verdicts that it explains.
  * </ol>
  *
  * What counts as a name, inside of single backticks:
@@ -196,6 +199,81 @@ class DocsTest {
       }
     }
     nothingWrong();
+  }
+
+  /** Where the lists of figures have what. */
+  private static final int NUMBER = 1;
+
+  private static final int VERDICT = 6;
+  private static final int PAGE = 7;
+  private static final int COMMAND = 8;
+  private static final int CELLS = 10;
+  private static final int FIGURES = 31;
+
+  @Test
+  void figuresOfThePapersAreListed() {
+    Path folder = root.resolve("docs/benchmarks");
+    Path list = folder.resolve("README.md");
+    String text = read(list);
+    for (Path page : pages) {
+      if (page.getParent().equals(folder)
+          && !page.equals(list)
+          && !text.contains("(" + page.getFileName() + ")")) {
+        wrong.add(where(page) + ": not in the list of docs/benchmarks/README.md");
+      }
+    }
+    Set<String> parts = new HashSet<>();
+    each(
+        Pattern.compile("(?m)^    ([a-z][\\w.]*)\\) "),
+        read(folder.resolve("run.sh")),
+        m -> parts.add(m.group(1)));
+    Set<String> verdicts = new HashSet<>();
+    String explained = text.substring(text.indexOf("| verdict | means |"), text.indexOf("\n## "));
+    each(Pattern.compile("(?m)^\\| ([a-z ]+) \\| "), explained, m -> verdicts.add(m.group(1)));
+    verdicts.remove("verdict");
+    assertEquals(5, verdicts.size(), "verdicts: " + verdicts);
+    TreeSet<Integer> numbers = new TreeSet<>();
+    for (String line : text.lines().toList()) {
+      String[] cells = line.split("(?<!\\\\)\\|", -1);
+      if (cells.length == CELLS + 1 && cells[NUMBER].strip().matches("\\d+|–")) {
+        checkFigure(line, cells, parts, verdicts);
+        if (!cells[NUMBER].strip().equals("–")
+            && !numbers.add(Integer.parseInt(cells[NUMBER].strip()))) {
+          wrong.add("twice: " + line);
+        }
+      }
+    }
+    nothingWrong();
+    assertEquals(FIGURES, numbers.size());
+    assertEquals(FIGURES, numbers.last());
+  }
+
+  private void checkFigure(String line, String[] cells, Set<String> parts, Set<String> verdicts) {
+    String verdict = cells[VERDICT].strip();
+    boolean known = verdicts.stream().anyMatch(verdict::startsWith);
+    boolean numbered = !cells[NUMBER].strip().equals("–");
+    if (numbered && !known) {
+      wrong.add("no verdict: " + line);
+    }
+    if (!numbered && !known && !verdict.startsWith("see ") && !verdict.startsWith("not ")) {
+      wrong.add("no verdict: " + line);
+    }
+    if (verdict.startsWith("not ")) {
+      return; // nothing was made, and there is nothing to make it
+    }
+    if (!LINK.matcher(cells[PAGE]).find()) {
+      wrong.add("no page: " + line);
+    }
+    Matcher command = Pattern.compile("`run\\.sh ([^`]+)`").matcher(cells[COMMAND]);
+    if (!command.find()) {
+      wrong.add("no command: " + line);
+      return;
+    }
+    for (String part : command.group(1).split(" ")) {
+      if (!parts.contains(part)) {
+        wrong.add("run.sh has no part " + part + ": " + line);
+      }
+    }
   }
 
   /** Types, with the text of their files, and all words of all sources. */

@@ -16,6 +16,15 @@ import java.util.SplittableRandom;
 final class HintRepair {
   private static final int SAMPLES_MAX = 1 << 20;
 
+  /** Lookups of each index, in all pieces; 0: as many as the rounds leave time for. */
+  private static final long LOOKUPS = Long.getLong("lookups", 0);
+
+  /** Rounds that do not count, where the lookups are counted. */
+  private static final int WARM_UP = LOOKUPS < 1_000_000 ? 0 : 20;
+
+  /** One in so many lookups is timed. */
+  private static final int TIMED = LOOKUPS > 4L * SAMPLES_MAX ? 16 : 4;
+
   private final SecondaryLookups b;
 
   HintRepair(SecondaryLookups b) {
@@ -50,13 +59,20 @@ final class HintRepair {
           }
           teams.add(team);
         }
-        double[][] medians = new double[names.length][b.rounds - b.rounds / 4];
-        for (int round = -(b.rounds / 4); round < b.rounds - b.rounds / 4; round++) {
+        List<List<Double>> medians = new ArrayList<>();
+        teams.forEach(t -> medians.add(new ArrayList<>()));
+        for (int round = 0; !enough(round, teams); round++) {
+          boolean counts = LOOKUPS > 0 ? round >= WARM_UP : round >= b.rounds / 4;
           for (int i = 0; i < names.length; i++) {
+            if (LOOKUPS > 0 && done(teams.get(i)) >= LOOKUPS) {
+              continue;
+            }
             s.db.schema().repairHints(names[i].equals("repair"));
-            double m = piece(teams.get(i), round >= 0);
-            if (round >= 0) {
-              medians[i][round] = m / (i == 0 ? 1 : medians[0][round]);
+            double m = piece(teams.get(i), counts);
+            // Where one is done with all its lookups, the others have none to be compared with.
+            if (counts && (i == 0 || medians.get(0).size() > medians.get(i).size())) {
+              int at = medians.get(i).size();
+              medians.get(i).add(m / (i == 0 ? 1 : medians.get(0).get(at)));
             }
           }
         }
@@ -67,10 +83,21 @@ final class HintRepair {
               names[i],
               s.indexes.get(i),
               teams.get(i),
-              i == 0 ? 1 : InTurn.median(medians[i]));
+              i == 0 || medians.get(i).isEmpty()
+                  ? 1
+                  : InTurn.median(
+                      medians.get(i).stream().mapToDouble(Double::doubleValue).toArray()));
         }
       }
     }
+  }
+
+  private boolean enough(int round, List<List<Mixed>> teams) {
+    return LOOKUPS > 0 ? teams.stream().allMatch(t -> done(t) >= LOOKUPS) : round == b.rounds;
+  }
+
+  private static long done(List<Mixed> team) {
+    return team.stream().mapToLong(m -> m.done).sum();
   }
 
   /** All threads of an index for a piece; the median of what their lookups took in it. */
@@ -90,7 +117,8 @@ final class HintRepair {
     for (Thread t : threads) {
       t.join();
     }
-    return counts ? InTurn.median(all(team, true)) : 0;
+    double[] nanos = counts ? all(team, true) : new double[0];
+    return nanos.length == 0 ? 0 : InTurn.median(nanos);
   }
 
   /** What was sampled, in all pieces or in the last one. */
@@ -118,7 +146,7 @@ final class HintRepair {
       double v = nanos[(int) ((nanos.length - 1) * shares[i])];
       cells[i + 1] = String.format(Locale.ROOT, i == 2 ? "%.0f (%.2f)" : "%.0f", v, ratio);
     }
-    cells[6] = team.stream().mapToLong(m -> m.done).sum();
+    cells[6] = done(team);
     cells[7] = String.format(Locale.ROOT, "%.0f", rightPages(s, index));
     Markdown.line(lookups + "/" + (100 - lookups), cells);
   }
@@ -200,7 +228,7 @@ final class HintRepair {
         long begin = System.nanoTime();
         index.get(tx, key, row);
         long took = System.nanoTime() - begin;
-        if (counts && samples < nanos.length && r.nextInt(4) == 0) {
+        if (counts && samples < nanos.length && r.nextInt(TIMED) == 0) {
           nanos[samples++] = took;
         }
       }

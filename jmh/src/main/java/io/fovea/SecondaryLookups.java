@@ -20,7 +20,9 @@ import java.util.Locale;
  *   robust   5: share of right hints after inserts, deletes, updates; -Dbeyond=true: the pool holds
  *            what there was before them
  *   repair   6: ns a lookup beside changes of hints: with repair, without, without hints;
- *            -Dmix=50/10/40 for page/frame/slot of the changes (10/10/80), -Dthreads=10 (1)
+ *            -Dmix=50/10/40 for page/frame/slot of the changes (10/10/80), -Dthreads=10 (1);
+ *            -Dlookups=10000000, the paper's, of each index instead of rounds: what is right at the
+ *            end depends on how many changes there were
  *   table    table 1: pages and MiB of the index by type of hint
  *   engines  the latched table without hints and with all of them, and predictive translation likewise: what the
  *            paper calls conventional, and what it becomes; with one lookup and with {@value #GROUP}

@@ -35,7 +35,9 @@ final class BesideChart {
   private static final int FIGURE = 110;
 
   /** By engine. */
-  private static final String[] COLOURS = {"#2f81f7", "#e69f00", "#009e73", "#cc79a7"};
+  private static final String[] COLOURS = {
+    "#2f81f7", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9"
+  };
 
   private BesideChart() {}
 

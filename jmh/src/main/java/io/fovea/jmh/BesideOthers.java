@@ -22,22 +22,26 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
  * Measures Fovea beside LMDB, RocksDB and MVStore, and prints a table in Markdown; with {@code
- * --plot}, draws it. docs/benchmarks/beside.md says what is equal and what is not.
+ * --plot}, draws it. docs/benchmarks/beside.md says what is equal and what is not. With {@code
+ * --rivals} there are two more engines and more lines: docs/benchmarks/rivals.md.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.jmh.BesideOthers --plot beside.svg
+ *   docs/benchmarks/run.sh rivals      with what mvn -Privals builds on the class path
  * </pre>
  *
  * <p>Each engine has a JVM of its own ({@link BesideWork}) with the same options and heap, so that
  * no engine pays for another one's garbage. All engines are open at the same time. A round is a
  * slice of each in turn, so that each gets the same of a machine whose speed changes. Figures are
- * medians over the rounds. A run in which a read is wrong, or an update is lost, fails.
+ * medians over the rounds. A run in which a read is wrong fails. So does one in which an update is
+ * lost, after its table was printed, which counts them.
  */
 @Command(
     name = "BesideOthers",
@@ -70,7 +74,34 @@ public final class BesideOthers implements Callable<Integer> {
       names = "--engines",
       split = ",",
       description = "Which engines, the first one is what the others are compared with.")
-  private List<Engine> engines = List.of(Engine.values());
+  private List<Engine> engines = Engine.USUAL;
+
+  @Option(
+      names = "--rivals",
+      description = "Loads, 8 reads and 8 updates, 16 threads, data beyond memory; all engines.")
+  private boolean rivals;
+
+  @Option(
+      names = "--beyond-records",
+      description = "With --rivals: how many records there are beyond memory; 0 for no such lines.")
+  private int beyondRecords = 2_000_000;
+
+  @Option(
+      names = "--beyond-memory",
+      description = "With --rivals: MiB of each engine's cache there.")
+  private int beyondMemory = 32;
+
+  @Option(
+      names = "--beyond-heap",
+      description = "With --rivals: MiB of each JVM's heap there, with the caches that are on it.")
+  private int beyondHeap = 128;
+
+  @Option(
+      names = "--beyond-limit",
+      description =
+          "With --rivals: MiB that a control group leaves a JVM there, with its pages in the cache of"
+              + " the operating system.")
+  private int beyondLimit = 288;
 
   @Option(names = "--workloads", split = ",", description = "Which lines, by what they do.")
   private List<Workload> workloads = List.of(Workload.values());
@@ -83,8 +114,8 @@ public final class BesideOthers implements Callable<Integer> {
 
   private BesideOthers() {}
 
-  /** A line of the table. */
-  record Line(String title, Workload workload, int threads, boolean durable) {}
+  /** A line of the table; without a workload it is a load, which is measured once. */
+  record Line(String title, @Nullable Workload workload, int threads, boolean durable) {}
 
   /** A line's figures by engine: operations a second in each round. */
   record Figures(Line line, Map<Engine, double[]> rounds) {
@@ -117,6 +148,76 @@ public final class BesideOthers implements Callable<Integer> {
           new Line("4 reads and 4 updates, 2 threads", Workload.UPDATE, 2, false),
           new Line("4 reads and 4 updates, durable, 2 threads", Workload.UPDATE, 2, true));
 
+  private static final List<Line> RIVALS =
+      List.of(
+          new Line("reads of 1 record, 1 thread", Workload.READ, 1, false),
+          new Line("reads of 1 record, 2 threads", Workload.READ, 2, false),
+          new Line("scans of 100 records, 1 thread", Workload.SCAN, 1, false),
+          new Line("8 reads and 8 updates, 1 thread", Workload.UPDATE_8, 1, false),
+          new Line("8 reads and 8 updates, 2 threads", Workload.UPDATE_8, 2, false),
+          new Line("8 reads and 8 updates, 16 threads", Workload.UPDATE_8, 16, false),
+          new Line("8 reads and 8 updates, durable, 1 thread", Workload.UPDATE_8, 1, true),
+          new Line("8 reads and 8 updates, durable, 2 threads", Workload.UPDATE_8, 2, true),
+          new Line("8 reads and 8 updates, durable, 16 threads", Workload.UPDATE_8, 16, true));
+
+  private static final List<Line> BEYOND =
+      List.of(
+          new Line("beyond memory: reads of 1 record, 2 threads", Workload.READ, 2, false),
+          new Line("beyond memory: scans of 100 records, 2 threads", Workload.SCAN, 2, false),
+          new Line("beyond memory: 8 reads and 8 updates, 2 threads", Workload.UPDATE_8, 2, false));
+
+  /**
+   * What is open at the same time.
+   *
+   * @param name of its load, and of its folders
+   * @param lines what is measured
+   * @param durable whether commits are
+   * @param records how many
+   * @param memory MiB of each cache
+   * @param heap MiB of each heap
+   * @param limit MiB of all memory, after the load; 0 for any
+   */
+  private record Phase(
+      String name,
+      List<Line> lines,
+      boolean durable,
+      int records,
+      int memory,
+      int heap,
+      int limit) {}
+
+  private List<Phase> phases() {
+    List<Line> all = rivals ? RIVALS : LINES;
+    List<Phase> phases = new ArrayList<>();
+    for (boolean durable : new boolean[] {false, true}) {
+      List<Line> lines =
+          all.stream()
+              .filter(l -> l.durable == durable && workloads.contains(l.workload))
+              .toList();
+      String name = durable ? "durable" : "in memory";
+      if (!lines.isEmpty()) {
+        phases.add(new Phase(name, lines, durable, records, memory, heap, 0));
+      }
+    }
+    if (rivals && beyondRecords > 0) {
+      String why = ControlGroup.missing();
+      if (why == null) {
+        phases.add(
+            new Phase(
+                "beyond memory",
+                BEYOND,
+                false,
+                beyondRecords,
+                beyondMemory,
+                beyondHeap,
+                beyondLimit));
+      } else {
+        say("no lines of data beyond memory: " + why);
+      }
+    }
+    return phases;
+  }
+
   /** See the class. */
   public static void main(String[] args) {
     System.exit(
@@ -130,28 +231,26 @@ public final class BesideOthers implements Callable<Integer> {
     if (records < 1 || rounds < 1 || warmUp < 0 || slice <= 0) {
       throw new IllegalArgumentException("records, rounds and slice are positive");
     }
+    if (rivals && engines == Engine.USUAL) {
+      engines = List.of(Engine.values());
+    }
     List<Figures> figures = new ArrayList<>();
     Map<Engine, String> isolation = new EnumMap<>(Engine.class);
+    Map<Engine, Long> lost = new EnumMap<>(Engine.class);
     Path folder = Files.createTempDirectory(dir == null ? temporary() : dir, "beside");
     try {
-      for (boolean durable : new boolean[] {false, true}) {
-        List<Line> lines =
-            LINES.stream()
-                .filter(l -> l.durable == durable && workloads.contains(l.workload))
-                .toList();
-        if (!lines.isEmpty()) {
-          figures.addAll(measure(folder, durable, lines, isolation));
-        }
+      for (Phase phase : phases()) {
+        figures.addAll(measure(folder, phase, isolation, lost));
       }
     } finally {
       delete(folder);
     }
     List<Engine> there = engines.stream().filter(isolation::containsKey).toList();
-    print(there, isolation, figures);
+    print(there, isolation, lost, figures);
     if (plot != null) {
       Files.writeString(plot, BesideChart.draw(there, figures), StandardCharsets.UTF_8);
     }
-    return 0;
+    return lost.values().stream().allMatch(n -> n == 0) ? 0 : 1;
   }
 
   private static Path temporary() {
@@ -159,23 +258,31 @@ public final class BesideOthers implements Callable<Integer> {
   }
 
   private List<Figures> measure(
-      Path folder, boolean durable, List<Line> lines, Map<Engine, String> isolation)
+      Path folder, Phase phase, Map<Engine, String> isolation, Map<Engine, Long> lost)
       throws Exception {
     List<Process> processes = new ArrayList<>();
+    List<ControlGroup> groups = new ArrayList<>();
     List<Figures> figures = new ArrayList<>();
     try {
       Map<Engine, Child> children = new EnumMap<>(Engine.class);
+      Map<Engine, double[]> loads = new EnumMap<>(Engine.class);
       for (Engine e : engines) {
         // One load after the other: two at once are slower than that.
-        say(e.title + (durable ? ", durable" : "") + ": load");
-        Process process =
-            start(e, Files.createDirectory(folder.resolve(e + "-" + durable)), durable);
+        say(e.title + ", " + phase.name + ": load");
+        Path files = Files.createDirectory(folder.resolve(e + "-" + phase.name.replace(' ', '-')));
+        Process process = start(e, files, phase);
         processes.add(process);
+        ControlGroup group = phase.limit > 0 ? ControlGroup.around(process.pid()) : null;
+        if (group != null) {
+          groups.add(group);
+        }
         Child child = new Child(e, process);
         String line = child.line();
         if (line != null && line.startsWith(BesideWork.READY)) {
+          String[] words = line.substring(BesideWork.READY.length()).split(" ", 2);
           children.put(e, child);
-          isolation.put(e, line.substring(BesideWork.READY.length()));
+          loads.put(e, new double[] {Double.parseDouble(words[0])});
+          isolation.put(e, words[1]);
         } else if (line != null && line.startsWith(BesideWork.MISSING)) {
           say(
               "%s does not run on this machine and is left out: %s"
@@ -183,14 +290,21 @@ public final class BesideOthers implements Callable<Integer> {
         } else {
           throw BesideWork.unexpected(e, line);
         }
+        if (group != null && children.containsKey(e)) {
+          group.limit((long) phase.limit << 20);
+        }
       }
-      for (Line line : lines) {
+      if (rivals) {
+        String title = phase.name + ": records loaded, 1 thread";
+        figures.add(new Figures(new Line(title, null, 1, phase.durable), loads));
+      }
+      for (Line line : phase.lines) {
         say(line.title);
         figures.add(inTurn(line, children));
       }
-      for (Child child : children.values()) {
-        child.ask(BesideWork.CHECK);
-        child.send(BesideWork.END);
+      for (Map.Entry<Engine, Child> child : children.entrySet()) {
+        lost.merge(child.getKey(), (long) child.getValue().ask(BesideWork.CHECK), Long::sum);
+        child.getValue().send(BesideWork.END);
       }
       for (Process p : processes) {
         if (!p.waitFor(EXIT_SECONDS, TimeUnit.SECONDS)) {
@@ -202,6 +316,9 @@ public final class BesideOthers implements Callable<Integer> {
       processes.forEach(Process::destroyForcibly);
       for (Process p : processes) {
         p.waitFor();
+      }
+      for (ControlGroup group : groups) {
+        group.close();
       }
     }
   }
@@ -223,10 +340,10 @@ public final class BesideOthers implements Callable<Integer> {
 
   // ------------------------------------------------------------------------------------ processes
 
-  private Process start(Engine engine, Path folder, boolean durable) throws IOException {
+  private static Process start(Engine engine, Path folder, Phase phase) throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.add("-Xmx" + heap + "m");
+    command.add("-Xmx" + phase.heap + "m");
     command.add("--enable-native-access=ALL-UNNAMED");
     // lmdbjava sets the addresses of buffers.
     command.add("--add-opens=java.base/java.nio=ALL-UNNAMED");
@@ -240,9 +357,9 @@ public final class BesideOthers implements Callable<Integer> {
     command.add(BesideWork.class.getName());
     command.add(engine.name());
     command.add(folder.toString());
-    command.add(Long.toString((long) memory << 20));
-    command.add(Integer.toString(records));
-    command.add(Boolean.toString(durable));
+    command.add(Long.toString((long) phase.memory << 20));
+    command.add(Integer.toString(phase.records));
+    command.add(Boolean.toString(phase.durable));
     return new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
   }
 
@@ -305,8 +422,14 @@ public final class BesideOthers implements Callable<Integer> {
 
   // --------------------------------------------------------------------------------------- output
 
-  private void print(List<Engine> there, Map<Engine, String> isolation, List<Figures> figures) {
-    Markdown.head("transactions/s", there.stream().map(e -> e.title).toArray());
+  private void print(
+      List<Engine> there,
+      Map<Engine, String> isolation,
+      Map<Engine, Long> lost,
+      List<Figures> figures) {
+    Markdown.head(
+        rivals ? "transactions/s; records/s" : "transactions/s",
+        there.stream().map(e -> e.title).toArray());
     for (Figures f : figures) {
       Markdown.line(f.line.title, there.stream().map(e -> cell(f, e, there.get(0))).toArray());
     }
@@ -323,13 +446,28 @@ public final class BesideOthers implements Callable<Integer> {
         heap,
         Runtime.version().feature(),
         Runtime.getRuntime().availableProcessors());
-    Markdown.head("engine", "transactions");
-    there.forEach(e -> Markdown.line(e.title, isolation.get(e)));
+    if (figures.stream().anyMatch(f -> BEYOND.contains(f.line))) {
+      System.out.printf(
+          Locale.ROOT,
+          "Beyond memory: %,d records, %d MiB for each cache, a heap of %d MiB, and a control group of %d MiB"
+              + " for each JVM after its load, with what the operating system keeps of its files.%n%n",
+          beyondRecords,
+          beyondMemory,
+          beyondHeap,
+          beyondLimit);
+    }
+    Markdown.head("engine", "transactions", "lost updates");
+    there.forEach(e -> Markdown.line(e.title, isolation.get(e), lost.get(e)));
   }
 
   private static String cell(Figures f, Engine e, Engine first) {
+    if (!f.rounds.containsKey(e)) {
+      return "";
+    }
     String cell =
-        String.format(Locale.ROOT, "%s ± %.0f %%", number(f.median(e)), 100 * f.spread(e));
+        f.line.workload == null
+            ? number(f.median(e))
+            : String.format(Locale.ROOT, "%s ± %.0f %%", number(f.median(e)), 100 * f.spread(e));
     return e == first ? cell : cell + String.format(Locale.ROOT, " · %.2f", f.ratio(e, first));
   }
 

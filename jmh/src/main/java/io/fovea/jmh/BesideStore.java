@@ -1,6 +1,8 @@
 package io.fovea.jmh;
 
+import java.lang.reflect.InvocationTargetException;
 import java.nio.file.Path;
+import java.util.List;
 
 /**
  * An engine that {@link BesideOthers} measures, behind what all of them can do. Keys and values are
@@ -12,7 +14,13 @@ interface BesideStore extends AutoCloseable {
     FOVEA("Fovea", BesideFovea::new),
     LMDB("LMDB", BesideLmdb::new),
     ROCKSDB("RocksDB", BesideRocks::new),
-    MVSTORE("MVStore", BesideMvStore::new);
+    MVSTORE("MVStore", BesideMvStore::new),
+    /** Of the module in jmh/rivals, which only {@code mvn -Privals} builds; so is the next. */
+    JE("Berkeley DB JE", setup -> elsewhere("BesideJe", setup)),
+    XODUS("Xodus", setup -> elsewhere("BesideXodus", setup));
+
+    /** Those that are always there. */
+    static final List<Engine> USUAL = List.of(FOVEA, LMDB, ROCKSDB, MVSTORE);
 
     final String title;
     private final Opening opening;
@@ -24,6 +32,22 @@ interface BesideStore extends AutoCloseable {
 
     BesideStore open(Setup setup) throws Exception {
       return opening.open(setup);
+    }
+
+    /**
+     * A class of this package that is perhaps in no build: then as a native library that is not.
+     */
+    private static BesideStore elsewhere(String name, Setup setup) throws Exception {
+      try {
+        return (BesideStore)
+            Class.forName(BesideStore.class.getPackageName() + "." + name)
+                .getDeclaredConstructor(Setup.class)
+                .newInstance(setup);
+      } catch (ClassNotFoundException e) {
+        throw new NoClassDefFoundError(name + " is in jmh/rivals, which mvn -Privals builds");
+      } catch (InvocationTargetException e) {
+        throw e.getCause() instanceof Exception cause ? cause : e;
+      }
     }
   }
 

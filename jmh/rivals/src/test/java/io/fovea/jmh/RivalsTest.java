@@ -1,0 +1,86 @@
+package io.fovea.jmh;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.jmh.BesideStore.Engine;
+import io.fovea.jmh.BesideStore.Setup;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.EnumSource.Mode;
+
+/** Every engine behind the adapter: what it reads, in which order, and that no update is lost. */
+class RivalsTest {
+  private static final int RECORDS = 2000;
+  private static final int THREADS = 4;
+  private static final int EACH = 200;
+
+  @TempDir Path folder;
+
+  @ParameterizedTest
+  @EnumSource(value = Engine.class, mode = Mode.EXCLUDE, names = "LMDB") // wants options of its JVM
+  void isExact(Engine engine) throws Exception {
+    Path files = Files.createDirectory(folder.resolve(engine.name()));
+    try (BesideStore store = engine.open(new Setup(files, 16 << 20, RECORDS, false))) {
+      store.load(0, RECORDS / 2);
+      store.load(RECORDS / 2, RECORDS);
+      store.settle();
+      // All of them change the same few records.
+      ExecutorService threads = Executors.newFixedThreadPool(THREADS);
+      try {
+        List<Future<?>> running = new ArrayList<>();
+        for (int t = 0; t < THREADS; t++) {
+          int first = t;
+          running.add(threads.submit(() -> update(store, first)));
+        }
+        for (Future<?> f : running) {
+          f.get();
+        }
+      } finally {
+        threads.shutdownNow();
+      }
+      long[] last = {0};
+      long[] updates = {0};
+      try (BesideStore.Session session = store.session()) {
+        int n =
+            session.scan(
+                new byte[BesideRecords.KEY_BYTES],
+                RECORDS + 1,
+                (key, value) -> {
+                  long number = BesideRecords.number(key);
+                  assertTrue(Long.compareUnsigned(last[0], number) <= 0, "the order of keys");
+                  last[0] = number;
+                  updates[0] += BesideRecords.check(key, value);
+                });
+        assertEquals(RECORDS, n);
+        assertEquals((long) THREADS * EACH * 2, updates[0], "lost updates");
+        byte[] key = new byte[BesideRecords.KEY_BYTES];
+        BesideRecords.key(RECORDS, key);
+        assertEquals(null, session.read(key));
+        BesideRecords.key(17, key);
+        BesideRecords.check(key, session.read(key));
+      }
+    }
+  }
+
+  private static Void update(BesideStore store, int first) throws Exception {
+    byte[][] keys = new byte[4][BesideRecords.KEY_BYTES];
+    try (BesideStore.Session session = store.session()) {
+      for (int i = 0; i < EACH; i++) {
+        for (int k = 0; k < keys.length; k++) {
+          BesideRecords.key((first + i + 3 * k) % 16, keys[k]);
+        }
+        session.update(keys, 2);
+      }
+    }
+    return null;
+  }
+}

@@ -1,0 +1,56 @@
+package io.fovea.jmh;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** On folders that stand for those of the kernel: a test that bounds itself would bound others. */
+class ControlGroupTest {
+  @TempDir Path root;
+
+  @Test
+  void theFirstVersionWhereThatHasTheMemory() {
+    assertEquals(
+        root.resolve("memory/user/me"),
+        ControlGroup.parent(root, List.of("9:cpu,cpuacct:/x", "4:memory:/user/me", "0::/y")));
+  }
+
+  @Test
+  void elseTheSecond() {
+    assertEquals(
+        root.resolve("user.slice/me"),
+        ControlGroup.parent(root, List.of("3:cpuset:/", "0::/user.slice/me")));
+    assertEquals(root, ControlGroup.parent(root, List.of("0::/")));
+    assertThrows(
+        IllegalStateException.class, () -> ControlGroup.parent(root, List.of("3:cpuset:/")));
+  }
+
+  @Test
+  void aProcessAndItsLimit() throws IOException {
+    ControlGroup group = ControlGroup.around(root, 4711);
+    Path folder;
+    try (Stream<Path> all = Files.list(root)) {
+      folder = all.findFirst().orElseThrow();
+    }
+    assertEquals("4711", Files.readString(folder.resolve("cgroup.procs")));
+    group.limit(1 << 20);
+    assertEquals("1048576", Files.readString(folder.resolve("memory.max")));
+    Files.writeString(folder.resolve("memory.limit_in_bytes"), "9223372036854771712");
+    group.limit(2 << 20);
+    assertEquals("2097152", Files.readString(folder.resolve("memory.limit_in_bytes")));
+    // The kernel's own files go with their folder.
+    for (String name : List.of("cgroup.procs", "memory.max", "memory.limit_in_bytes")) {
+      Files.delete(folder.resolve(name));
+    }
+    group.close();
+    assertFalse(Files.exists(folder));
+  }
+}
