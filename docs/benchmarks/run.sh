@@ -642,7 +642,7 @@ drawn() {
 media() {
   for medium in ${MEDIA:-memory tenth}; do
     records_memory=${quick:+10000}
-    records_tenth=${quick:+20000}
+    records_tenth=${quick:+40000}
     if [ $medium = memory ]; then
       where="--io memory --records ${records_memory:-100000}"
       "$1" "$2-memory" "$3, in memory"
@@ -725,7 +725,7 @@ do_fig38() {
   done
   few=${quick:+1000}
   many=${quick:+4000}
-  several=${quick:+20000}
+  several=${quick:+40000}
   title="Goodput by the size of the sketch, beside Memory (figure 3.8)"
   for medium in ${MEDIA:-memory tenth}; do
     if [ $medium = memory ]; then
@@ -753,7 +753,7 @@ do_equal() {
   few='focus-sketch+32k+32k+false,focus-sketch+32k+32k+true,focus-counter+32k+32k+false'
   few=$few,disk-cache+32k+32k+false
   many=${quick:+20000}
-  some=${quick:+20000}
+  some=${quick:+40000}
   loads=read-intensive-high,read-intensive-medium,write-intensive-high,write-intensive-medium
   title="TicToc at equal total memory for timestamps"
   # Processes take turns, and each has to get warm.
