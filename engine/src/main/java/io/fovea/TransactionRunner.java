@@ -513,7 +513,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       try {
         Slot slot = store.claimSlot();
         Transaction t = new Transaction(database, slot, tx, attempt, previous, managed);
-        if (onlyReads && managed && attempt == 1) {
+        if (onlyReads && managed && attempt == 1 && txOptions.attemptsMax() != 1) {
           tx.repeated();
         }
         done = true;
