@@ -286,7 +286,7 @@ do_translations_larger() {
   translations metadata
   translations larger
   warehouses=${quick:+1}
-  warehouses=${warehouses:-8}
+  warehouses=${warehouses:-4}
   kinds="predictive latched swizzled virtual"
   mkdir -p "$out/larger-tpcc"
   JAVA_HOME=$home "$root/tpcc/tpcc.sh" load --path "$out/larger-tpcc/predictive.fovea" --durability none \
@@ -311,7 +311,8 @@ do_swizzling() {
   for kind in direct swizzled latched; do
     same="--warehouses 1 --threads 1 --buffer 1g --translation $kind"
     set -- "$@" "$kind, async" "--path $kind-a.fovea --durability async $same" \
-      "$kind, none" "--path $kind-n.fovea --durability none $same"
+      "$kind, none" "--path $kind-n.fovea --durability none $same" \
+      "$kind, none, no locks" "--path $kind-l.fovea --durability none --locks off $same"
   done
   beside swizzling-tpcc 6 8 "$@"
 }

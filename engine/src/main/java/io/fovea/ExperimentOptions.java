@@ -31,6 +31,7 @@ public final class ExperimentOptions {
     PlaceDirectory placeDirectory = PlaceDirectory.FLAT;
     boolean evictAtOnce;
     boolean timestampsInBuffer;
+    boolean isolated = true;
 
     @Override
     public Values clone() {
@@ -321,6 +322,33 @@ public final class ExperimentOptions {
     return v.timestampsInBuffer;
   }
 
+  /**
+   * Sets whether there is concurrency control at all. Without it one transaction runs at a time,
+   * and the others wait for their turn: what {@link TransactionOptions#activeMax} has to say, 1, or
+   * opening is refused with {@link io.fovea.error.InvalidUseException}. So transactions are serial,
+   * and nothing is locked, remembered or validated; {@link #protocol} and {@link #timestamps} have
+   * no effect. A thread that begins a transaction in the middle of another one waits for itself,
+   * until the time that it may wait is over.
+   *
+   * <p>For figure 14 of Graefe et al., "In-Memory Performance for Big Data" (PVLDB 8, 2014), which
+   * asks what locks cost.
+   *
+   * @param isolated whether; the default is true
+   * @return new options
+   */
+  public ExperimentOptions isolated(boolean isolated) {
+    return with(v -> v.isolated = isolated);
+  }
+
+  /**
+   * Whether there is concurrency control.
+   *
+   * @return true by default
+   */
+  public boolean isolated() {
+    return v.isolated;
+  }
+
   @Override
   public String toString() {
     return "ExperimentOptions[protocol="
@@ -347,6 +375,8 @@ public final class ExperimentOptions {
         + v.evictAtOnce
         + ", timestampsInBuffer="
         + v.timestampsInBuffer
+        + ", isolated="
+        + v.isolated
         + "]";
   }
 }

@@ -3,6 +3,7 @@ package io.fovea;
 import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.ReplacementKind;
+import io.fovea.error.InvalidUseException;
 import io.fovea.io.DeviceConfig;
 import io.fovea.io.IoKind;
 import io.fovea.memory.Waits;
@@ -475,21 +476,33 @@ public final class Options {
   private TxConfig transactionConfig() {
     TxConfig d = TxConfig.DEFAULT;
     StoreKind kind = StoreKind.valueOf(experiments().timestamps().name());
-    return d.withLimits(transactions().activeMax(), transactions().bytesMax(), d.itemsMax())
-        .with(
-            TimestampConfig.of(
-                kind,
-                experiments().evictAtOnce()
-                    ? TimestampConfig.Release.IMMEDIATE
-                    : d.timestamps().release(),
-                Math.min(exactBytes(kind), memory().timestampBytes()),
-                memory().timestampBytes(),
-                memory().sketchBytesMin(),
-                memory().sketchBytesMax()))
-        .withRevalidation(transactions().revalidateReads())
-        .withPlaces(experiments().hints().sets())
-        .withWholeValues(log().changesBytes() > 0)
-        .with(ProtocolKind.valueOf(experiments().protocol().name()));
+    TxConfig config =
+        d.withLimits(transactions().activeMax(), transactions().bytesMax(), d.itemsMax())
+            .with(
+                TimestampConfig.of(
+                    kind,
+                    experiments().evictAtOnce()
+                        ? TimestampConfig.Release.IMMEDIATE
+                        : d.timestamps().release(),
+                    Math.min(exactBytes(kind), memory().timestampBytes()),
+                    memory().timestampBytes(),
+                    memory().sketchBytesMin(),
+                    memory().sketchBytesMax()))
+            .withRevalidation(transactions().revalidateReads())
+            .withPlaces(experiments().hints().sets())
+            .withWholeValues(log().changesBytes() > 0)
+            .with(ProtocolKind.valueOf(experiments().protocol().name()));
+    if (experiments().isolated()) {
+      return config;
+    }
+    if (transactions().activeMax() != 1) {
+      throw new InvalidUseException(
+          "Without isolation (ExperimentOptions.isolated) one transaction runs at a time:"
+              + " TransactionOptions.activeMax has to be 1, and is "
+              + transactions().activeMax()
+              + ".");
+    }
+    return config.withoutIsolation();
   }
 
   @Override

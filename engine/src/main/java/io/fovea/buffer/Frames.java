@@ -513,6 +513,8 @@ final class Frames {
         counters.hintsStale.sum(),
         counters.hintRepairs.sum(),
         counters.hintRepairsGivenUp.sum(),
+        counters.unswizzled.sum(),
+        counters.staysForChildren.sum() + counters.staysForParent.sum(),
         residency.bytes());
   }
 }

@@ -27,6 +27,10 @@ package io.fovea.buffer;
  * @param hintRepairs frame hints that were stored
  * @param hintRepairsGivenUp frame hints that were not stored, because the entry's page was latched
  *     or had changed
+ * @param unswizzled references that a page was taken out of, so that it could leave: {@link
+ *     Swizzling}
+ * @param unswizzlingsRefused pages that stayed in memory for a child, or because of their parent's
+ *     latch
  * @param bytes the native memory of the pool
  * @since 0.1.0
  */
@@ -52,4 +56,6 @@ public record PoolStats(
     long hintsStale,
     long hintRepairs,
     long hintRepairsGivenUp,
+    long unswizzled,
+    long unswizzlingsRefused,
     long bytes) {}

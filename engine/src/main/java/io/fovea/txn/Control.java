@@ -138,9 +138,13 @@ final class Control {
     this.eager = kind == ProtocolKind.STO || kind == ProtocolKind.TWO_PHASE_LOCKING;
     this.locks =
         kind == ProtocolKind.TWO_PHASE_LOCKING ? new TwoPhaseLocking(this, memory.locks) : null;
-    this.occ = kind == ProtocolKind.OCC ? new Occ(this, memory.history) : null;
+    this.occ = kind == ProtocolKind.OCC ? occ(memory.history) : null;
     this.mvto = versioned ? new Mvto(this, memory.versions) : null;
     this.pessimistic = new PessimisticLocking(this, locks, occ, memory);
+  }
+
+  private Occ occ(History history) {
+    return shared.config.isolated() ? new Occ(this, history) : new NoIsolation(this, history);
   }
 
   // ---------------------------------------------------------------- the body
@@ -166,7 +170,7 @@ final class Control {
       case OCC -> occ.begin();
       case TICTOC, SILO, TWO_PHASE_LOCKING -> {}
     }
-    if (attempts != null) {
+    if (attempts != null && shared.config.isolated()) {
       pessimistic.begin(attempts, timeoutNanos);
     }
   }

@@ -34,7 +34,7 @@ import java.util.Arrays;
  * <p><b>The history is bounded.</b> Who began before what it remembers aborts ({@link
  * AbortCause#HISTORY}).
  */
-final class Occ {
+class Occ {
   private static final int WAIT = 20_000;
 
   private final Control control;

@@ -22,6 +22,7 @@ import java.util.function.Consumer;
  *     remembers of its reads, and no limit
  * @param wholeValues whether commits log values as a whole where they change a part of them, for
  *     who follows changes
+ * @param isolated whether transactions are told apart at all: {@link NoIsolation}
  */
 public record TxConfig(
     int contexts,
@@ -35,7 +36,8 @@ public record TxConfig(
     ProtocolKind protocol,
     long protocolBytes,
     boolean writers,
-    boolean wholeValues) {
+    boolean wholeValues,
+    boolean isolated) {
 
   /** What a commit waits for. */
   public enum Durability {
@@ -77,7 +79,8 @@ public record TxConfig(
           ProtocolKind.TICTOC,
           8L << 20,
           true,
-          false);
+          false,
+          true);
 
   /** Refuses what a commit can't number. */
   public TxConfig {
@@ -110,6 +113,24 @@ public record TxConfig(
   /** The same with or without {@link #wholeValues}. */
   public TxConfig withWholeValues(boolean whole) {
     return with(draft -> draft.wholeValues = whole);
+  }
+
+  /**
+   * The same for one transaction at a time, with nothing to tell several apart.
+   *
+   * @throws IllegalArgumentException where there may be more than one
+   */
+  public TxConfig withoutIsolation() {
+    if (contexts != 1) {
+      throw new IllegalArgumentException(
+          "Without isolation one transaction runs at a time, and not " + contexts + ".");
+    }
+    return with(
+        draft -> {
+          draft.protocol = ProtocolKind.OCC;
+          draft.protocolBytes = LITTLE_BYTES;
+          draft.isolated = false;
+        });
   }
 
   /** The same with or without {@link #placesRemembered}. */
@@ -175,6 +196,7 @@ public record TxConfig(
     long protocolBytes;
     boolean writers;
     boolean wholeValues;
+    boolean isolated;
 
     Draft(TxConfig of) {
       contexts = of.contexts;
@@ -189,6 +211,7 @@ public record TxConfig(
       protocolBytes = of.protocolBytes;
       writers = of.writers;
       wholeValues = of.wholeValues;
+      isolated = of.isolated;
     }
 
     TxConfig build() {
@@ -204,7 +227,8 @@ public record TxConfig(
           protocol,
           protocolBytes,
           writers,
-          wholeValues);
+          wholeValues,
+          isolated);
     }
   }
 }

@@ -71,6 +71,8 @@ class ChildHintsTest {
         a.hintsStale() - b.hintsStale(),
         a.hintRepairs() - b.hintRepairs(),
         a.hintRepairsGivenUp() - b.hintRepairsGivenUp(),
+        0,
+        0,
         0);
   }
 

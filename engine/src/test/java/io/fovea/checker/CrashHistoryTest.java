@@ -63,7 +63,9 @@ class CrashHistoryTest {
     throw new AssertionError("not noticed with " + SEEDS_MAX + " seeds");
   }
 
-  private static final Translation[] KINDS = {Translation.PREDICTIVE, Translation.VIRTUAL};
+  private static final Translation[] KINDS = {
+    Translation.PREDICTIVE, Translation.VIRTUAL, Translation.SWIZZLED
+  };
 
   private static Checker.Report history(Durability durability, long seed, boolean promised) {
     Setup setup =

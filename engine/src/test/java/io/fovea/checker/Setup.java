@@ -8,6 +8,7 @@ import io.fovea.Options;
 import io.fovea.Protocol;
 import io.fovea.SimDatabase;
 import io.fovea.TimestampStore;
+import io.fovea.Translation;
 import io.fovea.support.SetClock;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -74,6 +75,22 @@ record Setup(
   /** All that have to be serializable. */
   static List<Setup> all() {
     List<Setup> all = new ArrayList<>(ofTicToc());
+    for (Translation kind : Translation.values()) {
+      if (kind != Options.defaults().experiments().translation()) {
+        // In DIRECT nothing leaves.
+        int buffer = kind == Translation.DIRECT ? 32 << 20 : 400_000;
+        all.add(
+            usual("translation " + kind)
+                .options(o -> o.bufferBytes(buffer).experiments(exp -> exp.translation(kind)))
+                .load(8, 20, 500));
+      }
+    }
+    all.add(
+        usual("no concurrency control")
+            .options(
+                o ->
+                    o.experiments(exp -> exp.isolated(false))
+                        .transactions(txs -> txs.activeMax(1))));
     for (TimestampStore store : TimestampStore.values()) {
       if (store != Options.defaults().experiments().timestamps()) {
         all.add(

@@ -55,7 +55,8 @@ final class DamagedUse {
     Session s =
         new Session(
             disk,
-            Session.small().transactions(txs -> txs.timeout(Duration.ofMinutes(10))),
+            Session.small(Session.mostlyUsual(seed))
+                .transactions(txs -> txs.timeout(Duration.ofMinutes(10))),
             false,
             state);
     try {

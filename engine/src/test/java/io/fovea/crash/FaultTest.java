@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.Duplicates;
 import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.Translation;
 import io.fovea.crash.State.Blob;
 import io.fovea.crash.State.Kind;
 import io.fovea.crash.State.Pk;
@@ -177,6 +178,18 @@ class FaultTest {
   @EnumSource(names = {"READ", "WRITE", "SYNC", "RESIZE"})
   void onceOfAKind(IoOp op) {
     loop("once " + op, n -> run(CrashTest.SEED, SimFault.once(n).of(op), Session.small()));
+  }
+
+  /** With a longer stride: where the memory of pages comes from makes little of faults its own. */
+  @ParameterizedTest
+  @EnumSource(
+      value = Translation.class,
+      names = {"SWIZZLED", "VIRTUAL", "DIRECT"})
+  void onceUnder(Translation kind) {
+    loop(
+        "once, " + kind,
+        STRIDE == 1 ? 1 : 5 * STRIDE,
+        n -> run(CrashTest.SEED, SimFault.once(n), Session.small(kind)));
   }
 
   @Test

@@ -248,7 +248,7 @@ final class Hostile {
   // opening
 
   private static void use(SimDisk disk, State state, long seed) {
-    Session s = new Session(disk, Session.small(), false, state);
+    Session s = new Session(disk, Session.small(Session.mostlyUsual(seed)), false, state);
     try {
       s.open();
       Generator g = new Generator(seed, true, true);

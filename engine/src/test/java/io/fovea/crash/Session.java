@@ -5,6 +5,7 @@ import io.fovea.Durability;
 import io.fovea.LeakDetection;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
+import io.fovea.Translation;
 import io.fovea.VerifyReport;
 import io.fovea.error.FoveaException;
 import io.fovea.support.SetClock;
@@ -84,6 +85,30 @@ final class Session {
                     .segmentBytes(64 << 10)
                     .checkpointInterval(java.time.Duration.ZERO))
         .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
+  }
+
+  /** The same under one of the translations. */
+  static Options small(Translation kind) {
+    return under(kind, small());
+  }
+
+  /**
+   * Options with another translation, and more room where all of the file has to fit.
+   *
+   * @param options with a buffer of its own
+   */
+  static Options under(Translation kind, Options options) {
+    return options
+        .experiments(exp -> exp.translation(kind))
+        .bufferBytes(options.bufferBytes() + (kind == Translation.DIRECT ? 32 << 20 : 0));
+  }
+
+  /** The default for each second number, and one of all translations for the others. */
+  static Translation mostlyUsual(long n) {
+    Translation[] kinds = Translation.values();
+    return (n & 1) == 0
+        ? Options.defaults().experiments().translation()
+        : kinds[(int) Math.floorMod(n >> 1, (long) kinds.length)];
   }
 
   /** The same with a clock that the steps set, and with no sweep but theirs. */

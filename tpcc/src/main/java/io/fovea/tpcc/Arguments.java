@@ -129,7 +129,12 @@ final class Arguments {
       return "--acknowledge needs --durability sync: only then nothing acknowledged is ever lost";
     }
     try {
-      settle(store, work, measure, 1).engineOptions();
+      Settings settings = settle(store, work, measure, 1);
+      String mistake = store.mistake(settings.threads(), settings.clients());
+      if (mistake != null) {
+        return mistake;
+      }
+      settings.engineOptions();
     } catch (IllegalArgumentException | ArithmeticException e) {
       return e.getMessage();
     }

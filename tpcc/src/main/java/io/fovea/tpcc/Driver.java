@@ -149,6 +149,10 @@ final class Driver {
       } else {
         requireUsable(meta, first);
         settings = settings(meta.warehouses());
+        String mistake = store.mistake(settings.threads(), settings.clients());
+        if (mistake != null) {
+          throw new DriverException(Exit.USAGE, mistake);
+        }
       }
       JsonReport json = RunJson.of("run", settings);
       if (loaded != null) {
@@ -297,7 +301,7 @@ final class Driver {
         s.engine().translation().name().toLowerCase(Locale.ROOT),
         JsonReport.lower(s.engine().hints()),
         JsonReport.lower(s.engine().replacement()),
-        JsonReport.lower(s.engine().protocol()),
+        s.engine().locks() ? JsonReport.lower(s.engine().protocol()) : "none (locks off)",
         JsonReport.lower(s.engine().timestamps()),
         s.level());
   }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Hints;
 import io.fovea.Io;
+import io.fovea.PlaceDirectory;
 import io.fovea.Protocol;
 import io.fovea.Replacement;
 import io.fovea.TimestampStore;
@@ -251,10 +252,33 @@ class ArgumentsTest {
         "--path=/",
         "--hlog=.",
         "--buffer=0",
-        "--log=100k"
+        "--log=100k",
+        "--locks=off --threads=2",
+        "--locks=off --threads=1 --clients=2",
+        "--locks=off --protocol=silo",
+        "--place-directory=flat"
       })
   void mistakes(String args) {
     assertTrue(mistake(args.split(" ")) != null, args);
+  }
+
+  @Test
+  void withoutLocksThereIsOneThread() {
+    assertEquals(
+        "--locks off is for one thread, which has nobody beside it: --threads 1, and no --clients",
+        mistake("--locks=off", "--threads=2"));
+    Settings s = settle("--locks=off", "--threads=1");
+    assertFalse(s.engineOptions().experiments().isolated());
+    assertEquals(1, s.engineOptions().transactions().activeMax());
+    assertTrue(settle("--locks=on").engineOptions().experiments().isolated());
+  }
+
+  @Test
+  void placesHaveADirectory() {
+    Settings s = settle("--places", "--place-directory=shortcut");
+    assertEquals(PlaceDirectory.SHORTCUT, s.engineOptions().experiments().placeDirectory());
+    assertEquals(
+        PlaceDirectory.FLAT, settle("--places").engineOptions().experiments().placeDirectory());
   }
 
   @ParameterizedTest

@@ -196,6 +196,8 @@ class EndToEndTest {
         "--translation=optimistic --no-huge-pages",
         "--translation=virtual",
         "--translation=direct --buffer=600m",
+        "--translation=swizzled --places --place-directory=shortcut",
+        "--locks=off --threads=1",
         "--translation=latched --hints=none",
         "--translation=latched --hints=both",
         "--hints=page",

@@ -158,10 +158,12 @@ class KilledRunTest {
   private List<String> run(Path file, Path list, String duration, boolean sync) {
     List<String> args = new ArrayList<>();
     args.addAll(List.of("run", "--path=" + file, "--warehouses=2", "--threads=2", "--clients=6"));
-    args.addAll(List.of("--buffer=64m", "--warmup=0", "--duration=" + duration));
+    args.addAll(List.of("--warmup=0", "--duration=" + duration));
     args.add("--log=" + LOG);
     // The file knows nothing of it: each opening may have another one.
-    args.add("--translation=" + TRANSLATIONS[random.nextInt(TRANSLATIONS.length)]);
+    String translation = TRANSLATIONS[random.nextInt(TRANSLATIONS.length)];
+    args.add("--translation=" + translation);
+    args.add(translation.equals("direct") ? "--buffer=500m" : "--buffer=64m");
     args.add(sync ? "--durability=sync" : "--durability=async");
     if (sync) {
       args.add("--acknowledge=" + list);
@@ -169,7 +171,16 @@ class KilledRunTest {
     return args;
   }
 
-  private static final String[] TRANSLATIONS = {"predictive", "swizzled", "virtual", "latched"};
+  private static final String[] TRANSLATIONS = {
+    "predictive",
+    "swizzled",
+    "virtual",
+    "latched",
+    "direct",
+    "optimistic",
+    "optimistic-chained",
+    "predictive-hashed"
+  };
 
   /** Little, so that checkpoints are among the things that are killed. */
   private static final String LOG = "4m";

@@ -33,6 +33,7 @@ import org.jspecify.annotations.Nullable;
  *   fovea.buffer.size, .max      gauge     bytes
  *   fovea.buffer.translations    counter   result=hinted|predicted|mispredicted
  *   fovea.buffer.promotions      counter
+ *   fovea.buffer.unswizzlings    counter   result=done|refused; translation SWIZZLED only
  *   fovea.descents.steps         counter   hint=right|stale|none: from an inner node to a child
  *   fovea.descents.repairs       counter   result=done|missed: of frame hints
  *   fovea.descents.places        counter   result=right|stale: accesses that began at a record's
@@ -262,6 +263,22 @@ public final class FoveaMetrics implements MeterBinder {
           "Pages moved to their preferred frame",
           null,
           s -> s.buffer().promotions());
+      String unswizzlings =
+          "Pages that were to leave by whether a reference to them was taken back";
+      counter(
+          "buffer.unswizzlings",
+          unswizzlings,
+          null,
+          s -> s.buffer().unswizzled(),
+          "result",
+          "done");
+      counter(
+          "buffer.unswizzlings",
+          unswizzlings,
+          null,
+          s -> s.buffer().unswizzlingsRefused(),
+          "result",
+          "refused");
     }
 
     void descents() {

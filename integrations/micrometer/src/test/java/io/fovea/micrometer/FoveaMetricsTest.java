@@ -79,6 +79,7 @@ class FoveaMetricsTest {
             "fovea.buffer.max",
             "fovea.buffer.translations",
             "fovea.buffer.promotions",
+            "fovea.buffer.unswizzlings",
             "fovea.descents.steps",
             "fovea.descents.repairs",
             "fovea.descents.places",

@@ -135,6 +135,8 @@ public final class JsonReport {
     o.add("descents", descents(before.descents(), after.descents()));
     o.addProperty("evictionsClean", a.evictionsClean() - b.evictionsClean());
     o.addProperty("evictionsDirty", a.evictionsDirty() - b.evictionsDirty());
+    o.addProperty("unswizzled", a.unswizzled() - b.unswizzled());
+    o.addProperty("unswizzlingsRefused", a.unswizzlingsRefused() - b.unswizzlingsRefused());
     o.addProperty("frameWaits", a.frameWaits() - b.frameWaits());
     o.addProperty("frameWaitMicros", round((a.frameWaitNanos() - b.frameWaitNanos()) / 1e3));
     o.addProperty("storageBytes", after.storage().bytes());

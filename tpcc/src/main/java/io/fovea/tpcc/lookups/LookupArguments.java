@@ -130,6 +130,10 @@ final class LookupArguments {
     if (mistake != null) {
       return mistake;
     }
+    mistake = engine.mistake(work.threads(), run.clients(work.threads()));
+    if (mistake != null) {
+      return mistake;
+    }
     try {
       settle(engine).engineOptions();
     } catch (IllegalArgumentException | ArithmeticException e) {

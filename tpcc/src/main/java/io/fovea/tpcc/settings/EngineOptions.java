@@ -3,6 +3,7 @@ package io.fovea.tpcc.settings;
 import io.fovea.Durability;
 import io.fovea.Io;
 import io.fovea.Options;
+import io.fovea.PlaceDirectory;
 import io.fovea.Protocol;
 import io.fovea.Replacement;
 import io.fovea.TimestampStore;
@@ -89,7 +90,7 @@ public class EngineOptions {
       converter = ProtocolConverter.class,
       description =
           "what makes transactions serializable: ${COMPLETION-CANDIDATES} (default: tictoc)")
-  private Protocol protocol = Options.defaults().experiments().protocol();
+  private Protocol protocol;
 
   @Option(
       names = "--timestamps",
@@ -156,6 +157,26 @@ public class EngineOptions {
   private boolean places;
 
   @Option(
+      names = "--place-directory",
+      paramLabel = "KIND",
+      completionCandidates = PlaceConverter.class,
+      converter = PlaceConverter.class,
+      description =
+          "with --places, how they lie in memory: ${COMPLETION-CANDIDATES}, behind a directory of"
+              + " virtual memory (default: flat)")
+  private PlaceDirectory placeDirectory;
+
+  @Option(
+      names = "--locks",
+      paramLabel = "on|off",
+      completionCandidates = LocksConverter.class,
+      converter = LocksConverter.class,
+      description =
+          "off: no concurrency control, for what it costs; with one thread only, and without"
+              + " --protocol (default: on)")
+  private Locks locks = Locks.ON;
+
+  @Option(
       names = "--durability",
       paramLabel = "LEVEL",
       completionCandidates = DurabilityConverter.class,
@@ -191,8 +212,21 @@ public class EngineOptions {
     if (reads < 1 || reads > Options.defaults().device().readsMax()) {
       return "--reads is 1 to " + Options.defaults().device().readsMax() + ", not " + reads;
     }
+    if (placeDirectory != null && !places) {
+      return "--place-directory is of --places, which is not given";
+    }
+    if (locks == Locks.OFF && protocol != null) {
+      return "--locks off has no protocol: leave --protocol out";
+    }
     return inMemory() && durability != null && durability != Durability.NONE
         ? "--io memory has no log: --durability none is all there is"
+        : null;
+  }
+
+  /** What is wrong with so many threads or clients, or null. */
+  public String mistake(int threads, int clients) {
+    return locks == Locks.OFF && Math.max(threads, clients) > 1
+        ? "--locks off is for one thread, which has nobody beside it: --threads 1, and no --clients"
         : null;
   }
 
@@ -209,7 +243,7 @@ public class EngineOptions {
         hints,
         replacement,
         reads,
-        protocol,
+        protocol != null ? protocol : Options.defaults().experiments().protocol(),
         timestamps,
         sketchBytes,
         sketchBytesMax != null ? sketchBytesMax : sketchBytes,
@@ -218,6 +252,8 @@ public class EngineOptions {
         evictAtOnce,
         timestampsInBuffer,
         places,
+        placeDirectory != null ? placeDirectory : Options.defaults().experiments().placeDirectory(),
+        locks == Locks.ON,
         hugePages);
   }
 
@@ -261,6 +297,24 @@ public class EngineOptions {
   static final class TimestampConverter extends WordConverter<TimestampStore> {
     TimestampConverter() {
       super(TimestampStore.values());
+    }
+  }
+
+  static final class PlaceConverter extends WordConverter<PlaceDirectory> {
+    PlaceConverter() {
+      super(PlaceDirectory.values());
+    }
+  }
+
+  /** Whether transactions are told apart. */
+  enum Locks {
+    ON,
+    OFF
+  }
+
+  static final class LocksConverter extends WordConverter<Locks> {
+    LocksConverter() {
+      super(Locks.values());
     }
   }
 

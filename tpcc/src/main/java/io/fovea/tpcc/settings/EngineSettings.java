@@ -4,6 +4,7 @@ import com.google.gson.JsonObject;
 import io.fovea.Durability;
 import io.fovea.Io;
 import io.fovea.Options;
+import io.fovea.PlaceDirectory;
 import io.fovea.Pretouch;
 import io.fovea.Protocol;
 import io.fovea.Replacement;
@@ -24,6 +25,8 @@ import io.fovea.tpcc.bench.JsonReport;
  * @param evictAtOnce whether exact timestamps leave as soon as no transaction uses the key
  * @param timestampsInBuffer whether the memory of timestamps is a part of the buffer
  * @param places whether all tables are remembered
+ * @param placeDirectory how their places lie in memory
+ * @param locks whether there is concurrency control; without, one client runs at a time
  * @param hugePages whether the buffer asks for huge pages
  */
 public record EngineSettings(
@@ -45,6 +48,8 @@ public record EngineSettings(
     boolean evictAtOnce,
     boolean timestampsInBuffer,
     boolean places,
+    PlaceDirectory placeDirectory,
+    boolean locks,
     boolean hugePages) {
   private static final long LOG_BYTES_MIN = 256 << 10;
 
@@ -69,6 +74,8 @@ public record EngineSettings(
         evictAtOnce,
         timestampsInBuffer,
         places,
+        placeDirectory,
+        locks,
         hugePages);
   }
 
@@ -100,6 +107,7 @@ public record EngineSettings(
                     .replacement(replacement))
         .device(dev -> dev.readsMax(reads))
         .experiments(exp -> exp.protocol(protocol).timestamps(timestamps).rememberAll(places))
+        .experiments(exp -> exp.placeDirectory(placeDirectory).isolated(locks))
         .experiments(exp -> exp.evictAtOnce(evictAtOnce).timestampsInBuffer(timestampsInBuffer))
         .memory(
             mem ->
@@ -110,7 +118,9 @@ public record EngineSettings(
         .transactions(
             txs ->
                 txs.activeMax(
-                    Math.max(defaults.transactions().activeMax(), Math.min(clients + 2, 4096))));
+                    locks
+                        ? Math.max(defaults.transactions().activeMax(), Math.min(clients + 2, 4096))
+                        : 1));
   }
 
   /** Adds them to the options of a report. */
@@ -133,6 +143,8 @@ public record EngineSettings(
     report.addProperty("evictAtOnce", evictAtOnce);
     report.addProperty("timestampsInBuffer", timestampsInBuffer);
     report.addProperty("places", places);
+    report.addProperty("placeDirectory", places ? JsonReport.lower(placeDirectory) : null);
+    report.addProperty("locks", locks);
     report.addProperty("hugePages", hugePages);
   }
 }

@@ -137,6 +137,11 @@ final class YcsbArguments {
     if (mistake != null) {
       return mistake;
     }
+    int threads = store.work.threads();
+    mistake = engine.mistake(threads, measure.run.clients(threads));
+    if (mistake != null) {
+      return mistake;
+    }
     try {
       settle(engine, store, measure).engineOptions();
     } catch (IllegalArgumentException | ArithmeticException e) {
