@@ -46,4 +46,4 @@ while [ -n "$alive" ]; do
 done
 trap - EXIT
 wait
-grep -H 'tx/s, ' slice-*.txt
+grep -HE '(tx|lookups)/s, ' slice-*.txt
