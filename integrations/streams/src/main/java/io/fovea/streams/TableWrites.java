@@ -19,9 +19,10 @@ import java.util.List;
  *
  * <p><b>Pages that are not in memory.</b> A transaction looks for its rows one after the other, and
  * waits for each page. So once commits have met such pages, {@link ByteTable#getAll} reads the old
- * rows before: it has many reads under way at once. Then a transaction has no more rows than there
- * are pages in a quarter of the memory, so that those that were read are there when the rows are
- * written.
+ * rows before: it has many reads under way at once. A commit that is one transaction has no more
+ * rows then than there are pages in a quarter of the memory. Where rows go ahead, each transaction
+ * has as many as are read at once, and they are written at once: most of the memory are pages that
+ * were changed, so the ones to make room for others are those that were just read.
  *
  * <p>Commits are durable in their order. Readers see no part of it: the generation is odd
  * meanwhile, and what is pending hides the table until all is there.
@@ -116,8 +117,9 @@ final class TableWrites {
     for (int i = 0; i < stores.size(); i++) {
       StoreState store = stores.get(i);
       List<PendingWrites.Cell> all = rows.get(i);
-      for (int from = 0; from < all.size(); from += most) {
-        List<PendingWrites.Cell> some = all.subList(from, Math.min(all.size(), from + most));
+      int part = misses ? Math.min(most, READ_AT_ONCE) : most;
+      for (int from = 0; from < all.size(); from += part) {
+        List<PendingWrites.Cell> some = all.subList(from, Math.min(all.size(), from + part));
         bringIn(store, some);
         writeSome(store, some);
       }
