@@ -2,6 +2,7 @@ package io.fovea.streams.broker;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
@@ -27,6 +28,13 @@ final class Topic implements AutoCloseable {
         IntStream.range(0, partitions).mapToObj(i -> new TopicPartition(name, i)).toList();
     consumer.assign(this.partitions);
     consumer.seekToBeginning(this.partitions);
+  }
+
+  /** Up to where each partition can be read by who reads what is committed. */
+  Map<Integer, Long> ends() {
+    Map<Integer, Long> ends = new HashMap<>();
+    consumer.endOffsets(partitions).forEach((p, end) -> ends.put(p.partition(), end));
+    return ends;
   }
 
   /** What has come since the last call. */
