@@ -482,7 +482,7 @@ class BrokenStepsTest {
       EnumSet.of(Step.VALIDATION, Step.LOCKS_OF_OTHERS, Step.READ_OF_NO_ENTRY);
 
   /**
-   * All but two. SECOND_LOOK was not found by 10,000 rounds: a key must come between a successor
+   * All but five. The three of scans by leaves were not tried at random. SECOND_LOOK was not found by 10,000 rounds: a key must come between a successor
    * that was found and its lock, and a scan of the gap below that key alone must come right then.
    * UPPER_LOOK was found once, by luck: a key must go from the gap between two batches of one scan,
    * which was valid for longer than its commit needs.
@@ -490,7 +490,13 @@ class BrokenStepsTest {
   @ParameterizedTest
   @EnumSource(
       mode = EnumSource.Mode.EXCLUDE,
-      names = {"SECOND_LOOK", "UPPER_LOOK"})
+      names = {
+        "SECOND_LOOK",
+        "UPPER_LOOK",
+        "MARK_OF_SCANS",
+        "COMMITS_INSIDE",
+        "VERSIONS_OF_LEAVES"
+      })
   void isFoundAtRandom(Step broken) {
     assumeTrue(SOON.contains(broken) || SerializabilityTest.MINUTES > 0, "the long form does it");
     Quiet.please();
