@@ -286,7 +286,7 @@ public final class Database extends Catalog implements AutoCloseable {
    */
   public DatabaseStats stats() {
     requireOpen();
-    return StatsReader.of(options, store, schema, source.retries());
+    return DatabaseStats.of(options, store, schema, source.retries());
   }
 
   /**

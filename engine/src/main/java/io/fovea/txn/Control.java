@@ -180,11 +180,7 @@ final class Control {
     if (reads.size() + writes.size() >= itemsMax) {
       full();
     }
-    try {
-      return touch(item);
-    } catch (TransactionAbortedException e) {
-      throw life.counted(e);
-    }
+    return pinToLock(item);
   }
 
   /**

@@ -482,10 +482,11 @@ class BrokenStepsTest {
       EnumSet.of(Step.VALIDATION, Step.LOCKS_OF_OTHERS, Step.READ_OF_NO_ENTRY);
 
   /**
-   * All but five. The three of scans by leaves were not tried at random. SECOND_LOOK was not found by 10,000 rounds: a key must come between a successor
-   * that was found and its lock, and a scan of the gap below that key alone must come right then.
-   * UPPER_LOOK was found once, by luck: a key must go from the gap between two batches of one scan,
-   * which was valid for longer than its commit needs.
+   * All but five. The three of scans by leaves were not tried at random. SECOND_LOOK was not found
+   * by 10,000 rounds: a key must come between a successor that was found and its lock, and a scan
+   * of the gap below that key alone must come right then. UPPER_LOOK was found once, by luck: a key
+   * must go from the gap between two batches of one scan, which was valid for longer than its
+   * commit needs.
    */
   @ParameterizedTest
   @EnumSource(

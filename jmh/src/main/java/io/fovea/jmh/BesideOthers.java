@@ -191,9 +191,7 @@ public final class BesideOthers implements Callable<Integer> {
     List<Phase> phases = new ArrayList<>();
     for (boolean durable : new boolean[] {false, true}) {
       List<Line> lines =
-          all.stream()
-              .filter(l -> l.durable == durable && workloads.contains(l.workload))
-              .toList();
+          all.stream().filter(l -> l.durable == durable && workloads.contains(l.workload)).toList();
       String name = durable ? "durable" : "in memory";
       if (!lines.isEmpty()) {
         phases.add(new Phase(name, lines, durable, records, memory, heap, 0));

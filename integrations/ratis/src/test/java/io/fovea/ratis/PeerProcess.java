@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,11 +18,18 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** A {@link PeerMain}, seen from the test. Requests by any thread; its life by one. */
 final class PeerProcess {
+  /** So much of what it says is in a failure. */
+  private static final int LINES = 60;
+
   private final AtomicLong numbers = new AtomicLong();
   private final Map<String, CompletableFuture<String>> waiting = new ConcurrentHashMap<>();
   private final CompletableFuture<Void> up = new CompletableFuture<>();
   private final Process process;
   private final OutputStream in;
+
+  /** What it says of itself. */
+  private final Path errors;
+
   private volatile boolean ended;
 
   PeerProcess(Peer self, Path directory, String listen, String flags, List<Peer> peers)
@@ -47,11 +55,10 @@ final class PeerProcess {
     for (Peer p : peers) {
       command.add(p.id() + "=" + p.address());
     }
+    errors = directory.resolveSibling(self.id() + ".err");
     process =
         new ProcessBuilder(command)
-            .redirectError(
-                ProcessBuilder.Redirect.appendTo(
-                    directory.resolveSibling(self.id() + ".err").toFile()))
+            .redirectError(ProcessBuilder.Redirect.appendTo(errors.toFile()))
             .start();
     in = process.getOutputStream();
     Thread.ofPlatform().daemon().name("peer-" + self.id()).start(this::listen);
@@ -76,8 +83,17 @@ final class PeerProcess {
       // it was killed
     }
     ended = true;
-    up.completeExceptionally(new IOException("The peer has ended."));
+    up.completeExceptionally(new IOException("The peer has ended: " + lastErrors()));
     waiting.values().forEach(f -> f.complete("unknown killed"));
+  }
+
+  private String lastErrors() {
+    try {
+      List<String> lines = Files.readAllLines(errors, StandardCharsets.UTF_8);
+      return String.join("\n", lines.subList(Math.max(0, lines.size() - LINES), lines.size()));
+    } catch (IOException e) {
+      return e.toString();
+    }
   }
 
   void awaitUp() throws Exception {
