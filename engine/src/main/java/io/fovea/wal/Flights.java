@@ -70,8 +70,8 @@ final class Flights {
 
     private boolean back;
 
-    /** Whether a thread writes it: that thread's alone to read. */
-    boolean flies;
+    /** Which take-off it is whose thread writes it now; 0 for none. The memory is used again. */
+    long airborne;
 
     Flight(MemorySegment buffer, long off) {
       this.buffer = buffer;
@@ -90,6 +90,8 @@ final class Flights {
 
   /** How many have a thread that writes them. */
   private int inTheAir;
+
+  private long takeOffs;
 
   /** How many threads wait for {@link #changed}. */
   private int waiting;
@@ -142,20 +144,24 @@ final class Flights {
   void takeOff() {
     Flight flight = next();
     flight.back = false;
-    flight.flies = true;
+    flight.airborne = ++takeOffs;
     count++;
     inTheAir++;
   }
 
   /**
-   * A group is no longer in the air.
+   * A group is no longer in the air. Does nothing where it was not.
    *
+   * @param airborne which take-off it is; the memory may have another one by now
    * @param landed whether it is durable: then {@link #pass} tells how far the log is. Otherwise the
    *     log has ended, and nothing passes it
    */
-  void over(Flight flight, boolean landed) {
+  void over(Flight flight, long airborne, boolean landed) {
+    if (airborne == 0 || flight.airborne != airborne) {
+      return;
+    }
     flight.back = landed;
-    flight.flies = false;
+    flight.airborne = 0;
     inTheAir--;
     if (waiting > 0) {
       changed.signalAll();

@@ -233,12 +233,14 @@ final class LogWriter implements Runnable {
       return true;
     }
     Flight flight = null;
+    long airborne = 0;
     try {
       try {
         if (!closing && !log.hasEnded()) {
           walk();
           if (written < lsn && lsn <= complete) {
             flight = write(lsn);
+            airborne = flight == null ? 0 : flight.airborne;
           }
         }
       } finally {
@@ -250,9 +252,7 @@ final class LogWriter implements Runnable {
     } catch (Throwable t) {
       log.fail(t); // as the log's own thread does; whoever waits is told there
     } finally {
-      if (flight != null && flight.flies) {
-        lose(flight);
-      }
+      lose(flight, airborne);
     }
     return lsn > underWay;
   }
@@ -376,12 +376,11 @@ final class LogWriter implements Runnable {
       turn.unlock();
     }
     if (flight != null) {
+      long airborne = flight.airborne;
       try {
         finish(flight);
       } finally {
-        if (flight.flies) {
-          lose(flight);
-        }
+        lose(flight, airborne);
       }
       return true;
     }
@@ -648,7 +647,7 @@ final class LogWriter implements Runnable {
     }
     turn.lock();
     try {
-      flights.over(flight, landed);
+      flights.over(flight, flight.airborne, landed);
       boolean more = false;
       for (Flight next = flights.pass(); next != null; next = flights.pass()) {
         passed(next);
@@ -660,14 +659,14 @@ final class LogWriter implements Runnable {
     }
   }
 
-  /** An error ends the log, and came before the end of this group was entered. */
-  private void lose(Flight flight) {
-    turn.lock();
-    try {
-      flights.over(flight, false);
-    } finally {
-      turn.unlock();
+  /** After an error that came before the end of a group was entered, and that ends the log. */
+  private void lose(@Nullable Flight flight, long airborne) {
+    if (flight == null || flight.airborne != airborne || airborne == 0) {
+      return; // it is over, as always; the memory may have another one
     }
+    turn.lock();
+    flights.over(flight, airborne, false);
+    turn.unlock();
   }
 
   private void write(Flight flight) {

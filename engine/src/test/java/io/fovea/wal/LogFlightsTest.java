@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -30,6 +31,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -372,6 +374,36 @@ class LogFlightsTest {
     assertFalse(log.isAlive());
     log.close();
     assertRecords(3 + fails, disk.crash(SimCrash.LOSE_ALL));
+  }
+
+  /** The memory of a group is used again: who comes late, after an error, ends no other's. */
+  @Test
+  void whoComesLateEndsNothing() {
+    int payload = 4096;
+    ReentrantLock turn = new ReentrantLock();
+    turn.lock();
+    Flights flights =
+        new Flights(
+            payload, Arena.ofAuto().allocate(Flights.bytes(payload)), 0, turn.newCondition());
+    Flights.Flight first = flights.next();
+    flights.takeOff();
+    long late = first.airborne;
+    for (int n = 0; n < Flights.MOST; n++) {
+      Flights.Flight flight = n == 0 ? first : flights.next();
+      if (n > 0) {
+        flights.takeOff();
+      }
+      flights.over(flight, flight.airborne, true);
+      assertSame(flight, flights.pass());
+    }
+    assertSame(first, flights.next());
+    flights.takeOff();
+    flights.over(first, first.airborne, true);
+    flights.over(first, late, false);
+    flights.over(first, 0, false);
+    assertSame(first, flights.pass(), "it is durable");
+    assertTrue(flights.isEmpty());
+    flights.awaitNone();
   }
 
   @Test
