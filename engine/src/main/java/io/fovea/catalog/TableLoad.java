@@ -160,9 +160,12 @@ final class TableLoad implements Loads.Work {
           file.bytes(),
           System.nanoTime() - began);
     } finally {
-      core.loading(false);
-      counters.records.add(read & COUNT_RECORDS - 1);
-      end();
+      try {
+        core.loading(false);
+        counters.records.add(read & COUNT_RECORDS - 1);
+      } finally {
+        end();
+      }
     }
   }
 
