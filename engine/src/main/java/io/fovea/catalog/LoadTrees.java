@@ -154,8 +154,16 @@ final class LoadTrees implements AutoCloseable {
 
   private BTree make(Store store, boolean endInFrames) {
     BTree made = BTree.create(store.pool(), store.nextTreeId(), endInFrames, log);
-    trees.add(made);
-    return made;
+    boolean listed = false;
+    try {
+      trees.add(made);
+      listed = true;
+      return made;
+    } finally {
+      if (!listed) {
+        TreeDrop.freeRoot(made, log); // nobody else knows it
+      }
+    }
   }
 
   /** The table's, then those of the indexes that can be read, in their order. */
