@@ -496,6 +496,8 @@ public record DatabaseStats(
       long repairsSuppressed,
       long repairsOff) {}
 
+  // --------------------------------------------------------------------------- where it comes from
+
   static DatabaseStats of(Options options, Store store, Schema schema, long retries) {
     TxStats tx = store.engine().stats();
     PoolStats pool = store.pool().stats();

@@ -22,6 +22,7 @@ import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import io.fovea.txn.Tx;
+import io.fovea.txn.TxSwitches;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Objects;
@@ -129,7 +130,8 @@ public final class Index extends OrderedRows {
         if (getVouched(tx, t, slot, indexKey, pk, stageBytes, out)) {
           return !isExpired(slot, t, out);
         }
-        if (t.switches().absentUnread() && isUnread(t, slot, indexKey, pk, stageBytes)) {
+        if (t.switches().lacks(TxSwitches.Step.READ_OF_NO_ENTRY)
+            && isUnread(t, slot, indexKey, pk, stageBytes)) {
           return false;
         }
         int n =
@@ -228,7 +230,7 @@ public final class Index extends OrderedRows {
     MemorySegment entry = slot.entries(core.entryBytesMax());
     int len = core.build(slot, pk, 0, pkLen, out.segment(), out.base(), entry, 0);
     if ((len != wantedLen || !Mem.equal(entry, 0, len, wanted, wantedOff, len))
-        && !t.switches().entryBelieved()) {
+        && !t.switches().lacks(TxSwitches.Step.KEY_OF_THE_RECORD)) {
       return false;
     }
     out.read(tx, pk, 0, pkLen, t.lastRead(), out.size(), form);

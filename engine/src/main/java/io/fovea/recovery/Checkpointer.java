@@ -83,6 +83,13 @@ public final class Checkpointer implements AutoCloseable {
   private static final int STEPS = 2;
 
   /**
+   * How long a checkpoint looks for free pages at the end of the file, and how many it cuts off.
+   */
+  private static final long CUT_NANOS = 100_000_000;
+
+  private static final long CUT_PAGES = 1 << 16;
+
+  /**
    * What was done so far.
    *
    * @param checkpoints how many checkpoints were made
@@ -181,7 +188,7 @@ public final class Checkpointer implements AutoCloseable {
     this.bytesMax = bytesMax;
     this.intervalNanos = intervalNanos;
     this.use = new LogUse(Math.max(4096, bytesMax / 64));
-    this.end = new FileEnd(name, log, pool, superblocks);
+    this.end = new FileEnd(name, pool, superblocks, log::session, CUT_NANOS, CUT_PAGES);
     this.rest = new LogRest(log, intervalNanos == 0 ? 0 : quietNanos);
     this.redoLsn = Long.MAX_VALUE;
   }
@@ -470,7 +477,9 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   private void make(boolean all, boolean resting) {
-    end.cut(this::stop);
+    if (end.cut(this::stop)) {
+      KillPoint.here("checkpoint.cut");
+    }
     long tail = log.tail();
     lastNanos = System.nanoTime();
     lastTail = tail;
@@ -507,7 +516,9 @@ public final class Checkpointer implements AutoCloseable {
     redoLsn = redo;
     log.recycleBelow(redo, changes);
     look();
-    end.shrink(resting);
+    if (end.shrink(resting)) {
+      KillPoint.here("checkpoint.shrunk");
+    }
   }
 
   /** After the redo point was found. What is written here alone is no reason for a checkpoint. */

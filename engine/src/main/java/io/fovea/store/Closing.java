@@ -1,12 +1,9 @@
 package io.fovea.store;
 
-import io.fovea.buffer.PoolSpace;
-import io.fovea.error.CorruptionException;
 import io.fovea.error.DurabilityLostException;
-import io.fovea.error.PoolExhaustedException;
-import io.fovea.error.StorageException;
 import io.fovea.index.Slot;
 import io.fovea.memory.Waits;
+import io.fovea.recovery.FileEnd;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.txn.TxEngine;
 import io.fovea.wal.LogSession;
@@ -116,43 +113,24 @@ final class Closing {
               + parts.outlook(),
           null);
     }
+    FileEnd end =
+        new FileEnd(
+            parts.name(),
+            parts.pool(),
+            superblocks,
+            () -> LogSession.NONE,
+            CUT_NANOS,
+            Long.MAX_VALUE);
     if (journal != null) {
       journal.finish(parts.pool(), parts.treeIds().get(), save);
-      shrink(parts, superblocks);
     } else {
       leftovers.run();
       long number = save.getAsLong();
-      cut(parts);
+      end.cut(() -> false);
       parts.pool().flushAll();
       parts.writeSuperblock(superblocks, true, number);
-      shrink(parts, superblocks);
     }
-  }
-
-  /** Takes what is free at the end off the file, as a checkpoint does where there is a log. */
-  private static void cut(Parts parts) {
-    PoolSpace space = parts.pool().checkpoint().space();
-    long least = space.worthCutting();
-    if (least == Long.MAX_VALUE) {
-      return;
-    }
-    long end = System.nanoTime() + CUT_NANOS;
-    try {
-      space.cut(LogSession.NONE, least, Long.MAX_VALUE, () -> System.nanoTime() > end);
-    } catch (CorruptionException e) {
-      LOG.log(Level.WARNING, parts.name() + ": the list of free pages is damaged", e);
-    } catch (StorageException | PoolExhaustedException e) {
-      LOG.log(Level.DEBUG, parts.name() + ": the file stays longer than it need be", e);
-    }
-  }
-
-  /** The superblock that says so is durable. What was room ahead of need is not needed now. */
-  private static void shrink(Parts parts, SuperblockFile superblocks) {
-    try {
-      parts.pool().checkpoint().space().shrink(superblocks.current().allocator().highWater(), true);
-    } catch (StorageException e) {
-      LOG.log(Level.DEBUG, parts.name() + ": the file stays longer than it need be", e);
-    }
+    end.shrink(true); // what was room ahead of need is not needed now
   }
 
   /**

@@ -106,7 +106,7 @@ final class CommitLocks {
       if (control.plain
           && !control.pessimistic.on()
           && handle >= 0
-          && !switches.noValidation()
+          && !switches.lacks(TxSwitches.Step.VALIDATION)
           && Word.wts(control.timestamps.word(slot)) != Word.wts(reads.word(handle))) {
         throw life.abort(AbortCause.VALIDATION, "a key that was read and written has changed");
       }
@@ -224,7 +224,7 @@ final class CommitLocks {
       if (isNextWrite(e, item) || !control.lockGap(item)) {
         return; // held since before the look: keys that follow each other share their successor
       }
-      if (switches.oneLook()) {
+      if (switches.lacks(TxSwitches.Step.SECOND_LOOK)) {
         return;
       }
       held = item; // one that we hold too much is published like the rest: a dummy write

@@ -469,11 +469,13 @@ final class Control {
    */
   long mark() {
     ScanMarks marks = shared.marks;
-    return marks.watched() && !switches.unmarked() ? marks.highest(work.changed) : -1;
+    return marks.watched() && !switches.lacks(TxSwitches.Step.MARK_OF_SCANS)
+        ? marks.highest(work.changed)
+        : -1;
   }
 
   private boolean validate(long ts, boolean anew) {
-    return switches.noValidation() || fresh(ts, anew);
+    return switches.lacks(TxSwitches.Step.VALIDATION) || fresh(ts, anew);
   }
 
   private boolean fresh(long ts, boolean anew) {
@@ -486,7 +488,7 @@ final class Control {
 
   /** Whether a snapshot began since this transaction did: it must not commit before that. */
   private boolean crossed() {
-    return gate.moments() != moments && !switches.noMoment();
+    return gate.moments() != moments && !switches.lacks(TxSwitches.Step.MOMENT);
   }
 
   /** Whether trees were exchanged since it began, and it may have read what was before. */
@@ -494,7 +496,7 @@ final class Control {
     return gate.moments() != moments
         && gate.lastExchange() > moments
         && (reads.size() > 0 || !leaves.isEmpty())
-        && !switches.noMoment();
+        && !switches.lacks(TxSwitches.Step.MOMENT);
   }
 
   /** Whether what was read until now belongs to one state. */

@@ -142,8 +142,8 @@ final class LeafReads {
     marks.raise(trees, timestamp);
     VarHandle.fullFence(); // partner: that in ScanMarks.highest
     boolean holds =
-        (switches.unawaited() || gate.awaitOthers(trees, SPINS))
-            && (switches.leavesBelieved() || leaves.unchanged(p));
+        (switches.lacks(TxSwitches.Step.COMMITS_INSIDE) || gate.awaitOthers(trees, SPINS))
+            && (switches.lacks(TxSwitches.Step.VERSIONS_OF_LEAVES) || leaves.unchanged(p));
     failures = holds ? failures >> 1 : Math.min(failures + 1, FAILURES_MAX);
     pause = holds ? 0 : (1 << failures) - 1;
     return holds;

@@ -259,7 +259,7 @@ abstract class ScanBatches extends ScanRange {
     }
     keyOffsets[n] = keyEnd;
     int all = n;
-    if (beyond != 0 && !switches.noNextKey()) {
+    if (beyond != 0 && !switches.lacks(TxSwitches.Step.NEXT_KEY)) {
       items[all++] = beyond;
     }
     if (!readItems(all)) {
@@ -456,7 +456,7 @@ abstract class ScanBatches extends ScanRange {
    * aborts.
    */
   private boolean readBound() {
-    if (switches.noNextKey()) {
+    if (switches.lacks(TxSwitches.Step.NEXT_KEY)) {
       boundRead = true;
       return true;
     }
@@ -477,7 +477,7 @@ abstract class ScanBatches extends ScanRange {
         return false;
       }
     }
-    upperItem = switches.upperOnce() ? 0 : items[0];
+    upperItem = switches.lacks(TxSwitches.Step.UPPER_LOOK) ? 0 : items[0];
     boundRead = true;
     return true;
   }
@@ -509,7 +509,7 @@ abstract class ScanBatches extends ScanRange {
     int h = reads.find(item);
     int stamp = h >= 0 ? reads.slot(h) : control.pin(item);
     long word = control.look(stamp);
-    if (Word.isLocked(word) && !switches.readLocked()) {
+    if (Word.isLocked(word) && !switches.lacks(TxSwitches.Step.LOCKS_OF_OTHERS)) {
       control.await(stamp);
       return false;
     }
@@ -526,7 +526,7 @@ abstract class ScanBatches extends ScanRange {
       reads.place(handles[i], p.frame, p.version, p.pid, s, leaf.valueLength(s));
     }
     if (n > 0) {
-      upperItem = descending && !switches.upperOnce() ? items[n - 1] : 0;
+      upperItem = descending && !switches.lacks(TxSwitches.Step.UPPER_LOOK) ? items[n - 1] : 0;
       int start = keyOffsets[n - 1];
       goOnFrom(keys, start, keyOffsets[n] - start);
     }

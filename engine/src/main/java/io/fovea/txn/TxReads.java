@@ -198,7 +198,7 @@ final class TxReads {
           slot = control.pin(item);
         }
         long word = control.look(slot);
-        if (!Word.isLocked(word) || switches.readLocked()) {
+        if (!Word.isLocked(word) || switches.lacks(TxSwitches.Step.LOCKS_OF_OTHERS)) {
           long lsn = waits ? pageLsn(tree, p) : 0;
           if (tree.valid(p)) {
             work.sawLsn(lsn);

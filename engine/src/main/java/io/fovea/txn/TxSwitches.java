@@ -4,62 +4,38 @@ package io.fovea.txn;
  * What a test may leave out of the protocol, to see that its checks would notice, and where it may
  * stop a commit, to put others in between.
  *
- * @param noValidation a commit does not look at its reads again
- * @param noNextKey scans read the items of the keys they saw, and not the one above
- * @param oneLook a commit takes the first successor that it finds, without looking again when it
- *     has the lock
- * @param readLocked reads take the word of an item that a commit has locked as if it were not
- * @param noMoment a commit does not care whether a snapshot began meanwhile
- * @param upperOnce a descending scan does not look again at the item above each batch
- * @param entryBelieved a lookup by a unique index takes the record that an entry names, whatever
- *     key that record has by now
- * @param absentUnread a lookup by a unique index that meets no entry says so without a read that
- *     counts
- * @param unmarked a commit takes a timestamp that does not look at scans by leaves
- * @param unawaited a scan by leaves does not wait for commits that may have missed its mark
- * @param leavesBelieved a scan by leaves does not look at its leaves again
+ * @param without the steps that are left out, as bits
  * @param everyLeaf nothing is left out: all read-only transactions scan by leaves, and not only
  *     those that somebody repeats
  * @param probe is called by commits on their way
  */
-public record TxSwitches(
-    boolean noValidation,
-    boolean noNextKey,
-    boolean oneLook,
-    boolean readLocked,
-    boolean noMoment,
-    boolean upperOnce,
-    boolean entryBelieved,
-    boolean absentUnread,
-    boolean unmarked,
-    boolean unawaited,
-    boolean leavesBelieved,
-    boolean everyLeaf,
-    Probe probe) {
+public record TxSwitches(int without, boolean everyLeaf, Probe probe) {
 
-  /** What can be left out: one for each of the switches. */
+  /** What can be left out. */
   public enum Step {
-    /** {@link TxSwitches#noValidation}. */
+    /** A commit looks at its reads again. */
     VALIDATION,
-    /** {@link TxSwitches#noNextKey}. */
+    /** Scans read the item above the keys that they saw, and not only those of these keys. */
     NEXT_KEY,
-    /** {@link TxSwitches#oneLook}. */
+    /** A commit looks for a successor again when it has its lock. */
     SECOND_LOOK,
-    /** {@link TxSwitches#readLocked}. */
+    /** Reads wait for an item that a commit has locked. */
     LOCKS_OF_OTHERS,
-    /** {@link TxSwitches#noMoment}. */
+    /** A commit cares whether a snapshot began meanwhile. */
     MOMENT,
-    /** {@link TxSwitches#upperOnce}. */
+    /** A descending scan looks again at the item above each batch. */
     UPPER_LOOK,
-    /** {@link TxSwitches#entryBelieved}. */
+    /**
+     * A lookup by a unique index looks whether the record that an entry names has its key still.
+     */
     KEY_OF_THE_RECORD,
-    /** {@link TxSwitches#absentUnread}. */
+    /** A lookup by a unique index that meets no entry makes that a read that counts. */
     READ_OF_NO_ENTRY,
-    /** {@link TxSwitches#unmarked}. */
+    /** A commit takes a timestamp above those of scans by leaves. */
     MARK_OF_SCANS,
-    /** {@link TxSwitches#unawaited}. */
+    /** A scan by leaves waits for commits that may have missed its mark. */
     COMMITS_INSIDE,
-    /** {@link TxSwitches#leavesBelieved}. */
+    /** A scan by leaves looks at its leaves again. */
     VERSIONS_OF_LEAVES
   }
 
@@ -93,79 +69,30 @@ public record TxSwitches(
   }
 
   /** Nothing is left out, and nobody looks. */
-  public static final TxSwitches NONE =
-      new TxSwitches(
-          false,
-          false,
-          false,
-          false,
-          false,
-          false,
-          false,
-          false,
-          false,
-          false,
-          false,
-          false,
-          (stage, locked) -> {});
+  public static final TxSwitches NONE = new TxSwitches(0, false, (stage, locked) -> {});
 
   /** One step is left out, and nobody looks. */
   public static TxSwitches without(Step step) {
-    return new TxSwitches(
-        step == Step.VALIDATION,
-        step == Step.NEXT_KEY,
-        step == Step.SECOND_LOOK,
-        step == Step.LOCKS_OF_OTHERS,
-        step == Step.MOMENT,
-        step == Step.UPPER_LOOK,
-        step == Step.KEY_OF_THE_RECORD,
-        step == Step.READ_OF_NO_ENTRY,
-        step == Step.MARK_OF_SCANS,
-        step == Step.COMMITS_INSIDE,
-        step == Step.VERSIONS_OF_LEAVES,
-        false,
-        NONE.probe);
+    return new TxSwitches(1 << step.ordinal(), false, NONE.probe);
   }
 
   /** The same with another probe. */
   public TxSwitches with(Probe other) {
-    return with(everyLeaf, other);
+    return new TxSwitches(without, everyLeaf, other);
   }
 
   /** The same, and all read-only transactions scan by leaves. */
   public TxSwitches byLeaves() {
-    return with(true, probe);
+    return new TxSwitches(without, true, probe);
   }
 
-  private TxSwitches with(boolean leaves, Probe other) {
-    return new TxSwitches(
-        noValidation,
-        noNextKey,
-        oneLook,
-        readLocked,
-        noMoment,
-        upperOnce,
-        entryBelieved,
-        absentUnread,
-        unmarked,
-        unawaited,
-        leavesBelieved,
-        leaves,
-        other);
+  /** Whether a step is left out. */
+  public boolean lacks(Step step) {
+    return (without & 1 << step.ordinal()) != 0;
   }
 
-  /** Whether a step is left out: what a transaction sees then may be anything. */
+  /** Whether any step is left out: what a transaction sees then may be anything. */
   public boolean broken() {
-    return noValidation
-        || noNextKey
-        || oneLook
-        || readLocked
-        || noMoment
-        || upperOnce
-        || entryBelieved
-        || absentUnread
-        || unmarked
-        || unawaited
-        || leavesBelieved;
+    return without != 0;
   }
 }

@@ -155,6 +155,10 @@ class BrokenStepsTest {
 
   /** One of two changes is in the pages. */
   private static void halfACommit(Script s) {
+    halfACommit(s, false, reader -> reader.read(A, OTHER));
+  }
+
+  private static void halfACommit(Script s, boolean readOnly, Consumer<Actor> look) {
     s.seed(A, OTHER);
     Actor writer = s.begin();
     writer.append(A, OTHER);
@@ -163,8 +167,8 @@ class BrokenStepsTest {
         1,
         writer,
         locked -> {
-          Actor reader = s.begin();
-          reader.read(A, OTHER);
+          Actor reader = s.begin(readOnly);
+          look.accept(reader);
           reader.commit();
         });
     writer.commit();
@@ -182,11 +186,8 @@ class BrokenStepsTest {
         Kind.G2_ITEM);
   }
 
-  /**
-   * A transaction has read what was overwritten since, and may still commit before that. A snapshot
-   * that was opened in between has what overwrote it, and not what the transaction writes.
-   */
-  private static void commitInThePast(Script s) {
+  /** One that has read what was overwritten since, and may still commit before that. */
+  private static Actor inThePast(Script s) {
     s.seed(A, OTHER);
     for (int i = 0; i < 5; i++) {
       s.seed(ABOVE); // its time is late
@@ -197,6 +198,15 @@ class BrokenStepsTest {
     Actor past = s.begin();
     past.read(A);
     s.seed(A);
+    return past;
+  }
+
+  /**
+   * A transaction has read what was overwritten since, and may still commit before that. A snapshot
+   * that was opened in between has what overwrote it, and not what the transaction writes.
+   */
+  private static void commitInThePast(Script s) {
+    Actor past = inThePast(s);
     Actor frozen = s.snapshot();
     past.append(OTHER);
     past.commit();
@@ -346,19 +356,7 @@ class BrokenStepsTest {
 
   /** One of two changes is in the leaf, and the other one will not come while anybody looks. */
   private static void leafWithHalfACommit(Script s) {
-    s.seed(A, OTHER);
-    Actor writer = s.begin();
-    writer.append(A, OTHER);
-    s.during(
-        Stage.INSTALLING,
-        1,
-        writer,
-        locked -> {
-          Actor reader = s.begin(true);
-          reader.scan(A, OTHER);
-          reader.commit();
-        });
-    writer.commit();
+    halfACommit(s, true, reader -> reader.scan(A, OTHER));
   }
 
   @Test
@@ -375,16 +373,7 @@ class BrokenStepsTest {
    * seen what overwrote it, and not what the transaction writes.
    */
   private static void commitBeforeAScan(Script s) {
-    s.seed(A, OTHER);
-    for (int i = 0; i < 5; i++) {
-      s.seed(ABOVE); // its time is late
-    }
-    Actor raises = s.begin(true);
-    raises.read(A, ABOVE);
-    raises.commit();
-    Actor past = s.begin();
-    past.read(A);
-    s.seed(A);
+    Actor past = inThePast(s);
     Actor scanner = s.begin(true);
     scanner.scan(A, OTHER);
     scanner.commit();

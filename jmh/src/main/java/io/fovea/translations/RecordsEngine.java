@@ -108,18 +108,17 @@ final class RecordsEngine implements AutoCloseable {
     }
 
     static Spec of(String[] words) {
-      return of(
-              Long.parseLong(words[4]),
-              Integer.parseInt(words[5]),
-              Integer.parseInt(words[6]),
-              Integer.parseInt(words[7]),
-              Long.parseLong(words[8]))
-          .with(Translation.valueOf(words[0]))
-          .with(
-              Boolean.parseBoolean(words[1]),
-              Boolean.parseBoolean(words[2]),
-              Boolean.parseBoolean(words[3]))
-          .at(words[9], Long.parseLong(words[8]));
+      return new Spec(
+          Translation.valueOf(words[0]),
+          Boolean.parseBoolean(words[1]),
+          Boolean.parseBoolean(words[2]),
+          Boolean.parseBoolean(words[3]),
+          Long.parseLong(words[4]),
+          Integer.parseInt(words[5]),
+          Integer.parseInt(words[6]),
+          Integer.parseInt(words[7]),
+          Long.parseLong(words[8]),
+          words[9]);
     }
 
     Spec with(Translation other) {
