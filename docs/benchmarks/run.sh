@@ -27,7 +27,7 @@
 #   budget      what each operation costs, and its parts
 #   forms       each operation with rows, with byte strings and with objects; codecs that are made and those by hand
 #   lookups     random point lookups of 10 million records, tree and API
-#   places      the same begun where a record was seen last, and TPC-C so
+#   places      the same begun where a record was seen last, by translation; by secondary keys; TPC-C so; ten minutes
 #   shortcut    a directory of virtual memory beside one of pointers, and in a hash table: the experiments of
 #               "Taking the Shortcut"; some ten minutes. It does less where vm.max_map_count is 65530, and says so
 #   timestamps  what an item's timestamps cost
@@ -350,18 +350,17 @@ do_lookups() {
   done
 }
 
-# Where a lookup begins: at the root, where the record was seen last, or that with hardly any memory for it.
+# Where a lookup begins: at the root, or where the record was seen last; also with hardly any memory for places,
+# and with wrong ones.
 do_places() {
-  for threads in 1 2; do
-    jmh "places-${threads}t" ApiPointLookup.inTransactions -t $threads -p begin=ROOT,PLACES,FEW -prof gc \
-      ${quick:+-p records=100000}
-  done
-  in_turn do_places_once
-}
-
-do_places_once() {
-  tpcc "places-tpcc-root-$1" --io memory --warehouses 1 --threads 1
-  tpcc "places-tpcc-places-$1" --io memory --warehouses 1 --threads 1 --places
+  translations places
+  say "places, by secondary keys"
+  "$java" -Xmx1g --enable-native-access=ALL-UNNAMED ${quick:+-Dsets=1} -cp "$jar" io.fovea.SecondaryLookups \
+    engines ${quick:+20000} >"$out/places-secondary.md" 2>"$out/places-secondary.txt" ||
+    say "places, by secondary keys, failed: see $out/places-secondary.txt"
+  cat "$out/places-secondary.md"
+  same="--io memory --warehouses 1 --threads 1"
+  beside places-tpcc 6 8 "from the root" "$same" "places" "$same --places"
 }
 
 # experiment NAME CLASS ARGUMENT...: one of the shortcut's, its tables in NAME.md.

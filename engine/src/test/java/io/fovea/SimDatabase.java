@@ -1,7 +1,7 @@
 package io.fovea;
 
+import io.fovea.btree.PlacePoison;
 import io.fovea.btree.PlaceTable;
-import io.fovea.btree.TestPlaces;
 import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.TestLatches;
 import io.fovea.index.IndexCore;
@@ -56,7 +56,7 @@ public final class SimDatabase {
   public static void poisonPlaces(Database db, Random random) {
     PlaceTable places = db.store().placeBytes() == 0 ? null : db.store().places();
     if (places != null) {
-      TestPlaces.poison(places, random);
+      PlacePoison.poison(places, random);
     }
   }
 

@@ -24,25 +24,29 @@ final class SecondaryEngine implements AutoCloseable {
   /** What is compared. */
   enum Kind {
     /** What the paper calls conventional. */
-    LATCHED("latched table, no hints", Translation.LATCHED, Hints.NONE),
-    LATCHED_HINTS("latched table, all hints", Translation.LATCHED, Hints.ALL),
+    LATCHED("latched table, no hints", Translation.LATCHED, Hints.NONE, false),
+    LATCHED_HINTS("latched table, all hints", Translation.LATCHED, Hints.ALL, false),
     /** What the engine is by default, but for hints. */
-    PREDICTIVE("predictive, no hints", Translation.PREDICTIVE, Hints.NONE),
-    PREDICTIVE_HINTS("predictive, all hints", Translation.PREDICTIVE, Hints.ALL);
+    PREDICTIVE("predictive, no hints", Translation.PREDICTIVE, Hints.NONE, false),
+    PREDICTIVE_HINTS("predictive, all hints", Translation.PREDICTIVE, Hints.ALL, false),
+    REMEMBERED("predictive, all hints, remembered", Translation.PREDICTIVE, Hints.ALL, true);
 
     final String title;
     private final Translation translation;
     private final Hints hints;
+    private final boolean remembered;
 
-    Kind(String title, Translation translation, Hints hints) {
+    Kind(String title, Translation translation, Hints hints, boolean remembered) {
       this.title = title;
       this.translation = translation;
       this.hints = hints;
+      this.remembered = remembered;
     }
 
     private SecondaryStore store(int records, int pageSize, int size) {
       EntryHints entries = hints.pages() ? EntryHints.PAGE_FRAME_SLOT : EntryHints.NONE;
-      return new SecondaryStore(records, pageSize, size, 1, 1, translation, hints, entries);
+      return new SecondaryStore(
+          records, pageSize, size, 1, 1, translation, hints, remembered, entries);
     }
   }
 

@@ -25,7 +25,8 @@ import java.util.Locale;
  *            end depends on how many changes there were
  *   table    table 1: pages and MiB of the index by type of hint
  *   engines  the latched table without hints and with all of them, and predictive translation likewise: what the
- *            paper calls conventional, and what it becomes; with one lookup and with {@value #GROUP}
+ *            paper calls conventional, and what it becomes; and with both trees remembered, which is none of the
+ *            paper's; with one lookup and with {@value #GROUP}
  *            in a transaction. Each in a JVM of its own; so often with new ones, and at last the
  *            medians of all: -Dsets=5
  *   poison   full hints, none, and hints that are all wrong, at random; with one lookup and with
@@ -86,7 +87,7 @@ public final class SecondaryLookups {
   /** All in memory, but for a share of records more. */
   SecondaryStore store(int bytes, int spread, double share, EntryHints... kinds) {
     return new SecondaryStore(
-        records, pageSize, bytes, spread, share, Translation.PREDICTIVE, Hints.ALL, kinds);
+        records, pageSize, bytes, spread, share, Translation.PREDICTIVE, Hints.ALL, false, kinds);
   }
 
   // ---------------------------------------------------------------------------------- the figures

@@ -53,6 +53,7 @@ final class SecondaryStore implements AutoCloseable {
    * @param share how many times the data the pool holds, about
    * @param translation how pages are found in the pool
    * @param hints where hints are used at all
+   * @param remembered whether reads of the table and of its indexes begin where a key was seen last
    * @param kinds one index for each; the same kind may come twice
    */
   SecondaryStore(
@@ -63,6 +64,7 @@ final class SecondaryStore implements AutoCloseable {
       double share,
       Translation translation,
       Hints hints,
+      boolean remembered,
       EntryHints... kinds) {
     this.records = records;
     this.spread = spread;
@@ -80,7 +82,8 @@ final class SecondaryStore implements AutoCloseable {
             Options.defaults()
                 .device(dev -> dev.pageSize(pageSize))
                 .bufferBytes(buffer)
-                .experiments(exp -> exp.translation(translation).hints(hints))
+                .experiments(
+                    exp -> exp.translation(translation).hints(hints).rememberAll(remembered))
                 .transactions(txs -> txs.leakDetection(LeakDetection.OFF)));
     TableSpec spec = TableSpec.of("t", KEY, layout);
     Table plain = db.table(spec);

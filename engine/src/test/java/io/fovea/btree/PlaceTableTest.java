@@ -167,7 +167,7 @@ class PlaceTableTest {
     Random random = new Random(5);
     for (int round = 0; round < 8; round++) {
       right(places, tree, 0, 2 * N, 3);
-      TestPlaces.poison(places, random);
+      PlacePoison.poison(places, random);
     }
     right(places, tree, 0, 2 * N, 3);
   }

@@ -2,6 +2,8 @@ package io.fovea.jmh;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.BulkLoader;
+import io.fovea.btree.KeyHash;
+import io.fovea.btree.PlaceTable;
 import io.fovea.btree.Position;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
@@ -9,12 +11,16 @@ import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
 import io.fovea.io.MemoryDevice;
+import io.fovea.memory.Granules;
+import io.fovea.memory.MappingBudget;
 import io.fovea.memory.Mem;
+import io.fovea.memory.MemoryFiles;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -64,14 +70,31 @@ public class PointLookup {
   @Param("4096")
   public int pageSize;
 
+  /**
+   * Where lookups begin: {@code ROOT}; {@code FLAT}, where the record was seen last; {@code
+   * SHORTCUT}, the same behind a directory of virtual memory.
+   */
+  @Param("ROOT")
+  public String begin;
+
   private MemoryDevice device;
   private BufferPool pool;
   private BTree tree;
+  private @Nullable PlaceTable places;
 
   /** Loads the records in order, into a pool that is a quarter larger than they are. */
   @Setup(Level.Trial)
-  public void load() {
+  public void load() throws Granules.RefusedException {
     long pages = (long) records * (VALUE_BYTES + 12) / (pageSize - 256) * 5 / 4 + 256;
+    if (!begin.equals("ROOT")) {
+      // A place is 8 bytes.
+      long most = Long.highestOneBit(records * 16L);
+      places =
+          begin.equals("FLAT")
+              ? new PlaceTable(most, pageSize)
+              : PlaceTable.shortcut(
+                  "lookup", most, pageSize, MemoryFiles.KERNEL, MappingBudget.ofProcess());
+    }
     device = new MemoryDevice();
     pool =
         new BufferPool(
@@ -98,6 +121,9 @@ public class PointLookup {
   /** Forgets them. */
   @TearDown(Level.Trial)
   public void drop() {
+    if (places != null) {
+      places.close();
+    }
     pool.abandon();
     device.close();
   }
@@ -182,6 +208,9 @@ public class PointLookup {
 
   private long read(Worker w, boolean hint) {
     Position p = w.position;
+    if (!hint && places != null) {
+      return readByPlace(places, w);
+    }
     do {
       if (hint) {
         tree.locate(w.key, 0, 8, p);
@@ -192,6 +221,22 @@ public class PointLookup {
         throw new IllegalStateException("a record that was loaded is not there");
       }
     } while (!tree.valid(p));
+    return Mem.getLong(w.value, 0);
+  }
+
+  private long readByPlace(PlaceTable known, Worker w) {
+    Position p = w.position;
+    long hash = KeyHash.of(tree, w.key, 0, 8);
+    boolean right;
+    do {
+      right = known.find(tree, hash, w.key, 0, 8, p, VALUE_BYTES);
+      if (!p.found || tree.copyValue(p, w.value, 0, VALUE_BYTES) != VALUE_BYTES) {
+        throw new IllegalStateException("a record that was loaded is not there");
+      }
+    } while (!tree.valid(p));
+    if (!right) {
+      known.learn(tree, hash, p);
+    }
     return Mem.getLong(w.value, 0);
   }
 }

@@ -3,6 +3,7 @@ package io.fovea.translations;
 import io.fovea.buffer.Translation;
 import io.fovea.jmh.PointLookup;
 import io.fovea.jmh.TranslationLadder;
+import io.fovea.memory.Granules;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,7 +19,7 @@ import java.util.function.LongUnaryOperator;
  *
  * <pre>
  *   links KIND FILL BUFFER_MIB       the arguments
- *   tree KIND RECORDS
+ *   tree KIND RECORDS [BEGIN]
  *   run THREADS NANOS                descents, or lookups: how many, nanoseconds
  * </pre>
  */
@@ -54,7 +55,7 @@ final class PoolEngine {
   }
 
   /** The process. */
-  public static void main(String[] args) throws IOException {
+  public static void main(String[] args) throws IOException, Granules.RefusedException {
     PoolEngine engine = new PoolEngine();
     int most = 2;
     if (args[0].equals("links")) {
@@ -73,6 +74,7 @@ final class PoolEngine {
       lookup.translation = Translation.valueOf(args[1]);
       lookup.records = Integer.parseInt(args[2]);
       lookup.pageSize = 4096;
+      lookup.begin = args.length > 3 ? args[3] : "ROOT";
       lookup.load();
       for (int i = 0; i < most; i++) {
         PointLookup.Worker w = new PointLookup.Worker();

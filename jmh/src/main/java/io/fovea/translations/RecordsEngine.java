@@ -9,12 +9,15 @@ import io.fovea.Hints;
 import io.fovea.Key;
 import io.fovea.LoadOptions;
 import io.fovea.Options;
+import io.fovea.PlaceDirectory;
 import io.fovea.Row;
 import io.fovea.Table;
 import io.fovea.Task;
 import io.fovea.Transaction;
 import io.fovea.Translation;
 import io.fovea.TxOptions;
+import io.fovea.WrongPlaces;
+import io.fovea.btree.PlaceTable;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
@@ -25,6 +28,7 @@ import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -61,14 +65,14 @@ final class RecordsEngine implements AutoCloseable {
    * What is opened.
    *
    * @param hints whether frames and places are hinted at
-   * @param places whether the table is remembered
+   * @param begin where lookups begin
    * @param path the file; {@link #MEMORY} for none
    */
   record Spec(
       Translation translation,
       boolean hugePages,
       boolean hints,
-      boolean places,
+      Begin begin,
       long records,
       int keyBytes,
       int valueBytes,
@@ -83,7 +87,7 @@ final class RecordsEngine implements AutoCloseable {
           Translation.PREDICTIVE,
           true,
           true,
-          false,
+          Begin.ROOT,
           records,
           keyBytes,
           valueBytes,
@@ -98,7 +102,7 @@ final class RecordsEngine implements AutoCloseable {
           translation.name(),
           String.valueOf(hugePages),
           String.valueOf(hints),
-          String.valueOf(places),
+          begin.name(),
           String.valueOf(records),
           String.valueOf(keyBytes),
           String.valueOf(valueBytes),
@@ -112,7 +116,7 @@ final class RecordsEngine implements AutoCloseable {
           Translation.valueOf(words[0]),
           Boolean.parseBoolean(words[1]),
           Boolean.parseBoolean(words[2]),
-          Boolean.parseBoolean(words[3]),
+          Begin.valueOf(words[3]),
           Long.parseLong(words[4]),
           Integer.parseInt(words[5]),
           Integer.parseInt(words[6]),
@@ -126,7 +130,7 @@ final class RecordsEngine implements AutoCloseable {
           other,
           hugePages,
           hints,
-          places,
+          begin,
           records,
           keyBytes,
           valueBytes,
@@ -135,12 +139,12 @@ final class RecordsEngine implements AutoCloseable {
           path);
     }
 
-    Spec with(boolean huge, boolean hinted, boolean remembered) {
+    Spec with(boolean huge, boolean hinted, Begin where) {
       return new Spec(
           translation,
           huge,
           hinted,
-          remembered,
+          where,
           records,
           keyBytes,
           valueBytes,
@@ -154,7 +158,7 @@ final class RecordsEngine implements AutoCloseable {
           translation,
           hugePages,
           hints,
-          places,
+          begin,
           records,
           keyBytes,
           valueBytes,
@@ -173,7 +177,10 @@ final class RecordsEngine implements AutoCloseable {
                   exp.translation(translation)
                       .hugePages(hugePages)
                       .hints(hints ? Hints.ALL : Hints.NONE)
-                      .rememberAll(places));
+                      .rememberAll(begin.atPlaces())
+                      .placeDirectory(
+                          begin == Begin.SHORTCUT ? PlaceDirectory.SHORTCUT : PlaceDirectory.FLAT))
+          .memory(mem -> mem.placeBytes(begin == Begin.FEW ? PlaceTable.BYTES_MIN : 0));
     }
 
     /** Wide keys have the number first, so that separators are as short as with narrow ones. */
@@ -189,6 +196,7 @@ final class RecordsEngine implements AutoCloseable {
   private final Field filling;
   private final List<Worker> workers = new ArrayList<>();
   private final ExecutorService threads = Executors.newCachedThreadPool();
+  private final Random random = new Random(0);
   private long inserted;
 
   private RecordsEngine(Spec spec) {
@@ -205,10 +213,14 @@ final class RecordsEngine implements AutoCloseable {
         spec.keyBytes == Long.BYTES
             ? KeySpec.of(FieldType.INT64)
             : KeySpec.of(FieldType.INT64, FieldType.INT64, FieldType.INT32);
+    Layout layout = b.build();
     boolean there = db.tables().contains("records");
-    table = db.table(TableSpec.of("records", key, b.build()));
+    table = db.table(TableSpec.of("records", key, layout));
     if (!there) {
       load();
+    }
+    if (spec.begin == Begin.UNUSED) {
+      db.table(TableSpec.of("others", key, layout).remembered());
     }
   }
 
@@ -339,6 +351,9 @@ final class RecordsEngine implements AutoCloseable {
       int threadCount, long first, long count, int each, long nanos, boolean all, long bucket) {
     while (workers.size() < threadCount) {
       workers.add(new Worker(workers.size()));
+    }
+    if (spec.begin == Begin.WRONG) {
+      WrongPlaces.make(db, random);
     }
     DatabaseStats before = db.stats();
     long cpu = cpuNanos();

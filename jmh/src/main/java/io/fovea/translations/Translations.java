@@ -34,6 +34,7 @@ import picocli.CommandLine.Parameters;
  *   inserts    random inserts into a table that grows to six times            figure 12
  *   drift      a quarter of the working set is replaced at a time             figure 13
  *   promotion  hints of frames, and whether pages go to their preferred frames   section 6.7 of 2026
+ *   places     lookups that begin where the record was seen last, tree and API   none of a paper
  * </pre>
  *
  * <p>Each kind has a JVM of its own; all are open, and one works at a time, a slice in every round
@@ -47,11 +48,16 @@ import picocli.CommandLine.Parameters;
 public final class Translations implements Callable<Integer> {
   private static final int PAGE = 4096;
   private static final int GROUP = 64;
+
+  /** So often is a record looked up before, on average, that 95 % of them were. */
+  private static final double VISITS = 3;
+
   private static final ToDoubleFunction<double[]> PER_SECOND = a -> a[0] * 1e9 / a[1];
   private static final ToDoubleFunction<double[]> NANOS = a -> a[1] / a[0];
 
   @Parameters(
-      description = "ladder, memory, metadata, larger, sizes, beyond, inserts, drift, promotion.")
+      description =
+          "ladder, memory, metadata, larger, sizes, beyond, inserts, drift, promotion, places.")
   private List<String> figures = new ArrayList<>();
 
   @Option(names = "--dir", description = "Where files of databases go.")
@@ -95,6 +101,7 @@ public final class Translations implements Callable<Integer> {
         case "inserts" -> inserts();
         case "drift" -> drift();
         case "promotion" -> promotion();
+        case "places" -> places();
         default -> throw new IllegalArgumentException("No figure " + figure + ".");
       }
       System.out.println();
@@ -228,7 +235,7 @@ public final class Translations implements Callable<Integer> {
     }
     databases.put(
         "predictive, no huge pages",
-        spec(Translation.PREDICTIVE, n).with(false, true, false).words());
+        spec(Translation.PREDICTIVE, n).with(false, true, Begin.ROOT).words());
     List<Engine> engines = Engine.start(PoolEngine.class, trees);
     for (int threads = 1; threads <= 2; threads++) {
       System.out.printf(
@@ -244,6 +251,60 @@ public final class Translations implements Callable<Integer> {
       print(engines, get(threads, 0, n, GROUP), 0, threads > 1);
     }
     Engine.close(engines);
+  }
+
+  /**
+   * Kinds by where lookups begin; those of one kind are open at once. Records are ten million, as
+   * where others look up theirs.
+   */
+  private void places() {
+    long n = records(10_000_000);
+    Begin[] begins = {Begin.ROOT, Begin.FLAT, Begin.SHORTCUT};
+    for (Translation kind :
+        List.of(
+            Translation.PREDICTIVE,
+            Translation.OPTIMISTIC,
+            Translation.VIRTUAL,
+            Translation.DIRECT)) {
+      Map<String, List<String>> trees = new LinkedHashMap<>();
+      for (Begin begin : begins) {
+        trees.put(begin.title, List.of("tree", kind.name(), String.valueOf(n), begin.name()));
+      }
+      List<Engine> engines = Engine.start(PoolEngine.class, trees);
+      visitAll(engines, "run 2", n);
+      System.out.printf(
+          "%n%s: the tree alone (search, copy, validation), %,d records of 8 + 120 bytes:%n%n",
+          name(kind), n);
+      print(engines, "run 1", 0, true);
+      Engine.close(engines);
+      boolean first = kind == Translation.PREDICTIVE;
+      Map<String, List<String>> databases = new LinkedHashMap<>();
+      for (Begin begin : first ? Begin.values() : begins) {
+        databases.put(begin.title, spec(kind, n).with(true, true, begin).words());
+      }
+      engines = Engine.start(RecordsEngine.class, databases);
+      visitAll(engines, get(2, 0, n, GROUP), n);
+      for (int threads = 1; threads <= (first ? 2 : 1); threads++) {
+        System.out.printf(
+            "%n%s: the API, %d lookups in a read-only transaction, threads: %d%n%n",
+            name(kind), GROUP, threads);
+        print(engines, get(threads, 0, n, GROUP), 0, true);
+      }
+      if (first) {
+        System.out.printf("%n%s: the API, a lookup in a transaction, threads: 1%n%n", name(kind));
+        print(engines, get(1, 0, n, 1), 0, true);
+      }
+      Engine.close(engines);
+    }
+  }
+
+  /** Looks most records up, at random, so that places are known. */
+  private void visitAll(List<Engine> engines, String command, long records) {
+    for (Engine e : engines) {
+      for (double done = 0; done < VISITS * records; ) {
+        done += e.ask(command + " " + (quick ? 50 : 1000) * 1_000_000L)[0];
+      }
+    }
   }
 
   private static String get(int threads, long first, long count, int each) {
@@ -516,7 +577,10 @@ public final class Translations implements Callable<Integer> {
     for (int i = 0; i < titles.length; i++) {
       boolean hints = i < 4;
       arguments.put(
-          titles[i], spec.with(true, hints, i / 2 == 1).at(files[i].toString(), buffer).words());
+          titles[i],
+          spec.with(true, hints, i / 2 == 1 ? Begin.FLAT : Begin.ROOT)
+              .at(files[i].toString(), buffer)
+              .words());
     }
     List<Engine> engines = Engine.start(RecordsEngine.class, arguments);
     long n = spec.records();

@@ -4,13 +4,25 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.util.Random;
 
-/** For tests: tables of places in which nothing is right. */
-public final class TestPlaces {
+/**
+ * Makes places wrong, for tests and benchmarks of what wrong places cost. A table is poisoned while
+ * it is used, and recovers as keys are looked up.
+ *
+ * <p>Any thread.
+ *
+ * @since 0.1.0
+ */
+public final class PlacePoison {
   private static final long TAG = 0xFFE0_0000_0000_0000L;
 
-  private TestPlaces() {}
+  private PlacePoison() {}
 
-  /** Makes every place another one: of another record, of another page, of none, or garbage. */
+  /**
+   * Makes every place another one: of another record, of another page, of none, or garbage.
+   *
+   * @param places the table
+   * @param random what decides
+   */
   public static void poison(PlaceTable places, Random random) {
     MemorySegment s = places.memory();
     long other = random.nextLong();
