@@ -28,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("slow")
 @Order(1)
 class FaultTest {
-  private static final long SECONDS = Long.getLong("ratis.seconds", 60);
+  private static final long SECONDS = Long.getLong("ratis.seconds", 180);
   private static final long SEED = Long.getLong("ratis.seed", System.nanoTime());
   private static final List<Fault> FAULTS =
       Arrays.stream(System.getProperty("ratis.faults", "").split(","))
@@ -38,6 +38,9 @@ class FaultTest {
 
   /** Fewer answers show nothing. */
   private static final long LEAST = 200;
+
+  /** So much longer it goes on for {@link #LEAST} at most: a test has five minutes. */
+  private static final long MORE_SECONDS = 60;
 
   /** How long a broken one has, to be found. */
   private static final long FOUND_SECONDS = 90;
@@ -49,7 +52,7 @@ class FaultTest {
     try (Storm storm = new Storm(directory, SEED, "-")) {
       storm.clients(6);
       long until = System.nanoTime() + SECONDS * 1_000_000_000L;
-      long latest = until + 2 * SECONDS * 1_000_000_000L;
+      long latest = until + MORE_SECONDS * 1_000_000_000L;
       // Where other tests have the processors it takes longer until enough was done.
       while (System.nanoTime() < until
           || storm.acknowledged.get() < LEAST && System.nanoTime() < latest) {

@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -24,6 +25,7 @@ final class PeerProcess {
   private final AtomicLong numbers = new AtomicLong();
   private final Map<String, CompletableFuture<String>> waiting = new ConcurrentHashMap<>();
   private final CompletableFuture<Void> up = new CompletableFuture<>();
+  private final List<String> said = Collections.synchronizedList(new ArrayList<>());
   private final Process process;
   private final OutputStream in;
 
@@ -77,19 +79,38 @@ final class PeerProcess {
         CompletableFuture<String> f = waiting.remove(parts[0]);
         if (f != null) {
           f.complete(parts[1]);
+        } else if (!Character.isDigit(line.isEmpty() ? ' ' : line.charAt(0))) {
+          // A JVM that can't start says so here.
+          said.add(line);
         }
       }
     } catch (IOException e) {
       // it was killed
     }
     ended = true;
-    up.completeExceptionally(new IOException("The peer has ended: " + lastErrors()));
+    up.completeExceptionally(
+        new IOException("The peer has ended with " + status() + ": " + said + "\n" + lastErrors()));
     waiting.values().forEach(f -> f.complete("unknown killed"));
   }
 
+  private String status() {
+    try {
+      return process.waitFor(1, TimeUnit.SECONDS)
+          ? "status " + process.exitValue()
+          : "its output alone";
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return e.toString();
+    }
+  }
+
+  /** Without what each JVM says of what Netty uses. */
   private String lastErrors() {
     try {
-      List<String> lines = Files.readAllLines(errors, StandardCharsets.UTF_8);
+      List<String> lines =
+          Files.readAllLines(errors, StandardCharsets.UTF_8).stream()
+              .filter(line -> !line.contains("Unsafe") && !line.contains("PlatformDependent0"))
+              .toList();
       return String.join("\n", lines.subList(Math.max(0, lines.size() - LINES), lines.size()));
     } catch (IOException e) {
       return e.toString();
