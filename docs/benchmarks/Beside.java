@@ -1,54 +1,126 @@
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.ToDoubleFunction;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Prints a table of TPC-C runs that took turns by slices.sh: the folder has a title a line in titles.txt, and the
- * report of the n-th as n.json. What a run says of itself is by the clock, which went on while the others had
- * their turns: with N runs, N times as much is what it does. Ratios are to the first.
+ * Prints a table of runs of the driver, TPC-C or lookups, that took turns by slices.sh, in several rounds: the folder
+ * has a title a line in titles.txt, and the report of the n-th of them in round r as round-r/n.json. What a run says of
+ * itself is by the clock, which went on while the others had their turns: with N runs, N times as much is what it
+ * does. Figures are medians of the rounds. A ratio is the median of the rounds' ratios to the first line, with the least and the
+ * most of them.
  *
- * <p>Usage: {@code java Beside.java FOLDER}
+ * <p>Usage: {@code java Beside.java FOLDER [WHAT]}; WHAT stands above the titles.
  */
 final class Beside {
   private Beside() {}
 
+  /** A line of the table. */
+  private record Line(String title, List<String> reports) {
+    double[] values(ToDoubleFunction<String> of) {
+      return reports.stream().mapToDouble(r -> r == null ? Double.NaN : of.applyAsDouble(r)).toArray();
+    }
+
+    /** Of the rounds that have a report. */
+    double[] there(ToDoubleFunction<String> of) {
+      return Arrays.stream(values(of)).filter(v -> !Double.isNaN(v)).toArray();
+    }
+  }
+
   public static void main(String[] args) throws IOException {
     Path folder = Path.of(args[0]);
-    List<String> titles = Files.readAllLines(folder.resolve("titles.txt"));
+    List<Line> lines = new ArrayList<>();
+    int rounds = 0;
+    for (String title : Files.readAllLines(folder.resolve("titles.txt"))) {
+      List<String> reports = new ArrayList<>();
+      for (int round = 1; Files.isDirectory(folder.resolve("round-" + round)); round++) {
+        Path file = folder.resolve("round-" + round).resolve(lines.size() + 1 + ".json");
+        reports.add(Files.exists(file) ? Files.readString(file) : null);
+        rounds = round;
+      }
+      lines.add(new Line(title, reports));
+    }
+    int n = lines.size();
+    boolean lookups =
+        lines.stream().flatMap(l -> l.reports.stream()).anyMatch(r -> r != null && r.contains("\"lookupsPerSecond\""));
+    String what = lookups ? "lookups" : "transactions";
     System.out.println(
-        "| | transactions/s | of the first | reads a transaction | writes a transaction | aborts per"
-            + " 1,000 commits | consistent |");
-    System.out.println("|---|---|---|---|---|---|---|");
-    double first = Double.NaN;
-    for (int i = 0; i < titles.size(); i++) {
-      Path file = folder.resolve(i + 1 + ".json");
-      if (!Files.exists(file)) {
-        System.out.println("| " + titles.get(i) + " | no report | - | - | - | - | - |");
+        "| " + (args.length > 1 ? args[1] : "") + " | " + what + "/s | least | most | of the first (least-most) | reads a "
+            + (lookups ? "lookup | writes a lookup |" : "transaction | writes a transaction | aborts per 1,000 commits | consistent |")
+            + " rounds |");
+    System.out.println("|---".repeat(lookups ? 8 : 10) + "|");
+    for (Line line : lines) {
+      double[] all = line.there(r -> n * perSecond(r));
+      if (all.length == 0) {
+        System.out.println("| " + line.title + " | no report" + " | -".repeat(lookups ? 5 : 7) + " | 0 |");
         continue;
       }
-      String report = Files.readString(file);
-      double perSecond = number(report, "transactionsPerSecond") * titles.size();
-      first = i == 0 ? perSecond : first;
-      double commits = Math.max(1, number(report, "commits"));
-      String engine = after(report, "\"engine\"");
-      String aborts = after(report, "\"aborts\"");
-      System.out.printf(
-          Locale.ROOT,
-          "| %s | %,.0f | %.3f | %.3f | %.3f | %.2f | %s |%n",
-          titles.get(i),
-          perSecond,
-          perSecond / first,
-          number(engine, "reads") / commits,
-          number(engine, "writes") / commits,
-          1000
-              * (number(aborts, "validation") + number(aborts, "lock") + number(aborts, "phantom"))
-              / commits,
-          report.contains("\"consistent\": true") ? "yes" : "NO");
+      StringBuilder s = new StringBuilder("| ").append(line.title);
+      cell(s, "%,.0f", median(all));
+      cell(s, "%,.0f", Arrays.stream(all).min().orElseThrow());
+      cell(s, "%,.0f", Arrays.stream(all).max().orElseThrow());
+      s.append(" | ").append(ratio(line.values(Beside::perSecond), lines.getFirst().values(Beside::perSecond)));
+      for (String field : new String[] {"reads", "writes"}) {
+        cell(s, "%.3f", median(line.there(r -> rate(r, field) / perSecond(r))));
+      }
+      if (!lookups) {
+        cell(s, "%.2f", median(line.there(Beside::aborts)));
+        boolean checked = line.reports.stream().anyMatch(r -> r != null && r.contains("\"consistent\""));
+        boolean broken = line.reports.stream().anyMatch(r -> r != null && r.contains("\"consistent\": false"));
+        s.append(checked ? broken ? " | NO" : " | yes" : " | -");
+      }
+      System.out.println(s.append(" | ").append(all.length).append(" |"));
     }
+    if (rounds == 0) {
+      System.err.println(folder + " has no rounds");
+    }
+  }
+
+  private static void cell(StringBuilder s, String format, double value) {
+    s.append(" | ").append(Double.isNaN(value) ? "-" : String.format(Locale.ROOT, format, value));
+  }
+
+  private static String ratio(double[] values, double[] first) {
+    double[] ratios = new double[values.length];
+    Arrays.setAll(ratios, i -> values[i] / first[i]);
+    ratios = Arrays.stream(ratios).filter(v -> !Double.isNaN(v)).sorted().toArray();
+    return ratios.length == 0
+        ? "-"
+        : String.format(
+            Locale.ROOT, "%.3f (%.2f-%.2f)", median(ratios), ratios[0], ratios[ratios.length - 1]);
+  }
+
+  private static double perSecond(String report) {
+    double lookups = number(report, "lookupsPerSecond");
+    return Double.isNaN(lookups) ? number(report, "transactionsPerSecond") : lookups;
+  }
+
+  /** Reads or writes of the device a second. */
+  private static double rate(String report, String field) {
+    String name = field.equals("reads") ? "deviceReadsPerSecond" : "deviceWritesPerSecond";
+    double given = number(report, name);
+    return Double.isNaN(given)
+        ? number(after(report, "\"engine\""), field) / number(report, "measuredSeconds")
+        : given;
+  }
+
+  private static double aborts(String report) {
+    String aborts = after(report, "\"aborts\"");
+    double sum = number(aborts, "validation") + number(aborts, "lock") + number(aborts, "phantom");
+    return 1000 * sum / Math.max(1, number(report, "commits"));
+  }
+
+  private static double median(double[] values) {
+    double[] sorted = values.clone();
+    Arrays.sort(sorted);
+    int n = sorted.length;
+    return n == 0 ? Double.NaN : (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
   }
 
   private static String after(String json, String mark) {

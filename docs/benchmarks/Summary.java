@@ -1,8 +1,10 @@
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -13,13 +15,17 @@ import java.util.stream.Stream;
 
 /**
  * Prints the results of run.sh as tables in Markdown. A TPC-C figure is the median of the rounds; a JMH
- * figure is JMH's own average over forks and iterations.
+ * figure is JMH's own average over forks and iterations, or, where a run was repeated in turn (NAME-rROUND.jmh.json), the
+ * median of the rounds' averages.
  *
- * <p>Usage: {@code java Summary.java FOLDER}
+ * <p>Usage: {@code java Summary.java FOLDER [SINCE]}; with a file SINCE only of what is not older than that, and without
+ * the machine.
  */
 public final class Summary {
   /** tpcc-1w1t-2.tpcc.json is the second round of tpcc-1w1t. */
   private static final Pattern ROUND = Pattern.compile("(.*)-(\\d+)\\.tpcc\\.json");
+
+  private static final Pattern JMH = Pattern.compile("(.*?)(-r\\d+)?\\.jmh\\.json");
 
   private static final Pattern LOOKUPS = Pattern.compile("(.*)-(\\d+)\\.lookups\\.json");
 
@@ -28,25 +34,31 @@ public final class Summary {
   public static void main(String[] args) throws IOException {
     Path folder = Path.of(args[0]);
     Map<String, List<String>> driver = new TreeMap<>();
-    Map<String, String> jmh = new TreeMap<>();
+    Map<String, List<String>> jmh = new TreeMap<>();
+    Path since = args.length > 1 ? Path.of(args[1]) : null;
+    FileTime first = since == null ? FileTime.fromMillis(0) : Files.getLastModifiedTime(since);
     Map<String, String> recoveries = new TreeMap<>();
     Map<String, Map<String, String>> lookups = new TreeMap<>();
     try (Stream<Path> files = Files.list(folder)) {
       for (Path file : files.sorted().toList()) {
+        if (Files.getLastModifiedTime(file).compareTo(first) < 0) {
+          continue;
+        }
         String name = file.getFileName().toString();
         Matcher m = ROUND.matcher(name);
+        Matcher j = JMH.matcher(name);
         round(LOOKUPS, file, lookups);
         if (m.matches()) {
           driver.computeIfAbsent(m.group(1), k -> new ArrayList<>()).add(Files.readString(file));
-        } else if (name.endsWith(".jmh.json")) {
-          jmh.put(name.replace(".jmh.json", ""), Files.readString(file));
+        } else if (j.matches()) {
+          jmh.computeIfAbsent(j.group(1), k -> new ArrayList<>()).add(Files.readString(file));
         } else if (name.endsWith(".recovery.json")) {
           recoveries.put(name.replace(".recovery.json", ""), Files.readString(file));
         }
       }
     }
     Path machine = folder.resolve("machine.txt");
-    if (Files.exists(machine)) {
+    if (since == null && Files.exists(machine)) {
       System.out.println("```\n" + Files.readString(machine).strip() + "\n```\n");
     }
     if (!driver.isEmpty()) {
@@ -60,7 +72,7 @@ public final class Summary {
     }
     jmh.forEach(Summary::jmh);
     Path inlining = folder.resolve("inlining.txt");
-    if (Files.exists(inlining)) {
+    if (Files.exists(inlining) && Files.getLastModifiedTime(inlining).compareTo(first) >= 0) {
       String text = Files.readString(inlining);
       System.out.println("## Inlining\n\n```");
       System.out.println(text.substring(Math.max(0, text.indexOf("Calls of hot"))).strip());
@@ -139,8 +151,8 @@ public final class Summary {
     System.out.println("From a cold JVM on:\n");
     System.out.println(
         "| run | steady, transactions/s | 90 % after, s: median | least | most | share of the steady"
-            + " rate in seconds 1, 2, 3, 5, 10 |");
-    System.out.println("|---|---|---|---|---|---|");
+            + " rate in seconds 1, 2, 3, 5, 10 | rounds |");
+    System.out.println("|---|---|---|---|---|---|---|");
     int[] shown = {1, 2, 3, 5, 10};
     runs.forEach(
         (name, reports) -> {
@@ -162,15 +174,16 @@ public final class Summary {
           }
           System.out.printf(
               Locale.ROOT,
-              "| %s | %,.0f | %.0f | %.0f | %.0f | %s |%n",
+              "| %s | %,.0f | %.0f | %.0f | %.0f | %s | %d |%n",
               name,
               median(steady),
               median(warm),
               least(warm),
               most(warm),
               Stream.of(shares)
-                  .map(s -> String.format(Locale.ROOT, "%.2f", median(s)))
-                  .collect(java.util.stream.Collectors.joining(", ")));
+                  .map(s -> Double.isNaN(median(s)) ? "-" : figure(median(s)))
+                  .collect(java.util.stream.Collectors.joining(", ")),
+              n);
         });
     System.out.println();
   }
@@ -362,7 +375,7 @@ public final class Summary {
       }
       if (head) {
         System.out.println("What remains of the throughput without a log, in the same round:\n");
-        System.out.println("| run | divided by | median | rounds |");
+        System.out.println("| run | divided by | median | each round |");
         System.out.println("|---|---|---|---|");
         head = false;
       }
@@ -458,6 +471,65 @@ public final class Summary {
           }
         });
     System.out.println();
+  }
+
+  /** A line's averages in the rounds. */
+  private record Rounds(String unit, List<Double> scores, List<Double> allocated) {}
+
+  private static void jmh(String name, List<String> reports) {
+    if (reports.size() == 1) {
+      jmh(name, reports.getFirst());
+      return;
+    }
+    Map<String, Rounds> lines = new LinkedHashMap<>();
+    for (String json : reports) {
+      for (String part : json.split("\"jmhVersion\"")) {
+        String benchmark = text(part, "benchmark");
+        if (benchmark.isEmpty()) {
+          continue;
+        }
+        String primary = after(part, "\"primaryMetric\"");
+        String line = benchmark.replaceFirst("^io\\.fovea\\.jmh\\.", "") + " | " + parameters(part);
+        Rounds r =
+            lines.computeIfAbsent(
+                line,
+                k -> new Rounds(text(primary, "scoreUnit"), new ArrayList<>(), new ArrayList<>()));
+        r.scores.add(number(primary, "score"));
+        r.allocated.add(number(after(part, "gc.alloc.rate.norm\""), "score"));
+      }
+    }
+    System.out.println("## " + name + "\n");
+    System.out.println(
+        "| benchmark | parameters | median | least | most | of the first (least-most) | unit | B/op"
+            + " | rounds |");
+    System.out.println("|---|---|---|---|---|---|---|---|---|");
+    double[] first = array(lines.values().iterator().next().scores);
+    lines.forEach(
+        (line, r) -> {
+          double[] scores = array(r.scores);
+          double[] ratios = new double[Math.min(scores.length, first.length)];
+          for (int i = 0; i < ratios.length; i++) {
+            ratios[i] = scores[i] / first[i];
+          }
+          System.out.printf(
+              Locale.ROOT,
+              "| %s | %s | %s | %s | %.3f (%.2f-%.2f) | %s | %s | %d |%n",
+              line,
+              figure(median(scores)),
+              figure(least(scores)),
+              figure(most(scores)),
+              median(ratios),
+              least(ratios),
+              most(ratios),
+              r.unit,
+              figure(median(array(r.allocated))),
+              scores.length);
+        });
+    System.out.println();
+  }
+
+  private static double[] array(List<Double> values) {
+    return values.stream().mapToDouble(Double::doubleValue).toArray();
   }
 
   private static void jmh(String name, String json) {

@@ -1,9 +1,11 @@
 #!/bin/sh
 # Makes the figures of docs/benchmarks, one page after the other, and a summary of all.
 #
-#   docs/benchmarks/run.sh                     everything: about four hours
+#   docs/benchmarks/run.sh                     everything: a long night
 #   docs/benchmarks/run.sh tpcc ladder         some of it
-#   ROUNDS=1 QUICK=1 docs/benchmarks/run.sh    whether it works at all: minutes, figures mean nothing
+#   QUICK=1 docs/benchmarks/run.sh beyond      whether it works at all: the least of everything, one round, each of
+#                                              the parts below a minute; figures mean nothing
+#   SHARE=0.5 docs/benchmarks/run.sh ladder    half of the seconds, or slices, of each run
 #   RECORDS=16000000 WAREHOUSES=10 LENGTH=5 TIME=90 docs/benchmarks/run.sh reads drift
 #                                              smaller tables, 5 s for each line of lookups, 90 s for a plot
 #   docs/benchmarks/run.sh profile BudgetInsertDelete.insert
@@ -13,16 +15,18 @@
 #                                              one JVM: whether a change has made one slower; ten minutes
 #
 #   beside      Fovea beside LMDB, RocksDB and MVStore: a table, and plots/beside.svg
-#   scans       scans of 1, 10, 100 and 1,000 records by leaves and by items; those of 100 beside the others
+#   scans       scans of 1, 10, 100 and 1,000 records by leaves and by items; those of 100 beside the others;
+#               eleven minutes
 #   tpcc        TPC-C in memory, 1 warehouse with 1 thread, 2 with 2, 10 with 2
-#   warm        TPC-C in memory from the first transaction of a JVM on, without and with an AOT cache
+#   warm        TPC-C in memory from the first transaction of a JVM on, without and with an AOT cache;
+#               seven minutes
 #   contention  TPC-C, 16 threads on one warehouse: aborts
 #   ladder      page translations from the latched table to predictive, and those without a table: descents
-#               through pages of links, and TPC-C; eight minutes
-#   translations  lookups and TPC-C in memory, each translation beside the others; eight minutes
-#   translations-larger  the same with data five times the buffer, and what lies beside pages; eight minutes
+#               through pages of links, and TPC-C; ten minutes
+#   translations  lookups and TPC-C in memory, each translation beside the others; ten minutes
+#   translations-larger  the same with data five times the buffer, and what lies beside pages; ten minutes
 #   swizzling   the experiments of "In-Memory Performance for Big Data": sizes of working sets, inserts, TPC-C
-#               without log and locks; nine minutes
+#               without log and locks; eleven minutes
 #   promotion   whether pages that hints of frames find should go to their preferred frames; three minutes
 #   budget      what each operation costs, and its parts
 #   forms       each operation with rows, with byte strings and with objects; codecs that are made and those by hand
@@ -32,7 +36,7 @@
 #               "Taking the Shortcut"; some ten minutes. It does less where vm.max_map_count is 65530, and says so
 #   timestamps  what an item's timestamps cost
 #   disk        TPC-C on a file, also with a pool smaller than the data
-#   durability  TPC-C with a log: sync with clients that share group commits, async, none
+#   durability  TPC-C with a log: sync with clients that share group commits, async, none; thirteen minutes
 #   recovery    how fast a log of 1 GiB is replayed
 #   reads       random point reads of data 5 and 10 times the pool, in turn with fio
 #   larger      TPC-C on data 5 times the pool, second by second
@@ -50,28 +54,34 @@
 #               fig3.3, fig3.4, fig3.6, fig3.7, fig3.8 and equal are its parts
 #   equal       Focus-Sketch, the caches and Memory at equal total memory for timestamps
 #   loads       records in the order of their keys by transactions of 1,000 and by one load, and what they take of
-#               the disk, beside LMDB and RocksDB; three minutes
-#   repair      lookups beside changes of hints: LIPAH's figure 6a, 6b, 6c, ten million lookups of each
-#   beyond      TPC-C with data of tens of times the pool, by eight engines: LIPAH's figure 3b
-#   skewed      uniform and skewed lookups under each translation, in memory and with a pool of a fifth
-#   chains, metadata, counters   how long chains get, what there is beside pages, misses of a lookup
-#   fig3.5      timestamps on disk beside Focus-Sketch, by the size of the pool
-#   fig4.9, fig4.10, fig4.11, fig4.12   the same experiments on fast storage, a device in memory
-#   rivals      Fovea beside RocksDB, LMDB, MVStore, JE and Xodus: with what mvn -Privals builds
+#               the disk, beside LMDB and RocksDB; five minutes
+#   repair-a, repair-b, repair-c, repair   lookups beside changes of hints: LIPAH's figure 6a, 6b, 6c, ten million
+#               lookups of each; six minutes each, or all
+#   beyond      TPC-C with data of tens of times the pool, by eight engines: LIPAH's figure 3b; nine minutes, 6 GB of disk
+#   skewed      uniform and skewed lookups under each translation, in memory and with a pool of a fifth; eleven minutes
+#   chains, metadata, counters   how long chains get, what there is beside pages, misses of a lookup; seconds
+#   fig3.5      timestamps on disk beside Focus-Sketch, by the size of the pool; eleven minutes
+#   fig4.9, fig4.10, fig4.11, fig4.12   the same experiments on fast storage, a device in memory; nine, seven, four
+#               and six minutes
+#   rivals      Fovea beside RocksDB, LMDB, MVStore, JE and Xodus: with what mvn -Privals builds; a quarter of an hour
 #   streams     state stores of Kafka Streams beside RocksDB's, with a broker: at most MINUTES (12)
 #   inlining    hot methods that were not inlined
 #
-# Results go to OUT, the folder benchmarks-<time> in the current one by default. What is compared is
-# run in turn, ROUNDS times (3), so that a slow minute of the machine slows all of it; the summary
-# takes medians. JMH starts ROUNDS JVMs for each benchmark. JAVA_HOME names the JDK to prefer.
+# Results go to OUT, the folder benchmarks-<time> in the current one by default. What a part is for stands in
+# OUT/part-NAME.md, with commit, date, rounds and machine, as it goes into its page; how long each took in OUT/parts.txt,
+# what has failed in OUT/failed.txt, and then the exit status is 1. A part that fails does not keep the others from being
+# made. What is compared is run in turn, ROUNDS times (3), so that a slow minute of the machine slows all of it; the
+# summary takes medians. JMH starts ROUNDS JVMs for each benchmark. JAVA_HOME names the JDK to prefer. SLICE (0.15) is the
+# seconds of a slice where processes take turns.
 set -u
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 1
 root=$(CDPATH='' cd -- "$here/../.." && pwd) || exit 1
 jar=$root/jmh/target/benchmarks.jar
 required=22
-rounds=${ROUNDS:-3}
 quick=${QUICK:-}
+rounds=${ROUNDS:-${quick:+1}}
+rounds=${rounds:-3}
 out=${OUT:-benchmarks-$(date -u +%Y%m%d-%H%M%S)}
 
 die() {
@@ -130,6 +140,7 @@ build() {
 }
 
 say() {
+  [ ! -d "$out" ] || printf '%s %s\n' "$(date -u +%H:%M:%S)" "$*" >>"$out/log.txt"
   printf '%s %s\n' "$(date -u +%H:%M:%S)" "$*" >&2
 }
 
@@ -144,14 +155,26 @@ jmh() {
     say "$name failed: see $out/$name.txt"
 }
 
+# jmh_in_turn NAME ARGUMENT...: ROUNDS times one JVM for each line, so that what is compared is in turn.
+jmh_in_turn() {
+  lines=$1
+  shift
+  number=1
+  all_rounds=$rounds
+  while [ "$number" -le "$all_rounds" ]; do
+    rounds=1
+    jmh "$lines-r$number" "$@"
+    rounds=$all_rounds
+    number=$((number + 1))
+  done
+}
+
 # tpcc NAME ARGUMENT...: one run of the driver, its report in NAME.tpcc.json.
 tpcc() {
   name=$1
   shift
-  duration=${quick:+2s}
-  warmup=${quick:+1s}
   say "$name: tpcc.sh run $*"
-  JAVA_HOME=$home "$root/tpcc/tpcc.sh" run "$@" --duration "${duration:-10s}" --warmup "${warmup:-10s}" \
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" run "$@" --duration "$(seconds 10)s" --warmup "$(seconds "${WARMUP:-10}")s" \
     --json "$out/$name.tpcc.json" >"$out/$name.txt" 2>&1 ||
     say "$name ended with $?: see $out/$name.txt"
 }
@@ -163,6 +186,14 @@ in_turn() {
     "$1" "$round"
     round=$((round + 1))
   done
+}
+
+# where: the machine in a line.
+where() {
+  printf '%s processors, %s, %s, %s GB, JDK %s%s' "$(getconf _NPROCESSORS_ONLN)" \
+    "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1)" "$(uname -sr)" \
+    "$(awk '/^MemTotal/ { printf "%.0f", $2 / 1e6 }' /proc/meminfo 2>/dev/null)" "$(version_of "$java")" \
+    "${quick:+; **QUICK: the figures mean nothing**}"
 }
 
 machine() {
@@ -203,13 +234,12 @@ do_tpcc() {
 
 # From the first transaction on, without and with what a run before it has written down for the JVM.
 do_warm() {
-  seconds=${quick:+4}
   for load in 1w1t 2w2t; do
     for aot in off on; do
       name=warm-$load-$aot-$1
       say "$name"
       FOVEA_AOT=$aot JAVA_HOME=$home "$root/tpcc/tpcc.sh" run --io memory --warehouses "${load%%w*}" \
-        --threads "${load%%w*}" --warmup 0s --duration "${seconds:-30}s" --json "$out/$name.tpcc.json" \
+        --threads "${load%%w*}" --warmup 0s --duration "$(seconds 30 4)s" --json "$out/$name.tpcc.json" \
         >"$out/$name.txt" 2>&1 || say "$name ended with $?: see $out/$name.txt"
     done
   done
@@ -220,16 +250,24 @@ do_contention() {
   tpcc "contention-half-$1" --io memory --warehouses 1 --threads 16 --mix half
 }
 
-# beside NAME WARMUP MEASURED TITLE ARGUMENTS [TITLE ARGUMENTS]...: TPC-C by several engines at once, in slices, so that
-# all get the same of the machine; each has so many seconds of its own. The table goes to NAME.md.
-beside() {
-  folder=$out/$1
-  name=$1
-  warm=${quick:+1}
-  warm=${warm:-$2}
-  time=${quick:+1}
-  time=${time:-$3}
+# seconds NUMBER [QUICK]: the number times SHARE, and with QUICK the second one (1), for a run of so many seconds.
+seconds() {
+  if [ -n "$quick" ]; then
+    printf '%s' "${2:-1}"
+  else
+    awk -v n="$1" -v share="${SHARE:-1}" 'BEGIN { printf "%.3g", n * share }'
+  fi
+}
+
+# slices FOLDER WARMUP MEASURED TITLE COMMAND [TITLE COMMAND]...: commands of the driver at once, in slices, so that all
+# get the same of the machine; each has so many seconds of its own, in each of ROUNDS rounds with new JVMs. Reports are
+# FOLDER/round-ROUND/NUMBER.json, of which Beside.java makes a table.
+slices() {
+  folder=$1
+  warm=$(seconds "$2" 0.2)
+  time=$(seconds "$3" 0.3)
   shift 3
+  rm -rf "$folder"/round-*
   mkdir -p "$folder"
   : >"$folder/titles.txt"
   # The driver builds itself where it is old, and not from inside of a slice.
@@ -239,15 +277,50 @@ beside() {
   while [ "$number" -lt "$engines" ]; do
     number=$((number + 1))
     printf '%s\n' "$1" >>"$folder/titles.txt"
-    command="$root/tpcc/tpcc.sh run $2 --warmup $((warm * engines))s --duration $((time * engines))s"
+    times=$(awk "BEGIN { printf \"--warmup %.3gs --duration %.3gs\", $warm * $engines, $time * $engines }")
+    set -- "$@" "$root/tpcc/tpcc.sh $2 $times --json round-ROUND/$number.json"
     shift 2
-    set -- "$@" "$command --json $folder/$number.json"
   done
-  say "$name: TPC-C, $engines engines in slices"
-  (cd "$folder" && JAVA_HOME=$home "$here/slices.sh" 0.3 "$@") >"$folder.txt" 2>&1 ||
-    say "$name ended with $?: see $folder"
-  rm -f "$folder"/*.fovea*
-  "$java" -XX:TieredStopAtLevel=1 "$here/Beside.java" "$folder" | tee "$out/$name.md"
+  round=1
+  while [ "$round" -le "$rounds" ]; do
+    say "$folder: $engines in slices, round $round of $rounds"
+    mkdir -p "$folder/round-$round"
+    # Like "$@", with the round's number.
+    (
+      for command; do
+        shift
+        set -- "$@" "$(printf '%s' "$command" | sed "s/round-ROUND/round-$round/")"
+      done
+      cd "$folder" && JAVA_HOME=$home "$here/slices.sh" "${SLICE:-0.15}" "$@"
+    ) >"$folder/round-$round.txt" 2>&1 || say "round $round ended with $?: see $folder"
+    # Where each run loads for itself, it does so in each round.
+    [ -z "${fresh:-}" ] || rm -f "$folder"/*.fovea*
+    round=$((round + 1))
+  done
+}
+
+# beside NAME WARMUP MEASURED TITLE ARGUMENTS [TITLE ARGUMENTS]...: TPC-C by several engines in slices. The table goes to
+# NAME.md.
+beside() {
+  name=$1
+  warmed=$2
+  measures=$3
+  shift 3
+  pairs_left=$(($# / 2))
+  while [ "$pairs_left" -gt 0 ]; do
+    pairs_left=$((pairs_left - 1))
+    set -- "$@" "$1" "run $2"
+    shift 2
+  done
+  slices "$out/$name" "$warmed" "$measures" "$@"
+  rm -f "$out/$name"/*.fovea*
+  table "$out/$name" | tee "$out/$name.md"
+}
+
+# table FOLDER [WHAT]: what slices have left, as a table with WHAT above its lines.
+table() {
+  printf '\n'
+  "$java" -XX:TieredStopAtLevel=1 "$here/Beside.java" "$@"
 }
 
 # translations FIGURE ARGUMENT...: one of the figures of io.fovea.translations, in FIGURE.md.
@@ -256,7 +329,7 @@ translations() {
   shift
   say "translations $figure"
   "$java" -Xmx512m --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.translations.Translations "$figure" \
-    --dir "$out" ${quick:+--quick} "$@" >"$out/$figure.md" 2>"$out/$figure.txt" ||
+    --dir "$out" --rounds "$(seconds 24 2 | awk '{ printf "%d", $1 + 0.5 }')" ${quick:+--quick} "$@" >"$out/$figure.md" 2>"$out/$figure.txt" ||
     say "$figure failed: see $out/$figure.txt"
   cat "$out/$figure.md"
   rm -f "$out"/translations-*.fovea*
@@ -265,7 +338,7 @@ translations() {
 do_ladder() {
   translations ladder
   same="--io memory --warehouses 1 --threads 1 --translation"
-  beside ladder-tpcc 6 8 predictive "$same predictive" latched "$same latched" \
+  beside ladder-tpcc 3 4 predictive "$same predictive" latched "$same latched" \
     optimistic-chained "$same optimistic-chained" optimistic "$same optimistic" \
     predictive-hashed "$same predictive-hashed" swizzled "$same swizzled" virtual "$same virtual" \
     direct "$same direct"
@@ -275,7 +348,7 @@ do_translations() {
   translations memory
   for threads in 1 2; do
     same="--io memory --warehouses $threads --threads $threads --translation"
-    beside "translations-tpcc-${threads}t" 6 8 predictive "$same predictive" latched "$same latched" \
+    beside "translations-tpcc-${threads}t" 3 3.5 predictive "$same predictive" latched "$same latched" \
       optimistic "$same optimistic" swizzled "$same swizzled" virtual "$same virtual" direct "$same direct" \
       "predictive, no huge pages" "$same predictive --no-huge-pages"
   done
@@ -298,9 +371,9 @@ do_translations_larger() {
     [ $kind = predictive ] ||
       cp "$out/larger-tpcc/predictive.fovea" "$out/larger-tpcc/$kind.fovea" || die "no room for a copy"
     set -- "$@" $kind "--path $kind.fovea --durability none --warehouses $warehouses --threads 2 \
-      --buffer $pool --translation $kind"
+      --buffer $pool --no-check --translation $kind"
   done
-  beside larger-tpcc 8 15 "$@"
+  beside larger-tpcc 4 6 "$@"
 }
 
 do_swizzling() {
@@ -314,7 +387,9 @@ do_swizzling() {
       "$kind, none" "--path $kind-n.fovea --durability none $same" \
       "$kind, none, no locks" "--path $kind-l.fovea --durability none --locks off $same"
   done
-  beside swizzling-tpcc 6 8 "$@"
+  fresh=1
+  beside swizzling-tpcc 3 3.5 "$@"
+  fresh=
 }
 
 do_promotion() {
@@ -324,9 +399,14 @@ do_promotion() {
 # Scans up and down, through byte strings and rows, in transactions that only read and in others; then beside other
 # engines.
 do_scans() {
-  jmh scans-100 ScanRecords -prof gc ${quick:+-p records=20000}
-  jmh scans-lengths 'ScanRecords.(bytes|rows)Up' -p scanned=1,10,1000 -p reading=true ${quick:+-p records=20000}
-  jmh scans-2t 'ScanRecords.bytesUp' -t 2 -p reading=true ${quick:+-p records=20000}
+  fewer="-wi 4 -i 4"
+  [ -n "$quick" ] && fewer="-p records=20000"
+  # shellcheck disable=SC2086 # options are words
+  {
+    jmh_in_turn scans-100 ScanRecords -prof gc $fewer
+    jmh_in_turn scans-lengths 'ScanRecords.(bytes|rows)Up' -p scanned=1,10,1000 -p reading=true $fewer
+    jmh_in_turn scans-2t 'ScanRecords.bytesUp' -t 2 -p reading=true $fewer
+  }
   say "scans beside others"
   "$java" -cp "$jar" io.fovea.jmh.BesideOthers --dir "$out" --workloads scan \
     ${quick:+--records 20000 --slice 0.05 --rounds 1 --warm-up 0} >"$out/scans-beside.md" 2>"$out/scans-beside.txt" || {
@@ -360,7 +440,7 @@ do_places() {
     say "places, by secondary keys, failed: see $out/places-secondary.txt"
   cat "$out/places-secondary.md"
   same="--io memory --warehouses 1 --threads 1"
-  beside places-tpcc 6 8 "from the root" "$same" "places" "$same --places"
+  beside places-tpcc 5 8 "from the root" "$same" "places" "$same --places"
 }
 
 # experiment NAME CLASS ARGUMENT...: one of the shortcut's, its tables in NAME.md.
@@ -417,6 +497,7 @@ durable() {
 }
 
 do_durability_once() {
+  WARMUP=${WARMUP:-5}
   # What is divided by what stands side by side: the machine drifts.
   durable "durability-2w2t-none-$1" --durability none --warehouses 2 --threads 2
   durable "durability-2w2t-sync-16-clients-$1" --durability sync --warehouses 2 --threads 2 \
@@ -636,6 +717,7 @@ drawn() {
   JAVA_HOME=$home "$root/tpcc/tpcc.sh" figure "$out/$name/sweep.json" --out "$out/$name" \
     --title "$title" --name "$names" "$@" >>"$out/$name.txt" 2>&1 ||
     say "no figure of $name: see $out/$name.txt"
+  cat "$out/$name.md"
 }
 
 # media COMMAND NAME TITLE: in memory, and with a pool of a tenth. Sets medium, where and its name.
@@ -856,8 +938,10 @@ do_replacement() {
 # Loads of records in order, beside others, and the size of the files after them.
 do_loads() {
   say loads
+  # lmdbjava sets the addresses of buffers.
   # shellcheck disable=SC2086 # options are words
-  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.Loads --dir "$out" \
+  "$java" --enable-native-access=ALL-UNNAMED --add-opens=java.base/java.nio=ALL-UNNAMED \
+    --add-exports=java.base/sun.nio.ch=ALL-UNNAMED -cp "$jar" io.fovea.jmh.Loads --dir "$out" \
     ${quick:+--records 20000 --rounds 1 --warm-up 0 --quiet 1} >"$out/loads.md" 2>"$out/loads.txt" || {
     say "loads failed: see $out/loads.txt"
     return
@@ -940,8 +1024,9 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
 fi
 [ $# -gt 0 ] || set -- beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition \
   drift sizes replacement doors features secondary hints protocols loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining
-for page; do
-  case $page in
+# part NAME: one of them.
+part() {
+  case $1 in
     beside) do_beside ;;
     tpcc) in_turn do_tpcc ;;
     warm) in_turn do_warm ;;
@@ -980,7 +1065,8 @@ for page; do
     fig3.8) do_fig38 ;;
     equal) do_equal ;;
     loads) do_loads ;;
-    repair) do_repair ;;
+    repair) do_repair a b c ;;
+    repair-a | repair-b | repair-c) do_repair "${1#repair-}" ;;
     beyond) do_beyond ;;
     skewed) do_skewed ;;
     chains) do_chains ;;
@@ -994,7 +1080,34 @@ for page; do
     rivals) do_rivals ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $page: beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
+    *) die "no page $1: beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
   esac
+}
+
+# What a part has printed stands in part-NAME.md with commit, date and rounds, and with what Summary.java has of its files,
+# as it goes into its page. A part that fails does not keep the next ones from being made.
+: >"$out/parts.txt"
+for page; do
+  began=$(date +%s)
+  touch "$out/began"
+  (part "$page") >"$out/part-$page.txt" || say "$page failed"
+  took=$(($(date +%s) - began))
+  {
+    printf '**State.** %s, %s, `run.sh %s`: %s, %d s. %s.\n\n' "$(git -C "$root" describe --always --dirty 2>/dev/null)" \
+      "$(date -u +%Y-%m-%d)" "$page" "$([ "$rounds" = 1 ] && printf '1 round' || printf '%s rounds' "$rounds")" "$took" \
+      "$(where)"
+    cat "$out/part-$page.txt"
+    printf '\n'
+    "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" "$out/began"
+  } >"$out/part-$page.md"
+  cat "$out/part-$page.md"
+  rm -f "$out/part-$page.txt" "$out/began"
+  printf '%s\t%d s\n' "$page" "$took" >>"$out/parts.txt"
+  say "$page took $took s"
 done
-"$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" | tee "$out/summary.md"
+"$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" >"$out/summary.md"
+if grep -E 'failed|ended with|no figure of' "$out/log.txt" >"$out/failed.txt"; then
+  say "not all was made: $(tr '\n' ';' <"$out/failed.txt")"
+  exit 1
+fi
+rm -f "$out/failed.txt"

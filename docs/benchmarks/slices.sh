@@ -28,6 +28,7 @@ for command; do
 done
 # shellcheck disable=SC2086 # numbers
 trap 'kill -CONT $pids 2>/dev/null; kill $pids 2>/dev/null' EXIT
+trap 'exit 1' HUP INT TERM
 
 alive=1
 while [ -n "$alive" ]; do

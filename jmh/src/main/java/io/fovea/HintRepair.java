@@ -42,7 +42,7 @@ final class HintRepair {
         "hints",
         "p2",
         "p25",
-        "ns, median",
+        "ns, median (of no hint, quartiles)",
         "p75",
         "p98",
         "lookups",
@@ -83,10 +83,7 @@ final class HintRepair {
               names[i],
               s.indexes.get(i),
               teams.get(i),
-              i == 0 || medians.get(i).isEmpty()
-                  ? 1
-                  : InTurn.median(
-                      medians.get(i).stream().mapToDouble(Double::doubleValue).toArray()));
+              i == 0 ? List.of() : medians.get(i));
         }
       }
     }
@@ -136,7 +133,12 @@ final class HintRepair {
   }
 
   private void print(
-      SecondaryStore s, int lookups, String how, Index index, List<Mixed> team, double ratio) {
+      SecondaryStore s,
+      int lookups,
+      String how,
+      Index index,
+      List<Mixed> team,
+      List<Double> ratios) {
     double[] nanos = all(team, false);
     Arrays.sort(nanos);
     double[] shares = {0.02, 0.25, 0.5, 0.75, 0.98};
@@ -144,7 +146,19 @@ final class HintRepair {
     cells[0] = how;
     for (int i = 0; i < shares.length; i++) {
       double v = nanos[(int) ((nanos.length - 1) * shares[i])];
-      cells[i + 1] = String.format(Locale.ROOT, i == 2 ? "%.0f (%.2f)" : "%.0f", v, ratio);
+      cells[i + 1] = String.format(Locale.ROOT, "%.0f", v);
+    }
+    if (!ratios.isEmpty()) {
+      double[] sorted = ratios.stream().mapToDouble(Double::doubleValue).sorted().toArray();
+      int n = sorted.length;
+      cells[3] =
+          String.format(
+              Locale.ROOT,
+              "%s (%.2f, %.2f-%.2f)",
+              cells[3],
+              sorted[n / 2],
+              sorted[n / 4],
+              sorted[n - 1 - n / 4]);
     }
     cells[6] = done(team);
     cells[7] = String.format(Locale.ROOT, "%.0f", rightPages(s, index));

@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import picocli.CommandLine;
@@ -196,7 +197,9 @@ public final class Loads implements Callable<Integer> {
     Markdown.head(
         "",
         "records/s",
-        "± %",
+        "least",
+        "most",
+        "of LMDB (least-most)",
         "client's processor, ns a record",
         "MiB, loaded",
         "MiB, " + quiet + " s later",
@@ -206,13 +209,21 @@ public final class Loads implements Callable<Integer> {
       Markdown.line(
           k.name,
           text("%,.0f", median(k.rates)),
-          text("%.0f", spread(k.rates)),
+          text("%,.0f", quantile(k.rates, 0)),
+          text("%,.0f", quantile(k.rates, 1)),
+          ratio(k, all),
           text("%,.0f", median(k.cpu)),
           text("%,.0f", median(k.loaded)),
           text("%,.0f", k.later),
           text("%,.0f", median(k.closed)),
           text("%.2f", median(k.closed) / lmdb));
     }
+    System.out.printf(
+        Locale.ROOT,
+        "%nMedians of %d loads of each in turn, of %,d records; sizes %d s later of the last round.%n",
+        rounds,
+        records,
+        quiet);
   }
 
   private static double median(List<Double> values) {
@@ -220,12 +231,26 @@ public final class Loads implements Callable<Integer> {
     return sorted.length == 0 ? Double.NaN : sorted[sorted.length / HALF];
   }
 
-  /** Half of the distance from the least to the most, in percent of the median. */
-  private static double spread(List<Double> values) {
+  private static double quantile(List<Double> values, double part) {
     double[] sorted = values.stream().mapToDouble(d -> d).sorted().toArray();
-    return sorted.length == 0
-        ? Double.NaN
-        : 100 * (sorted[sorted.length - 1] - sorted[0]) / HALF / median(values);
+    return sorted.length == 0 ? Double.NaN : sorted[(int) Math.round(part * (sorted.length - 1))];
+  }
+
+  /** Of the rounds' ratios to LMDB. */
+  private static String ratio(Kind k, List<Kind> all) {
+    List<Double> ratios = new ArrayList<>();
+    for (Kind other : all) {
+      if (other.name.startsWith("LMDB")) {
+        for (int i = 0; i < k.rates.size(); i++) {
+          ratios.add(k.rates.get(i) / other.rates.get(i));
+        }
+      }
+    }
+    return ratios.isEmpty()
+        ? "-"
+        : text("%.2f", median(ratios))
+            + text(" (%.2f", quantile(ratios, 0))
+            + text("-%.2f)", quantile(ratios, 1));
   }
 
   /** What a folder takes of the disk, as the system counts it: LMDB's file is larger than that. */

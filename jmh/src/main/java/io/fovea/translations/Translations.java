@@ -168,7 +168,8 @@ public final class Translations implements Callable<Integer> {
                 engines, "run " + threadCounts[t], warmUpNanos(t > 0), sliceNanos() / 2, rounds);
         for (int k = 0; k < kinds.length; k++) {
           int i = indexOf(engines, kinds[k].name());
-          cells[t][k][f] = i < 0 ? "-" : text("%.0f", threadCounts[t] * turns.median(i, NANOS));
+          int all = threadCounts[t];
+          cells[t][k][f] = i < 0 ? "-" : turns.span(i, a -> all * NANOS.applyAsDouble(a));
         }
         int predictive = indexOf(engines, Translation.PREDICTIVE.name());
         if (t == 0) {
@@ -193,7 +194,9 @@ public final class Translations implements Callable<Integer> {
               + (threadCounts[t] == 1 ? " thread" : " threads")
               + ", pool "
               + buffer
-              + " MiB:\n");
+              + " MiB (least-most of "
+              + rounds
+              + " slices):\n");
       Markdown.head("kind", heads);
       for (int k = 0; k < kinds.length; k++) {
         Markdown.line(kinds[k].name(), (Object[]) cells[t][k]);
@@ -239,15 +242,17 @@ public final class Translations implements Callable<Integer> {
     List<Engine> engines = Engine.start(PoolEngine.class, trees);
     for (int threads = 1; threads <= 2; threads++) {
       System.out.printf(
-          "%nThe tree alone (descent, copy, validation), %,d records of 8 + 120 bytes, threads: %d%n%n",
-          n, threads);
+          "%nThe tree alone (descent, copy, validation), %,d records of 8 + 120 bytes, threads: %d, %d"
+              + " slices of each:%n%n",
+          n, threads, rounds);
       print(engines, "run " + threads, 0, threads > 1);
     }
     Engine.close(engines);
     engines = Engine.start(RecordsEngine.class, databases);
     for (int threads = 1; threads <= 2; threads++) {
       System.out.printf(
-          "%nThe API, %d lookups in a read-only transaction, threads: %d%n%n", GROUP, threads);
+          "%nThe API, %d lookups in a read-only transaction, threads: %d, %d slices of each:%n%n",
+          GROUP, threads, rounds);
       print(engines, get(threads, 0, n, GROUP), 0, threads > 1);
     }
     Engine.close(engines);
@@ -387,11 +392,12 @@ public final class Translations implements Callable<Integer> {
     };
     for (String[] c : cases) {
       System.out.printf(
-          "%n%,d records of 8 + 120 bytes, data five times the buffer, %s:%n%n", n, c[0]);
+          "%n%,d records of 8 + 120 bytes, data five times the buffer, %s, %d slices of each:%n%n",
+          n, c[0], rounds);
       Turns turns = Turns.of(engines, c[1], warmUpNanos(false), 2 * sliceNanos(), rounds);
       Markdown.head(
           "kind",
-          "lookups/s",
+          "lookups/s (least-most)",
           "of predictive (quartiles)",
           "reads of the device/s",
           "reads a lookup",
@@ -401,7 +407,7 @@ public final class Translations implements Callable<Integer> {
       for (int i = 0; i < engines.size(); i++) {
         Markdown.line(
             engines.get(i).title,
-            text("%,.0f", turns.median(i, PER_SECOND)),
+            turns.span(i, PER_SECOND),
             turns.ratio(i, 0, PER_SECOND),
             text("%,.0f", turns.median(i, a -> a[3] * 1e9 / a[1])),
             text("%.3f", turns.median(i, a -> a[3] / a[0])),
@@ -458,10 +464,16 @@ public final class Translations implements Callable<Integer> {
     List<Engine> engines = Engine.start(RecordsEngine.class, arguments);
     double[] sizes = {0.05, 0.1, 0.25, 0.5, 0.75, 1};
     System.out.printf(
-        "%n%,d records of 20 + 20 bytes, pages of 8 KiB, all in memory, two threads; parts of the table:%n%n",
-        n);
+        "%n%,d records of 20 + 20 bytes, pages of 8 KiB, all in memory, two threads; parts of the table,"
+            + " %d slices of each:%n%n",
+        n, slices());
     print(engines, sizes, size -> get(2, 0, (long) (n * size), GROUP), "of all");
     Engine.close(engines);
+  }
+
+  /** Of each in a table of sizes. */
+  private int slices() {
+    return rounds * 2 / 3 + 1;
   }
 
   /** Lookups by size of the working set, and ratios to the first of the kinds. */
@@ -469,17 +481,13 @@ public final class Translations implements Callable<Integer> {
       List<Engine> engines, double[] sizes, DoubleFunction<String> command, String what) {
     List<Turns> all = new ArrayList<>();
     for (double size : sizes) {
-      all.add(
-          Turns.of(
-              engines, command.apply(size), warmUpNanos(false), sliceNanos(), rounds * 2 / 3 + 1));
+      all.add(Turns.of(engines, command.apply(size), warmUpNanos(false), sliceNanos(), slices()));
     }
     Object[] heads = Arrays.stream(sizes).mapToObj(s -> text("%s %s", s, what)).toArray();
-    Markdown.head("lookups/s", heads);
+    Markdown.head("lookups/s (least-most)", heads);
     for (int i = 0; i < engines.size(); i++) {
       int at = i;
-      Markdown.line(
-          engines.get(i).title,
-          all.stream().map(t -> text("%,.0f", t.median(at, PER_SECOND))).toArray());
+      Markdown.line(engines.get(i).title, all.stream().map(t -> t.span(at, PER_SECOND)).toArray());
     }
     for (int i = 1; i < engines.size(); i++) {
       int at = i;
@@ -500,8 +508,8 @@ public final class Translations implements Callable<Integer> {
     double perPool = spec.records() * size[0] * size[1] / size[3];
     System.out.printf(
         "%n%,d records of 20 + 20 bytes, pages of 8 KiB, two threads; the working set in buffers of"
-            + " predictive:%n%n",
-        spec.records());
+            + " predictive, %d slices of each:%n%n",
+        spec.records(), slices());
     engines.forEach(e -> e.ask("fill 0 " + (long) (0.9 * perPool)));
     print(
         engines,
@@ -530,12 +538,16 @@ public final class Translations implements Callable<Integer> {
         "%n%,d random inserts into %,d records of 20 + 20 bytes, %d a transaction, a thread:%n%n",
         each * steps, n, GROUP);
     Markdown.head(
-        "kind", "ns an insert, median", "first tenth", "last tenth", "time of direct (quartiles)");
+        "kind",
+        "ns an insert (least-most)",
+        "first tenth",
+        "last tenth",
+        "time of direct (quartiles)");
     for (int i = 0; i < engines.size(); i++) {
       double[] nanos = turns.values(i, a -> a[0] / each);
       Markdown.line(
           engines.get(i).title,
-          text("%.0f", Turns.quantile(nanos, 0.5)),
+          turns.span(i, a -> a[0] / each),
           text("%.0f", Turns.quantile(Arrays.copyOf(nanos, steps / 10), 0.5)),
           text("%.0f", Turns.quantile(Arrays.copyOfRange(nanos, steps - steps / 10, steps), 0.5)),
           turns.ratio(i, 0, a -> a[0]));
@@ -592,10 +604,11 @@ public final class Translations implements Callable<Integer> {
       String command = get(threads, 0, (long) (n * 0.27), GROUP);
       Turns turns = Turns.of(engines, command, 2 * warmUpNanos(false), sliceNanos(), rounds);
       System.out.printf(
-          "%nWorking set of 0.9 pools, threads: %d, %d lookups a transaction:%n%n", threads, GROUP);
+          "%nWorking set of 0.9 pools, threads: %d, %d lookups a transaction, %d slices of each:%n%n",
+          threads, GROUP, rounds);
       Markdown.head(
           "kind",
-          "lookups/s",
+          "lookups/s (least-most)",
           "of the first (quartiles)",
           "of the one above",
           "hits by hint",
@@ -607,7 +620,7 @@ public final class Translations implements Callable<Integer> {
         double[] placed = engines.get(i).ask("placement");
         Markdown.line(
             engines.get(i).title,
-            text("%,.0f", turns.median(i, PER_SECOND)),
+            turns.span(i, PER_SECOND),
             turns.ratio(i, 0, PER_SECOND),
             i == 0 ? "-" : turns.ratio(i, i - 1, PER_SECOND),
             hits(turns, i, 4),

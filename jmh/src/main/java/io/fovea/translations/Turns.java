@@ -60,6 +60,13 @@ final class Turns {
     return quantile(values(engine, figure), 0.5);
   }
 
+  /** Median, least and most of the rounds, as in {@code 1,234 (1,100-1,300)}. */
+  String span(int engine, ToDoubleFunction<double[]> figure) {
+    double[] all = values(engine, figure);
+    return String.format(
+        Locale.ROOT, "%,.0f (%,.0f-%,.0f)", quantile(all, 0.5), quantile(all, 0), quantile(all, 1));
+  }
+
   /** An engine's figure by that of another one, of the same round. */
   double[] ratios(int engine, int other, ToDoubleFunction<double[]> figure) {
     double[] ratios = values(engine, figure);

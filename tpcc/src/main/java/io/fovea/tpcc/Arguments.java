@@ -67,6 +67,16 @@ final class Arguments {
     boolean snapshot;
 
     @Option(
+        names = "--check",
+        negatable = true,
+        defaultValue = "true",
+        fallbackValue = "true",
+        description =
+            "check the conditions of clause 3.3.2 after the run (default), which reads all there"
+                + " is; with --no-check the report says nothing of them")
+    boolean check = true;
+
+    @Option(
         names = "--rate",
         paramLabel = "N",
         description =

@@ -215,6 +215,23 @@ class EndToEndTest {
   }
 
   @Test
+  void aRunThatIsNotChecked() throws IOException {
+    Path json = folder.resolve("unchecked.json");
+    expect(
+        Exit.OK,
+        tpcc(
+            "run",
+            "--io=memory",
+            "--no-check",
+            "--buffer=64m",
+            "--duration=100ms",
+            "--warmup=0",
+            "--json=" + json));
+    assertFalse(out.toString().contains("checking"), out.toString());
+    assertFalse(json(json).has("consistent"));
+  }
+
+  @Test
   void aRateIsKept() throws IOException {
     Path json = folder.resolve("rate.json");
     expect(

@@ -64,6 +64,15 @@ public final class FigureCommand implements Callable<Integer> {
   private List<String> each = new ArrayList<>();
 
   @Option(
+      names = "--beside",
+      paramLabel = "OPTION=VALUE",
+      split = ",",
+      description =
+          "what the others are compared with, such as protocol=tictoc,timestamps=memory: each cell"
+              + " of the table has its ratio to the one that differs from it in these options only")
+  private Map<String, String> beside = new LinkedHashMap<>();
+
+  @Option(
       names = "--name",
       paramLabel = "VALUE=NAME",
       split = ",",
@@ -108,14 +117,17 @@ public final class FigureCommand implements Callable<Integer> {
     for (Map.Entry<String, List<Point>> figure : figures.entrySet()) {
       Pivot pivot;
       try {
-        pivot = new Pivot(figure.getValue(), over, series, names);
+        pivot = new Pivot(figure.getValue(), over, series, names, beside);
       } catch (IllegalArgumentException e) {
         throw mistake(e.getMessage());
       }
       Path svg = svg(figure.getKey());
       text.append("**").append(heading).append(figure.getKey().isEmpty() ? "" : ": ");
       text.append(figure.getKey())
-          .append("**, thousand transactions per second · aborted attempts");
+          .append("**, thousand transactions per second (least-most) · aborted attempts");
+      if (!beside.isEmpty()) {
+        text.append(" · ratio to ").append(String.join(" ", beside.values()));
+      }
       text.append("\n\n").append(pivot.markdown()).append('\n');
       try {
         Drawing.of(pivot, heading, figure.getKey()).writeSvg(svg);

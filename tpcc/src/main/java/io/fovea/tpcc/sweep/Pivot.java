@@ -2,6 +2,8 @@ package io.fovea.tpcc.sweep;
 
 import io.fovea.tpcc.sweep.Results.Point;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -27,6 +29,7 @@ final class Pivot {
   final List<String> onAxis;
 
   private final Map<List<String>, Point> cells = new LinkedHashMap<>();
+  private final Map<String, String> beside;
 
   /**
    * Sorts points.
@@ -34,10 +37,17 @@ final class Pivot {
    * @param x the options of rows
    * @param series the options of columns
    * @param names what values are called, of those that have another name
+   * @param beside the options of what the others are compared with; none for no comparison
    * @throws IllegalArgumentException if two points are in one place
    */
-  Pivot(List<Point> points, List<String> x, List<String> series, Map<String, String> names) {
+  Pivot(
+      List<Point> points,
+      List<String> x,
+      List<String> series,
+      Map<String, String> names,
+      Map<String, String> beside) {
     this.x = x;
+    this.beside = beside;
     UnaryOperator<String> name = v -> names.getOrDefault(v, v);
     Set<String> allRows = new LinkedHashSet<>();
     Set<String> axisRows = new LinkedHashSet<>();
@@ -82,7 +92,10 @@ final class Pivot {
     return rows.stream().filter(r -> !onAxis.contains(r)).toList();
   }
 
-  /** Goodput in thousands a second, with the part of the attempts that were aborted. */
+  /**
+   * Goodput in thousands a second, with the least and the most of the rounds, the part of the
+   * attempts that were aborted, and the median of the rounds' ratios to what it is compared with.
+   */
   String markdown() {
     StringBuilder b = new StringBuilder("| ").append(String.join(", ", x)).append(" |");
     columns.forEach(c -> b.append(' ').append(c.isEmpty() ? "(none)" : c).append(" |"));
@@ -98,16 +111,46 @@ final class Pivot {
     return b.toString();
   }
 
-  private static String text(Point p) {
+  private String text(Point p) {
     if (p.goodput().isEmpty()) {
       return "failed";
     }
-    double thousands = p.medianGoodput() / 1e3;
-    String goodput = String.format(Locale.ROOT, thousands < 10 ? "%.2f" : "%.1f", thousands);
+    StringBuilder text = new StringBuilder(thousands(p.medianGoodput()));
+    if (p.goodput().size() > 1) {
+      text.append(" (").append(thousands(Collections.min(p.goodput())));
+      text.append('-').append(thousands(Collections.max(p.goodput()))).append(')');
+    }
     double aborts = p.medianAbortRate();
-    return Double.isNaN(aborts)
-        ? goodput
-        : goodput + " · " + String.format(Locale.ROOT, "%.1f %%", 100 * aborts);
+    if (!Double.isNaN(aborts)) {
+      text.append(String.format(Locale.ROOT, " · %.1f %%", 100 * aborts));
+    }
+    if (!beside.isEmpty()) {
+      text.append(ratio(p));
+    }
+    return text.toString();
+  }
+
+  private static String thousands(double perSecond) {
+    double v = perSecond / 1e3;
+    return String.format(Locale.ROOT, v < 10 ? "%.2f" : "%.1f", v);
+  }
+
+  /** Nothing for a point that is compared with itself, or has nothing to be compared with. */
+  private String ratio(Point p) {
+    Map<String, String> options = new LinkedHashMap<>(p.options());
+    options.putAll(beside);
+    Point other =
+        cells.values().stream().filter(o -> o.options().equals(options)).findFirst().orElse(null);
+    if (other == null || other == p || other.goodput().isEmpty()) {
+      return "";
+    }
+    double ratio = p.medianGoodput() / other.medianGoodput();
+    if (p.goodput().size() == other.goodput().size()) {
+      double[] ratios = new double[p.goodput().size()];
+      Arrays.setAll(ratios, i -> p.goodput().get(i) / other.goodput().get(i));
+      ratio = Cell.median(ratios);
+    }
+    return String.format(Locale.ROOT, " · %.2f", ratio);
   }
 
   /** The points of a column by row; null where there is none. */

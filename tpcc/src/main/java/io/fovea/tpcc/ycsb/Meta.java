@@ -18,7 +18,8 @@ import java.util.Set;
  * @param fields fields of a record
  * @param loaded how many records were loaded
  * @param count how many there are, when no run is under way
- * @param counted the sum of the records' counts, when no run is under way
+ * @param counted the sum of the records' counts, when no run is under way; -1 after a run that has
+ *     not been checked, where only the records know
  * @param runs how many runs have begun
  * @param running whether the last of them is under way, or did not come to its end
  */

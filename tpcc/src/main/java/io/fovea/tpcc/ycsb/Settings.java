@@ -23,6 +23,7 @@ import java.util.Objects;
  * @param hotOperations the part of the operations that they get
  * @param retries how often a transaction is done again at most
  * @param backoff the first wait before it is; zero for the engine's own
+ * @param check whether all records are read after a run
  * @param json where to write a report, or null
  * @param hlog where to write histograms, or null
  */
@@ -41,6 +42,7 @@ record Settings(
     double hotOperations,
     int retries,
     Duration backoff,
+    boolean check,
     Duration duration,
     Duration warmup,
     long seed,

@@ -117,6 +117,16 @@ final class YcsbArguments {
             "the wait before that, doubled each time, such as 0.1ms (default: the engine's own,"
                 + " which is short)")
     Duration backoff = Duration.ZERO;
+
+    @Option(
+        names = "--check",
+        negatable = true,
+        defaultValue = "true",
+        fallbackValue = "true",
+        description =
+            "read all records after the run and hold them against what was committed (default);"
+                + " with --no-check the report says nothing of that")
+    boolean check = true;
   }
 
   private YcsbArguments() {}
@@ -208,6 +218,7 @@ final class YcsbArguments {
         measure.hotOperations != null ? measure.hotOperations : .8,
         measure.retries,
         measure.backoff,
+        measure.check,
         measure.run.duration,
         measure.run.warmup,
         store.work.seed,

@@ -122,12 +122,19 @@ class SweepTest {
     sweep.write("Then");
     Results results = Results.read(List.of(folder.resolve("sweep.json")));
     Pivot pivot =
-        new Pivot(results.points, List.of("protocol", "threads"), List.of("timestamps"), Map.of());
+        new Pivot(
+            results.points,
+            List.of("protocol", "threads"),
+            List.of("timestamps"),
+            Map.of(),
+            Map.of());
     assertEquals(List.of("sto 2", "sto 16", "occ 2", "occ 16"), pivot.rows);
     assertTrue(pivot.markdown().contains("| occ 16 |  | 2.00 · 50.0 % |"), pivot.markdown());
     assertThrows(
         IllegalArgumentException.class,
-        () -> new Pivot(results.points, List.of("protocol"), List.of("timestamps"), Map.of()));
+        () ->
+            new Pivot(
+                results.points, List.of("protocol"), List.of("timestamps"), Map.of(), Map.of()));
   }
 
   @Test
@@ -136,11 +143,31 @@ class SweepTest {
         List.of(
             new Results.Point(Map.of("size", "32k", "at", "disk"), List.of(1e3), List.of(.1)),
             new Results.Point(Map.of("size", "-", "at", "memory"), List.of(2e3), List.of(.2)));
-    Pivot pivot = new Pivot(points, List.of("size"), List.of(), Map.of());
+    Pivot pivot = new Pivot(points, List.of("size"), List.of(), Map.of(), Map.of());
     assertEquals(List.of("32k"), pivot.onAxis);
     assertEquals(List.of("memory (reference)"), pivot.references());
     assertEquals(32 << 10, Drawing.number("32k"));
     assertTrue(Double.isNaN(Drawing.number("disk")));
+  }
+
+  /** The ratio is the median of the rounds' ratios, and not the ratio of the medians. */
+  @Test
+  void cellsHaveTheSpreadOfTheirRoundsAndTheirRatioToOneOfThem() {
+    List<Results.Point> points =
+        List.of(
+            new Results.Point(
+                Map.of("protocol", "tictoc", "timestamps", "memory"),
+                List.of(2e3, 8e3, 4e3),
+                List.of(.1, .1, .1)),
+            new Results.Point(
+                Map.of("protocol", "occ", "timestamps", "-"),
+                List.of(1e3, 2e3, 3e3),
+                List.of(.5, .5, .5)));
+    Map<String, String> beside = Map.of("protocol", "tictoc", "timestamps", "memory");
+    Pivot pivot = new Pivot(points, List.of("protocol"), List.of("timestamps"), Map.of(), beside);
+    String table = pivot.markdown();
+    assertTrue(table.contains("| tictoc | 4.00 (2.00-8.00) · 10.0 % |"), table);
+    assertTrue(table.contains("2.00 (1.00-3.00) · 50.0 % · 0.50 |"), table);
   }
 
   @Test

@@ -209,6 +209,21 @@ class YcsbTest {
     return report.getAsJsonObject("check").get("records").getAsLong();
   }
 
+  /** Of the first the records know what nobody has counted, of the second the runs do. */
+  @ParameterizedTest
+  @ValueSource(strings = {"write-intensive-high", "a"})
+  void aRunIsHeldAgainstThoseThatWereNotChecked(String workload) throws IOException {
+    for (int run = 0; run < 2; run++) {
+      tpcc.expect(Exit.OK, onFile("run", "--workload=" + workload, "--no-check"));
+      assertFalse(report().has("consistent"));
+    }
+    tpcc.expect(Exit.OK, onFile("run", "--workload=" + workload));
+    assertTrue(report().get("consistent").getAsBoolean());
+    assertEquals(
+        workload.equals("a"),
+        !report().getAsJsonObject("check").get("fieldsReplacedExpected").isJsonNull());
+  }
+
   @Test
   void aPoolOfATenth() throws IOException {
     List<String> args = new ArrayList<>(List.of("ycsb", "run", "--path=" + file()));
