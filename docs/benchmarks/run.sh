@@ -27,6 +27,7 @@
 #   translations-larger  the same with data five times the buffer, and what lies beside pages; ten minutes
 #   swizzling   the experiments of "In-Memory Performance for Big Data": sizes of working sets, inserts, TPC-C
 #               without log and locks; eleven minutes
+#   vmcache     TPC-C in memory beside vmcache, whose program VMCACHE names; not a part of everything; eight minutes
 #   promotion   whether pages that hints of frames find should go to their preferred frames; three minutes
 #   budget      what each operation costs, and its parts
 #   forms       each operation with rows, with byte strings and with objects; codecs that are made and those by hand
@@ -278,13 +279,19 @@ slices() {
     number=$((number + 1))
     printf '%s\n' "$1" >>"$folder/titles.txt"
     times=$(awk "BEGIN { printf \"--warmup %.3gs --duration %.3gs\", $warm * $engines, $time * $engines }")
-    set -- "$@" "$root/tpcc/tpcc.sh $2 $times --json round-ROUND/$number.json"
+    case $2 in
+      native*) command="env ${2#native} RUNFOR=$(native_seconds) BLOCK=native.block $VMCACHE" ;;
+      *) command="$root/tpcc/tpcc.sh $2 $times --json round-ROUND/$number.json" ;;
+    esac
+    set -- "$@" "$command"
     shift 2
   done
   round=1
   while [ "$round" -le "$rounds" ]; do
     say "$folder: $engines in slices, round $round of $rounds"
     mkdir -p "$folder/round-$round"
+    # Of a native program, which writes nothing there: all of its data is in memory.
+    [ -z "${VMCACHE:-}" ] || truncate -s 16G "$folder/native.block"
     # Like "$@", with the round's number.
     (
       for command; do
@@ -293,9 +300,32 @@ slices() {
       done
       cd "$folder" && JAVA_HOME=$home "$here/slices.sh" "${SLICE:-0.15}" "$@"
     ) >"$folder/round-$round.txt" 2>&1 || say "round $round ended with $?: see $folder"
+    native_reports
+    rm -f "$folder/native.block"
     # Where each run loads for itself, it does so in each round.
     [ -z "${fresh:-}" ] || rm -f "$folder"/*.fovea*
     round=$((round + 1))
+  done
+}
+
+# How long a native program among runs in slices goes on: for longer than the others, of which each has to load as well.
+native_seconds() {
+  awk "BEGIN { printf \"%d\", ($warm + $time + 8) * $engines }"
+}
+
+# Reports of native programs, which print a second a line: number, transactions.
+native_reports() {
+  skipped=$(awk "BEGIN { printf \"%d\", $warm * $engines }")
+  measured=$(awk "BEGIN { printf \"%d\", $time * $engines + 0.5 }")
+  number=0
+  while [ "$number" -lt "$engines" ]; do
+    number=$((number + 1))
+    [ -f "$folder/round-$round/$number.json" ] || awk -F, -v from="$skipped" -v n="$measured" \
+      '$1 ~ /^[0-9]+$/ && $1 >= from && $1 < from + n { sum += $2; lines++ }
+      END { if (lines == n) printf "{\"transactionsPerSecond\": %.1f}\n", sum / n }' \
+      "$folder/slice-$number.txt" >"$folder/native.json"
+    [ ! -s "$folder/native.json" ] || mv "$folder/native.json" "$folder/round-$round/$number.json"
+    rm -f "$folder/native.json"
   done
 }
 
@@ -309,7 +339,10 @@ beside() {
   pairs_left=$(($# / 2))
   while [ "$pairs_left" -gt 0 ]; do
     pairs_left=$((pairs_left - 1))
-    set -- "$@" "$1" "run $2"
+    case $2 in
+      native*) set -- "$@" "$1" "$2" ;;
+      *) set -- "$@" "$1" "run $2" ;;
+    esac
     shift 2
   done
   slices "$out/$name" "$warmed" "$measures" "$@"
@@ -392,6 +425,17 @@ do_swizzling() {
   fresh=
 }
 
+# Beside vmcache (Leis et al., SIGMOD 2023), which is built beside the project: it has no transactions and no log, and a
+# lighter TPC-C.
+do_vmcache() {
+  [ -n "${VMCACHE:-}" ] || die "VMCACHE names vmcache's program, which is not a part of this project"
+  for load in 1 2; do
+    same="--io memory --warehouses $load --threads $load"
+    beside "vmcache-tpcc-${load}w${load}t" 5 6 vmcache "native THREADS=$load DATASIZE=$load" Fovea "$same" \
+      "Fovea, virtual" "$same --translation virtual" "Fovea, latched" "$same --translation latched"
+  done
+}
+
 do_promotion() {
   translations promotion
 }
@@ -433,7 +477,7 @@ do_lookups() {
 # Where a lookup begins: at the root, or where the record was seen last; also with hardly any memory for places,
 # and with wrong ones.
 do_places() {
-  translations places
+  translations places ${VMCACHE:+--vmcache "$VMCACHE"}
   say "places, by secondary keys"
   "$java" -Xmx1g --enable-native-access=ALL-UNNAMED ${quick:+-Dsets=1} -cp "$jar" io.fovea.SecondaryLookups \
     engines ${quick:+20000} >"$out/places-secondary.md" 2>"$out/places-secondary.txt" ||
@@ -1036,6 +1080,7 @@ part() {
     translations-larger) do_translations_larger ;;
     swizzling) do_swizzling ;;
     promotion) do_promotion ;;
+    vmcache) do_vmcache ;;
     scans) do_scans ;;
     budget) do_budget ;;
     forms) do_forms ;;
@@ -1080,7 +1125,7 @@ part() {
     rivals) do_rivals ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $1: beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
+    *) die "no page $1: beside tpcc warm contention ladder translations translations-larger swizzling vmcache promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
   esac
 }
 

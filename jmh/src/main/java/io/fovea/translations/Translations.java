@@ -47,10 +47,7 @@ import picocli.CommandLine.Parameters;
     description = "Translations beside each other.")
 public final class Translations implements Callable<Integer> {
   private static final int PAGE = 4096;
-  private static final int GROUP = 64;
-
-  /** So often is a record looked up before, on average, that 95 % of them were. */
-  private static final double VISITS = 3;
+  static final int GROUP = 64;
 
   private static final ToDoubleFunction<double[]> PER_SECOND = a -> a[0] * 1e9 / a[1];
   private static final ToDoubleFunction<double[]> NANOS = a -> a[1] / a[0];
@@ -73,6 +70,12 @@ public final class Translations implements Callable<Integer> {
 
   @Option(names = "--rounds", description = "Slices of each that count.")
   private int rounds = 24;
+
+  @Option(
+      names = "--vmcache",
+      paramLabel = "PROGRAM",
+      description = "vmcache, built beside the project; places has a line of it then.")
+  private Path vmcache;
 
   @Option(names = "--slice", description = "Milliseconds.")
   private int slice = 200;
@@ -101,12 +104,16 @@ public final class Translations implements Callable<Integer> {
         case "inserts" -> inserts();
         case "drift" -> drift();
         case "promotion" -> promotion();
-        case "places" -> places();
+        case "places" -> new Places(this, records(10_000_000), vmcache).run();
         default -> throw new IllegalArgumentException("No figure " + figure + ".");
       }
       System.out.println();
     }
     return 0;
+  }
+
+  boolean quick() {
+    return quick;
   }
 
   /**
@@ -216,7 +223,7 @@ public final class Translations implements Callable<Integer> {
     return records != null ? records : quick ? 20_000 : memory;
   }
 
-  private static Spec spec(Translation kind, long records) {
+  static Spec spec(Translation kind, long records) {
     return Spec.of(records, 8, 120, PAGE, (96L << 20) + records * 200).with(kind);
   }
 
@@ -258,66 +265,12 @@ public final class Translations implements Callable<Integer> {
     Engine.close(engines);
   }
 
-  /**
-   * Kinds by where lookups begin; those of one kind are open at once. Records are ten million, as
-   * where others look up theirs.
-   */
-  private void places() {
-    long n = records(10_000_000);
-    Begin[] begins = {Begin.ROOT, Begin.FLAT, Begin.SHORTCUT};
-    for (Translation kind :
-        List.of(
-            Translation.PREDICTIVE,
-            Translation.OPTIMISTIC,
-            Translation.VIRTUAL,
-            Translation.DIRECT)) {
-      Map<String, List<String>> trees = new LinkedHashMap<>();
-      for (Begin begin : begins) {
-        trees.put(begin.title, List.of("tree", kind.name(), String.valueOf(n), begin.name()));
-      }
-      List<Engine> engines = Engine.start(PoolEngine.class, trees);
-      visitAll(engines, "run 2", n);
-      System.out.printf(
-          "%n%s: the tree alone (search, copy, validation), %,d records of 8 + 120 bytes:%n%n",
-          name(kind), n);
-      print(engines, "run 1", 0, true);
-      Engine.close(engines);
-      boolean first = kind == Translation.PREDICTIVE;
-      Map<String, List<String>> databases = new LinkedHashMap<>();
-      for (Begin begin : first ? Begin.values() : begins) {
-        databases.put(begin.title, spec(kind, n).with(true, true, begin).words());
-      }
-      engines = Engine.start(RecordsEngine.class, databases);
-      visitAll(engines, get(2, 0, n, GROUP), n);
-      for (int threads = 1; threads <= (first ? 2 : 1); threads++) {
-        System.out.printf(
-            "%n%s: the API, %d lookups in a read-only transaction, threads: %d%n%n",
-            name(kind), GROUP, threads);
-        print(engines, get(threads, 0, n, GROUP), 0, true);
-      }
-      if (first) {
-        System.out.printf("%n%s: the API, a lookup in a transaction, threads: 1%n%n", name(kind));
-        print(engines, get(1, 0, n, 1), 0, true);
-      }
-      Engine.close(engines);
-    }
-  }
-
-  /** Looks most records up, at random, so that places are known. */
-  private void visitAll(List<Engine> engines, String command, long records) {
-    for (Engine e : engines) {
-      for (double done = 0; done < VISITS * records; ) {
-        done += e.ask(command + " " + (quick ? 50 : 1000) * 1_000_000L)[0];
-      }
-    }
-  }
-
-  private static String get(int threads, long first, long count, int each) {
+  static String get(int threads, long first, long count, int each) {
     return "get " + threads + " " + first + " " + count + " " + each;
   }
 
   /** A table of throughput, beside that of one of them. */
-  private void print(List<Engine> engines, String command, int beside, boolean begun) {
+  void print(List<Engine> engines, String command, int beside, boolean begun) {
     Turns turns = Turns.of(engines, command, warmUpNanos(begun), sliceNanos(), rounds);
     Markdown.head(
         "kind", "lookups/s", "least", "most", "of " + engines.get(beside).title + " (quartiles)");

@@ -1,0 +1,96 @@
+package io.fovea.translations;
+
+import io.fovea.Translation;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Kinds of translation by where lookups begin; those of one kind are open at once, and vmcache
+ * beside the first of them. Records are ten million, as where others look up theirs.
+ */
+final class Places {
+  /** So often is a record looked up before, on average, that 95 % of them were. */
+  private static final double VISITS = 3;
+
+  private static final List<Translation> KINDS =
+      List.of(
+          Translation.PREDICTIVE, Translation.OPTIMISTIC, Translation.VIRTUAL, Translation.DIRECT);
+  private static final List<Begin> BEGINS = List.of(Begin.ROOT, Begin.FLAT, Begin.SHORTCUT);
+
+  private final Translations figures;
+  private final long records;
+  private final @Nullable Path vmcache;
+
+  Places(Translations figures, long records, @Nullable Path vmcache) {
+    this.figures = figures;
+    this.records = records;
+    this.vmcache = vmcache;
+  }
+
+  void run() {
+    for (Translation kind : KINDS) {
+      boolean first = kind == KINDS.getFirst();
+      tree(kind, first);
+      api(kind, first);
+    }
+  }
+
+  private void tree(Translation kind, boolean first) {
+    Map<String, List<String>> trees = new LinkedHashMap<>();
+    for (Begin begin : BEGINS) {
+      trees.put(begin.title, List.of("tree", kind.name(), String.valueOf(records), begin.name()));
+    }
+    List<Engine> engines = Engine.start(PoolEngine.class, trees);
+    visitAll(engines, "run 2");
+    if (first && vmcache != null) {
+      engines.addAll(
+          Engine.start(
+              VmcacheEngine.class,
+              Map.of("vmcache", List.of(vmcache.toString(), String.valueOf(records)))));
+    }
+    System.out.printf(
+        "%n%s: the tree alone (search, copy, validation), %,d records of 8 + 120 bytes, a thread:%n%n",
+        Translations.name(kind), records);
+    figures.print(engines, "run 1", 0, true);
+    Engine.close(engines);
+  }
+
+  private void api(Translation kind, boolean first) {
+    Map<String, List<String>> databases = new LinkedHashMap<>();
+    for (Begin begin : first ? List.of(Begin.values()) : BEGINS) {
+      databases.put(begin.title, Translations.spec(kind, records).with(true, true, begin).words());
+    }
+    List<Engine> engines = Engine.start(RecordsEngine.class, databases);
+    visitAll(engines, get(2, Translations.GROUP));
+    if (first) {
+      lookups(kind, engines, 1, 1);
+      lookups(kind, engines, 2, Translations.GROUP);
+    }
+    lookups(kind, engines, 1, Translations.GROUP);
+    Engine.close(engines);
+  }
+
+  private void lookups(Translation kind, List<Engine> engines, int threads, int each) {
+    System.out.printf(
+        "%n%s: the API, lookups of a read-only transaction: %d, threads: %d%n%n",
+        Translations.name(kind), each, threads);
+    figures.print(engines, get(threads, each), 0, true);
+  }
+
+  private String get(int threads, int each) {
+    return Translations.get(threads, 0, records, each);
+  }
+
+  /** Looks most records up, at random, so that places are known. */
+  private void visitAll(List<Engine> engines, String command) {
+    long nanos = (figures.quick() ? 50 : 1000) * 1_000_000L;
+    for (Engine e : engines) {
+      for (double done = 0; done < VISITS * records; ) {
+        done += e.ask(command + " " + nanos)[0];
+      }
+    }
+  }
+}

@@ -1,0 +1,103 @@
+package io.fovea.translations;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * vmcache's program (Leis et al., Virtual-Memory Assisted Buffer Management, SIGMOD 2023), which is
+ * built beside the project: random lookups of as many records of 8 + 120 bytes, all in memory, by
+ * one thread. It is stopped while it has no turn. See {@link Engine}.
+ *
+ * <pre>
+ *   vmcache RECORDS             the arguments: its program, and how many
+ *   run 1 NANOS                 lookups, nanoseconds: those of one second, whatever is asked for
+ * </pre>
+ *
+ * <p>It says what it did once a second. The first line after a stop is what it had not said before;
+ * the second one is a second's.
+ */
+final class VmcacheEngine {
+  private static final int GIB = 16;
+
+  private final Process process;
+  private final BufferedReader lines;
+
+  private VmcacheEngine(String program, long records, Path file) throws IOException {
+    try (RandomAccessFile f = new RandomAccessFile(file.toFile(), "rw")) {
+      f.setLength((long) GIB << 30); // a hole: nothing is evicted
+    }
+    ProcessBuilder b = new ProcessBuilder(program).redirectError(ProcessBuilder.Redirect.INHERIT);
+    b.environment()
+        .putAll(
+            Map.of(
+                "RNDREAD", "1",
+                "THREADS", "1",
+                "DATASIZE", String.valueOf(records),
+                "RUNFOR", "1000000",
+                "PHYSGB", String.valueOf(Math.max(1, records * 200 >> 30) + 1),
+                "VIRTGB", String.valueOf(GIB),
+                "BLOCK", file.toString()));
+    process = b.start();
+    lines = process.inputReader();
+  }
+
+  /** What it did in a second; the head of its table is left out. */
+  private double line() {
+    try {
+      while (true) {
+        String line = lines.readLine();
+        if (line == null) {
+          throw new IllegalStateException("vmcache has ended.");
+        }
+        if (Character.isDigit(line.charAt(0))) {
+          return Double.parseDouble(line.split(",")[1]);
+        }
+      }
+    } catch (IOException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private double[] run() {
+    signal("CONT");
+    line();
+    double lookups = line();
+    signal("STOP");
+    return new double[] {lookups, 1e9};
+  }
+
+  private void signal(String name) {
+    try {
+      new ProcessBuilder(List.of("kill", "-" + name, String.valueOf(process.pid())))
+          .start()
+          .waitFor();
+    } catch (IOException e) {
+      throw new IllegalStateException(e);
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** The process. */
+  public static void main(String[] args) throws IOException {
+    Path file = Files.createTempFile("vmcache", "");
+    VmcacheEngine engine = null;
+    try {
+      engine = new VmcacheEngine(args[0], Long.parseLong(args[1]), file);
+      VmcacheEngine e = engine;
+      e.line();
+      e.signal("STOP");
+      Engine.serve(words -> e.run());
+    } finally {
+      if (engine != null) {
+        engine.process.destroyForcibly();
+      }
+      Files.deleteIfExists(file);
+    }
+  }
+}
