@@ -173,9 +173,13 @@ final class Descent {
 
   /** Says of a reference that leads nowhere where it stands: it was validated. */
   void requirePage(long pid, long child) {
-    if (child <= 1 || child >= pool.pidLimit()) {
+    if (!isPage(child)) {
       throw TreeDamage.of(pool, pid, "a reference to a child", pool.pidLimit(), child);
     }
+  }
+
+  private boolean isPage(long pid) {
+    return pid > 1 && pid < pool.pidLimit();
   }
 
   /** Puts a position on the root, as an unchecked hint. */
@@ -237,7 +241,9 @@ final class Descent {
     int found = PageHeader.level(pages, base);
     int owner = PageHeader.treeId(pages, base);
     boolean root = pid == rootPid; // before the version is looked at: it was so while that held
-    if (!pool.validate(frame, version)) {
+    // A number that is no page leads to a frame without a page where frames are pages' own. The
+    // descent that latches comes by the node in which it stands, and names that one.
+    if (!pool.validate(frame, version) || !isPage(pid)) {
       return false;
     }
     if (owner != treeId) {

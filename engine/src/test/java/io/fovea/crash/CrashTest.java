@@ -17,12 +17,16 @@ import io.fovea.support.SoakReport;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.EnumSet;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * The power fails at every operation of the disk, in recovery as well (RELIABILITY.md, 1 and 2).
@@ -34,7 +38,8 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Timeout(value = 30, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Execution(ExecutionMode.CONCURRENT)
 class CrashTest {
-  static final long STATES = Long.getLong("crash.states", 130);
+  private static final long STATES_SHORT = 130;
+  static final long STATES = Long.getLong("crash.states", STATES_SHORT);
   static final long SEED = Long.getLong("crash.seed", 1);
 
   /**
@@ -98,19 +103,24 @@ class CrashTest {
     SoakReport.line("CrashTest.otherOptions", "seed " + (SEED + 3) + ": " + explorer);
   }
 
-  /** Every page has its own frame, from the beginning; small, so that pages leave all the time. */
-  @Test
-  void framesOfTheirOwn() {
-    Options own =
-        Session.small()
-            .bufferBytes(600_000)
-            .experiments(exp -> exp.translation(Translation.VIRTUAL));
+  /** Those that are met in the short form: where the memory of pages comes from elsewhere. */
+  static final Set<Translation> OTHERS =
+      EnumSet.of(Translation.VIRTUAL, Translation.SWIZZLED, Translation.DIRECT);
+
+  /** The workload itself under each kind, small, so that pages leave all the time, if they may. */
+  @ParameterizedTest
+  @EnumSource(value = Translation.class, names = "PREDICTIVE", mode = EnumSource.Mode.EXCLUDE)
+  void underEachTranslation(Translation kind) {
+    assumeTrue(OTHERS.contains(kind) || STATES > STATES_SHORT, "the long form does it");
+    Options own = Session.under(kind, Session.small().bufferBytes(600_000));
+    long seed = SEED + 11 + 100 * kind.ordinal();
+    long enough = STATES > STATES_SHORT ? STATES / 4 : STATES / 8;
     CrashExplorer explorer =
-        new CrashExplorer(SEED + 11, own).crashes(2).nest(20, 3, 1, 1).enough(STATES / 4);
-    for (int i = 0; i == 0 || explorer.distinct() < STATES / 16; i++) {
+        new CrashExplorer(seed, own).crashes(2).nest(20, 3, 1, 1).enough(enough);
+    for (int i = 0; i == 0 || explorer.distinct() < enough / 4; i++) {
       explorer.workload(25);
     }
-    SoakReport.line("CrashTest.framesOfTheirOwn", "seed " + (SEED + 11) + ": " + explorer);
+    SoakReport.line("CrashTest.underEachTranslation " + kind, "seed " + seed + ": " + explorer);
   }
 
   /** A disk that writes pages as a whole needs no copies of them. */
