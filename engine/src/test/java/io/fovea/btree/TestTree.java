@@ -43,6 +43,23 @@ final class TestTree implements AutoCloseable {
   /** Whether each key that is looked for is looked for by its place too. */
   private boolean remembered;
 
+  private PlaceReader reader = PlaceTable::find;
+  private long numbers = FEW;
+
+  /** {@link PlaceTable#find}, or what a test has in its place. */
+  @FunctionalInterface
+  interface PlaceReader {
+    boolean find(
+        PlaceTable places,
+        BTree tree,
+        long hash,
+        MemorySegment key,
+        long off,
+        int len,
+        Position p,
+        int bytes);
+  }
+
   /** Native memory for a key, a value and a result. */
   static final class Staging {
     final MemorySegment key = Arena.ofAuto().allocate(1 << 17, 8);
@@ -114,7 +131,7 @@ final class TestTree implements AutoCloseable {
         "upsert");
     assertUndisturbed(() -> tree.valid(position), "the position is that of the change");
     if (remembered) {
-      places.learn(tree, few(len), position);
+      places.learn(tree, number(len), position);
     }
     model.put(key, value);
   }
@@ -199,18 +216,29 @@ final class TestTree implements AutoCloseable {
     return this;
   }
 
+  /**
+   * From now on, by something else than the engine does it by.
+   *
+   * @param few whether most places are those of other keys
+   */
+  TestTree remembered(PlaceReader other, boolean few) {
+    reader = other;
+    numbers = few ? FEW : -1;
+    return remembered();
+  }
+
   /** By the place of the key, or of whatever key has its number. */
   private void checkPlace(byte[] key) {
     int len = staging.key(key);
-    boolean right = places.find(tree, few(len), staging.key, 0, len, position, 100);
+    boolean right = reader.find(places, tree, number(len), staging.key, 0, len, position, 100);
     assertArrayEquals(model.get(key), read(key), () -> hex(key));
     if (!right) {
-      places.learn(tree, few(len), position);
+      places.learn(tree, number(len), position);
     }
   }
 
-  private long few(int len) {
-    return KeyHash.of(tree, staging.key, 0, len) & FEW;
+  private long number(int len) {
+    return KeyHash.of(tree, staging.key, 0, len) & numbers;
   }
 
   void checkLocate(byte[] key) {

@@ -40,10 +40,12 @@ class CrashHistoryTest {
     long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(SerializabilityTest.MINUTES);
     Totals totals = new Totals();
     long seed = SerializabilityTest.SEED;
+    // In the long form under each translation at least once, however slow the machine is.
+    long all = SerializabilityTest.MINUTES == 0 ? 0 : seed + KINDS.length;
     do {
       totals.add(
           history(durability, seed++, durability == Durability.SYNC).requireClean(durability));
-    } while (System.nanoTime() - end < 0);
+    } while (seed < all || System.nanoTime() - end < 0);
     SoakReport.line("CrashHistoryTest." + durability, CRASHES + " crashes in each of " + totals);
   }
 
@@ -63,18 +65,23 @@ class CrashHistoryTest {
     throw new AssertionError("not noticed with " + SEEDS_MAX + " seeds");
   }
 
-  private static final Translation[] KINDS = {
-    Translation.PREDICTIVE, Translation.VIRTUAL, Translation.SWIZZLED
-  };
+  /** One seed after the other has the next one. */
+  private static final Translation[] KINDS = Translation.values();
+
+  private static Translation kind(Durability durability, long seed) {
+    return KINDS[(int) Math.floorMod(seed + durability.ordinal(), (long) KINDS.length)];
+  }
 
   private static Checker.Report history(Durability durability, long seed, boolean promised) {
+    Translation kind = kind(durability, seed);
+    int buffer = kind == Translation.DIRECT ? 32 << 20 : 600_000;
     Setup setup =
-        Setup.usual("crashes, " + durability + ", seed " + seed)
+        Setup.usual("crashes, " + durability + ", " + kind + ", seed " + seed)
             .options(
                 o ->
                     o.durability(durability)
-                        .bufferBytes(600_000)
-                        .experiments(exp -> exp.translation(KINDS[(int) (seed % KINDS.length)]))
+                        .bufferBytes(buffer)
+                        .experiments(exp -> exp.translation(kind))
                         .log(log -> log.asyncWindow(Duration.ofHours(1), 32 << 10)))
             .load(8, 30, 200);
     SplittableRandom random = new SplittableRandom(seed);

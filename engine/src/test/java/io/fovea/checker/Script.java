@@ -15,6 +15,7 @@ import io.fovea.txn.TxSwitches;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -32,6 +33,8 @@ import org.jspecify.annotations.Nullable;
 final class Script implements AutoCloseable {
   private static final long SECONDS_MAX = 60;
 
+  private final Setup setup;
+  private final Random random = new Random(1);
   private final Database db;
   private final List<Actor> actors = new ArrayList<>();
   private final List<Database> snapshots = new ArrayList<>();
@@ -42,6 +45,7 @@ final class Script implements AutoCloseable {
   private @Nullable Consumer<SlotSet> then;
 
   Script(Setup setup) {
+    this.setup = setup;
     Quiet.please();
     TxSwitches.Probe asked = setup.switches().probe();
     TxSwitches.Probe mine =
@@ -179,6 +183,7 @@ final class Script implements AutoCloseable {
       }
       return await(
           () -> {
+            setup.leadAstray(db, random);
             try {
               return what.call();
             } catch (TransactionAbortedException

@@ -3,6 +3,7 @@ package io.fovea.checker;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
+import io.fovea.DatabaseStats;
 import io.fovea.checker.Txn.Outcome;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SoakReport;
@@ -61,6 +62,10 @@ class SerializabilityTest {
     try (Database db = setup.open(disk)) {
       history = load.run(db, transactions / setup.threads(), () -> false);
       history.addAll(List.of(Workload.readAll(db, ListClient.PROCESSES - 1, 1)));
+      DatabaseStats.Descents d = db.stats().descents();
+      assertTrue(
+          !setup.misled() || d.remembered() > 1_000 && d.rememberedRight() < d.remembered(),
+          () -> setup + ": " + d.remembered() + " places tried, right " + d.rememberedRight());
     }
     Checker.Report report = Checker.check(history).requireClean(setup + ", seed " + seed);
     long ok = history.txns().stream().filter(t -> t.outcome == Outcome.OK).count();

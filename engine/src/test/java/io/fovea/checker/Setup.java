@@ -18,7 +18,9 @@ import io.fovea.txn.TxSwitches;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 import java.util.function.UnaryOperator;
+import java.util.random.RandomGenerator;
 
 /**
  * One way to run transactions, and a load for it. A protocol or a store of timestamps that is new
@@ -32,6 +34,7 @@ import java.util.function.UnaryOperator;
  * @param generation how many transactions of a thread it stays with the same keys
  * @param pad bytes in each record besides its list
  * @param pessimistic one in so many transactions is pessimistic; 0: none is
+ * @param misled whether places of records are made up all the time, wherever there are any
  */
 record Setup(
     String name,
@@ -41,7 +44,8 @@ record Setup(
     int threads,
     int generation,
     int pad,
-    int pessimistic) {
+    int pessimistic,
+    boolean misled) {
   private static final int THREADS = 8;
   private static final int SWEEP_MILLIS = 5;
 
@@ -69,20 +73,26 @@ record Setup(
         THREADS,
         100,
         20,
-        0);
+        0,
+        false);
   }
 
   /** All that have to be serializable. */
   static List<Setup> all() {
     List<Setup> all = new ArrayList<>(ofTicToc());
+    boolean soak = SerializabilityTest.MINUTES > 0;
     for (Translation kind : Translation.values()) {
+      // In DIRECT nothing leaves.
+      int buffer = kind == Translation.DIRECT ? 32 << 20 : 400_000;
+      Setup under =
+          usual("translation " + kind)
+              .options(o -> o.bufferBytes(buffer).experiments(exp -> exp.translation(kind)))
+              .load(8, 20, 500);
       if (kind != Options.defaults().experiments().translation()) {
-        // In DIRECT nothing leaves.
-        int buffer = kind == Translation.DIRECT ? 32 << 20 : 400_000;
-        all.add(
-            usual("translation " + kind)
-                .options(o -> o.bufferBytes(buffer).experiments(exp -> exp.translation(kind)))
-                .load(8, 20, 500));
+        all.add(under);
+      }
+      if (soak) {
+        all.add(under.astray());
       }
     }
     all.add(
@@ -98,6 +108,12 @@ record Setup(
       }
     }
     for (Protocol protocol : Protocol.values()) {
+      if (soak || protocol == Protocol.TICTOC || protocol == Protocol.MVTO) {
+        all.add(
+            usual(protocol.toString())
+                .options(o -> o.experiments(exp -> exp.protocol(protocol)))
+                .astray());
+      }
       all.add(
           usual(protocol + ", one in sixteen pessimistic")
               .options(o -> o.experiments(exp -> exp.protocol(protocol)))
@@ -158,28 +174,62 @@ record Setup(
   }
 
   Setup named(String other) {
-    return new Setup(other, options, settings, switches, threads, generation, pad, pessimistic);
+    return new Setup(
+        other, options, settings, switches, threads, generation, pad, pessimistic, misled);
   }
 
   Setup options(UnaryOperator<Options> change) {
     return new Setup(
-        name, change.apply(options), settings, switches, threads, generation, pad, pessimistic);
+        name,
+        change.apply(options),
+        settings,
+        switches,
+        threads,
+        generation,
+        pad,
+        pessimistic,
+        misled);
   }
 
   Setup settings(UnaryOperator<TxConfig> change) {
-    return new Setup(name, options, change, switches, threads, generation, pad, pessimistic);
+    return new Setup(
+        name, options, change, switches, threads, generation, pad, pessimistic, misled);
   }
 
   Setup switches(TxSwitches broken) {
-    return new Setup(name, options, settings, broken, threads, generation, pad, pessimistic);
+    return new Setup(
+        name, options, settings, broken, threads, generation, pad, pessimistic, misled);
   }
 
   Setup load(int threads, int generation, int pad) {
-    return new Setup(name, options, settings, switches, threads, generation, pad, pessimistic);
+    return new Setup(
+        name, options, settings, switches, threads, generation, pad, pessimistic, misled);
   }
 
   Setup pessimistic(int oneIn) {
-    return new Setup(name, options, settings, switches, threads, generation, pad, oneIn);
+    return new Setup(name, options, settings, switches, threads, generation, pad, oneIn, misled);
+  }
+
+  /** The same where all tables are remembered, and nothing that is remembered is right. */
+  Setup astray() {
+    Setup all = options(o -> o.experiments(exp -> exp.rememberAll(true)));
+    return new Setup(
+        all.name + ", all places made up",
+        all.options,
+        settings,
+        switches,
+        threads,
+        generation,
+        pad,
+        pessimistic,
+        true);
+  }
+
+  /** Makes up places again, where that is wanted. */
+  void leadAstray(Database db, RandomGenerator random) {
+    if (misled) {
+      SimDatabase.poisonPlaces(db, new Random(random.nextLong()));
+    }
   }
 
   Database open(SimDisk disk) {

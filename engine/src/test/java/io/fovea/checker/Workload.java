@@ -73,7 +73,7 @@ final class Workload {
       Runnable body =
           () -> {
             try {
-              work(client, random, each, enough);
+              work(db, client, random, each, enough);
             } catch (Throwable t) {
               failed.add(t);
               stop = true;
@@ -120,8 +120,10 @@ final class Workload {
     return new History(all);
   }
 
-  private void work(ListClient client, SplittableRandom random, int each, BooleanSupplier enough) {
+  private void work(
+      Database db, ListClient client, SplittableRandom random, int each, BooleanSupplier enough) {
     for (int n = 0; n < each && !stop; n++) {
+      setup.leadAstray(db, random);
       if (n % 16 == 0 && enough.getAsBoolean()) {
         return;
       }
