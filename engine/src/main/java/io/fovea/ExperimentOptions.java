@@ -107,7 +107,30 @@ public final class ExperimentOptions {
   }
 
   /**
-   * Sets how the frame of a page is found.
+   * Sets how the frame of a page is found. It may be another kind each time that a file is opened:
+   * nothing of it is in the file.
+   *
+   * <p>When to choose which:
+   *
+   * <ul>
+   *   <li>{@link Translation#PREDICTIVE}, the default: always. A descent waits for no table, and
+   *       nothing is asked of the system.
+   *   <li>{@link Translation#DIRECT}: to see what an engine costs that has no buffer to manage. The
+   *       buffer has to hold all of the file, and opening reads all of it.
+   *   <li>{@link Translation#SWIZZLED}: to compare with pointers. The more pages come and go, the
+   *       worse it gets: each that leaves makes readers of its parent begin again.
+   *   <li>{@link Translation#VIRTUAL}: to compare with the operating system's page table. It takes
+   *       72 bytes of the buffer for each page of the file, and a system call for each page that
+   *       leaves; see also {@link #fileBytesMax} and, to give others pages of 4 KiB of the
+   *       processor's page table too, {@link #hugePages}.
+   *   <li>{@link Translation#PREDICTIVE_HASHED}, {@link Translation#OPTIMISTIC}, {@link
+   *       Translation#OPTIMISTIC_CHAINED}, {@link Translation#LATCHED}: to see what each step from
+   *       a table behind latches to a prediction brings.
+   * </ul>
+   *
+   * <p>Opening is refused with an {@link io.fovea.error.InvalidUseException} that says why where
+   * the system or the buffer does not suit {@link Translation#VIRTUAL} or {@link
+   * Translation#DIRECT}.
    *
    * @param translation the kind of translation
    * @return new options

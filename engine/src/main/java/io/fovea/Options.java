@@ -368,7 +368,8 @@ public final class Options {
   }
 
   /**
-   * Changes the switches of the papers.
+   * Changes the switches of the papers, whose defaults are right for applications. When to choose
+   * another translation of page ids says {@link ExperimentOptions#translation(Translation)}.
    *
    * @param change makes new ones of those that there are
    * @return new options

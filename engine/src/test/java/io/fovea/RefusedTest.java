@@ -62,14 +62,19 @@ class RefusedTest {
   void lockedMemory() throws Exception {
     String said = run("", 8 * MIB, NATIVE, "lock");
     assumeFalse(said.startsWith("may not lock"), "this user may not lock memory");
-    assertTrue(said.startsWith("refused: ") && said.contains("mlockall"), said);
+    assertTrue(said.startsWith("refused: Translation VIRTUAL drops pages of 4096 bytes"), said);
+    assertTrue(said.contains("(mlockall)") && said.contains("another translation"), said);
   }
 
   /** A GiB of buffer wants the addresses of 57. */
   @Test
   void tooFewAddresses() throws Exception {
     String said = run("12000000", 1024 * MIB, NATIVE);
-    assertTrue(said.startsWith("refused: ") && said.contains("ulimit -v"), said);
+    assertTrue(said.startsWith("refused: Translation VIRTUAL needs "), said);
+    // One message for both: the system says of neither that it is the reason.
+    assertTrue(said.contains("Enlarge \"ulimit -v\""), said);
+    assertTrue(said.contains("do not set vm.overcommit_memory to 2"), said);
+    assertTrue(said.contains("ExperimentOptions.fileBytesMax"), said);
   }
 
   @Test

@@ -294,6 +294,17 @@ class RightsTest {
     return frame;
   }
 
+  /** As where the system's pages have 16 or 64 KiB: the half of one can't be dropped. */
+  @Test
+  void pagesSmallerThanTheSystemsAreRefused() {
+    MemoryPlan plan = MemoryPlan.fit(PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL));
+    Rights.reserve(plan, 64 << 10).release();
+    InvalidUseException e =
+        assertThrows(InvalidUseException.class, () -> Rights.reserve(plan, PAGE / 2));
+    assertTrue(e.getMessage().contains("the system's own pages are larger"), e.getMessage());
+    assertTrue(e.getMessage().contains("drops pages of 2048 bytes"), e.getMessage());
+  }
+
   @Test
   void aShareIsRefused() {
     PoolConfig config =
