@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.fail;
 
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.fovea.Translation;
 import io.fovea.tpcc.bench.Exit;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -18,8 +19,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import java.util.Random;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -70,6 +75,7 @@ class KilledRunTest {
 
   private final Random random = new Random(SEED);
   private final int[] kills = new int[Stage.values().length];
+  private final Map<Translation, Integer> under = new TreeMap<>();
 
   /** What a child is: the driver on fewer rows. */
   static final class Child {
@@ -155,15 +161,13 @@ class KilledRunTest {
     }
   }
 
-  private List<String> run(Path file, Path list, String duration, boolean sync) {
+  private List<String> run(Path file, Path list, String duration, boolean sync, Translation kind) {
     List<String> args = new ArrayList<>();
     args.addAll(List.of("run", "--path=" + file, "--warehouses=2", "--threads=2", "--clients=6"));
     args.addAll(List.of("--warmup=0", "--duration=" + duration));
     args.add("--log=" + LOG);
-    // The file knows nothing of it: each opening may have another one.
-    String translation = TRANSLATIONS[random.nextInt(TRANSLATIONS.length)];
-    args.add("--translation=" + translation);
-    args.add(translation.equals("direct") ? "--buffer=500m" : "--buffer=64m");
+    args.add("--translation=" + word(kind));
+    args.add(kind == Translation.DIRECT ? "--buffer=500m" : "--buffer=64m");
     args.add(sync ? "--durability=sync" : "--durability=async");
     if (sync) {
       args.add("--acknowledge=" + list);
@@ -171,16 +175,9 @@ class KilledRunTest {
     return args;
   }
 
-  private static final String[] TRANSLATIONS = {
-    "predictive",
-    "swizzled",
-    "virtual",
-    "latched",
-    "direct",
-    "optimistic",
-    "optimistic-chained",
-    "predictive-hashed"
-  };
+  private static String word(Translation kind) {
+    return kind.name().toLowerCase(Locale.ROOT).replace('_', '-');
+  }
 
   /** Little, so that checkpoints are among the things that are killed. */
   private static final String LOG = "4m";
@@ -206,6 +203,9 @@ class KilledRunTest {
     int done = 0;
     boolean loaded = false;
     boolean sync = true;
+    // The file knows nothing of it: each opening may have another one. As many kills of each.
+    List<Translation> kinds = new ArrayList<>(List.of(Translation.values()));
+    Collections.shuffle(kinds, random);
     while (done < KILLS) {
       if (done > 0 && random.nextInt(5) == 0) {
         acknowledged += records(list);
@@ -217,12 +217,22 @@ class KilledRunTest {
       }
       Stage stage = loaded ? draw() : random.nextBoolean() ? Stage.LOADING : Stage.RUNNING;
       boolean early = stage != Stage.CHECKING && stage != Stage.CLOSING;
-      List<String> args = run(file, list, early ? "60s" : "100ms", sync);
+      Translation kind = kinds.get(done % kinds.size());
+      List<String> args = run(file, list, early ? "60s" : "100ms", sync, kind);
       End end = child(stage, sync ? list : null, args);
-      history.add("-- to be killed while " + stage + ", ended with " + end.code + "\n" + end.said);
+      history.add(
+          "-- to be killed while "
+              + stage
+              + ", "
+              + kind
+              + ", ended with "
+              + end.code
+              + "\n"
+              + end.said);
       assertTrue(end.killed() || end.code == Exit.OK, () -> about("neither", history));
       if (end.killed()) {
         kills[stage.ordinal()]++;
+        under.merge(kind, 1, Integer::sum);
         done++;
       }
       loaded = loaded || end.said.contains(Stage.RUNNING.line);
@@ -240,6 +250,8 @@ class KilledRunTest {
             + Arrays.toString(Stage.values())
             + " = "
             + Arrays.toString(kills)
+            + ", under "
+            + under
             + ", "
             + acknowledged
             + " acknowledged transactions, seed "
@@ -255,7 +267,8 @@ class KilledRunTest {
 
   /** Runs to the end and checks the file that this leaves. */
   private void again(Path file, Path list, boolean sync, List<String> history) throws Exception {
-    End end = child(null, null, run(file, list, "100ms", sync));
+    Translation any = Translation.values()[random.nextInt(Translation.values().length)];
+    End end = child(null, null, run(file, list, "100ms", sync, any));
     history.add("-- left alone, ended with " + end.code + "\n" + end.said);
     assertEquals(Exit.OK, end.code, () -> about("not clean", history));
     List<String> args = new ArrayList<>(List.of("check", "--path=" + file, "--buffer=64m"));

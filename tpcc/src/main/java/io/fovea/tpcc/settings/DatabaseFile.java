@@ -23,8 +23,15 @@ public final class DatabaseFile {
     try {
       return path == null ? Database.inMemory(options) : Database.open(path, options);
     } catch (InvalidUseException e) {
-      throw new DriverException(Exit.USAGE, e.getMessage());
+      throw new DriverException(Exit.USAGE, words(e.getMessage()));
     }
+  }
+
+  /** What the engine says of its options, with those of the driver. */
+  private static String words(String message) {
+    return message
+        .replace("Options.bufferBytes", "--buffer")
+        .replace("Translation.PREDICTIVE", "--translation predictive");
   }
 
   /** Deletes a database, the file by which it is known last. */

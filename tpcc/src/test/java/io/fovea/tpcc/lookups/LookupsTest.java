@@ -180,7 +180,9 @@ class LookupsTest {
         "--depth=8 --clients=20 --virtual --threads=2",
         "--theta=0.9 --writes=10",
         "--working-set=50%",
-        "--page-size=16k --translation=optimistic"
+        "--page-size=16k --translation=optimistic",
+        "--translation=direct --places --buffer=64m",
+        "--translation=virtual --places --place-directory=shortcut --locks=off --threads=1"
       })
   void inMemory(String options) throws IOException {
     List<String> args = new ArrayList<>(List.of("lookups", "--io=memory", "--records=20000"));
@@ -270,6 +272,18 @@ class LookupsTest {
       assertTrue(tpcc.err().contains("has 40,000 records of 120 bytes"), tpcc.err());
     }
     tpcc.expect(Exit.OK, lookups("--value-bytes=60", "--fresh"));
+  }
+
+  /** Opened as others have left it, a file is too large for where all of it has to be in memory. */
+  @Test
+  void aFileThatATranslationHasNoRoomForIsRefused() {
+    tpcc.expect(Exit.OK, lookups("--translation=swizzled"));
+    tpcc.expect(Exit.USAGE, lookups("--translation=direct"));
+    assertTrue(tpcc.err().startsWith("tpcc: The file has "), tpcc.err());
+    assertTrue(
+        tpcc.err().contains("enlarge --buffer, or choose --translation predictive"), tpcc.err());
+    tpcc.expect(Exit.OK, lookups("--translation=direct", "--buffer=32m"));
+    tpcc.expect(Exit.OK, lookups("--translation=virtual"));
   }
 
   @Test
