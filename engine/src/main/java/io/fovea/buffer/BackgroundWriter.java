@@ -10,6 +10,8 @@ import org.jspecify.annotations.Nullable;
  *   round: the policy's proposals ─┬─ clean: given up ─────────────────────────┐
  *                                  └─ dirty: given up, in the batch ──► write ─┴─► ready ──► free
  *
+ *          misses' proposals ── dirty: given up, listed ──► in the next batch
+ *
  *   available = free + ready;  marks and size of a batch: {@link WriterPace}
  * </pre>
  *
@@ -153,17 +155,49 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
     try {
       // First of all: it also takes those off the list whose pages are in use again.
       int gained = empty();
+      gained += collectUnwritten();
       // Urgent: somebody found nothing, so nothing of the list is of any use.
       gained += collect(urgently ? pace.batch() : pace.high() - available() + owed());
       gained += collectIdle();
+      frames.waits.wake(gained);
       if (writeBack.size() > 0) {
-        write(gained);
-        gained += ready();
+        long begin = System.nanoTime();
+        int written = write(gained);
+        int ready = ready();
+        frames.waits.wake(ready);
+        if (written > 0) {
+          pace.wrote(written, System.nanoTime() - begin, available() < pace.low() / 2);
+        }
+        gained += ready;
       }
       return gained + empty();
     } finally {
       writeBack.end();
     }
+  }
+
+  /** Takes what misses have given up and could not have, being dirty; how many are clean now. */
+  private int collectUnwritten() {
+    int clean = 0;
+    while (writeBack.size() < pace.batch()) {
+      int frame = frames.unwritten.take();
+      if (frame == ReadyFrames.EMPTY) {
+        break;
+      }
+      long pid = frames.pid(frame);
+      if (pid == 0 || !FrameHeader.givenUp(frames.headers, frame)) {
+        continue; // used again, or gone
+      }
+      if (FrameHeader.dirty(frames.headers, frame)) {
+        writeBack.add(pid, frame);
+      } else if (FrameHeader.writing(frames.headers, frame)) {
+        frames.unwritten.keep(frame);
+      } else {
+        frames.ready.add(frame, false);
+        clean++;
+      }
+    }
+    return clean;
   }
 
   /** Gives pages up; those that are clean are ready. How many were. */
@@ -195,15 +229,15 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
    * Writes the batch. Pages that are newer than the durable log are left out where others, or the
    * frames that are available already, will do; else the log is asked to become durable, and waited
    * for.
+   *
+   * @return how many were written without a wait for the log
    */
-  private void write(int gained) {
-    long begin = System.nanoTime();
+  private int write(int gained) {
     int written = writeBack.write(false);
-    if (written > 0) {
-      pace.wrote(written, System.nanoTime() - begin);
-    } else if (gained == 0 && writeBack.leftForLog() > 0 && !stopped) {
+    if (written == 0 && gained == 0 && writeBack.leftForLog() > 0 && !stopped) {
       writeBack.write(true);
     }
+    return written;
   }
 
   /** Lists what was written and not used meanwhile; how many. */

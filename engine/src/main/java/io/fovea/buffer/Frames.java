@@ -43,7 +43,14 @@ final class Frames {
   final MemorySegment writeBuffer;
   final Translator translator;
   final FreeFrames free;
+
+  /** Pages that can leave. */
   final ReadyFrames ready;
+
+  /** Pages that misses came across, and that can leave when they are written. */
+  final ReadyFrames unwritten;
+
+  final FrameWaits waits = new FrameWaits();
   final ReplacementPolicy policy;
   final Swizzling swizzling;
   final Counters counters = new Counters();
@@ -98,6 +105,7 @@ final class Frames {
     free = new FreeFrames(headers, places, own ? 0 : count);
     residency = own ? new Rights(this, places, config) : new FrameResidency(this);
     ready = new ReadyFrames(headers, residency.places() / 4);
+    unwritten = new ReadyFrames(headers, plan.batch());
     MemorySegment statistics = all.asSlice(plan.statisticsAt(), plan.bytes() - plan.statisticsAt());
     policy = ReplacementPolicy.of(config.replacement(), headers, statistics, residency);
     swizzling = new Swizzling(this, config);
@@ -153,16 +161,26 @@ final class Frames {
    */
   int pause(int round) {
     if (round >= Backoff.PARK_FROM) {
-      BlockDevice d = device;
-      if (d != null) {
-        d.endLent();
-      }
-      requireRunning();
-      if (round % PATIENCE == 0) {
-        patience.run();
-      }
+      attend(round % PATIENCE == 0);
     }
     return Backoff.pause(round);
+  }
+
+  /**
+   * What a thread does that has waited for a while, before it goes on: ends reads of rings whose
+   * borrowers are elsewhere, and throws if the pool has stopped.
+   *
+   * @param look whether it is time to look at the wait from outside
+   */
+  void attend(boolean look) {
+    BlockDevice d = device;
+    if (d != null) {
+      d.endLent();
+    }
+    requireRunning();
+    if (look) {
+      patience.run();
+    }
   }
 
   /** The same for who closes the pool and waits for the device, whatever else has happened. */

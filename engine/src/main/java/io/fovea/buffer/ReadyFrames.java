@@ -4,11 +4,14 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Frames whose pages may leave at once: given up by the policy, clean, and still there to be used.
+ * Frames whose pages were given up by the policy, and that are still there to be used. There are
+ * two such lists: of pages that are clean, and may leave at once; and of pages that the writer is
+ * to write.
  *
  * <pre>
- *   writer ──add──►  | f | f | f | f |  ──take──► a miss, which evicts the page
- *                      └─ used again: usage turns from given up to used; any thread that takes it goes on
+ *   writer ──add────►  | f | f | f | f |  ──take──► a miss, which evicts the page
+ *   a miss ──offer──►  | d | d | d | d |  ──take──► the writer, which writes the page
+ *                        └─ used again: usage turns from given up to used; any thread that takes it goes on
  * </pre>
  *
  * <p>A list of hints, first in, first out: that a frame is in it says nothing about the page there
@@ -67,6 +70,32 @@ final class ReadyFrames {
     if (oldest != EMPTY) {
       keep(oldest < 0 ? ~oldest : oldest);
     }
+  }
+
+  /** Lists a frame whose page was given up, if there is room; else it is the policy's again. */
+  boolean offer(int frame) {
+    boolean room = false;
+    if (!full()) {
+      lock();
+      try {
+        room = tail - head < ring.length;
+        if (room) {
+          ring[tail++ & mask] = frame;
+          size = tail - head;
+        }
+      } finally {
+        unlock();
+      }
+    }
+    if (!room) {
+      keep(frame);
+    }
+    return room;
+  }
+
+  /** Whether there is no room. */
+  boolean full() {
+    return size == ring.length;
   }
 
   /** Takes an entry: a frame, its complement if the page was written for this, or EMPTY. */

@@ -14,7 +14,8 @@ import org.jspecify.annotations.Nullable;
  *                2. frame p, if its page is cold, clean and no inner node
  *                3. a free frame
  *                4. a frame whose page the writer has made ready
- *                5. a frame that the policy proposes, if its page is cold and clean
+ *                5. frames that the policy proposes: the first whose page is clean; those that
+ *                   are dirty are listed for the writer on the way, as long as there is room
  *                6. wait for the writer; in the end: exhausted
  * </pre>
  *
@@ -23,12 +24,36 @@ import org.jspecify.annotations.Nullable;
  * of the policy. Nobody writes a page here: that is the background writer's business, and who finds
  * nothing but dirty pages waits for it. Such waits are counted and timed.
  *
+ * <p><b>Being clean is no reason to leave.</b> All pages, clean or dirty, leave in the policy's
+ * order: a miss that comes across a cold dirty page lists it for the writer ({@link
+ * Frames#unwritten}), and where that list is full it turns the clock no further, but waits. So the
+ * clock goes no faster than pages leave. Without that rule, misses that the writer does not keep up
+ * with pass over all dirty pages, turn after turn, until they meet the last clean ones, which are
+ * those in use most: the pool fills with cold dirty pages, hot clean ones come and go, and each
+ * miss looks at thousands of frames (decision 093).
+ *
+ * <p>That is a rule for a writer that gets on. Who has waited for {@link #PATIENCE_NANOS} takes any
+ * page that is cold and clean, so that a device that takes no writes for a while does not keep
+ * those from reading who need not wait for it.
+ *
  * <p>Inner nodes are not pushed out of their frames by a page that prefers them: only the policy
  * evicts them.
  */
 final class Replacement implements Residency.Room {
   /** How many steps a thread that needs one frame makes before it looks at the free list again. */
   private static final int SWEEP_MAX = 4096;
+
+  /** How long the writer is waited for before clean pages leave out of turn. */
+  private static final long PATIENCE_NANOS = 20_000_000;
+
+  /** How many pages that are listed for the writer a miss looks at. */
+  private static final int WRITTEN_LOOKS = 8;
+
+  /**
+   * Each so many looks, some eight milliseconds, a wait is looked at from outside, and is long
+   * enough for a look at clean pages.
+   */
+  private static final int LOOKS = 4;
 
   private final Frames frames;
   private final long exhaustedMillis;
@@ -76,7 +101,7 @@ final class Replacement implements Residency.Room {
       if (preferred >= 0 && claimPreferred(preferred)) {
         return taken(preferred);
       }
-      int frame = claimAny();
+      int frame = claimAny(false);
       return taken(frame >= 0 ? frame : await());
     } catch (Error e) {
       throw frames.stop(e); // a frame may be claimed by nobody
@@ -89,30 +114,43 @@ final class Replacement implements Residency.Room {
     return frame;
   }
 
-  /** A frame that is free or can be made so at once, or -1. */
-  private int claimAny() {
+  /**
+   * A frame that is free or can be made so at once, or -1.
+   *
+   * @param outOfTurn whether a clean page may leave before dirty ones that are as cold
+   */
+  private int claimAny(boolean outOfTurn) {
     int frame = frames.residency.takeFree();
-    return frame >= 0 ? frame : sweep();
+    return frame >= 0 ? frame : sweep(outOfTurn);
   }
 
   private int await() {
     long begin = System.nanoTime();
+    long most = exhaustedMillis * 1_000_000;
+    long patience = Math.min(PATIENCE_NANOS, most);
     frames.counters.frameWaits.increment();
+    FrameWaits.Waiter waiter = frames.waits.enter();
     try {
-      for (int round = 0; ; round = frames.pause(round)) {
+      for (int round = 1; ; round++) {
         if (closed) {
           throw new DatabaseClosedException();
         }
         writer.wake(true);
-        int frame = claimAny();
+        long waited = System.nanoTime() - begin;
+        // Not each time: where no page is clean, that is a look at thousands.
+        boolean look = round % LOOKS == 0 || waited >= most;
+        int frame = claimAny(look && waited >= patience);
         if (frame >= 0) {
           return frame;
         }
-        if (System.nanoTime() - begin > exhaustedMillis * 1_000_000) {
+        if (waited >= most) {
           throw exhausted();
         }
+        frames.attend(look);
+        frames.waits.await(waiter);
       }
     } finally {
+      frames.waits.leave(waiter);
       frames.counters.frameWaitNanos.add(System.nanoTime() - begin);
     }
   }
@@ -125,7 +163,7 @@ final class Replacement implements Residency.Room {
   @Override
   public int tryAcquire(int preferred) {
     try {
-      int frame = preferred >= 0 && claimPreferred(preferred) ? preferred : claimAny();
+      int frame = preferred >= 0 && claimPreferred(preferred) ? preferred : claimAny(false);
       if (frame >= 0) {
         return taken(frame);
       }
@@ -153,12 +191,16 @@ final class Replacement implements Residency.Room {
   }
 
   /** Looks for a page that can leave at once; -1 where it finds none. */
-  private int sweep() {
+  private int sweep(boolean outOfTurn) {
     Residency residency = frames.residency;
     int ready = frames.claimReady();
     int taken = ready < 0 ? -1 : residency.take(ready);
     if (taken >= 0) {
       return taken;
+    }
+    if (!outOfTurn && frames.unwritten.full()) {
+      int written = claimWritten();
+      return written < 0 ? -1 : residency.take(written);
     }
     // In a share most frames may be free, without memory: a look at one is hardly a step.
     int all = 2 * residency.places();
@@ -177,9 +219,48 @@ final class Replacement implements Residency.Room {
         if (taken >= 0) {
           return taken;
         }
+      } else if (!list(frame) && !outOfTurn) {
+        return -1;
       }
     }
     return -1;
+  }
+
+  /**
+   * Takes the frame of a page that was listed for the writer, and that somebody else has written: a
+   * flush, which keeps the writer from its batches as long as it lasts. Looks at some only, and
+   * those that are dirty go to the end of the list. -1 where it finds none.
+   */
+  private int claimWritten() {
+    for (int i = 0; i < WRITTEN_LOOKS; i++) {
+      int frame = frames.unwritten.take();
+      if (frame == ReadyFrames.EMPTY) {
+        return -1;
+      }
+      if (!FrameHeader.givenUp(frames.headers, frame)) {
+        continue; // used again
+      }
+      if (!frames.coldAndClean(frame)) {
+        frames.unwritten.offer(frame);
+      } else if (frames.claimCold(frame)) {
+        frames.counters.evictionsDirty.increment();
+        return frame;
+      } else {
+        frames.unwritten.keep(frame);
+      }
+    }
+    return -1;
+  }
+
+  /** Lists a cold page for the writer, if it is dirty; false where there is no room. */
+  private boolean list(int frame) {
+    if (!FrameHeader.dirty(frames.headers, frame)
+        || FrameHeader.givenUp(frames.headers, frame)
+        || FrameHeader.writing(frames.headers, frame)) {
+      return true;
+    }
+    FrameHeader.giveUp(frames.headers, frame);
+    return frames.unwritten.offer(frame);
   }
 
   /** Takes the frame of a page that is cold and clean. */

@@ -19,12 +19,12 @@ interface ReplacementPolicy {
    * Looks for a page that should leave; one step.
    *
    * @param attempt how many steps of this search were in vain
-   * @param clean true for a page that has to leave at once, given up or not; false for one that is
-   *     not given up yet, to be written where it is dirty
+   * @param again whether a page may be proposed that is given up already, or being written: for who
+   *     wants one that leaves at once; dirty or clean, for that is no reason to leave
    * @return a frame whose page was not in use a moment ago, which may be free; -1 where the step
    *     found none
    */
-  int propose(int attempt, boolean clean);
+  int propose(int attempt, boolean again);
 
   /** Whether a cold page may be pushed out of its frame although nobody proposed it. */
   boolean expendable(int frame);

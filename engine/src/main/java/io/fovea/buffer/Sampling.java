@@ -80,9 +80,9 @@ final class Sampling implements ReplacementPolicy {
   }
 
   @Override
-  public int propose(int attempt, boolean clean) {
+  public int propose(int attempt, boolean again) {
     if (attempt >= ATTEMPTS) {
-      return clock.propose(attempt, clean);
+      return clock.propose(attempt, again);
     }
     long step = steps.incrementAndGet();
     int now = time(step);
@@ -93,8 +93,8 @@ final class Sampling implements ReplacementPolicy {
       if (frame < 0) {
         continue;
       }
-      int credit = clean && FrameHeader.givenUp(headers, frame) ? 0 : look(frame, now);
-      if (credit < least && !(clean && FrameHeader.dirty(headers, frame))) {
+      int credit = again && canLeave(frame) ? 0 : look(frame, now);
+      if (credit < least) {
         best = frame;
         least = credit;
       }
@@ -104,6 +104,13 @@ final class Sampling implements ReplacementPolicy {
       mark = old + (least - old >> 4);
     }
     return best;
+  }
+
+  /** Whether its page was given up, and is in the file as it is. */
+  private boolean canLeave(int frame) {
+    return FrameHeader.givenUp(headers, frame)
+        && !FrameHeader.dirty(headers, frame)
+        && !FrameHeader.writing(headers, frame);
   }
 
   /** Ages a frame; the score of its page, or the maximum where it is no candidate. */

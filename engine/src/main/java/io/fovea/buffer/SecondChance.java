@@ -30,14 +30,14 @@ final class SecondChance implements ReplacementPolicy {
   }
 
   @Override
-  public int propose(int attempt, boolean clean) {
+  public int propose(int attempt, boolean again) {
     int place = (int) Long.remainderUnsigned(hand.getAndIncrement(), places);
     int frame = residency.resident(place);
     if (frame < 0) {
       return -1;
     }
     // For the writer: what is being written keeps its chance, what is given up was proposed before.
-    if (!clean && (FrameHeader.writing(headers, frame) || FrameHeader.givenUp(headers, frame))) {
+    if (!again && (FrameHeader.writing(headers, frame) || FrameHeader.givenUp(headers, frame))) {
       return -1;
     }
     if (FrameHeader.used(headers, frame)) {

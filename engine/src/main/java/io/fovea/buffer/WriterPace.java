@@ -9,7 +9,8 @@ package io.fovea.buffer;
  *
  *   low   what is taken while two batches are written, at the rate of late; within bounds
  *   high  a batch more than that
- *   batch shrinks when one takes longer than {@value #BATCH_NANOS} ns, grows when it is faster
+ *   batch shrinks when one takes longer than {@value #BATCH_NANOS} ns, grows when it is faster,
+ *         and where the writer is behind: fewer are available after it than half of low
  * </pre>
  *
  * <p>Available are frames that are free and those whose pages are ready to leave. The latter are
@@ -18,7 +19,10 @@ package io.fovea.buffer;
  *
  * <p>Reads of the foreground queue up behind a batch in the device, so a batch is what a reader has
  * to wait for at worst. But a batch costs two or three syncs where there is a double-write area,
- * which is why it does not become smaller than {@value #BATCH_MIN} pages.
+ * which is why it does not become smaller than {@value #BATCH_MIN} pages. And those who want frames
+ * wait for all of it, syncs and the writer's own turns on the processor included, which more pages
+ * hardly lengthen: so a writer that is behind hands over more at once, however long that takes. A
+ * smaller batch would be fewer pages a second, and the writer further behind.
  *
  * <p>No clock of its own, and one thread: the writer's. The marks are read by all.
  */
@@ -105,10 +109,13 @@ final class WriterPace {
    *
    * @param pages how many it had
    * @param nanos from its copies to its completion
+   * @param behind whether too few frames are available all the same
    */
-  void wrote(int pages, long nanos) {
+  void wrote(int pages, long nanos, boolean behind) {
     batchNanos += (nanos - batchNanos) / 4;
-    if (nanos > BATCH_NANOS) {
+    if (behind) {
+      batch = Math.min(batchMax, Math.max(batch, 2 * pages));
+    } else if (nanos > BATCH_NANOS) {
       // As much less as it was too long, but by half at most: one slow write says little.
       long fits = pages * BATCH_NANOS / nanos;
       batch = (int) Math.max(batchMin, Math.max(fits, batch / 2));

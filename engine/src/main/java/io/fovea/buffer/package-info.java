@@ -12,7 +12,7 @@
  *     Residency     where the memory of pages comes from: FrameResidency, Rights
  *     Replacement   which page makes room ◄─ BackgroundWriter ─► WriteBack ◄─ Flusher
  *       │             ReplacementPolicy:      WriterPace,           └► DoubleWrite, DataSync
- *       └►            SecondChance, Sampling  ReadyFrames
+ *       └►            SecondChance, Sampling  ReadyFrames, FrameWaits
  *     PageAllocator page ids, the free list, the length of the file; AllocatorRecord
  *     PageImages    pages in log records                  PoolLog: what the pool wants of the log
  * </pre>

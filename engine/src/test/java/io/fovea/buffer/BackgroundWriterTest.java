@@ -101,6 +101,57 @@ class BackgroundWriterTest {
   }
 
   /**
+   * Sixteen threads, most of which wait for frames while a batch is written: each page has what was
+   * written to it last, whoever got which frame.
+   */
+  @ParameterizedTest
+  @EnumSource(ReplacementKind.class)
+  void manyThreadsWaitForTheWriter(ReplacementKind kind) throws Exception {
+    BufferPool pool = open(kind);
+    List<Long> pids = pages(pool);
+    AtomicBoolean over = new AtomicBoolean();
+    long before = pool.stats().frameWaits();
+    // The first batches stay where they are until some threads wait.
+    device.beforeBatch =
+        batch -> {
+          while (!over.get() && pool.stats().frameWaits() < before + 4) {
+            Thread.onSpinWait();
+          }
+        };
+    ExecutorService threads = Executors.newFixedThreadPool(16);
+    List<Future<?>> ends = new ArrayList<>();
+    long[][] last = new long[16][PAGES / 16];
+    for (int t = 0; t < 16; t++) {
+      int me = t;
+      SplittableRandom random = new SplittableRandom(t);
+      ends.add(
+          threads.submit(
+              () -> {
+                for (int i = 0; i < 1_000; i++) {
+                  int own = random.nextInt(PAGES / 16);
+                  last[me][own] = me * 10_000L + i + 1;
+                  Pools.setWord(pool, pids.get(own * 16 + me), last[me][own]);
+                }
+              }));
+    }
+    for (Future<?> end : ends) {
+      end.get();
+    }
+    over.set(true);
+    threads.shutdown();
+    assertTrue(pool.stats().frameWaits() >= before + 4, pool.stats().toString());
+    for (int t = 0; t < 16; t++) {
+      for (int own = 0; own < PAGES / 16; own++) {
+        long pid = pids.get(own * 16 + t);
+        assertEquals(last[t][own] == 0 ? pid : last[t][own], Pools.word(pool, pid));
+      }
+    }
+    Pools.check(pool);
+    pool.close();
+    assertEquals(0, device.overlaps.get());
+  }
+
+  /**
    * Whoever has latched a page whose write fails may wait for a frame: the writer goes on without
    * that latch, and the page is written later.
    */

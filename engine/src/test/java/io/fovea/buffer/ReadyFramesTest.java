@@ -60,6 +60,26 @@ class ReadyFramesTest {
     assertEquals(129, frames.pid(1));
   }
 
+  /** For the writer: what comes when there is no room is the policy's again. */
+  @Test
+  void whatIsOfferedMakesNoRoom() {
+    int room = frames.plan.batch();
+    for (int frame = 0; frame < room; frame++) {
+      FrameHeader.giveUp(frames.headers, frame);
+      assertFalse(frames.unwritten.full());
+      assertTrue(frames.unwritten.offer(frame));
+    }
+    assertTrue(frames.unwritten.full());
+    FrameHeader.giveUp(frames.headers, room);
+    assertFalse(frames.unwritten.offer(room));
+    assertFalse(FrameHeader.givenUp(frames.headers, room));
+    for (int frame = 0; frame < room; frame++) {
+      assertTrue(FrameHeader.givenUp(frames.headers, frame));
+      assertEquals(frame, frames.unwritten.take());
+    }
+    assertEquals(ReadyFrames.EMPTY, frames.unwritten.take());
+  }
+
   @Test
   void theOldestMakesRoom() {
     for (int frame = 0; frame < 17; frame++) {

@@ -20,7 +20,7 @@ class WriterPaceTest {
       now += i % 7 * MILLI;
       taken += i % 100 < 50 ? 0 : frames;
       pace.taken(taken, now);
-      pace.wrote(1 + i % batchMax, i % 50 * MILLI);
+      pace.wrote(1 + i % batchMax, i % 50 * MILLI, i % 3 == 0);
       assertTrue(pace.free() >= 2 && pace.free() <= pace.low(), "free");
       assertTrue(pace.low() <= Math.max(2, frames / 8), "low " + pace.low());
       assertTrue(pace.high() > pace.low(), "high");
@@ -35,7 +35,7 @@ class WriterPaceTest {
     int idle = pace.low();
     // 100 frames a millisecond, a batch takes 4 ms: 800 are taken while two are written.
     for (int i = 1; i <= 20; i++) {
-      pace.wrote(50, 4 * MILLI);
+      pace.wrote(50, 4 * MILLI, false);
       pace.taken(200L * i, 2 * i * MILLI);
     }
     assertTrue(pace.low() >= 790 && pace.low() <= 810, "low " + pace.low());
@@ -49,20 +49,38 @@ class WriterPaceTest {
   void aBatchDoesNotHoldTheDeviceForLong() {
     WriterPace pace = new WriterPace(100_000, 256, 0);
     for (int i = 0; i < 20; i++) {
-      pace.wrote(pace.batch(), MILLI);
+      pace.wrote(pace.batch(), MILLI, false);
     }
     assertEquals(256, pace.batch(), "a fast device");
-    pace.wrote(256, 6 * MILLI);
+    pace.wrote(256, 6 * MILLI, false);
     assertEquals(170, pace.batch(), "what fits into 4 ms");
-    pace.wrote(170, 400 * MILLI);
+    pace.wrote(170, 400 * MILLI, false);
     assertEquals(85, pace.batch(), "by half at most");
     for (int i = 0; i < 10; i++) {
-      pace.wrote(pace.batch(), 40 * MILLI);
+      pace.wrote(pace.batch(), 40 * MILLI, false);
     }
     assertEquals(WriterPace.BATCH_MIN, pace.batch());
-    pace.wrote(5, MILLI / 10);
+    pace.wrote(5, MILLI / 10, false);
     assertEquals(WriterPace.BATCH_MIN, pace.batch(), "a small batch says nothing");
-    pace.wrote(WriterPace.BATCH_MIN, MILLI);
+    pace.wrote(WriterPace.BATCH_MIN, MILLI, false);
     assertTrue(pace.batch() > WriterPace.BATCH_MIN);
+  }
+
+  /** Those who wait for frames wait longer for two small batches than for one that is large. */
+  @Test
+  void aWriterThatIsBehindWritesMoreAtOnce() {
+    WriterPace pace = new WriterPace(100_000, 256, 0);
+    for (int i = 0; i < 10; i++) {
+      pace.wrote(pace.batch(), 40 * MILLI, false);
+    }
+    assertEquals(WriterPace.BATCH_MIN, pace.batch());
+    pace.wrote(5, 12 * MILLI, true);
+    assertEquals(WriterPace.BATCH_MIN, pace.batch(), "there was no more to write");
+    for (int i = 0; i < 5; i++) {
+      pace.wrote(pace.batch(), 20 * MILLI, true);
+    }
+    assertEquals(256, pace.batch());
+    pace.wrote(256, 8 * MILLI, false);
+    assertEquals(128, pace.batch(), "it has caught up");
   }
 }
