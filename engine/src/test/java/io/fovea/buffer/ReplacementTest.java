@@ -206,6 +206,32 @@ class ReplacementTest {
     }
   }
 
+  /** Where dirty pages are the exception, a list of them that is full keeps nobody waiting. */
+  @Test
+  void whereMostPagesAreCleanTheNextOneLeaves() {
+    Frames frames = mostlyDirty(false);
+    for (int i = 24; i < 60; i++) {
+      FrameHeader.setDirty(frames.headers, i, false);
+    }
+    frames.counters.dirty.add(-36);
+    Replacement replacement = new Replacement(frames, 10_000, NO_WRITER);
+    int room = frames.plan.batch();
+    assertTrue(room < 24);
+    for (int i = 24; i < FRAMES; i++) {
+      assertEquals(i, replacement.tryAcquire(-1));
+    }
+    assertTrue(frames.unwritten.full());
+    for (int i = 0; i < 24; i++) {
+      assertEquals(i < room, FrameHeader.givenUp(frames.headers, i), "frame " + i);
+    }
+    // The others are in use now, so to speak: of half of them dirty it waits.
+    frames.counters.dirty.add(20 + 40);
+    FrameHeader.setDirty(frames.headers, 23, false);
+    assertEquals(-1, replacement.tryAcquire(-1));
+    frames.counters.dirty.add(-60);
+    assertEquals(23, replacement.tryAcquire(-1));
+  }
+
   /** A flush writes what is listed for the writer, which has to wait for the end of the flush. */
   @Test
   void whatAFlushHasWrittenIsTakenOffTheList() {
