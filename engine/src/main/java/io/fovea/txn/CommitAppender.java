@@ -7,6 +7,7 @@ import io.fovea.buffer.PagePromises;
 import io.fovea.error.AbortCause;
 import io.fovea.error.StorageFullException;
 import io.fovea.memory.LongList;
+import io.fovea.memory.Waits;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
@@ -46,6 +47,9 @@ final class CommitAppender {
   private static final int KEEP_PAGES = 16;
 
   private static final int KEEP_BYTES = 256 << 10;
+
+  /** How often a record is looked at again beside others who change its leaf. */
+  private static final int LOOKS_MAX = 256;
 
   private final TxLife life;
   private final TxShared shared;
@@ -158,11 +162,18 @@ final class CommitAppender {
     BTree tree = writes.tree(e);
     Position p = work.position;
     work.place(e, p);
-    tree.locate(writes.scratch.segment(), writes.keyOffset(e), writes.keyLength(e), p);
-    int old = p.found ? tree.valueLength(p) : -1;
     int now = writes.valueLength(e);
-    boolean stub = isLong(e, old);
-    return tree.valid(p) && old >= 0 && (isLong(e, now) ? stub : !stub && now <= old);
+    // Others change the leaf beside this, and its page may leave: that says nothing of the record.
+    for (int look = 0; look < LOOKS_MAX; look++) {
+      tree.locate(writes.scratch.segment(), writes.keyOffset(e), writes.keyLength(e), p);
+      int old = p.found ? tree.valueLength(p) : -1;
+      boolean stub = isLong(e, old);
+      if (tree.valid(p)) {
+        return old >= 0 && (isLong(e, now) ? stub : !stub && now <= old);
+      }
+      Waits.spin(look);
+    }
+    return false;
   }
 
   private void promise(PagePromises p) {
