@@ -177,7 +177,8 @@ fast_cells() {
 fast_tpcc() {
   # Each cell has a JVM of its own here.
   warmup=$(seconds 3 0.2)
-  cells fig-4.12 --vary "warehouses=${WAREHOUSES:-1,2}" --vary "protocol+timestamps=$pairs" \
+  few=${WAREHOUSES:-${quick:+1}}
+  cells fig-4.12 --vary "warehouses=${few:-1,2}" --vary "protocol+timestamps=$pairs" \
     run --io memory --buffer 12m --mix half --threads 16 --no-check
   drawn fig-4.12 "TPC-C, New-Order and Payment, 16 threads, fast storage (figure 4.12)" \
     --over protocol,warehouses --series timestamps --beside protocol=tictoc,timestamps=focus-sketch
@@ -213,10 +214,11 @@ do_rivals() {
   export "JAVA$(version_of "$java")_HOME=$home" JAVA_HOME="${JAVA_HOME:-$home}"
   module=$root/jmh/rivals/target
   changed=$(find "$root/pom.xml" "$root/bindings/src/main" "$root/engine/src/main" "$root/jmh/src/main" \
-    "$root/jmh/rivals/pom.xml" "$root/jmh/rivals/src/main" -newer "$module/rivals.classpath" -type f 2>&1 | head -n 1)
+    "$root/jmh/rivals/pom.xml" "$root/jmh/rivals/src/main" -newer "$module/built" -type f 2>&1 | head -n 1)
   if [ -n "$changed" ]; then
     (cd "$root" && mvn -B -q -ntp -Privals -pl jmh/rivals -am -DskipTests package </dev/null >&2) ||
       die "the build of jmh/rivals failed"
+    : >"$module/built"
   fi
   if [ -n "$quick" ]; then
     set -- --records 5000 --slice 0.05 --warm-up 0 --memory 64 --heap 256 --beyond-records "${BEYOND:-20000}" --rounds 1

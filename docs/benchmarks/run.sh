@@ -70,7 +70,7 @@
 #
 # Results go to OUT, the folder benchmarks-<time> in the current one by default. What a part is for stands in
 # OUT/part-NAME.md, with commit, date, rounds and machine, as it goes into its page; how long each took in OUT/parts.txt,
-# what has failed in OUT/failed.txt, and then the exit status is 1. A part that fails does not keep the others from being
+# what has failed in OUT/failed.txt, and then the exit status is 1. Its pictures (plots/NAME.svg) are OUT/NAME.svg. A part that fails does not keep the others from being
 # made. What is compared is run in turn, ROUNDS times (3), so that a slow minute of the machine slows all of it; the
 # summary takes medians. JMH starts ROUNDS JVMs for each benchmark. JAVA_HOME names the JDK to prefer. SLICE (0.15) is the
 # seconds of a slice where processes take turns.
@@ -413,15 +413,15 @@ do_swizzling() {
   translations sizes
   translations beyond
   translations inserts
-  set --
-  for kind in direct swizzled latched; do
-    same="--warehouses 1 --threads 1 --buffer 1g --translation $kind"
-    set -- "$@" "$kind, async" "--path $kind-a.fovea --durability async $same" \
-      "$kind, none" "--path $kind-n.fovea --durability none $same" \
-      "$kind, none, no locks" "--path $kind-l.fovea --durability none --locks off $same"
-  done
   fresh=1
-  beside swizzling-tpcc 3 3.5 "$@"
+  for how in async none "none --locks off"; do
+    set --
+    for kind in latched swizzled direct; do
+      set -- "$@" "$kind, $(printf '%s' "$how" | sed 's/ --/, /')" "--path $kind.fovea --durability $how --warehouses 1 \
+        --threads 1 --buffer 1g --translation $kind"
+    done
+    beside "swizzling-tpcc-$(printf '%s' "$how" | tr -d ' ')" 3 3.5 "$@"
+  done
   fresh=
 }
 
@@ -1141,7 +1141,8 @@ for page; do
     printf '**State.** %s, %s, `run.sh %s`: %s, %d s. %s.\n\n' "$(git -C "$root" describe --always --dirty 2>/dev/null)" \
       "$(date -u +%Y-%m-%d)" "$page" "$([ "$rounds" = 1 ] && printf '1 round' || printf '%s rounds' "$rounds")" "$took" \
       "$(where)"
-    cat "$out/part-$page.txt"
+    # Where it was made is in no page.
+    sed "s|$out/||g" "$out/part-$page.txt"
     printf '\n'
     "$java" -XX:TieredStopAtLevel=1 "$here/Summary.java" "$out" "$out/began"
   } >"$out/part-$page.md"
