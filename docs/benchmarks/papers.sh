@@ -171,7 +171,8 @@ fast() {
 fast_cells() {
   # shellcheck disable=SC2086 # options are words
   cells "$1" --vary "protocol+timestamps=$pairs" --then "workload=$3" --then threads=16 ycsb run $where --no-check
-  drawn "$1" "$2" --over protocol --series timestamps --each workload --beside protocol=tictoc,timestamps=focus-sketch
+  drawn "$1" "$2" --over protocol,timestamps --each workload --beside protocol=tictoc,timestamps=focus-sketch |
+    sed 's/ (none) / goodput /'
 }
 
 fast_tpcc() {
@@ -181,7 +182,7 @@ fast_tpcc() {
   cells fig-4.12 --vary "warehouses=${few:-1,2}" --vary "protocol+timestamps=$pairs" \
     run --io memory --buffer 12m --mix half --threads 16 --no-check
   drawn fig-4.12 "TPC-C, New-Order and Payment, 16 threads, fast storage (figure 4.12)" \
-    --over protocol,warehouses --series timestamps --beside protocol=tictoc,timestamps=focus-sketch
+    --over protocol,timestamps --series warehouses --beside protocol=tictoc,timestamps=focus-sketch
 }
 
 do_fig49() {
