@@ -508,7 +508,7 @@ public record DatabaseStats(
       aborts.put(c, tx.aborts()[c.ordinal()]);
     }
     int pageSize = options.device().pageSize();
-    Descents descents = descents(options, tx, pool);
+    Descents descents = descents(store.pool().hinted(), tx, pool);
     long hits = Math.max(0, tx.pageAccesses() - pool.misses());
     long hinted = Math.clamp(descents.stepsByHint() + tx.placesTried() - tx.placesStale(), 0, hits);
     TimestampStats timestamps = store.engine().timestamps().stats();
@@ -669,11 +669,11 @@ public record DatabaseStats(
         repairsOff);
   }
 
-  private static Descents descents(Options options, TxStats tx, PoolStats pool) {
+  private static Descents descents(boolean hinted, TxStats tx, PoolStats pool) {
     long slow = pool.hintsNone() + pool.hintsStale();
     return new Descents(
         tx.childSteps(),
-        options.experiments().hints().frames() ? Math.max(0, tx.childSteps() - slow) : 0,
+        hinted ? Math.max(0, tx.childSteps() - slow) : 0,
         pool.hintsNone(),
         pool.hintsStale(),
         pool.hintRepairs(),
