@@ -31,7 +31,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Frames of pages' own: what leaves while others read and change it, and what all of it takes. */
+/**
+ * Frames of pages' own: what leaves while others read and change it, and what all of it takes.
+ *
+ * <p>Mutants that were tried, in {@link Rights}, and are found by {@link
+ * #aPageComesBackOnlyAfterItsMemoryWent}: memory that goes after the latch (V1), a right that goes
+ * back before the memory (V2), a write to a page that has left (V4), a place that is given back
+ * while the header names the page (V6).
+ */
 class RightsTest {
   private static final int PAGE = 4096;
   private static final int WORDS = (PAGE - PageHeader.BYTES) / 8;
@@ -236,11 +243,13 @@ class RightsTest {
           assertEquals(step > 3, back, "the right at step " + step);
           assertEquals(0, pool.pid(frame), "V6: the header names no page");
         };
+    final long memory = inMemory(pool);
     assertTrue(pool.frames.claimCold(frame));
     assertEquals(frame, rights.resident(rights.place(frame)));
     pool.frames.giveBack(frame);
     rights.between = step -> {};
     assertEquals(List.of(1, 2, 3, 4), steps);
+    assertEquals(Math.max(0, memory - PAGE), inMemory(pool), "V4: nobody has written to it since");
     assertTrue(Latch.word(pool.frames.headers, frame) > before, "the version moves");
     assertTrue(readOnce(pool, pids[0]));
     Pools.check(pool);
