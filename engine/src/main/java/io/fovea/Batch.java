@@ -171,7 +171,7 @@ public final class Batch {
     reads.tx = tx;
     reads.bytes = bytes;
     try {
-      return reads.read(t, table.core().tree, size);
+      return reads.read(t, table.core().tree, size, bytes);
     } finally {
       reads.tx = null;
     }

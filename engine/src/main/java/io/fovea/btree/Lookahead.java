@@ -73,7 +73,10 @@ public final class Lookahead {
 
   private static final int LINE = 64;
   private static final int LEAF_LINES = 8;
+
+  /** So many lines of a value are loaded in advance at most. */
   private static final int VALUE_LINES = 5;
+
   private static final int DEPTH_MAX = 16;
 
   /**
@@ -108,6 +111,9 @@ public final class Lookahead {
   private final Aside reading = new Aside(PageReads.CAPACITY);
 
   private final PageReads reads = new PageReads();
+
+  /** How many lines of each value are loaded. */
+  private int valueLines = VALUE_LINES;
 
   /** What was touched, so that the loads have a use. */
   private long sink;
@@ -148,6 +154,17 @@ public final class Lookahead {
   }
 
   /**
+   * The {@link KeyHash} of a key that was added last.
+   *
+   * @param tree whose key it is
+   * @param i from 0
+   * @return the hash
+   */
+  public long hash(BTree tree, int i) {
+    return KeyHash.of(tree, keys[i], offsets[i], lengths[i]);
+  }
+
+  /**
    * Where the key that was added as number {@code i} may be.
    *
    * @param i from 0
@@ -161,8 +178,10 @@ public final class Lookahead {
    * Goes down for all keys.
    *
    * @param tree in which they are looked for
+   * @param bytes how much of each value will be read; no more is loaded in advance
    */
-  public void descend(BTree tree) {
+  public void descend(BTree tree, int bytes) {
+    valueLines = Math.min(VALUE_LINES, bytes / LINE + 1);
     Arrays.fill(missing, 0);
     Arrays.fill(rounds, 0);
     PlaceTable known = tree.places();
@@ -193,7 +212,7 @@ public final class Lookahead {
     BufferPool pool = tree.pool();
     for (int i = 0; i < n; i++) {
       Position p = places[i];
-      int right = known.arrive(tree, keys[i], offsets[i], lengths[i], p, VALUE_LINES * LINE);
+      int right = known.arrive(tree, keys[i], offsets[i], lengths[i], p, valueLines * LINE);
       if (right < 0) {
         tree.descent().beginAt(p);
       } else {
@@ -401,7 +420,8 @@ public final class Lookahead {
   }
 
   /**
-   * The lines that the search will halve: of a leaf all slots, of an inner node what heads leave.
+   * Of leaves the lines of all slots, and that of the fences: the check of the hint compares the
+   * prefix of the keys with it, which no search looks at.
    */
   private void touchSlots(BufferPool pool, int n) {
     MemorySegment s = pool.pages();
@@ -412,6 +432,7 @@ public final class Lookahead {
       if (p.frame >= 0 && p.version == BufferPool.RESTART) {
         long base = pool.base(p.frame);
         if (BTreeNode.isLeaf(s, base)) {
+          seen += Mem.peekLong(s, base + pageSize - Long.BYTES);
           int lines = Math.min(LEAF_LINES, BTreeNode.leafCount(s, base, pageSize) + 7 >>> 3);
           for (int line = 0; line < lines; line++) {
             seen += Mem.peekLong(s, base + BTreeNode.LEAF_SLOTS + (long) line * LINE);
@@ -429,7 +450,7 @@ public final class Lookahead {
     for (int i = 0; i < n; i++) {
       Position p = places[i];
       if (p.frame >= 0 && p.found) {
-        for (int line = 0; line < VALUE_LINES; line++) {
+        for (int line = 0; line < valueLines; line++) {
           seen += Mem.peekLong(s, Math.min(last, values[i] + (long) line * LINE));
         }
       }

@@ -85,7 +85,7 @@ public final class ByteReads extends GroupedReads {
       for (int i = 0; i < n; i++) {
         Mem.putBytes(room, offsets[i], keys[from + i], 0, keys[from + i].length);
       }
-      read(t, tree, n);
+      read(t, tree, n, Integer.MAX_VALUE);
     } finally {
       slot.give(room);
     }

@@ -33,14 +33,15 @@ public abstract class GroupedReads {
    * Reads all.
    *
    * @param size how many keys there are
+   * @param bytes how much of each value is read at most
    * @return how many of them have a record
    */
-  public final int read(Tx t, BTree tree, int size) {
+  public final int read(Tx t, BTree tree, int size, int bytes) {
     int found = 0;
     Lookahead ahead = t.lookahead();
     try {
       for (int from = 0; from < size; from += Lookahead.WIDTH) {
-        found += group(t, tree, from, Math.min(Lookahead.WIDTH, size - from));
+        found += group(t, tree, from, Math.min(Lookahead.WIDTH, size - from), bytes);
         while (ahead.asideFull()) {
           found += aside(t, tree, from + Lookahead.WIDTH < size);
         }
@@ -58,13 +59,13 @@ public abstract class GroupedReads {
    * Goes down for a group of keys together, then reads each where it was seen. Those for which a
    * page is missing are put aside.
    */
-  private int group(Tx t, BTree tree, int from, int n) {
+  private int group(Tx t, BTree tree, int from, int n, int bytes) {
     Lookahead ahead = t.lookahead();
     ahead.clear();
     for (int i = 0; i < n; i++) {
       add(ahead, from + i);
     }
-    ahead.descend(tree);
+    t.descend(tree, n, bytes);
     return readSeen(t, n);
   }
 

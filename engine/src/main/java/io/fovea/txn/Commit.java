@@ -103,6 +103,9 @@ final class Commit {
   private final CountDeltas counts;
   private final CommitLocks locks;
 
+  /** Where the last key was installed that was not there before: {@link WriteSet#follow}. */
+  private final Position inserted = new Position();
+
   /** Whether what the last commit had is gone: false where an error has cut its end short. */
   private boolean clean = true;
 
@@ -216,6 +219,7 @@ final class Commit {
   private void clear() {
     appender.clear();
     counts.clear();
+    inserted.clear();
     clean = true;
   }
 
@@ -361,7 +365,8 @@ final class Commit {
     MemorySegment s = writes.scratch.segment();
     Position p = work.position;
     if (writes.follows(e)) {
-      p.found = false; // not the key of the entry before, but the place behind it
+      p.copyFrom(inserted);
+      p.found = false; // not that key, but the place behind it
     } else {
       work.place(e, p);
     }
@@ -377,10 +382,21 @@ final class Commit {
     } else {
       tree.upsertInline(
           s, key, length, s, writes.valueOffset(e), writes.valueLength(e), p, session);
-      PlaceTable places = tree.places();
-      if (places != null && writes.existed(e) == WriteSet.ABSENT) {
-        places.learn(tree, writes.item(e), p);
+      if (writes.existed(e) == WriteSet.ABSENT) {
+        appeared(e, tree, p);
       }
+    }
+  }
+
+  /**
+   * A key is there now that was not: keys that follow begin here. What was installed in between,
+   * such as a change of another tree, is not in their way.
+   */
+  private void appeared(int e, BTree tree, Position p) {
+    inserted.copyFrom(p);
+    PlaceTable places = tree.places();
+    if (places != null) {
+      places.learn(tree, writes.item(e), p);
     }
   }
 

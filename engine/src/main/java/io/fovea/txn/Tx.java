@@ -83,7 +83,7 @@ public final class Tx {
     this.work = new Workspace(life);
     this.control = new Control(life, work);
     this.reader = new TxReads(life, work, control);
-    this.hints = new TxHints(life, work, reader);
+    this.hints = new TxHints(life, work, reader, control);
     this.scans = new TxScans(life, work, control, reader);
     this.writer = new TxWrites(life, work, control, reader);
     this.commit = new Commit(life, work, control, reader);
@@ -577,6 +577,17 @@ public final class Tx {
    */
   public Lookahead lookahead() {
     return hints.lookahead();
+  }
+
+  /**
+   * Has the lookahead go down for the keys that were added to it. The lines of their timestamps are
+   * loaded first, so that the reads that follow do not wait for them one after the other.
+   *
+   * @param n how many keys
+   * @param bytes how much of each value will be read
+   */
+  public void descend(BTree tree, int n, int bytes) {
+    hints.descend(tree, n, bytes);
   }
 
   /**

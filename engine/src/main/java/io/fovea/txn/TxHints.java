@@ -31,11 +31,20 @@ final class TxHints {
   private @Nullable Lookahead ahead;
 
   private int hinted = NOT_ASKED;
+  private final Timestamps timestamps;
 
-  TxHints(TxLife life, Workspace work, TxReads reader) {
+  /** Whether items have entries in {@link Timestamps}. */
+  private final boolean stamped;
+
+  /** What was loaded in advance means nothing. */
+  private long loaded;
+
+  TxHints(TxLife life, Workspace work, TxReads reader, Control control) {
     this.life = life;
     this.work = work;
     this.reader = reader;
+    this.timestamps = control.timestamps;
+    this.stamped = control.stamped;
   }
 
   /** Adds what the lookahead has counted since this was last asked. */
@@ -54,6 +63,19 @@ final class TxHints {
       ahead = a;
     }
     return a;
+  }
+
+  /** As {@link Tx#descend}. */
+  void descend(BTree tree, int n, int bytes) {
+    Lookahead a = lookahead();
+    if (stamped) {
+      long seen = 0;
+      for (int i = 0; i < n; i++) {
+        seen += timestamps.load(a.hash(tree, i));
+      }
+      loaded += seen;
+    }
+    a.descend(tree, bytes);
   }
 
   /** As {@link Tx#getHinted}. */

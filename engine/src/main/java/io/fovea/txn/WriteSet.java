@@ -46,7 +46,7 @@ final class WriteSet {
   private static final int PLACE = 3;
   private static final int KEEP = 1 << 12;
 
-  /** In place of frame and slot: there is none; it is that of the entry before. */
+  /** In place of frame and slot: there is none; it is that of the key that appeared last. */
   private static final long NOWHERE = -1;
 
   private static final long FOLLOWS = -2;
@@ -309,8 +309,9 @@ final class WriteSet {
   }
 
   /**
-   * Notes that a key comes right behind that of an entry before, with no key between them in the
-   * tree: it is installed where that one was, and there is nothing to remember of its own. A hint.
+   * Notes that a key comes right behind one that appears before it, with no other key between them
+   * in the tree: it is installed where that one was, and there is nothing to remember of its own. A
+   * hint.
    */
   void follow(int e) {
     places[e * PLACE + 2] = FOLLOWS;

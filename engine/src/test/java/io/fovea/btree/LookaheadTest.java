@@ -107,7 +107,7 @@ class LookaheadTest {
       for (int i = from; i < from + Lookahead.WIDTH; i++) {
         ahead.add(staged[i].key, 0, Long.BYTES, i);
       }
-      ahead.descend(tree);
+      ahead.descend(tree, 64);
       for (int i = 0; i < Lookahead.WIDTH; i++) {
         assertTrue(ahead.putAside(i));
       }
