@@ -156,10 +156,7 @@ public final class Translations implements Callable<Integer> {
       Translation.DIRECT
     };
     String[][][] cells = new String[threadCounts.length][kinds.length][fills.length];
-    String[][] ratios = new String[4][fills.length];
-    for (String[] line : ratios) {
-      Arrays.fill(line, "-");
-    }
+    String[][][] ratios = new String[threadCounts.length][kinds.length][fills.length];
     for (int f = 0; f < fills.length; f++) {
       Map<String, List<String>> arguments = new LinkedHashMap<>();
       for (Translation kind : kinds) {
@@ -179,16 +176,9 @@ public final class Translations implements Callable<Integer> {
           cells[t][k][f] = i < 0 ? "-" : turns.span(i, a -> all * NANOS.applyAsDouble(a));
         }
         int predictive = indexOf(engines, Translation.PREDICTIVE.name());
-        if (t == 0) {
-          Translation[] beside = {
-            Translation.OPTIMISTIC, Translation.SWIZZLED, Translation.VIRTUAL, Translation.DIRECT
-          };
-          for (int b = 0; b < beside.length; b++) {
-            int i = indexOf(engines, beside[b].name());
-            if (i >= 0) {
-              ratios[b][f] = turns.ratio(predictive, i, NANOS);
-            }
-          }
+        for (int k = 0; k < kinds.length; k++) {
+          int i = indexOf(engines, kinds[k].name());
+          ratios[t][k][f] = i < 0 ? "-" : turns.ratio(predictive, i, NANOS);
         }
       }
       Engine.close(engines);
@@ -209,12 +199,20 @@ public final class Translations implements Callable<Integer> {
         Markdown.line(kinds[k].name(), (Object[]) cells[t][k]);
       }
     }
-    System.out.println("\nTime of PREDICTIVE by that of another, 1 thread (quartiles):\n");
-    Markdown.head("PREDICTIVE over", heads);
-    Markdown.line("OPTIMISTIC", (Object[]) ratios[0]);
-    Markdown.line("SWIZZLED", (Object[]) ratios[1]);
-    Markdown.line("VIRTUAL", (Object[]) ratios[2]);
-    Markdown.line("DIRECT (goal 1.02 at .95)", (Object[]) ratios[3]);
+    for (int t = 0; t < threadCounts.length; t++) {
+      System.out.println(
+          "\nTime of PREDICTIVE by that of another, "
+              + threadCounts[t]
+              + (threadCounts[t] == 1 ? " thread" : " threads")
+              + " (quartiles):\n");
+      Markdown.head("PREDICTIVE over", heads);
+      for (int k = 0; k < kinds.length; k++) {
+        if (kinds[k] != Translation.PREDICTIVE) {
+          String goal = kinds[k] == Translation.DIRECT ? " (goal 1.02 at .95)" : "";
+          Markdown.line(kinds[k].name() + goal, (Object[]) ratios[t][k]);
+        }
+      }
+    }
   }
 
   // ------------------------------------------------------------------------------------ in memory
