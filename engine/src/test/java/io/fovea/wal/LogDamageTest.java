@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.UUID;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -101,12 +102,22 @@ class LogDamageTest {
     return block;
   }
 
+  /** The write is a group's: the maker of slots, which writes as well, waits until it is lost. */
   @Test
   void aLostWriteIsDamage() {
+    CountDownLatch lost = new CountDownLatch(1);
+    disk.onOperation(
+        n -> {
+          if (Thread.currentThread().getName().equals("fovea-log-spare")) {
+            Logs.await(lost);
+          }
+        });
     Log log = Logs.create(device);
-    appendGroups(log, 0, 3, 100);
+    LogSession session = log.session();
+    appendGroups(log, session, 0, 3, 100);
     disk.fail(SimFault.once(1).of(IoOp.WRITE).effect(SimFault.Effect.LOSE));
-    appendGroups(log, 3, 6, 100);
+    appendGroups(log, session, 3, 6, 100); // for these there is room without the maker
+    lost.countDown();
     log.close();
     CorruptionException e =
         assertThrows(CorruptionException.class, () -> Logs.readAll(device, Log.FIRST_LSN));
