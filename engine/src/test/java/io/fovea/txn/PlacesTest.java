@@ -90,6 +90,29 @@ class PlacesTest {
     }
   }
 
+  /** Keys of one gap, with a change of another leaf between them, as in an order with its stock. */
+  @Test
+  void keysThatFollowAreInstalledWhereTheLastOneCame() {
+    try (TxFixture f = fixture(true)) {
+      BTree t = f.tree();
+      f.run(c -> c.delete(t, key(30)) && c.delete(t, key(31)) && c.delete(t, key(32))); // room
+      // Down: for the first key and for each record that is changed. Places: to see that the other
+      // keys are not there; the successor of the first one, twice; to put all of them there.
+      expect(
+          3,
+          9,
+          f,
+          c -> {
+            c.insert(t, key(20) + "a", "new");
+            c.patch(t, key(2000), 0, "V");
+            c.insert(t, key(20) + "b", "new");
+            c.patch(t, key(1000), 0, "V");
+            c.insert(t, key(20) + "c", "new");
+          });
+      assertEquals("new", f.run(c -> c.get(t, key(20) + "c")));
+    }
+  }
+
   @Test
   void withoutPlacesEachAccessGoesDown() {
     try (TxFixture f = fixture(false)) {
