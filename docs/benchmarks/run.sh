@@ -22,7 +22,7 @@
 #               seven minutes
 #   contention  TPC-C, 16 threads on one warehouse: aborts
 #   ladder      page translations from the latched table to predictive, and those without a table: descents
-#               through pages of links, and TPC-C; ten minutes
+#               through pages of links; six minutes
 #   translations  lookups and TPC-C in memory, each translation beside the others; ten minutes
 #   translations-larger  the same with data five times the buffer, and what lies beside pages; ten minutes
 #   swizzling   the experiments of "In-Memory Performance for Big Data": sizes of working sets, inserts, TPC-C
@@ -32,7 +32,7 @@
 #   budget      what each operation costs, and its parts
 #   forms       each operation with rows, with byte strings and with objects; codecs that are made and those by hand
 #   lookups     random point lookups of 10 million records, tree and API
-#   places      the same begun where a record was seen last, by translation; by secondary keys; TPC-C so; ten minutes
+#   places      the same begun where a record was seen last, by translation; by secondary keys; TPC-C so; a quarter of an hour
 #   shortcut    a directory of virtual memory beside one of pointers, and in a hash table: the experiments of
 #               "Taking the Shortcut"; some ten minutes. It does less where vm.max_map_count is 65530, and says so
 #   timestamps  what an item's timestamps cost
@@ -42,6 +42,7 @@
 #   reads       random point reads of data 5 and 10 times the pool, in turn with fio
 #   larger      TPC-C on data 5 times the pool, second by second
 #   transition  from a working set in memory to one that is not, and back; TPC-C that outgrows the pool
+#   drift-seconds  the same second by second, with the driver: a plot
 #   drift       a working set of which a quarter is replaced at every interval, each translation beside
 #               the others; nine minutes
 #   sizes       working sets of 0.5 to 3 pools beside what their misses explain
@@ -362,7 +363,7 @@ translations() {
   shift
   say "translations $figure"
   "$java" -Xmx512m --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.translations.Translations "$figure" \
-    --dir "$out" --rounds "$(seconds 24 2 | awk '{ printf "%d", $1 + 0.5 }')" ${quick:+--quick} "$@" >"$out/$figure.md" 2>"$out/$figure.txt" ||
+    --dir "$out" --rounds "$(seconds 16 2 | awk '{ printf "%d", $1 + 0.5 }')" ${quick:+--quick} "$@" >"$out/$figure.md" 2>"$out/$figure.txt" ||
     say "$figure failed: see $out/$figure.txt"
   cat "$out/$figure.md"
   rm -f "$out"/translations-*.fovea*
@@ -370,21 +371,18 @@ translations() {
 
 do_ladder() {
   translations ladder
-  same="--io memory --warehouses 1 --threads 1 --translation"
-  beside ladder-tpcc 3 4 predictive "$same predictive" latched "$same latched" \
-    optimistic-chained "$same optimistic-chained" optimistic "$same optimistic" \
-    predictive-hashed "$same predictive-hashed" swizzled "$same swizzled" virtual "$same virtual" \
-    direct "$same direct"
 }
 
 do_translations() {
   translations memory
-  for threads in 1 2; do
-    same="--io memory --warehouses $threads --threads $threads --translation"
-    beside "translations-tpcc-${threads}t" 3 3.5 predictive "$same predictive" latched "$same latched" \
-      optimistic "$same optimistic" swizzled "$same swizzled" virtual "$same virtual" direct "$same direct" \
-      "predictive, no huge pages" "$same predictive --no-huge-pages"
-  done
+  same="--io memory --warehouses 1 --threads 1 --translation"
+  beside translations-tpcc-1t 3 3 predictive "$same predictive" latched "$same latched" \
+    optimistic-chained "$same optimistic-chained" optimistic "$same optimistic" \
+    predictive-hashed "$same predictive-hashed" swizzled "$same swizzled" virtual "$same virtual" \
+    direct "$same direct" "predictive, no huge pages" "$same predictive --no-huge-pages"
+  same="--io memory --warehouses 2 --threads 2 --translation"
+  beside translations-tpcc-2t 3 3 predictive "$same predictive" latched "$same latched" \
+    swizzled "$same swizzled" virtual "$same virtual" direct "$same direct"
 }
 
 # TPC-C with a pool of a fifth of what was loaded: one load, and a copy for each.
@@ -479,7 +477,7 @@ do_lookups() {
 do_places() {
   translations places ${VMCACHE:+--vmcache "$VMCACHE"}
   say "places, by secondary keys"
-  "$java" -Xmx1g --enable-native-access=ALL-UNNAMED ${quick:+-Dsets=1} -cp "$jar" io.fovea.SecondaryLookups \
+  "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -Dsets=3 -cp "$jar" io.fovea.SecondaryLookups \
     engines ${quick:+20000} >"$out/places-secondary.md" 2>"$out/places-secondary.txt" ||
     say "places, by secondary keys, failed: see $out/places-secondary.txt"
   cat "$out/places-secondary.md"
@@ -509,10 +507,6 @@ do_shortcut() {
   experiment shortcut-tables ShortcutTables ${quick:+--entries=100000 --lookups=100000 --rounds=1}
   experiment shortcut-waves ShortcutWaves --out "$out/shortcut-waves.csv" \
     ${quick:+--entries=200000 --accesses=100000 --rounds=1}
-  fewer="-wi 3 -i 4"
-  [ -n "$quick" ] && fewer="-p records=100000"
-  # shellcheck disable=SC2086 # options are words
-  jmh shortcut-places ApiPointLookup.inTransactions -t 1 -p begin=PLACES,SHORTCUT $fewer
 }
 
 do_timestamps() {
@@ -687,6 +681,10 @@ do_transition() {
 
 do_drift() {
   translations drift
+}
+
+# The same second by second, with the driver.
+do_drift_seconds() {
   load_table
   time=${quick:+6s}
   interval=${quick:+1s}
@@ -1068,7 +1066,7 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   exit 0
 fi
 [ $# -gt 0 ] || set -- beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition \
-  drift sizes replacement doors features secondary hints protocols loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining
+  drift drift-seconds sizes replacement doors features secondary hints protocols loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining
 # part NAME: one of them.
 part() {
   case $1 in
@@ -1096,6 +1094,7 @@ part() {
     larger) do_larger ;;
     transition) do_transition ;;
     drift) do_drift ;;
+    drift-seconds) do_drift_seconds ;;
     sizes) load_table && in_turn do_sizes_once ;;
     replacement) do_replacement ;;
     doors) do_doors ;;
@@ -1126,7 +1125,7 @@ part() {
     rivals) do_rivals ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $1: beside tpcc warm contention ladder translations translations-larger swizzling vmcache promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
+    *) die "no page $1: beside tpcc warm contention ladder translations translations-larger swizzling vmcache promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift drift-seconds sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
   esac
 }
 

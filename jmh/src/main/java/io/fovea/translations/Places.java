@@ -9,11 +9,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Kinds of translation by where lookups begin; those of one kind are open at once, and vmcache
- * beside the first of them. Records are ten million, as where others look up theirs.
+ * beside the first of them. That one has ten million records, as others have where they look up
+ * theirs; those behind it have four.
  */
 final class Places {
   /** So often is a record looked up before, on average, that 95 % of them were. */
   private static final double VISITS = 3;
+
+  /** How many records the kinds behind the first have at most. */
+  private static final long FEWER = 4_000_000;
 
   private static final List<Translation> KINDS =
       List.of(
@@ -21,7 +25,7 @@ final class Places {
   private static final List<Begin> BEGINS = List.of(Begin.ROOT, Begin.FLAT, Begin.SHORTCUT);
 
   private final Translations figures;
-  private final long records;
+  private long records;
   private final @Nullable Path vmcache;
 
   Places(Translations figures, long records, @Nullable Path vmcache) {
@@ -35,6 +39,8 @@ final class Places {
       boolean first = kind == KINDS.getFirst();
       tree(kind, first);
       api(kind, first);
+      // To look all up so often takes its time.
+      records = Math.min(records, FEWER);
     }
   }
 

@@ -69,7 +69,7 @@ public final class Translations implements Callable<Integer> {
   private Long records;
 
   @Option(names = "--rounds", description = "Slices of each that count.")
-  private int rounds = 24;
+  private int rounds = 16;
 
   @Option(
       names = "--vmcache",
@@ -168,8 +168,7 @@ public final class Translations implements Callable<Integer> {
       List<Engine> engines = Engine.start(PoolEngine.class, arguments);
       for (int t = 0; t < threadCounts.length; t++) {
         Turns turns =
-            Turns.of(
-                engines, "run " + threadCounts[t], warmUpNanos(t > 0), sliceNanos() / 2, rounds);
+            Turns.of(engines, "run " + threadCounts[t], warmUpNanos(t > 0), sliceNanos(), rounds);
         for (int k = 0; k < kinds.length; k++) {
           int i = indexOf(engines, kinds[k].name());
           int all = threadCounts[t];
