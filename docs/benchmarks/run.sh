@@ -42,9 +42,9 @@
 #   reads       random point reads of data 5 and 10 times the pool, in turn with fio
 #   larger      TPC-C on data 5 times the pool, second by second
 #   transition  from a working set in memory to one that is not, and back; TPC-C that outgrows the pool
-#   drift-seconds  the same second by second, with the driver: a plot
 #   drift       a working set of which a quarter is replaced at every interval, each translation beside
 #               the others; nine minutes
+#   drift-seconds  the same second by second, with the driver: a plot
 #   sizes       working sets of 0.5 to 3 pools beside what their misses explain
 #   replacement hit ratios of the replacement policies, by replay of traces
 #   doors       what a random read costs by system call, by a poller's ring, by a ring of one's own
