@@ -254,6 +254,18 @@ public final class BufferPool implements AutoCloseable {
     return resolver.findSlow(pid);
   }
 
+  /**
+   * Gives a page that was found outside its preferred frame the chance of {@link #findSlow} to go
+   * there: for who looks for it there first, and found it by a hint. Any thread; no latch is waited
+   * for.
+   */
+  public void bringHome(long pid, int frame) {
+    int preferred = translator.preferred(pid);
+    if (preferred >= 0 && preferred != frame) {
+      translator.maybePromote(pid, frame, preferred);
+    }
+  }
+
   // --------------------------------------------------------------- children, with a hint of each
 
   /**
