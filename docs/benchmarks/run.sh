@@ -21,6 +21,7 @@
 #   warm        TPC-C in memory from the first transaction of a JVM on, without and with an AOT cache;
 #               seven minutes
 #   contention  TPC-C, 16 threads on one warehouse: aborts
+#   translations-tpcc  the second half of translations alone
 #   ladder      page translations from the latched table to predictive, and those without a table: descents
 #               through pages of links; six minutes
 #   translations  lookups and TPC-C in memory, each translation beside the others; ten minutes
@@ -375,12 +376,17 @@ do_ladder() {
 
 do_translations() {
   translations memory
-  same="--io memory --warehouses 1 --threads 1 --translation"
+  do_translations_tpcc
+}
+
+do_translations_tpcc() {
+  # Buffers that nine of them have room for.
+  same="--io memory --buffer 1g --warehouses 1 --threads 1 --translation"
   beside translations-tpcc-1t 3 3 predictive "$same predictive" latched "$same latched" \
     optimistic-chained "$same optimistic-chained" optimistic "$same optimistic" \
     predictive-hashed "$same predictive-hashed" swizzled "$same swizzled" virtual "$same virtual" \
     direct "$same direct" "predictive, no huge pages" "$same predictive --no-huge-pages"
-  same="--io memory --warehouses 2 --threads 2 --translation"
+  same="--io memory --buffer 1g --warehouses 2 --threads 2 --translation"
   beside translations-tpcc-2t 3 3 predictive "$same predictive" latched "$same latched" \
     swizzled "$same swizzled" virtual "$same virtual" direct "$same direct"
 }
@@ -428,7 +434,7 @@ do_swizzling() {
 do_vmcache() {
   [ -n "${VMCACHE:-}" ] || die "VMCACHE names vmcache's program, which is not a part of this project"
   for load in 1 2; do
-    same="--io memory --warehouses $load --threads $load"
+    same="--io memory --buffer 2g --warehouses $load --threads $load"
     beside "vmcache-tpcc-${load}w${load}t" 5 6 vmcache "native THREADS=$load DATASIZE=$load" Fovea "$same" \
       "Fovea, virtual" "$same --translation virtual" "Fovea, latched" "$same --translation latched"
   done
@@ -481,7 +487,7 @@ do_places() {
     engines ${quick:+20000} >"$out/places-secondary.md" 2>"$out/places-secondary.txt" ||
     say "places, by secondary keys, failed: see $out/places-secondary.txt"
   cat "$out/places-secondary.md"
-  same="--io memory --warehouses 1 --threads 1"
+  same="--io memory --buffer 2g --warehouses 1 --threads 1"
   beside places-tpcc 5 8 "from the root" "$same" "places" "$same --places"
 }
 
@@ -1076,6 +1082,7 @@ part() {
     contention) in_turn do_contention ;;
     ladder) do_ladder ;;
     translations) do_translations ;;
+    translations-tpcc) do_translations_tpcc ;;
     translations-larger) do_translations_larger ;;
     swizzling) do_swizzling ;;
     promotion) do_promotion ;;

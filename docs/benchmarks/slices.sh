@@ -35,7 +35,7 @@ while [ -n "$alive" ]; do
   alive=
   for pid in $pids; do
     case $(ps -o stat= -p "$pid") in
-      '' | Z*) ;; # it has ended
+      '' | Z*) sleep "$slice" ;; # it has ended; the others get no more than before
       *)
         alive=1
         kill -CONT "$pid" 2>/dev/null
