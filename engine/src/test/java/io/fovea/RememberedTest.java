@@ -115,36 +115,6 @@ class RememberedTest {
     }
   }
 
-  /**
-   * A place names a page, which is looked for in its preferred frame: so a page that is not there,
-   * and is found by the hint of its parent, is promoted.
-   */
-  @Test
-  void pagesAreLookedForAtHomeAndGoThere() {
-    int all = 120_000;
-    int some = 20_000;
-    Options options =
-        Options.defaults()
-            .bufferBytes(3 << 20)
-            .experiments(exp -> exp.rememberAll(true))
-            .memory(mem -> mem.placeBytes(1 << 20));
-    try (Database db = Database.inMemory(options)) {
-      Table t = db.table(PLAIN);
-      fill(db, t, all);
-      for (int round = 0; round < 2; round++) {
-        read(db, t, 0, all); // more than the pool holds: pages go where there is room
-      }
-      for (int round = 0; round < 40; round++) {
-        read(db, t, 0, some);
-      }
-      DatabaseStats before = db.stats();
-      read(db, t, 0, some);
-      DatabaseStats after = db.stats();
-      long right = after.descents().rememberedRight() - before.descents().rememberedRight();
-      assertTrue(right > 0.9 * some, () -> right + " of " + some);
-    }
-  }
-
   /** What is put is known without having been read. */
   @Test
   void whatIsInsertedIsKnown() {

@@ -4,7 +4,15 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.btree.BTree;
+import io.fovea.btree.KeyHash;
+import io.fovea.btree.PlaceTable;
+import io.fovea.btree.Position;
+import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
+import io.fovea.wal.LogSession;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -32,8 +40,7 @@ class MoverTest {
   }
 
   private static void checkAt(Frames frames, long pid, int frame) {
-    assertEquals(frame, frames.translator.locate(pid));
-    assertEquals(pid, frames.pid(frame));
+    checkIn(frames, pid, frame);
     assertEquals(pid, PageHeader.pid(frames.pages, frames.base(frame)));
     assertEquals(pid, Mem.getLong(frames.pages, frames.base(frame) + 4088));
     assertFalse(Latch.isExclusive(frames.headers, frame));
@@ -75,6 +82,47 @@ class MoverTest {
     // The standard deviation is 4.4 % of it.
     assertEquals(n / 32.0, moved, 0.25 * n / 32);
     frames.release();
+  }
+
+  /**
+   * A place names a page, which is looked for in its preferred frame. Who finds it elsewhere, by a
+   * hint, draws for it: nobody else would.
+   */
+  @Test
+  void whoLooksForAPageAtHomeBringsItThere() {
+    BufferPool pool =
+        new BufferPool(
+            new MemoryDevice(),
+            PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE),
+            AllocatorState.EMPTY);
+    pool.releaseExclusive(pool.allocateAt(2, 0, PageHeader.LEAF, LogSession.NONE));
+    pool.awaken();
+    BTree tree = BTree.create(pool, 1, LogSession.NONE);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment key = arena.allocate(8, 8);
+      Position p = new Position();
+      tree.find(key, 0, 8, p);
+      int home = p.frame;
+      assertEquals(home, pool.predict(p.pid));
+      Frames frames = pool.frames;
+      int away = away(frames, p.pid);
+      p.frame = new Mover(frames).promote(p.pid, home, away);
+      checkIn(frames, p.pid, away);
+      PlaceTable places = new PlaceTable(PlaceTable.BYTES_MIN, 4096);
+      int looks = 0;
+      for (; frames.pid(away) == p.pid && looks < 100 * 32; looks++) {
+        places.learn(tree, KeyHash.of(tree, key, 0, 8), p);
+      }
+      checkIn(frames, p.pid, home);
+      assertTrue(looks > 0);
+      places.close();
+    }
+    pool.abandon();
+  }
+
+  private static void checkIn(Frames frames, long pid, int frame) {
+    assertEquals(frame, frames.translator.locate(pid));
+    assertEquals(pid, frames.pid(frame));
   }
 
   /** 1 of 512 where another page in use is there, which is demoted. */
