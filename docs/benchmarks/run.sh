@@ -35,7 +35,7 @@
 #   lookups     random point lookups of 10 million records, tree and API
 #   places      the same begun where a record was seen last, by translation; by secondary keys; TPC-C so; a quarter of an hour
 #   shortcut    a directory of virtual memory beside one of pointers, and in a hash table: the experiments of
-#               "Taking the Shortcut"; some ten minutes. It does less where vm.max_map_count is 65530, and says so
+#               "Taking the Shortcut"; three minutes. It does less where vm.max_map_count is 65530, and says so
 #   timestamps  what an item's timestamps cost
 #   disk        TPC-C on a file, also with a pool smaller than the data
 #   durability  TPC-C with a log: sync with clients that share group commits, async, none; thirteen minutes
