@@ -26,24 +26,35 @@ for command; do
   kill -STOP $!
   pids="$pids $!"
 done
-# shellcheck disable=SC2086 # numbers
-trap 'kill -CONT $pids 2>/dev/null; kill $pids 2>/dev/null' EXIT
+# One that has ended is a dash from then on: its number may be that of a stranger soon.
+end() {
+  for pid in $pids; do
+    [ "$pid" = - ] || kill "$pid" 2>/dev/null
+    [ "$pid" = - ] || kill -CONT "$pid" 2>/dev/null
+  done
+}
+trap end EXIT
 trap 'exit 1' HUP INT TERM
 
 alive=1
 while [ -n "$alive" ]; do
   alive=
+  left=
   for pid in $pids; do
-    case $(ps -o stat= -p "$pid") in
-      '' | Z*) sleep "$slice" ;; # it has ended; the others get no more than before
-      *)
-        alive=1
-        kill -CONT "$pid" 2>/dev/null
-        sleep "$slice"
-        kill -STOP "$pid" 2>/dev/null
-        ;;
+    [ "$pid" = - ] || case $(ps -o stat= -p "$pid") in
+      '' | Z*) pid=- ;;
     esac
+    if [ "$pid" = - ]; then
+      sleep "$slice" # the others get no more than before
+    else
+      alive=1
+      kill -CONT "$pid" 2>/dev/null
+      sleep "$slice"
+      kill -STOP "$pid" 2>/dev/null
+    fi
+    left="$left $pid"
   done
+  pids=$left
 done
 trap - EXIT
 wait
