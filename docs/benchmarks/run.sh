@@ -276,13 +276,17 @@ slices() {
   # The driver builds itself where it is old, and not from inside of a slice.
   JAVA_HOME=$home "$root/tpcc/tpcc.sh" --version >/dev/null 2>&1
   engines=$(($# / 2))
+  natives=
   number=0
   while [ "$number" -lt "$engines" ]; do
     number=$((number + 1))
     printf '%s\n' "$1" >>"$folder/titles.txt"
     times=$(awk "BEGIN { printf \"--warmup %.3gs --duration %.3gs\", $warm * $engines, $time * $engines }")
     case $2 in
-      native*) command="env ${2#native} RUNFOR=$(native_seconds) BLOCK=native.block $VMCACHE" ;;
+      native*)
+        natives="$natives $number"
+        command="env ${2#native} RUNFOR=$(native_seconds) BLOCK=native.block $VMCACHE"
+        ;;
       *) command="$root/tpcc/tpcc.sh $2 $times --json round-ROUND/$number.json" ;;
     esac
     set -- "$@" "$command"
@@ -293,7 +297,7 @@ slices() {
     say "$folder: $engines in slices, round $round of $rounds"
     mkdir -p "$folder/round-$round"
     # Of a native program, which writes nothing there: all of its data is in memory.
-    [ -z "${VMCACHE:-}" ] || truncate -s 16G "$folder/native.block"
+    [ -z "$natives" ] || truncate -s 16G "$folder/native.block"
     # Like "$@", with the round's number.
     (
       for command; do
@@ -319,15 +323,13 @@ native_seconds() {
 native_reports() {
   skipped=$(awk "BEGIN { printf \"%d\", $warm * $engines }")
   measured=$(awk "BEGIN { printf \"%d\", $time * $engines + 0.5 }")
-  number=0
-  while [ "$number" -lt "$engines" ]; do
-    number=$((number + 1))
-    [ -f "$folder/round-$round/$number.json" ] || awk -F, -v from="$skipped" -v n="$measured" \
+  for number in $natives; do
+    report=$folder/round-$round/$number.json
+    awk -F, -v from="$skipped" -v n="$measured" \
       '$1 ~ /^[0-9]+$/ && $1 >= from && $1 < from + n { sum += $2; lines++ }
       END { if (lines == n) printf "{\"transactionsPerSecond\": %.1f}\n", sum / n }' \
-      "$folder/slice-$number.txt" >"$folder/native.json"
-    [ ! -s "$folder/native.json" ] || mv "$folder/native.json" "$folder/round-$round/$number.json"
-    rm -f "$folder/native.json"
+      "$folder/slice-$number.txt" >"$report"
+    [ -s "$report" ] || rm -f "$report"
   done
 }
 
@@ -1132,7 +1134,7 @@ part() {
     rivals) do_rivals ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $1: beside tpcc warm contention ladder translations translations-larger swizzling vmcache promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift drift-seconds sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
+    *) die "no page $1: beside tpcc warm contention ladder translations translations-larger translations-tpcc swizzling vmcache promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift drift-seconds sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
   esac
 }
 

@@ -29,8 +29,9 @@ done
 # One that has ended is a dash from then on: its number may be that of a stranger soon.
 end() {
   for pid in $pids; do
-    [ "$pid" = - ] || kill "$pid" 2>/dev/null
-    [ "$pid" = - ] || kill -CONT "$pid" 2>/dev/null
+    [ "$pid" = - ] && continue
+    kill "$pid" 2>/dev/null
+    kill -CONT "$pid" 2>/dev/null
   done
 }
 trap end EXIT

@@ -201,7 +201,8 @@ final class Replacement implements Residency.Room {
     if (taken >= 0) {
       return taken;
     }
-    if (frames.unwritten.full() && !outOfTurn && !isMostlyClean()) {
+    boolean inTurn = !outOfTurn && !isMostlyClean();
+    if (inTurn && frames.unwritten.full()) {
       int written = claimWritten();
       return written < 0 ? -1 : residency.take(written);
     }
@@ -222,7 +223,7 @@ final class Replacement implements Residency.Room {
         if (taken >= 0) {
           return taken;
         }
-      } else if (!list(frame) && !outOfTurn && !isMostlyClean()) {
+      } else if (!list(frame) && inTurn) {
         return -1;
       }
     }

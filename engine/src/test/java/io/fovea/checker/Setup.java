@@ -212,10 +212,9 @@ record Setup(
 
   /** The same where all tables are remembered, and nothing that is remembered is right. */
   Setup astray() {
-    Setup all = options(o -> o.experiments(exp -> exp.rememberAll(true)));
     return new Setup(
-        all.name + ", all places made up",
-        all.options,
+        name + ", all places made up",
+        options.experiments(exp -> exp.rememberAll(true)),
         settings,
         switches,
         threads,

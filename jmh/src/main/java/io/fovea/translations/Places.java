@@ -25,7 +25,7 @@ final class Places {
   private static final List<Begin> BEGINS = List.of(Begin.ROOT, Begin.FLAT, Begin.SHORTCUT);
 
   private final Translations figures;
-  private long records;
+  private final long records;
   private final @Nullable Path vmcache;
 
   Places(Translations figures, long records, @Nullable Path vmcache) {
@@ -37,64 +37,60 @@ final class Places {
   void run() {
     for (Translation kind : KINDS) {
       boolean first = kind == KINDS.getFirst();
-      tree(kind, first);
-      api(kind, first);
       // To look all up so often takes its time.
-      records = Math.min(records, FEWER);
+      long n = first ? records : Math.min(records, FEWER);
+      tree(kind, first, n);
+      api(kind, first, n);
     }
   }
 
-  private void tree(Translation kind, boolean first) {
+  private void tree(Translation kind, boolean first, long n) {
     Map<String, List<String>> trees = new LinkedHashMap<>();
     for (Begin begin : BEGINS) {
-      trees.put(begin.title, List.of("tree", kind.name(), String.valueOf(records), begin.name()));
+      trees.put(begin.title, List.of("tree", kind.name(), String.valueOf(n), begin.name()));
     }
     List<Engine> engines = Engine.start(PoolEngine.class, trees);
-    visitAll(engines, "run 2");
+    visitAll(engines, "run 2", n);
     if (first && vmcache != null) {
       engines.addAll(
           Engine.start(
               VmcacheEngine.class,
-              Map.of("vmcache", List.of(vmcache.toString(), String.valueOf(records)))));
+              Map.of("vmcache", List.of(vmcache.toString(), String.valueOf(n)))));
     }
     System.out.printf(
         "%n%s: the tree alone (search, copy, validation), %,d records of 8 + 120 bytes, a thread:%n%n",
-        Translations.name(kind), records);
+        Translations.name(kind), n);
     figures.print(engines, "run 1", 0, true);
     Engine.close(engines);
   }
 
-  private void api(Translation kind, boolean first) {
+  private void api(Translation kind, boolean first, long n) {
     Map<String, List<String>> databases = new LinkedHashMap<>();
     for (Begin begin : first ? List.of(Begin.values()) : BEGINS) {
-      databases.put(begin.title, Translations.spec(kind, records).with(true, true, begin).words());
+      databases.put(begin.title, Translations.spec(kind, n).with(true, true, begin).words());
     }
     List<Engine> engines = Engine.start(RecordsEngine.class, databases);
-    visitAll(engines, get(2, Translations.GROUP));
+    visitAll(engines, Translations.get(2, 0, n, Translations.GROUP), n);
     if (first) {
-      lookups(kind, engines, 1, 1);
-      lookups(kind, engines, 2, Translations.GROUP);
+      lookups(kind, engines, n, 1, 1);
+      lookups(kind, engines, n, 2, Translations.GROUP);
     }
-    lookups(kind, engines, 1, Translations.GROUP);
+    lookups(kind, engines, n, 1, Translations.GROUP);
     Engine.close(engines);
   }
 
-  private void lookups(Translation kind, List<Engine> engines, int threads, int each) {
+  private void lookups(Translation kind, List<Engine> engines, long n, int threads, int each) {
     System.out.printf(
         "%n%s: the API, lookups of a read-only transaction: %d, threads: %d%n%n",
         Translations.name(kind), each, threads);
-    figures.print(engines, get(threads, each), 0, true);
-  }
-
-  private String get(int threads, int each) {
-    return Translations.get(threads, 0, records, each);
+    figures.print(engines, Translations.get(threads, 0, n, each), 0, true);
   }
 
   /** Looks most records up, at random, so that places are known. */
-  private void visitAll(List<Engine> engines, String command) {
+  private void visitAll(List<Engine> engines, String command, long n) {
     long nanos = (figures.quick() ? 50 : 1000) * 1_000_000L;
     for (Engine e : engines) {
-      for (double done = 0; done < VISITS * records; ) {
+      for (double done = 0; done < VISITS * n; ) {
         done += e.ask(command + " " + nanos)[0];
       }
     }

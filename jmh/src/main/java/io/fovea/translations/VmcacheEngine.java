@@ -76,9 +76,7 @@ final class VmcacheEngine {
       new ProcessBuilder(List.of("kill", "-" + name, String.valueOf(process.pid())))
           .start()
           .waitFor();
-    } catch (IOException e) {
-      throw new IllegalStateException(e);
-    } catch (InterruptedException e) {
+    } catch (IOException | InterruptedException e) {
       throw new IllegalStateException(e);
     }
   }
@@ -86,17 +84,16 @@ final class VmcacheEngine {
   /** The process. */
   public static void main(String[] args) throws IOException {
     Path file = Files.createTempFile("vmcache", "");
-    VmcacheEngine engine = null;
     try {
-      engine = new VmcacheEngine(args[0], Long.parseLong(args[1]), file);
-      VmcacheEngine e = engine;
-      e.line();
-      e.signal("STOP");
-      Engine.serve(words -> e.run());
-    } finally {
-      if (engine != null) {
+      VmcacheEngine engine = new VmcacheEngine(args[0], Long.parseLong(args[1]), file);
+      try {
+        engine.line();
+        engine.signal("STOP");
+        Engine.serve(words -> engine.run());
+      } finally {
         engine.process.destroyForcibly();
       }
+    } finally {
       Files.deleteIfExists(file);
     }
   }
