@@ -12,6 +12,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.function.LongUnaryOperator;
+import java.util.function.Supplier;
 
 /**
  * A pool without transactions: the pages of {@link TranslationLadder}, which are links and nothing
@@ -24,6 +25,9 @@ import java.util.function.LongUnaryOperator;
  * </pre>
  */
 final class PoolEngine {
+  /** Makes one more of them; they stay, each with a random sequence of its own. */
+  private final Supplier<LongUnaryOperator> worker;
+
   private final List<LongUnaryOperator> workers = new ArrayList<>();
   private final ExecutorService threads =
       Executors.newCachedThreadPool(
@@ -33,12 +37,17 @@ final class PoolEngine {
             return t;
           });
 
-  private PoolEngine() {}
+  private PoolEngine(Supplier<LongUnaryOperator> worker) {
+    this.worker = worker;
+  }
 
   private double[] run(String[] words) {
     int n = Integer.parseInt(words[1]);
     long nanos = Long.parseLong(words[2]);
     List<Future<Long>> running = new ArrayList<>();
+    while (workers.size() < n) {
+      workers.add(worker.get());
+    }
     long start = System.nanoTime();
     for (LongUnaryOperator w : workers.subList(0, n)) {
       running.add(threads.submit(() -> w.applyAsLong(start + nanos)));
@@ -56,19 +65,19 @@ final class PoolEngine {
 
   /** The process. */
   public static void main(String[] args) throws IOException, Granules.RefusedException {
-    PoolEngine engine = new PoolEngine();
-    int most = 2;
+    Supplier<LongUnaryOperator> worker;
     if (args[0].equals("links")) {
       TranslationLadder ladder = new TranslationLadder();
       ladder.translation = Translation.valueOf(args[1]);
       ladder.fill = Double.parseDouble(args[2]);
       ladder.bufferMiB = Integer.parseInt(args[3]);
       ladder.setUp();
-      for (int i = 0; i < most; i++) {
-        TranslationLadder.Walker w = new TranslationLadder.Walker();
-        w.setUp();
-        engine.workers.add(until -> ladder.descents(w, until));
-      }
+      worker =
+          () -> {
+            TranslationLadder.Walker w = new TranslationLadder.Walker();
+            w.setUp();
+            return until -> ladder.descents(w, until);
+          };
     } else {
       PointLookup lookup = new PointLookup();
       lookup.translation = Translation.valueOf(args[1]);
@@ -76,11 +85,12 @@ final class PoolEngine {
       lookup.pageSize = 4096;
       lookup.begin = args.length > 3 ? args[3] : "ROOT";
       lookup.load();
-      for (int i = 0; i < most; i++) {
-        PointLookup.Worker w = new PointLookup.Worker();
-        engine.workers.add(until -> lookup.lookups(w, until));
-      }
+      worker =
+          () -> {
+            PointLookup.Worker w = new PointLookup.Worker();
+            return until -> lookup.lookups(w, until);
+          };
     }
-    Engine.serve(engine::run);
+    Engine.serve(new PoolEngine(worker)::run);
   }
 }

@@ -77,6 +77,20 @@ public final class Translations implements Callable<Integer> {
       description = "vmcache, built beside the project; places has a line of it then.")
   private Path vmcache;
 
+  @Option(
+      names = "--threads",
+      split = ",",
+      paramLabel = "N",
+      description = "Of ladder and memory, one number after the other.")
+  private int[] threadCounts = {1, 2};
+
+  @Option(
+      names = "--fills",
+      split = ",",
+      paramLabel = "PART",
+      description = "Of ladder: pages by frames.")
+  private double[] fills = {0.25, 0.5, 0.75, 0.95, 1.1};
+
   @Option(names = "--slice", description = "Milliseconds.")
   private int slice = 200;
 
@@ -92,6 +106,7 @@ public final class Translations implements Callable<Integer> {
     if (quick) {
       rounds = 2;
       slice = 50;
+      fills = new double[] {0.5, 1.1};
     }
     for (String figure : figures) {
       switch (figure) {
@@ -143,8 +158,6 @@ public final class Translations implements Callable<Integer> {
 
   private void ladder() {
     int buffer = quick ? 16 : 256;
-    double[] fills = quick ? new double[] {0.5, 1.1} : new double[] {0.25, 0.5, 0.75, 0.95, 1.1};
-    int[] threadCounts = {1, 2};
     Translation[] kinds = {
       Translation.LATCHED,
       Translation.OPTIMISTIC_CHAINED,
@@ -244,20 +257,20 @@ public final class Translations implements Callable<Integer> {
         "predictive, no huge pages",
         spec(Translation.PREDICTIVE, n).with(false, true, Begin.ROOT).words());
     List<Engine> engines = Engine.start(PoolEngine.class, trees);
-    for (int threads = 1; threads <= 2; threads++) {
+    for (int threads : threadCounts) {
       System.out.printf(
           "%nThe tree alone (descent, copy, validation), %,d records of 8 + 120 bytes, threads: %d, %d"
               + " slices of each:%n%n",
           n, threads, rounds);
-      print(engines, "run " + threads, 0, threads > 1);
+      print(engines, "run " + threads, 0, threads > threadCounts[0]);
     }
     Engine.close(engines);
     engines = Engine.start(RecordsEngine.class, databases);
-    for (int threads = 1; threads <= 2; threads++) {
+    for (int threads : threadCounts) {
       System.out.printf(
           "%nThe API, %d lookups in a read-only transaction, threads: %d, %d slices of each:%n%n",
           GROUP, threads, rounds);
-      print(engines, get(threads, 0, n, GROUP), 0, threads > 1);
+      print(engines, get(threads, 0, n, GROUP), 0, threads > threadCounts[0]);
     }
     Engine.close(engines);
   }
