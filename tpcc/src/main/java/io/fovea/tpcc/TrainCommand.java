@@ -32,8 +32,8 @@ final class TrainCommand implements Callable<Integer> {
   @Option(
       names = "--seconds",
       paramLabel = "N",
-      description = "how long each of the two runs is (default: 6)")
-  private int seconds = 6;
+      description = "how long each of the two runs is (default: 10)")
+  private int seconds = 10;
 
   @ParentCommand private Main main;
 
@@ -45,8 +45,8 @@ final class TrainCommand implements Callable<Integer> {
       directory = Files.createTempDirectory("tpcc-train");
       for (List<String> where :
           List.of(
-              List.of("--io", "memory", "--threads", "1"),
-              List.of("--path", directory.resolve("t.fovea").toString(), "--threads", "2"))) {
+              List.of("--io", "memory", "--warehouses", "2"),
+              List.of("--path", directory.resolve("t.fovea").toString(), "--warehouses", "1"))) {
         int code = run(where, err);
         if (code != Exit.OK) {
           return code;
@@ -66,7 +66,7 @@ final class TrainCommand implements Callable<Integer> {
   private int run(List<String> where, PrintWriter err) {
     List<String> all =
         Stream.concat(
-                Stream.of("run", "--warehouses", "1", "--warmup", "0s"),
+                Stream.of("run", "--threads", "2", "--warmup", "0s"),
                 Stream.concat(Stream.of("--duration", seconds + "s"), where.stream()))
             .toList();
     return Main.execute(
