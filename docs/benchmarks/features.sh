@@ -7,6 +7,7 @@
 #
 #   snapshot  TPC-C beside an open snapshot
 #   load      bulk loads, beside the device's own speed
+#   open      a closed file of 10 GB opened
 #   export    an export of 10 million records beside writers
 #   index     an index of 10 million records built beside writers
 #   drop      a table of 10 GB dropped beside writers
@@ -18,7 +19,7 @@
 # features.tsv when it was seen, so a row that was cut off keeps its first rounds. OLD_JARS is a folder for the builds
 # that prices compares with; they are made once.
 
-feature_rows='snapshot load export index drop range count prices'
+feature_rows='snapshot load open export index drop range count prices'
 
 # The last commits without snapshots, and without counts.
 before_snapshots=b104e16
@@ -91,6 +92,16 @@ per_second() {
 
 feature_load() {
   program load BulkLoad --records "$(scaled 10000000 1000)" --rounds "$rounds"
+}
+
+# 32 of these records are in a page of 4 KiB.
+feature_open() {
+  program open Openings --load --records "$(scaled 80000000 1000)" || return 1
+  r=1
+  while [ "$r" -le "$rounds" ]; do
+    program "open-$r" Openings || return 1
+    r=$((r + 1))
+  done
 }
 
 feature_export() {

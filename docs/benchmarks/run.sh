@@ -49,7 +49,7 @@
 #   sizes       working sets of 0.5 to 3 pools beside what their misses explain
 #   replacement hit ratios of the replacement policies, by replay of traces
 #   doors       what a random read costs by system call, by a poller's ring, by a ring of one's own
-#   features    what large operations take, and what they cost others: snapshots, loads, index builds, drops, range
+#   features    what large operations take, and what they cost others: snapshots, loads, openings, index builds, drops, range
 #               deletes, counts; at most twenty minutes. With names of rows behind it, those alone: features.sh
 #   secondary   lookups by secondary keys, with hints, without, with wrong ones; what becomes of hints
 #   hints       TPC-C without hints, with each kind and with predictive translation, in memory and beyond
