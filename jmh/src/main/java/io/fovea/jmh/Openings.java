@@ -20,8 +20,8 @@ import picocli.CommandLine.Option;
 
 /**
  * How long it takes to open a large file that was closed, and how much of the buffer is touched by
- * that: the first opening of a JVM, and those that follow. Each ends with a read of the last record,
- * whose time is its own.
+ * that: the first opening of a JVM, and those that follow. Each ends with a read of the last
+ * record, whose time is its own.
  *
  * <p>{@code --load} makes the file and opens nothing, so that the JVM that opens is a new one.
  */
