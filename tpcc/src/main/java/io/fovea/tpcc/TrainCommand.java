@@ -7,6 +7,7 @@ import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -18,15 +19,18 @@ import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
 
 /**
- * Does what {@code run} does for some seconds, in memory and on a file with a log, and says
- * nothing. For a JVM that writes down which classes and methods are used, so that the next one
- * begins warm: {@code tpcc.sh} has one do so ({@code -XX:AOTCacheOutput}, JEP 514 and 515).
+ * Does what {@code run} does for some seconds, in memory and on a file with a log, then recovers a
+ * file after a crash, and says nothing. For a JVM that writes down which classes and methods are
+ * used, so that the next one begins warm: {@code tpcc.sh} has one do so ({@code
+ * -XX:AOTCacheOutput}, JEP 514 and 515).
  */
 @Command(
     name = "train",
     description = "Runs for a JVM that records which classes and methods are used.",
     hidden = true)
 final class TrainCommand implements Callable<Integer> {
+  private static final int LOG_BYTES_A_SECOND = 10_000_000;
+
   @Spec private CommandSpec spec;
 
   @Option(
@@ -43,11 +47,20 @@ final class TrainCommand implements Callable<Integer> {
     Path directory = null;
     try {
       directory = Files.createTempDirectory("tpcc-train");
-      for (List<String> where :
+      String file = directory.resolve("t.fovea").toString();
+      String crashed = directory.resolve("r.fovea").toString();
+      String log = seconds * LOG_BYTES_A_SECOND + "";
+      for (List<String> step :
           List.of(
-              List.of("--io", "memory", "--warehouses", "2"),
-              List.of("--path", directory.resolve("t.fovea").toString(), "--warehouses", "1"))) {
-        int code = run(where, err);
+              run("--io", "memory", "--warehouses", "2"),
+              run("--path", file, "--warehouses", "1"),
+              List.of("recover-bench", "--path", crashed, "--warehouses", "1", "--replay", log))) {
+        int code =
+            Main.execute(
+                main.scale(),
+                new PrintWriter(PrintWriter.nullWriter()),
+                err,
+                step.toArray(new String[0]));
         if (code != Exit.OK) {
           return code;
         }
@@ -63,14 +76,11 @@ final class TrainCommand implements Callable<Integer> {
     }
   }
 
-  private int run(List<String> where, PrintWriter err) {
-    List<String> all =
-        Stream.concat(
-                Stream.of("run", "--threads", "2", "--warmup", "0s"),
-                Stream.concat(Stream.of("--duration", seconds + "s"), where.stream()))
-            .toList();
-    return Main.execute(
-        main.scale(), new PrintWriter(PrintWriter.nullWriter()), err, all.toArray(new String[0]));
+  private List<String> run(String... where) {
+    List<String> words = new ArrayList<>(List.of("run", "--threads", "2", "--warmup", "0s"));
+    words.addAll(List.of("--duration", seconds + "s"));
+    words.addAll(List.of(where));
+    return words;
   }
 
   private static void delete(Path directory) {

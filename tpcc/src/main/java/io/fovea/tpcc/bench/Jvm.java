@@ -10,7 +10,8 @@ public final class Jvm {
   private Jvm() {}
 
   /**
-   * A command of the driver in a JVM with the options of this one, not yet started.
+   * A command of the driver in a JVM with the options of this one, not yet started. One that writes
+   * down what it has learned (JEP 514) does so alone.
    *
    * @param program the class that has {@code main}
    * @param args what follows the program's name on a command line
@@ -18,7 +19,11 @@ public final class Jvm {
   public static ProcessBuilder like(Class<?> program, List<String> args) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+    for (String option : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
+      if (!option.startsWith("-XX:AOTCacheOutput") && !option.startsWith("-XX:AOTConfiguration")) {
+        command.add(option);
+      }
+    }
     command.addAll(List.of("-cp", System.getProperty("java.class.path"), program.getName()));
     command.addAll(args);
     return new ProcessBuilder(command);
