@@ -25,6 +25,9 @@ hints_of() {
   [ "$1" = swizzled ] && printf frame || printf none
 }
 
+# LIPAH's engines, of which 5 and 6 are vmcache, and two more: the translation, and which hints.
+hint_engines="latched,none latched,frame latched,page latched,both virtual,none virtual,page predictive,none predictive,page"
+
 # LIPAH, figure 3b, with data of tens of times the pool: eight engines in slices, each with a copy of the file, from
 # an empty pool on, clients on any warehouse. The paper has 2.5 times the pool, 40 threads, 200 s. What is left is not
 # checked: through such a pool that takes longer than all else.
@@ -42,8 +45,7 @@ do_beyond() {
     folder=$out/beyond-$threads
     mkdir -p "$folder"
     set --
-    for engine in latched,none latched,frame latched,page latched,both virtual,none virtual,page predictive,none \
-      predictive,page; do
+    for engine in $hint_engines; do
       cp "$out/beyond.fovea" "$folder/$engine.fovea" || die "no room for the files"
       set -- "$@" "$(printf '%s' "$engine" | sed 's/,/, hints /')" "run --path $engine.fovea --durability none \
         --buffer $pool --threads $threads --no-affinity --no-check --translation ${engine%,*} --hints ${engine#*,}"

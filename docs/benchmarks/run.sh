@@ -52,7 +52,8 @@
 #   features    what large operations take, and what they cost others: snapshots, loads, openings, index builds, drops, range
 #               deletes, counts; at most twenty minutes. With names of rows behind it, those alone: features.sh
 #   secondary   lookups by secondary keys, with hints, without, with wrong ones; what becomes of hints
-#   hints       TPC-C without hints, with each kind and with predictive translation, in memory and beyond
+#   hints       TPC-C in memory without hints, with each kind, with the system's page table and with predictive
+#               translation, by 1, 2 and 16 threads; fifteen minutes. Beyond memory: POOLS=2.5 run.sh beyond
 #   protocols   transactional YCSB under each protocol, and with each store of timestamps; fig3.2,
 #               fig3.3, fig3.4, fig3.6, fig3.7, fig3.8 and equal are its parts
 #   equal       Focus-Sketch, the caches and Memory at equal total memory for timestamps
@@ -929,43 +930,19 @@ do_protocols() {
   jmh timestamp-stores TimestampStoreCost
 }
 
-# TPC-C without hints, with each kind, with the system's page table (the paper's engines 5 and 6) and with predictive
-# translation, alone and with page hints: eight engines at once, in slices, so that all get the same of the machine.
+# TPC-C in memory without hints, with each kind, with the system's page table (the paper's engines 5 and 6) and with
+# predictive translation, alone and with page hints. Beyond memory: beyond.
 do_hints() {
-  engines='latched,none latched,frame latched,page latched,both virtual,none virtual,page predictive,none predictive,page'
-  for medium in memory beyond; do
-    for threads in 1 2 4 16; do
-      folder=$out/hints-$medium-$threads
-      mkdir -p "$folder"
-      set --
-      for engine in $engines; do
-        where="--io memory --buffer 768m"
-        [ $medium = beyond ] && where="--path $folder/$engine.fovea --durability none --buffer 96m"
-        set -- "$@" "$root/tpcc/tpcc.sh run $where --warehouses ${WAREHOUSES:-2} --threads $threads \
-          --translation ${engine%,*} --hints ${engine#*,} --warmup ${quick:-60}s --duration ${quick:-40}s \
-          --json $folder/$engine.json"
-      done
-      say "hints, $medium, $threads threads: eight engines in slices"
-      (cd "$folder" && JAVA_HOME=$home "$here/slices.sh" 0.3 "$@") >"$folder.txt" 2>&1 ||
-        say "ended with $?: see $folder"
-      rm -f "$folder"/*.fovea*
+  numbers="1 2 16"
+  [ -n "$quick" ] && numbers=2
+  for threads in $numbers; do
+    set --
+    for engine in $hint_engines; do
+      set -- "$@" "$(printf '%s' "$engine" | sed 's/,/, hints /')" "--io memory --buffer 768m --warehouses 2 \
+        --threads $threads --no-check --translation ${engine%,*} --hints ${engine#*,}"
     done
-    hints_table $medium | tee "$out/hints-$medium.md"
-  done
-}
-
-# hints_table MEDIUM: transactions a second by engine and threads, and what part of the first that is.
-hints_table() {
-  printf '| %s | 1 thread | 2 | 4 | 16 |\n|---|---|---|---|---|\n' "$1"
-  for engine in $engines; do
-    printf '| %s |' "$engine"
-    for threads in 1 2 4 16; do
-      for which in "$engine" latched,none; do
-        sed -n 's/^ *"transactionsPerSecond": *\([0-9.]*\).*/\1/p' \
-          "$out/hints-$1-$threads/$which.json" 2>/dev/null | head -n 1
-      done | awk 'NR == 1 { v = $1 } NR == 2 { printf " %.0f · %.2f |", 8 * v, v / $1; done = 1 } END { if (!done) printf " - |" }'
-    done
-    printf '\n'
+    printf '\nIn memory, two warehouses, threads: %s\n' "$threads"
+    beside "hints-memory-$threads" 3 4 "$@"
   done
 }
 
