@@ -264,6 +264,9 @@ final class LogDump {
         case CommitRecord.FROM -> op.put("from", commit.from());
         default -> {}
       }
+      if (commit.leaf() != 0) {
+        op.put("leaf", commit.leaf());
+      }
       ops.add(op);
     }
     return ops;

@@ -130,6 +130,9 @@ public final class Recovery {
   private long analysisNanos;
   private long replayNanos;
   private long operations;
+  private long named;
+  private long steps;
+  private long readAhead;
   private long treesDropped;
   private long pagesReclaimed;
 
@@ -237,7 +240,9 @@ public final class Recovery {
       TreeTable one = new TreeTable();
       one.add(root);
       try (LogReader reader = LogReader.open(log, superblock.id(), analysis.schemaFrom)) {
-        Replay replay = new Replay(one, analysis.complete, analysis.counts, open, 1, pidLimit);
+        Replay replay =
+            new Replay(
+                pool, one, analysis.complete, analysis.orphans, analysis.counts, open, 1, pidLimit);
         replay.catalog(reader, analysis.schemaTo);
       }
     }
@@ -269,9 +274,20 @@ public final class Recovery {
     if (from < end) {
       try (LogReader reader = LogReader.open(log, superblock.id(), from)) {
         Replay replay =
-            new Replay(all, analysis.complete, analysis.counts, open, workers, pidLimit);
+            new Replay(
+                pool,
+                all,
+                analysis.complete,
+                analysis.orphans,
+                analysis.counts,
+                open,
+                workers,
+                pidLimit);
         replay.commits(reader, end, new Progress(name, "records", from, end));
         operations = replay.operations();
+        named = replay.named();
+        steps = replay.steps();
+        readAhead = replay.readAhead();
       }
     }
     replayNanos = System.nanoTime() - start;
@@ -393,6 +409,9 @@ public final class Recovery {
             analysis.records(),
             analysis.images(),
             operations,
+            named,
+            steps,
+            readAhead,
             treesDropped,
             pagesReclaimed,
             analysisNanos,

@@ -1,8 +1,10 @@
 package io.fovea.recovery;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.LeafAhead;
 import io.fovea.btree.Position;
 import io.fovea.btree.RangeCut;
+import io.fovea.buffer.BufferPool;
 import io.fovea.error.CorruptionException;
 import io.fovea.memory.Hash;
 import io.fovea.memory.Mem;
@@ -32,6 +34,9 @@ import org.jspecify.annotations.Nullable;
  *                                worker 0 ◄────────────────┼────────────► worker 1 ...
  *                                keys of hash 0                           keys of hash 1
  *                                (of the key without its last byte)
+ *                                 │ ▲
+ *                 {@link LeafAhead}: │ └─ the leaf that the operation names, else from the root
+ *                 next 8, next 256 ┘
  * </pre>
  *
  * <p><b>Order.</b> For each key log order is the order in which its changes were made, since the
@@ -45,6 +50,23 @@ import org.jspecify.annotations.Nullable;
  * later change of the key, which is in the log too. Nothing is merged, and of long values nothing
  * is followed or freed: that is in the log as well.
  *
+ * <p><b>To the leaf that the log names.</b> An operation says on which page its author has seen the
+ * key ({@link CommitCursor#leaf}). The worker begins there, with a position that is checked like
+ * any other: if the page is a leaf of the tree, and its fences bracket the key, it is the key's
+ * leaf. If not, since it was split, moved or freed later, or the log says nonsense, the worker goes
+ * down from the root. An operation that names the same page as the one before in its tree begins
+ * where that one has ended: what a commit has put behind the last key was seen there before it was
+ * split.
+ *
+ * <p><b>Orphans.</b> The check needs one thing more: that no page of the tree looks like the key's
+ * leaf and is not. All pages are as after the first pass. Those that do not hang on a root are
+ * free, and say so by their type; or are of another tree than those that are replayed; or were
+ * given out or released and nothing is known of them since ({@link Analysis#orphans}). One that was
+ * released by a merge is a leaf still, with the fences that it had. A change that went there would
+ * be freed with it. So the reader takes no page from the log that is an orphan. No page becomes one
+ * while records are replayed: splits release none, and what a RANGE releases is free before the
+ * workers go on.
+ *
  * <p><b>Intervals.</b> A RANGE record removes keys of all workers. So the reader waits until all
  * are through with what comes before, removes them itself, and goes on. What the pages have of the
  * interval may be of later commits, which put it back; and what an earlier one has put there goes.
@@ -54,9 +76,10 @@ import org.jspecify.annotations.Nullable;
  * before it repeats all this.
  *
  * <p><b>Cost.</b> Nothing is allocated for an operation, and a worker remembers a position for each
- * tree. After a crash no page is in memory, and a worker waits for each that it needs: so there are
- * more workers than processors. (Going down for eight keys at once, as {@code Table.getAll} does,
- * cost a quarter more here: keys often come in order, where the position is worth more.)
+ * tree. After a crash few pages are in memory, and a worker waits for those that it needs: so there
+ * are more workers than processors. Pages that the log names are read ahead, many at a time. (Going
+ * down for eight keys at once, as {@code Table.getAll} does, cost a quarter more here than one
+ * after the other: keys often come in order, where the position is worth more.)
  *
  * <p>Records of trees that are not in the table are passed by.
  */
@@ -67,9 +90,11 @@ final class Replay {
   /** Before each record in a chunk: length and kind, start, end. */
   private static final int ENTRY_BYTES = 24;
 
+  private final BufferPool pool;
   private final TreeTable table;
   private final BTree[] trees;
   private final PidMap complete;
+  private final PidMap orphans;
   private final CountsReplay counts;
   private final Log log;
   private final int workers;
@@ -80,40 +105,16 @@ final class Replay {
   private final Condition changed = lock.newCondition();
   private long operations;
 
-  /** A run of records, in memory. */
-  private static final class Chunk {
-    MemorySegment memory = MemorySegment.NULL;
-    long used;
-    boolean last;
+  /** How many nodes workers went to on ways from roots. Under the lock. */
+  private long steps;
 
-    /** For each worker its operations: where the record begins (32), and the operation (32). */
-    final long[][] operations;
+  /** How many operations named a leaf. The reader's. */
+  private long named;
 
-    final int[] counts;
+  /** How many pages were read ahead. Under the lock. */
+  private long readAhead;
 
-    /** Which chunk of the log is in it. Under the lock. */
-    long number = -1;
-
-    /** How many workers are not through with it. Under the lock. */
-    int pending;
-
-    Chunk(int workers) {
-      operations = new long[workers][256];
-      counts = new int[workers];
-    }
-
-    void add(int worker, long recordAt, long operationAt) {
-      long[] own = operations[worker];
-      int n = counts[worker]++;
-      if (n == own.length) {
-        own = Arrays.copyOf(own, 2 * n);
-        operations[worker] = own;
-      }
-      own[n] = recordAt << 32 | operationAt;
-    }
-  }
-
-  private final Chunk[] chunks;
+  private final ReplayChunk[] chunks;
   private final long[] seeds;
   private final CommitCursor router = new CommitCursor();
   private final RangeRecord ranges = new RangeRecord();
@@ -122,23 +123,36 @@ final class Replay {
   /**
    * A replay.
    *
+   * @param pool their pages
    * @param table the trees
    * @param complete the first parts whose commit is complete
+   * @param orphans pages that hang on no root and may look as if they did; none of them is gone to
+   *     because the log names it
    * @param counts gets the commits
    * @param log where changes of structure are logged that come up
    * @param workers how many threads
    * @param pidLimit the high-water mark
    */
   Replay(
-      TreeTable table, PidMap complete, CountsReplay counts, Log log, int workers, long pidLimit) {
+      BufferPool pool,
+      TreeTable table,
+      PidMap complete,
+      PidMap orphans,
+      CountsReplay counts,
+      Log log,
+      int workers,
+      long pidLimit) {
+    this.pool = pool;
     this.table = table;
     this.trees = table.all();
     this.complete = complete;
+    this.orphans = orphans;
     this.counts = counts;
     this.log = log;
     this.workers = workers;
     this.pidLimit = pidLimit;
-    this.chunks = new Chunk[] {new Chunk(workers), new Chunk(workers), new Chunk(workers)};
+    this.chunks = new ReplayChunk[3];
+    Arrays.setAll(chunks, i -> new ReplayChunk(workers));
     this.seeds = new long[trees.length];
     for (int i = 0; i < seeds.length; i++) {
       seeds[i] = Hash.seed(trees[i].treeId());
@@ -148,6 +162,23 @@ final class Replay {
   /** How many operations were made. */
   long operations() {
     return operations;
+  }
+
+  /** How many of them named a leaf that there could be. */
+  long named() {
+    return named;
+  }
+
+  /**
+   * How many nodes were gone to on ways from roots: one less than levels for each way to a leaf.
+   */
+  long steps() {
+    return steps;
+  }
+
+  /** How many pages were read because operations named them, and not one by one. */
+  long readAhead() {
+    return readAhead;
   }
 
   /**
@@ -167,7 +198,7 @@ final class Replay {
         schema.open(reader.segment(), reader.body(), reader.bodyLength(), reader.start());
         worker.begin();
         worker.cursor.openOps(reader.segment(), schema.opsBegin(), schema.opsEnd(), schema.ops());
-        worker.all(reader.start(), reader.end());
+        worker.all(reader.start(), reader.end(), 0);
         worker.end();
       }
     }
@@ -221,7 +252,7 @@ final class Replay {
   private void read(LogReader reader, long end, Progress progress) {
     // With room for what is added to each record; a short log needs no large chunks.
     long most = Math.clamp(2 * (end - reader.end()), CHUNK_BYTES_MIN, CHUNK_BYTES);
-    Chunk chunk = free();
+    ReplayChunk chunk = free();
     while (reader.end() < end && reader.next() && failure.get() == null) {
       int type = reader.type();
       if (type == RecordType.RANGE) {
@@ -265,7 +296,7 @@ final class Replay {
   }
 
   /** Says who makes which operation of a record. */
-  private void route(Chunk chunk, long recordAt, int type, int length) {
+  private void route(ReplayChunk chunk, long recordAt, int type, int length) {
     CommitCursor c = router;
     MemorySegment m = chunk.memory;
     c.open(type, m, recordAt + ENTRY_BYTES, length);
@@ -276,9 +307,20 @@ final class Replay {
         // Neighbours have all but the last byte in common, and likely a leaf: to the same worker.
         int part = Math.max(0, c.keyLength() - 1);
         long hash = Hash.hash(seeds[number], m, c.keyOffset(), part);
-        chunk.add((int) ((hash >>> 32) * workers >>> 32), recordAt, at);
+        chunk.add((int) ((hash >>> 32) * workers >>> 32), recordAt, at, believable(c.leaf()));
       }
     }
+  }
+
+  /** A page that may be a leaf and hangs on a root if it is one; else 0. */
+  private long believable(long leaf) {
+    if (leaf <= Superblock.CATALOG_ROOT_PID
+        || leaf >= pidLimit
+        || orphans.size() > 0 && orphans.get(leaf) != PidMap.ABSENT) {
+      return 0;
+    }
+    named++;
+    return leaf;
   }
 
   private boolean isComplete(LogReader reader) {
@@ -296,8 +338,8 @@ final class Replay {
   }
 
   /** Waits for the chunk that comes next to be free. */
-  private Chunk free() {
-    Chunk chunk = chunks[(int) (next % chunks.length)];
+  private ReplayChunk free() {
+    ReplayChunk chunk = chunks[(int) (next % chunks.length)];
     lock.lock();
     try {
       while (chunk.pending > 0) {
@@ -321,7 +363,7 @@ final class Replay {
     }
     lock.lock();
     try {
-      for (Chunk chunk : chunks) {
+      for (ReplayChunk chunk : chunks) {
         while (chunk.pending > 0) {
           changed.awaitUninterruptibly();
         }
@@ -346,7 +388,7 @@ final class Replay {
     }
   }
 
-  private void publish(Chunk chunk) {
+  private void publish(ReplayChunk chunk) {
     lock.lock();
     try {
       chunk.number = next++;
@@ -359,7 +401,7 @@ final class Replay {
 
   /** Tells the workers that nothing more comes. */
   private void finish() {
-    Chunk chunk = free();
+    ReplayChunk chunk = free();
     chunk.last = true;
     publish(chunk);
   }
@@ -371,6 +413,11 @@ final class Replay {
     final CommitCursor cursor = new CommitCursor();
     private final LogSession session = log.session();
     private final Position[] positions = new Position[trees.length];
+
+    /** For each tree the page that its last operation has named, 0 for none. */
+    private final long[] lastNamed = new long[trees.length];
+
+    private final LeafAhead ahead;
     private long done;
 
     Worker(int me) {
@@ -378,11 +425,20 @@ final class Replay {
       for (int i = 0; i < trees.length; i++) {
         positions[i] = new Position();
       }
+      ahead = new LeafAhead(pool, workers);
     }
 
     void run() {
+      try {
+        chunks();
+      } finally {
+        ahead.finish();
+      }
+    }
+
+    private void chunks() {
       for (long n = 0; ; n++) {
-        Chunk chunk = take(n);
+        ReplayChunk chunk = take(n);
         try {
           if (chunk.last) {
             return;
@@ -398,8 +454,8 @@ final class Replay {
       }
     }
 
-    private Chunk take(long n) {
-      Chunk chunk = chunks[(int) (n % chunks.length)];
+    private ReplayChunk take(long n) {
+      ReplayChunk chunk = chunks[(int) (n % chunks.length)];
       lock.lock();
       try {
         while (chunk.number != n) {
@@ -411,7 +467,7 @@ final class Replay {
       }
     }
 
-    private void give(Chunk chunk) {
+    private void give(ReplayChunk chunk) {
       lock.lock();
       try {
         if (--chunk.pending == 0) {
@@ -419,6 +475,12 @@ final class Replay {
         }
         operations += done;
         done = 0;
+        if (chunk.last) {
+          for (Position p : positions) {
+            steps += p.childSteps;
+          }
+          readAhead += ahead.read();
+        }
       } finally {
         lock.unlock();
       }
@@ -432,33 +494,49 @@ final class Replay {
       session.end();
     }
 
-    private void chunk(Chunk chunk) {
+    private void chunk(ReplayChunk chunk) {
       MemorySegment m = chunk.memory;
       long[] own = chunk.operations[me];
+      long[] leaves = chunk.leaves[me];
       int n = chunk.counts[me];
       begin();
+      ahead.begin(leaves, n);
       try {
         for (int i = 0; i < n; i++) {
+          ahead.at(i);
           long recordAt = own[i] >>> 32;
           cursor.openOps(m, own[i] & 0xFFFF_FFFFL, chunk.used, 1);
-          all(Mem.getLong(m, recordAt + 8), Mem.getLong(m, recordAt + 16));
+          all(Mem.getLong(m, recordAt + 8), Mem.getLong(m, recordAt + 16), leaves[i]);
         }
       } finally {
         end();
       }
     }
 
-    /** Makes the operations that the cursor stands before, of a record. */
-    void all(long start, long end) {
+    /**
+     * Makes the operations that the cursor stands before, of a record.
+     *
+     * @param leaf the page that they name, 0 for none
+     */
+    void all(long start, long end, long leaf) {
       CommitCursor c = cursor;
       session.position(start, end);
       while (c.next()) {
         int number = table.number(c.treeId());
         if (number >= 0) {
+          place(number, leaf);
           operation(trees[number], positions[number], c, start);
           done++;
         }
       }
+    }
+
+    /** Goes to the page that is named, unless the operation before in the tree has named it too. */
+    private void place(int number, long leaf) {
+      if (leaf != 0 && leaf != lastNamed[number] && leaf != positions[number].pid) {
+        ahead.place(leaf, positions[number]);
+      }
+      lastNamed[number] = leaf;
     }
 
     private void operation(BTree tree, Position p, CommitCursor c, long lsn) {

@@ -41,9 +41,7 @@ import org.jspecify.annotations.Nullable;
  * freed.
  */
 final class CommitAppender {
-  /**
-   * How many promised pages a context keeps for its next commit: many, or so many bytes of them.
-   */
+  /** What a context keeps of promised pages for its next commit: so many, or so many bytes. */
   private static final int KEEP_PAGES = 16;
 
   private static final int KEEP_BYTES = 256 << 10;
@@ -58,6 +56,7 @@ final class CommitAppender {
   private final WriteSet writes;
   private final LogSession session;
   private final CountDeltas counts;
+  private final OpLeaves leaves;
   private final int partBytes;
 
   /** Whether the log has to say what a record is, not only what of it has changed. */
@@ -93,6 +92,7 @@ final class CommitAppender {
     this.writes = work.writes;
     this.session = session;
     this.counts = counts;
+    this.leaves = new OpLeaves(work);
     this.partBytes = Math.max(1024, shared.partBytes());
     this.wholeValues = shared.config.wholeValues() && session.logging();
   }
@@ -106,7 +106,8 @@ final class CommitAppender {
     BTree last = null;
     for (int e = 0, n = writes.size(); e < n && bound < partBytes; e++) {
       BTree tree = writes.tree(e);
-      bound += entryBytes(e) + (tree == last ? 0 : CommitCounts.TREE_BYTES_MAX);
+      bound += entryBytes(e) + LeafCode.BYTES_MAX;
+      bound += tree == last ? 0 : CommitCounts.TREE_BYTES_MAX;
       last = tree;
     }
     if (work.move == null) {
@@ -485,6 +486,7 @@ final class CommitAppender {
   private int measure() {
     int ops = 0;
     bytes = 0;
+    leaves.begin();
     int size = writes.size();
     while (entry < size) {
       int key = writes.keyLength(entry);
@@ -508,6 +510,7 @@ final class CommitAppender {
           continue;
         }
       }
+      need += leaves.bytes(entry);
       if (ops > 0 && bytes + need > partBytes) {
         break;
       }
@@ -531,6 +534,7 @@ final class CommitAppender {
             : CommitRecord.partHeader(to, body, id, ops);
     int p = fromPatch;
     int left = ops;
+    leaves.begin();
     if (from) {
       at = CommitRecord.from(to, at, session.beginLsn());
       left--;
@@ -545,11 +549,11 @@ final class CommitAppender {
           p = writes.firstPatch(e);
         }
         for (; p >= 0 && left > 0; p = writes.nextPatch(p), left--) {
-          at = putPatch(to, at, e, p);
+          at = leaves.put(to, at, putPatch(to, at, e, p), e);
         }
         p = -1;
       } else {
-        at = putOne(to, at, e, kind);
+        at = leaves.put(to, at, putOne(to, at, e, kind), e);
         left--;
       }
     }

@@ -41,6 +41,10 @@ public final class CommitCursor {
   private long keyOffset;
   private long payload;
   private int length;
+  private long leaf;
+
+  /** The last leaf that an operation has said. */
+  private long leafBefore;
 
   /** Makes a cursor that stands nowhere. */
   public CommitCursor() {}
@@ -103,6 +107,8 @@ public final class CommitCursor {
     opsEnd = end;
     done = 0;
     kind = 0;
+    leaf = 0;
+    leafBefore = 0;
   }
 
   private static long count(MemorySegment s, long at) {
@@ -132,9 +138,6 @@ public final class CommitCursor {
     treeId = Mem.getInt(s, at + 4);
     keyLength = first >>> 16;
     keyOffset = at + CommitRecord.OP_HEADER;
-    if ((first & 0xFF00) != 0) {
-      throw damaged("reserved byte of an operation", 0, first >>> 8 & 0xFF);
-    }
     left -= keyLength;
     payload = keyOffset + keyLength;
     int header =
@@ -152,8 +155,22 @@ public final class CommitCursor {
     }
     readLength(s, left - header);
     at = payload + header + (isChain() ? 0 : length);
+    readLeaf(s, first >>> 8 & 0xFF);
     done++;
     return true;
+  }
+
+  private void readLeaf(MemorySegment s, int code) {
+    int bytes = LeafCode.following(code);
+    if (bytes < 0 || bytes > opsEnd - at) {
+      throw damaged("length of the leaf of an operation", opsEnd - at, bytes);
+    }
+    leaf = 0;
+    if (code != 0) {
+      leaf = LeafCode.read(s, at, code, leafBefore);
+      leafBefore = leaf;
+      at += bytes;
+    }
   }
 
   private boolean isChain() {
@@ -259,6 +276,17 @@ public final class CommitCursor {
   /** In which tree. */
   public int treeId() {
     return treeId;
+  }
+
+  /**
+   * The page of the leaf where the key was, or was missed, when the record was put, as far as its
+   * author knew. A hint that nothing has looked at: any number. It is what was meant only if all
+   * operations of the record before this one were read, too.
+   *
+   * @return 0 where nothing is said
+   */
+  public long leaf() {
+    return leaf;
   }
 
   /** Where the key is. */

@@ -19,9 +19,9 @@ import java.lang.foreign.MemorySegment;
  *   +------------+--------+------+-----+
  *  an operation
  *   0      1      2         4        8
- *   +------+------+---------+--------+-----+------------------------------------------+
- *   | kind | zero | key len | tree id| key | PUT    value len (4), value              |
- *   +------+------+---------+--------+-----+ PATCH  at (4), len (4), bytes            |
+ *   +------+------+---------+--------+-----+------------------------------------------+------+
+ *   | kind | leaf | key len | tree id| key | PUT    value len (4), value              | leaf |
+ *   +------+------+---------+--------+-----+ PATCH  at (4), len (4), bytes            +------+
  *                                          | DELETE nothing                           |
  *                                          | CHAIN  first page (8), length (8)        |
  *                                          | TABLE  what became of the table (4)      |
@@ -37,6 +37,9 @@ import java.lang.foreign.MemorySegment;
  *
  * <p>A MOVED is what a CHAIN is, of a value that stays what it was: its first page has moved. Who
  * follows changes is not told.
+ *
+ * <p>The leaf is that of the record, as far as the transaction knew it: a hint for recovery, see
+ * {@link LeafCode}. What is put here says none.
  *
  * <p><b>For who follows changes</b> there are two more, which change nothing. A TABLE, in changes
  * of the catalog: the tree is a table, and the key is its name in UTF-8; or it is none any more. A

@@ -105,6 +105,11 @@ final class ReadSet {
     p.found = d[at + LENGTH] >= 0;
   }
 
+  /** The page of the leaf where it was last seen, or missed; 0 where that is not known. */
+  long leaf(int handle) {
+    return data[handle * STRIDE + PID];
+  }
+
   long item(int handle) {
     return data[handle * STRIDE];
   }

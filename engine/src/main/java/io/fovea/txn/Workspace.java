@@ -63,6 +63,12 @@ final class Workspace {
     }
   }
 
+  /** The leaf where a written key was seen, or missed, last: a hint; 0 where that is not known. */
+  long leaf(int e) {
+    int handle = writes.handle(e);
+    return handle >= 0 ? reads.leaf(handle) : writes.leaf(e);
+  }
+
   /** Where others have seen the key last. */
   private void guess(int e, Position p) {
     BTree tree = writes.tree(e);

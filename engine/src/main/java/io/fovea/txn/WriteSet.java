@@ -336,6 +336,12 @@ final class WriteSet {
     p.found = (where & 1) != 0;
   }
 
+  /** The page of the leaf in that place; 0 where there is none. */
+  long leaf(int e) {
+    int at = e * PLACE;
+    return places[at + 2] < 0 ? 0 : places[at + 1];
+  }
+
   /** The slot in {@link Timestamps}; {@link Control#LATER} before the commit has pinned it. */
   int slot(int e) {
     return slots[e];

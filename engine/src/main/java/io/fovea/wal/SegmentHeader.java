@@ -28,9 +28,13 @@ import org.jspecify.annotations.Nullable;
 record SegmentHeader(
     UUID database, long number, long incarnation, long startLsn, long segmentBytes) {
   static final int BYTES = 64;
-  static final int VERSION = 3;
+  static final int VERSION = 4;
 
-  /** Segments of it have groups without a proven LSN ({@link Group}), which are read. */
+  /**
+   * Segments of it have groups without a proven LSN ({@link Group}), which are read. Of those of
+   * version 3 no operation of a commit names a leaf: releases that know no later version refuse
+   * what they would take for damage.
+   */
   static final int OLDEST = 2;
 
   private static final long MAGIC = 0x474F_4C41_4556_4F46L; // "FOVEALOG"

@@ -25,9 +25,32 @@ import org.junit.jupiter.api.Test;
 class CommitRecordTest {
   private static final int OFFSET = 13; // nothing in a record is aligned
 
-  private record Op(int kind, int tree, String key, int at, long first, int length, String bytes) {}
+  private record Op(
+      int kind, int tree, String key, int at, long first, int length, String bytes, long leaf) {
+    Op(int kind, int tree, String key, int at, long first, int length, String bytes) {
+      this(kind, tree, key, at, first, length, bytes, 0);
+    }
+
+    Op in(long other) {
+      return new Op(kind, tree, key, at, first, length, bytes, other);
+    }
+  }
 
   private static Op random(SplittableRandom random) {
+    return operation(random).in(leaf(random));
+  }
+
+  /** None, some that are near each other, and any. */
+  private static long leaf(SplittableRandom random) {
+    return switch (random.nextInt(4)) {
+      case 0 -> 0;
+      case 1 -> 1000 + random.nextInt(20);
+      case 2 -> 1 + random.nextLong(1 << 20);
+      default -> 1 + random.nextLong((1L << 38) - 1);
+    };
+  }
+
+  private static Op operation(SplittableRandom random) {
     int kind = 1 + random.nextInt(4);
     String key = TxFixture.repeat((char) ('a' + random.nextInt(26)), random.nextInt(300));
     String bytes = TxFixture.repeat((char) ('A' + random.nextInt(26)), random.nextInt(500));
@@ -52,6 +75,15 @@ class CommitRecordTest {
     };
   }
 
+  /** Puts an operation with its leaf. */
+  private static long put(MemorySegment to, long at, Op op, long before) {
+    long end = put(to, at, op);
+    assertEquals(at + bytes(op), end);
+    long next = LeafCode.put(to, at, end, op.leaf, before);
+    assertEquals(end + LeafCode.bytes(op.leaf, before), next);
+    return next;
+  }
+
   private static long put(MemorySegment to, long at, Op op) {
     MemorySegment key = TxFixture.bytes(op.key);
     int k = op.key.length();
@@ -68,6 +100,10 @@ class CommitRecordTest {
   }
 
   private static Op current(CommitCursor c) {
+    return operation(c).in(c.leaf());
+  }
+
+  private static Op operation(CommitCursor c) {
     MemorySegment s = c.segment();
     String key = TxFixture.string(s, c.keyOffset(), c.keyLength());
     return switch (c.kind()) {
@@ -103,10 +139,12 @@ class CommitRecordTest {
     boolean part = random.nextBoolean();
     List<Op> ops = new ArrayList<>();
     long length = part ? CommitRecord.PART_HEADER : CommitRecord.HEADER;
+    long before = 0;
     for (int i = 0; i < count; i++) {
       Op op = random(random);
       ops.add(op);
-      length += bytes(op);
+      length += bytes(op) + LeafCode.bytes(op.leaf, before);
+      before = op.leaf == 0 ? before : op.leaf;
     }
     long[] adopted = random.longs(part ? 0 : random.nextInt(20)).toArray();
     long[] released = random.longs(part ? 0 : random.nextInt(20)).toArray();
@@ -117,8 +155,10 @@ class CommitRecordTest {
         part
             ? CommitRecord.partHeader(s, OFFSET, id, count)
             : CommitRecord.header(s, OFFSET, id, count, adopted.length, released.length);
+    before = 0;
     for (Op op : ops) {
-      at = put(s, at, op);
+      at = put(s, at, op, before);
+      before = op.leaf == 0 ? before : op.leaf;
     }
     for (long pid : adopted) {
       Mem.putLong(s, at, pid);
@@ -225,6 +265,42 @@ class CommitRecordTest {
 
   private static int other(int type) {
     return type == RecordType.COMMIT ? RecordType.COMMIT_PART : RecordType.COMMIT;
+  }
+
+  @Test
+  void aLeafTakesFewBytes() {
+    assertEquals(0, LeafCode.bytes(0, 77), "not known");
+    assertEquals(0, LeafCode.bytes(77, 77), "the same");
+    assertEquals(0, LeafCode.bytes(77 + 15, 77));
+    assertEquals(0, LeafCode.bytes(77 - 16, 77));
+    assertEquals(1, LeafCode.bytes(77 + 16, 77));
+    assertEquals(1, LeafCode.bytes(4095, 0));
+    assertEquals(2, LeafCode.bytes(4096, 0));
+    assertEquals(2, LeafCode.bytes(1, 1 << 20));
+    assertEquals(3, LeafCode.bytes(1 << 20, 0));
+    long most = (1L << 38) - 1;
+    assertEquals(LeafCode.BYTES_MAX, LeafCode.bytes(most, 0));
+    assertEquals(LeafCode.BYTES_MAX, LeafCode.bytes(1, most));
+    assertEquals(most, LeafCode.known(most));
+    assertEquals(0, LeafCode.known(most + 1));
+    assertEquals(0, LeafCode.known(-1));
+  }
+
+  @Test
+  void codesThatAreNoneAreRefused() {
+    for (int code = 0; code < 256; code++) {
+      MemorySegment s = Arena.ofAuto().allocate(128);
+      long op = CommitRecord.header(s, 0, 0, 1, 0, 0);
+      long end = CommitRecord.delete(s, op, 3, TxFixture.bytes("k"), 0, 1);
+      Mem.putByte(s, op + 1, (byte) code);
+      int bytes = LeafCode.following(code);
+      if (bytes < 0) {
+        assertThrows(CorruptionException.class, () -> readAll(RecordType.COMMIT, s, 0, end));
+        assertTrue((code & 7) == 7 || (code & 7) == 0, "code " + code);
+      } else {
+        readAll(RecordType.COMMIT, s, 0, end + bytes);
+      }
+    }
   }
 
   @Test
