@@ -35,8 +35,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>This class is the facade: it checks what is passed and says what holds. It has more than 600
  * lines because every method of the room's contract is documented here, and nowhere else. {@link
- * LeafScan}, {@link Lookahead}, {@link HintedLeaf}, {@link BulkLoader}, {@link TreeDrop} and {@link
- * TreeVerifier} work on a tree from outside.
+ * LeafScan}, {@link LeafRun}, {@link Lookahead}, {@link HintedLeaf}, {@link BulkLoader}, {@link
+ * TreeDrop} and {@link TreeVerifier} work on a tree from outside.
  *
  * <h2>Contract</h2>
  *
@@ -373,7 +373,8 @@ public final class BTree {
    * @param key where the key is; native memory; may be the buffer that the answer goes to
    * @param off where it begins
    * @param len how long it is
-   * @param p in: a hint, as in {@link #locate}; out: where the successor is
+   * @param p in: a hint, as in {@link #locate}; out: where the successor is, or the end of the
+   *     tree, and where the gap below it begins: {@link Position#gapFrame}
    * @param out out: the successor
    * @return false if there is no key above
    */
@@ -619,8 +620,7 @@ public final class BTree {
   /**
    * Also that both are where they are said to be: an exception under a latch would leave it taken.
    */
-  private void check(
-      MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
+  void check(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
     checkSizes(len, vLen);
     Objects.checkFromIndexSize(off, len, key.byteSize());
     Objects.checkFromIndexSize(vOff, vLen, value.byteSize());
@@ -681,6 +681,10 @@ public final class BTree {
 
   LongValues longValues() {
     return longs;
+  }
+
+  LeafWriter writer() {
+    return writer;
   }
 
   /** For parts that go down the tree themselves: scans, lookaheads, hints. */

@@ -10,7 +10,8 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Changes of records: each latches one leaf, for as long as the change of its bytes takes.
+ * Changes of records: each latches one leaf, for as long as the change of its bytes takes. {@link
+ * LeafRun} makes several of them under one latch.
  *
  * <pre>
  *   find the leaf without a latch -&gt; upgrade the version to the latch, or begin again
@@ -42,11 +43,11 @@ final class LeafWriter {
   private static final int SPLITS_MAX = 4096;
 
   /** What a latched leaf lacks: room, or memory to make it by. */
-  private static final long NO_ROOM = -1;
+  static final long NO_ROOM = -1;
 
-  private static final long NO_SCRATCH = -2;
+  static final long NO_SCRATCH = -2;
 
-  private static final long COMPACT = 1;
+  static final long COMPACT = 1;
 
   private final PointReads reads;
   private final LongValues longs;
@@ -79,7 +80,7 @@ final class LeafWriter {
    * @param p in: a hint; out: the leaf and the slot; its version is the one before the latch
    * @return the frame
    */
-  private int latch(MemorySegment key, long off, int len, Position p) {
+  int latch(MemorySegment key, long off, int len, Position p) {
     for (int i = 0; ; i++) {
       reads.locate(key, off, len, p);
       if (pool.tryUpgrade(p.frame, p.version)) {
@@ -116,8 +117,13 @@ final class LeafWriter {
     return right;
   }
 
+  /** Takes a scratch to compact a leaf by, where {@link #plan} has said that it takes one. */
+  @Nullable TreeScratch scratch(long plan) {
+    return plan == COMPACT ? scratches.tryTake() : null;
+  }
+
   /** Gives a changed leaf back. The position keeps up with the version that the release makes. */
-  private void release(int frame, Position p, LogSession log) {
+  void release(int frame, Position p, LogSession log) {
     assert located(log) : "a change of a record that is in no log record";
     pool.markDirty(frame, log.recLsn(), log.pageLsn());
     pool.releaseExclusive(frame);
@@ -212,7 +218,7 @@ final class LeafWriter {
   }
 
   /** Where the value of a slot is, if it has a length and is in the leaf; else -1. */
-  private long inPlace(long base, int slot, int length) {
+  long inPlace(long base, int slot, int length) {
     long entry = BTreeNode.leafSlot(pages, base, slot);
     return BTreeNode.field(pages, base, pageSize, entry) == length
         ? inside(base, BTreeNode.valueAt(base, pageSize, entry), length)
@@ -220,7 +226,7 @@ final class LeafWriter {
   }
 
   /** A value must end in its page: what is behind it is another one's. */
-  private long inside(long base, long at, int length) {
+  long inside(long base, long at, int length) {
     if (at + length > base + pageSize) {
       throw new NodeDamage("end of a value in a leaf", pageSize, at + length - base);
     }
@@ -228,7 +234,7 @@ final class LeafWriter {
   }
 
   /** Splits the leaf that a position names, unless that has been tried too often. */
-  private void split(
+  void split(
       int tried,
       Position p,
       MemorySegment key,
@@ -332,7 +338,7 @@ final class LeafWriter {
    * @param field the length of the value, or {@link BTreeNode#OVERFLOW}
    * @return 0: it has; {@link #COMPACT}: it has when the leaf is compacted; or {@link #NO_ROOM}
    */
-  private long plan(int len, int field, long base, Position p) {
+  long plan(int len, int field, long base, Position p) {
     MemorySegment s = pages;
     BTreeNode.checkSane(s, base, pageSize, true);
     if (BTreeNode.prefix(s, base) > len) {
@@ -377,7 +383,7 @@ final class LeafWriter {
    * @param scratch to compact the leaf by, or null where that is not needed; given back
    * @return where the value goes
    */
-  private long place(
+  long place(
       MemorySegment key,
       long off,
       int len,
@@ -403,7 +409,7 @@ final class LeafWriter {
   }
 
   /** Sees to it, with nothing latched, that there is memory to compact a leaf by. */
-  private void stock() {
+  void stock() {
     scratches.give(scratches.take());
   }
 

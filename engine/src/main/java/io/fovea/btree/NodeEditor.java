@@ -436,6 +436,73 @@ final class NodeEditor {
       long dstBase,
       int pageSize,
       KeyBuffer key) {
+    if (BTreeNode.prefix(dst, dstBase) < BTreeNode.prefix(src, srcBase)) {
+      appendKeys(src, srcBase, from, to, dst, dstBase, pageSize, key);
+    } else {
+      appendRecords(src, srcBase, from, to, dst, dstBase, pageSize);
+    }
+  }
+
+  /**
+   * The same where the prefix does not get shorter, as in both halves of a split: a suffix loses
+   * bytes at its beginning, so what is left of it and the value are one copy, and no key has to be
+   * put together. Header fields are stored once.
+   */
+  private static void appendRecords(
+      MemorySegment src,
+      long srcBase,
+      int from,
+      int to,
+      MemorySegment dst,
+      long dstBase,
+      int pageSize) {
+    int drop = BTreeNode.prefix(dst, dstBase) - BTreeNode.prefix(src, srcBase);
+    int count = BTreeNode.count(dst, dstBase);
+    int at = pageSize - BTreeNode.heap(dst, dstBase);
+    long slotAt = dstBase + LEAF_SLOTS + ((long) count << LEAF_SHIFT);
+    for (int i = from; i < to; i++, slotAt += LEAF_STRIDE) {
+      long slot = BTreeNode.leafSlot(src, srcBase, i);
+      int field = BTreeNode.field(src, srcBase, pageSize, slot);
+      long valueAt = BTreeNode.valueAt(srcBase, pageSize, slot);
+      int suffix = BTreeNode.suffixLength(slot) - drop;
+      int tail = Math.max(0, suffix - HEAD_BYTES);
+      int bytes = tail + BTreeNode.inlineBytes(field);
+      at -= FIELD_BYTES + bytes;
+      put(dst, dstBase + at, field);
+      Mem.copy(src, valueAt - tail, dst, dstBase + at + FIELD_BYTES, bytes);
+      int head = headWithout(src, slot, valueAt, drop);
+      Mem.putLong(dst, slotAt, BTreeNode.makeSlot(head, at, suffix));
+    }
+    put(dst, dstBase + BTreeNode.HEAP, pageSize - at);
+    put(dst, dstBase + BTreeNode.COUNT, count + to - from);
+  }
+
+  /**
+   * The head of a suffix that loses its first bytes.
+   *
+   * @param valueAt where the value begins, and the tail ends
+   */
+  private static int headWithout(MemorySegment s, long slot, long valueAt, int drop) {
+    int tail = BTreeNode.tailLength(slot);
+    int gone = Math.max(0, drop - HEAD_BYTES);
+    int left = Math.max(0, tail - gone);
+    long word = NodeSearch.tailWord(s, valueAt - left, left);
+    // In the first case the head's last bytes and the tail's first ones: in one word.
+    return drop < HEAD_BYTES
+        ? (int) ((slot & 0xFFFF_FFFF_0000_0000L | word) << 8 * drop >>> 32)
+        : (int) word;
+  }
+
+  /** The same, key by key. */
+  private static void appendKeys(
+      MemorySegment src,
+      long srcBase,
+      int from,
+      int to,
+      MemorySegment dst,
+      long dstBase,
+      int pageSize,
+      KeyBuffer key) {
     MemorySegment k = key.segment();
     for (int i = from; i < to; i++) {
       long slot = BTreeNode.leafSlot(src, srcBase, i);

@@ -370,7 +370,8 @@ final class NodeSearch {
   /**
    * Finds a key in the page that a hint names as its leaf.
    *
-   * @param hint the slot where the key is believed to be, or -1
+   * @param hint the slot where the key is believed to be; {@link #absent} of the one where it would
+   *     be; or -1
    * @return as {@link #searchLeaf}, or -1: this is not the leaf of the key
    */
   static int searchHinted(
@@ -409,8 +410,8 @@ final class NodeSearch {
           return hint << 1 | 1;
         }
       }
-    } else if (hint < 0 && BTreeNode.run(s, base) > 0) {
-      int slot = behindLast(s, base, pageSize, shape, prefix, key, off, len);
+    } else if (hint < -1 || hint < 0 && BTreeNode.run(s, base) > 0) {
+      int slot = inGap(s, base, pageSize, shape, prefix, hint, key, off, len);
       if (slot >= 0) {
         return slot << 1;
       }
@@ -427,41 +428,69 @@ final class NodeSearch {
     return searchLeaf(s, base, pageSize, key, off, len);
   }
 
+  /** A hint for {@link #searchHinted}: the key is believed not to be there, and to belong here. */
+  static int absent(int slot) {
+    return -2 - slot;
+  }
+
   /**
-   * Finds the place of a key that is not there and comes right behind the last one that was
-   * inserted, as in a run of ascending keys: two comparisons, where a search has some ten and the
-   * fences two more.
+   * Finds the place of a key that is not there: where the hint says, or right behind the last one
+   * that was inserted, as in a run of ascending keys. Two comparisons, where a search has some ten
+   * and the fences two more.
    *
    * @return the slot, or -1: the key belongs elsewhere, or is there
    */
-  private static int behindLast(
+  private static int inGap(
       MemorySegment s,
       long base,
       int pageSize,
       long shape,
       int prefix,
+      int hint,
       MemorySegment key,
       long off,
       int len) {
-    int count = Math.min(BTreeNode.shapeCount(shape), BTreeNode.leafCountMax(pageSize));
-    int last = BTreeNode.last(s, base);
     int high = (int) (shape >>> BTreeNode.HIGH_SHIFT) & 0xFFFF;
     int highBytes = high == BTreeNode.NONE ? prefix : BTreeNode.fenceBytes(high, pageSize);
     long highAt = base + pageSize - highBytes;
-    if (last >= count || len < prefix || !Mem.equal(s, highAt, prefix, key, off, prefix)) {
+    if (len < prefix || !Mem.equal(s, highAt, prefix, key, off, prefix)) {
       return -1;
     }
-    int suffix = len - prefix;
-    long word = word(key, off, len, suffix);
+    int count = Math.min(BTreeNode.shapeCount(shape), BTreeNode.leafCountMax(pageSize));
+    long word = word(key, off, len, len - prefix);
+    int slot = absent(hint);
+    if (hint >= -1 || !isGap(s, base, slot, count, word, key, off + prefix, len - prefix)) {
+      slot = BTreeNode.last(s, base) + 1;
+      if (BTreeNode.run(s, base) == 0
+          || !isGap(s, base, slot, count, word, key, off + prefix, len - prefix)) {
+        return -1;
+      }
+    }
     // A key of the node is above its low fence, and what is below a key is below the high one.
-    if (compareSlot(s, base, last, word, key, off + prefix, suffix) >= 0) {
-      return -1;
-    }
     boolean fits =
-        last + 1 < count
-            ? compareSlot(s, base, last + 1, word, key, off + prefix, suffix) > 0
-            : high == BTreeNode.NONE || Mem.compare(s, highAt, highBytes, key, off, len) >= 0;
-    return fits ? last + 1 : -1;
+        slot < count
+            || high == BTreeNode.NONE
+            || Mem.compare(s, highAt, highBytes, key, off, len) >= 0;
+    return fits ? slot : -1;
+  }
+
+  /**
+   * Whether a key that has a leaf's prefix lies between the entries before a slot and at it. Before
+   * slot 0 is the low fence, which is not asked here: the answer is no.
+   */
+  private static boolean isGap(
+      MemorySegment s,
+      long base,
+      int slot,
+      int count,
+      long word,
+      MemorySegment key,
+      long off,
+      int len) {
+    return slot > 0
+        && slot <= count
+        && compareSlot(s, base, slot - 1, word, key, off, len) < 0
+        && (slot == count || compareSlot(s, base, slot, word, key, off, len) > 0);
   }
 
   /** Compares the key of a leaf's slot with one that has the leaf's prefix. */

@@ -62,7 +62,7 @@ final class PointReads {
     }
     try {
       p.pageAccesses++;
-      int hint = p.found && version == p.version ? p.slot : -1;
+      int hint = version != p.version ? -1 : p.found ? p.slot : NodeSearch.absent(p.slot);
       long base = (long) frame << pageShift;
       int slot = NodeSearch.searchHinted(pages, base, pageSize, treeId, hint, key, off, len);
       if (slot < 0) {

@@ -44,6 +44,17 @@ public final class Position {
    */
   public int line;
 
+  /**
+   * The frame of the leaf in which {@link BTree#successor} has found the gap above a key to begin;
+   * the gap ends in the leaf of the position, which may be the same. As long as both leaves have
+   * their versions, that is the successor. -1 where the gap reaches over another leaf between.
+   * Means nothing after another call, and is no part of the place.
+   */
+  public int gapFrame = -1;
+
+  /** The version of that leaf. */
+  public long gapVersion;
+
   /** What was loaded in advance, so that the loads have a use. */
   long loaded;
 

@@ -11,7 +11,8 @@ import java.util.Arrays;
  * <p>Nearly always it is in the same leaf, and one validation makes it true. Beyond the end of the
  * leaf the answer is true only if <i>all</i> leaves on the way were as they were read at one
  * moment: a key may be inserted at the end of the first while the second is read. So every leaf
- * that was passed is validated after the last one was read.
+ * that was passed is validated after the last one was read. The position says where the gap began
+ * ({@link Position#gapFrame}), for who wants to know later whether the answer still holds.
  */
 final class Successor {
   private static final int FOUND = 0;
@@ -33,6 +34,8 @@ final class Successor {
       KeyBuffer out) {
     reads.locate(key, off, len, p);
     for (int i = 0; ; i++) {
+      p.gapFrame = p.frame;
+      p.gapVersion = p.version;
       int found = step(descent, p, out);
       if (found == NEXT_LEAF) {
         found = beyond(descent, scratches, p, out);
@@ -113,6 +116,9 @@ final class Successor {
             return AGAIN;
           }
           p.copyFrom(q);
+          if (passed > 1) {
+            p.gapFrame = -1;
+          }
           return found;
         }
       }

@@ -10,6 +10,7 @@
  *   BTree            the facade: find, locate, copyValue, successor, upsert, delete, patch
  *   Position         where an operation stands; a checked hint for the next one
  *   LeafScan         forward and backward, a leaf at a time
+ *   LeafRun          several changes of one leaf under one latch
  *   Lookahead        hints for several keys at once, their cache misses overlapped
  *   HintedLeaf       looks for a key where something outside of the tree remembers it
  *   BulkLoader       ascending keys into an empty tree

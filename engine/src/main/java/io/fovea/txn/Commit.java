@@ -1,17 +1,12 @@
 package io.fovea.txn;
 
-import io.fovea.btree.BTree;
 import io.fovea.btree.ChainMove;
-import io.fovea.btree.PlaceTable;
-import io.fovea.btree.Position;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
-import io.fovea.io.IoOp;
 import io.fovea.io.KillPoint;
-import io.fovea.memory.Waits;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -33,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  *  (d) every read still has its wts; its rts is raised to commitTs, unless another holds the lock
  *      long values go to chains of new pages            nobody knows these
  *  (e) append to the log                                it has happened now, if this becomes durable
- *      install in the trees, and add to their counts    {@link CountDeltas}
+ *      install in the trees ({@link CommitInstaller}), and add to their counts ({@link CountDeltas})
  *  (f) every locked item := (commitTs, commitTs), unlocked
  *      leave the gate
  *      free the pages of old long values; the redo point may go on
@@ -72,21 +67,6 @@ import org.jspecify.annotations.Nullable;
  * and what they only read they wait for as well (see {@link Tx#readLsn}).
  */
 final class Commit {
-  private static final String READ = IoOp.READ.word();
-
-  /** Between two attempts to install an entry: the first pause, which doubles, and the longest. */
-  private static final long PAUSE_NANOS = 50_000;
-
-  private static final int PAUSE_DOUBLED_MAX = 8;
-
-  /** How often a page of one entry is read in vain before the engine stops. */
-  private static final int READS_MAX = 32;
-
-  /** How often an entry meets an error of the JVM before the engine stops, and what it waits. */
-  private static final int ERRORS_MAX = 8;
-
-  private static final long ERROR_PAUSE_NANOS = 1_000_000;
-
   /** How long a commit that changes the catalog waits for those that are being installed. */
   private static final long MOMENT_NANOS = 60_000_000_000L;
 
@@ -102,9 +82,7 @@ final class Commit {
   private final CommitGate.Pass pass;
   private final CountDeltas counts;
   private final CommitLocks locks;
-
-  /** Where the last key was installed that was not there before: {@link WriteSet#follow}. */
-  private final Position inserted = new Position();
+  private final CommitInstaller installer;
 
   /** Whether what the last commit had is gone: false where an error has cut its end short. */
   private boolean clean = true;
@@ -123,6 +101,7 @@ final class Commit {
     this.gate = shared.gate;
     this.pass = shared.gate.pass(life.id);
     this.locks = new CommitLocks(life, work, control);
+    this.installer = new CommitInstaller(life, work, control, appender, session);
   }
 
   /**
@@ -178,7 +157,7 @@ final class Commit {
       long end = appender.append();
       KillPoint.here("commit.appended");
       control.installing();
-      installAll();
+      installer.all();
       if (catalog != null) {
         catalog.install(session);
       }
@@ -219,7 +198,7 @@ final class Commit {
   private void clear() {
     appender.clear();
     counts.clear();
-    inserted.clear();
+    installer.clear();
     clean = true;
   }
 
@@ -320,102 +299,5 @@ final class Commit {
         || t instanceof StorageException
         || t instanceof DurabilityLostException
         || t instanceof DatabaseClosedException;
-  }
-
-  /** Sleeps before another attempt; throws where nobody waits any more. */
-  private void pause(int attempt, RuntimeException lacking) {
-    health.requireWaits(lacking);
-    Waits.sleep(PAUSE_NANOS << Math.min(attempt, PAUSE_DOUBLED_MAX));
-  }
-
-  // ---------------------------------------------------------------- (e), (f)
-
-  private void installAll() {
-    for (int e = 0, size = writes.size(); e < size; e++) {
-      if (writes.kind(e) == WriteSet.NONE) {
-        continue;
-      }
-      int reads = 0;
-      int errors = 0;
-      for (int attempt = 0; ; attempt++) {
-        try {
-          switches.probe().at(TxSwitches.Stage.INSTALLING, control.locked);
-          install(e);
-          break;
-        } catch (PoolExhaustedException | StorageFullException lacking) {
-          pause(attempt, lacking);
-        } catch (StorageException unread) {
-          if (!unread.operation().equals(READ) || ++reads == READS_MAX) {
-            throw unread;
-          }
-          pause(attempt, unread);
-        } catch (VirtualMachineError lacking) {
-          // No memory, or no stack: as long as the pool goes on, nothing was changed.
-          if (writes.tree(e).pool().stopping().stopped() != null || ++errors >= ERRORS_MAX) {
-            throw lacking;
-          }
-          Waits.sleep(ERROR_PAUSE_NANOS);
-        }
-      }
-    }
-  }
-
-  private void install(int e) {
-    BTree tree = writes.tree(e);
-    MemorySegment s = writes.scratch.segment();
-    Position p = work.position;
-    if (writes.follows(e)) {
-      p.copyFrom(inserted);
-      p.found = false; // not that key, but the place behind it
-    } else {
-      work.place(e, p);
-    }
-    int key = writes.keyOffset(e);
-    int length = writes.keyLength(e);
-    byte kind = writes.kind(e);
-    if (appender.isChain(e)) {
-      tree.upsertChain(s, key, length, appender.first(e), appender.length(e), p, session);
-    } else if (kind == WriteSet.DELETE) {
-      tree.remove(s, key, length, true, p, session);
-    } else if (kind == WriteSet.PATCH) {
-      installPatches(e, tree, s, key, length, p);
-    } else {
-      tree.upsertInline(
-          s, key, length, s, writes.valueOffset(e), writes.valueLength(e), p, session);
-      if (writes.existed(e) == WriteSet.ABSENT) {
-        appeared(e, tree, p);
-      }
-    }
-  }
-
-  /**
-   * A key is there now that was not: keys that follow begin here. What was installed in between,
-   * such as a change of another tree, is not in their way.
-   */
-  private void appeared(int e, BTree tree, Position p) {
-    inserted.copyFrom(p);
-    PlaceTable places = tree.places();
-    if (places != null) {
-      places.learn(tree, writes.item(e), p);
-    }
-  }
-
-  private void installPatches(int e, BTree tree, MemorySegment s, int key, int length, Position p) {
-    for (int patch = writes.firstPatch(e); patch >= 0; patch = writes.nextPatch(patch)) {
-      boolean done =
-          tree.patch(
-              s,
-              key,
-              length,
-              writes.patchAt(patch),
-              s,
-              patch + WriteSet.PATCH_HEADER,
-              writes.patchLength(patch),
-              p,
-              session);
-      if (!done) {
-        throw new IllegalStateException("A record that was validated can't be patched.");
-      }
-    }
   }
 }

@@ -118,6 +118,7 @@ final class CommitLocks {
   /** In the order of the writes, not of the hashes: keys that ascend share their successor. */
   void lockSuccessors() {
     int last = -1;
+    int before = -1;
     for (int e = 0, n = writes.size(); e < n; e++) {
       if (writes.kind(e) == WriteSet.NONE) {
         continue;
@@ -135,11 +136,13 @@ final class CommitLocks {
         existed = covered ? decideAbsence(e) : decideExistence(e);
       }
       if (exists != (existed == WriteSet.PRESENT)) {
-        if (covered) {
-          follow(e);
-        } else {
+        if (!covered) {
           lockSuccessor(e);
           last = e;
+          before = e;
+        } else if (work.placed) {
+          writes.follow(e, before);
+          before = e;
         }
       } else if (!exists) {
         writes.discard(e, WriteSet.NONE); // deletes what is not there
@@ -176,12 +179,6 @@ final class CommitLocks {
                 < 0);
   }
 
-  private void follow(int e) {
-    if (work.placed) {
-      writes.follow(e);
-    }
-  }
-
   /** A key in a gap that is empty, and stays so: we hold the item of its upper end. */
   private byte decideAbsence(int e) {
     writes.before(e, WriteSet.ABSENT);
@@ -215,10 +212,7 @@ final class CommitLocks {
     for (long held = 0; ; ) {
       long item = successor(tree, e);
       if (item == held) {
-        if (control.versioned && hasSuccessor) {
-          stageSuccessor(tree, item);
-        }
-        return;
+        break;
       }
       switches.probe().at(TxSwitches.Stage.SUCCESSOR_FOUND, control.locked);
       if (isNextWrite(e, item) || !control.lockGap(item)) {
@@ -228,7 +222,28 @@ final class CommitLocks {
         return;
       }
       held = item; // one that we hold too much is published like the rest: a dummy write
+      if (staysSuccessor(tree)) {
+        break;
+      }
     }
+    if (control.versioned && hasSuccessor) {
+      stageSuccessor(tree, Items.of(tree, successor.segment(), 0, successor.length()));
+    }
+  }
+
+  /**
+   * The second look, where versions stand for it: the leaf in which the gap begins, and that of the
+   * key above, have not changed since the first look, and there is none between them. So that key
+   * is the successor still, now that its item is held, and nobody can come between: who does
+   * changes one of the two leaves. That of the key alone would not do: the gap reaches into the
+   * leaf before.
+   */
+  private boolean staysSuccessor(BTree tree) {
+    Position p = work.position;
+    return p.gapFrame >= 0
+        && tree.valid(p)
+        && (switches.lacks(TxSwitches.Step.LEAF_OF_THE_GAP)
+            || tree.pool().validate(p.gapFrame, p.gapVersion));
   }
 
   /**

@@ -114,6 +114,16 @@ final class ReadSet {
     return data[handle * STRIDE];
   }
 
+  /** In which page the record was last seen; 0 where that is not known. */
+  long pid(int handle) {
+    return data[handle * STRIDE + PID];
+  }
+
+  /** At which slot of that page. */
+  int leafSlot(int handle) {
+    return (int) data[handle * STRIDE + LEAF_SLOT];
+  }
+
   /** The word as first seen: validation holds the item to its wts. */
   long word(int handle) {
     return data[handle * STRIDE + WORD];

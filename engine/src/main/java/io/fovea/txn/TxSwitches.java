@@ -19,6 +19,8 @@ public record TxSwitches(int without, boolean everyLeaf, Probe probe) {
     NEXT_KEY,
     /** A commit looks for a successor again when it has its lock. */
     SECOND_LOOK,
+    /** A commit that takes versions for that second look asks the leaf where the gap begins. */
+    LEAF_OF_THE_GAP,
     /** Reads wait for an item that a commit has locked. */
     LOCKS_OF_OTHERS,
     /** A commit cares whether a snapshot began meanwhile. */
@@ -47,7 +49,7 @@ public record TxSwitches(int without, boolean everyLeaf, Probe probe) {
     SUCCESSOR_FOUND,
     /** The commit timestamp is chosen and all reads have been validated; nothing is appended. */
     VALIDATED,
-    /** One more of the changes goes into its tree, or is tried again. */
+    /** One more change, or several of one leaf, go into their tree, or are tried again. */
     INSTALLING,
     /** All changes are in the trees; the timestamps are as they were, and locked. */
     INSTALLED

@@ -25,6 +25,9 @@ final class TxWrites {
   private @Nullable BTree insertTree;
   private int insertHandle;
 
+  /** What was loaded ahead means nothing. */
+  private long seen;
+
   TxWrites(TxLife life, Workspace work, Control control, TxReads reader) {
     this.life = life;
     this.reads = work.reads;
@@ -58,6 +61,11 @@ final class TxWrites {
       }
       writes.value(w, replacing(w), value, valueOffset, valueLength);
       return;
+    }
+    if (control.plain) {
+      // A new key has a new item, whose lines nobody has looked at: they come while the key is
+      // searched.
+      seen += control.timestamps.load(item);
     }
     intend(item);
     // Outside of an own write, a present key is a read like any other: the exception is a result.

@@ -66,6 +66,9 @@ final class WriteSet {
   /** How long the value was, where the key was there. */
   private int[] lengthsBefore = new int[INITIAL];
 
+  /** The entry that is installed behind this one, with no other key between; -1: none. */
+  private int[] followers = new int[INITIAL];
+
   /** Version, page id, and frame with slot, of entries that no read has a place for. */
   private long[] places = new long[INITIAL * PLACE];
 
@@ -156,6 +159,7 @@ final class WriteSet {
     pinsLater |= slot == Control.LATER;
     valueOffsets[e] = -1;
     valueLengths[e] = 0;
+    followers[e] = -1;
     places[e * PLACE + 2] = NOWHERE;
     size = e + 1;
     enter(item, e + 1);
@@ -309,16 +313,24 @@ final class WriteSet {
   }
 
   /**
-   * Notes that a key comes right behind one that appears before it, with no other key between them
-   * in the tree: it is installed where that one was, and there is nothing to remember of its own. A
-   * hint.
+   * Notes that a key comes into the gap of one that appears or disappears before it, with no other
+   * key between them in the tree: it is installed where that one was, together with it, and there
+   * is nothing to remember of its own. That they are in one leaf is a hint.
+   *
+   * @param before what is installed before it: the first of them, or the last that followed that
    */
-  void follow(int e) {
+  void follow(int e, int before) {
     places[e * PLACE + 2] = FOLLOWS;
+    followers[before] = e;
   }
 
   boolean follows(int e) {
     return places[e * PLACE + 2] == FOLLOWS;
+  }
+
+  /** The entry that is installed behind this one; -1: none. */
+  int follower(int e) {
+    return followers[e];
   }
 
   /** Puts that place into {@code p}, as a hint; or none. */
@@ -418,6 +430,7 @@ final class WriteSet {
     kinds = Arrays.copyOf(kinds, capacity);
     existed = Arrays.copyOf(existed, capacity);
     lengthsBefore = Arrays.copyOf(lengthsBefore, capacity);
+    followers = Arrays.copyOf(followers, capacity);
     places = Arrays.copyOf(places, capacity * PLACE);
     long[] longer = Arrays.copyOf(items, capacity);
     table = new int[capacity * 4];

@@ -129,6 +129,11 @@ class NodeSearchTest {
       if (leaf) {
         assertEquals(
             result, NodeSearch.searchHinted(pages, BASE, PAGE, 0, 1, exact, 0, probe.length));
+        for (int gap : new int[] {expected, expected + 1, 0, keys.size(), 70_000}) {
+          int hint = NodeSearch.absent(gap);
+          assertEquals(
+              result, NodeSearch.searchHinted(pages, BASE, PAGE, 0, hint, exact, 0, probe.length));
+        }
         for (int i = 0; i < keys.size(); i += 1 + keys.size() / 10) {
           int c =
               NodeSearch.compareKey(
@@ -263,11 +268,57 @@ class NodeSearchTest {
           Arrays.compareUnsigned(key, low) >= 0 && Arrays.compareUnsigned(key, high) < 0;
       assertEquals(in, NodeSearch.covers(pages, BASE, PAGE, other, 0, key.length, false));
       if (leaf) {
-        int found = NodeSearch.searchHinted(pages, BASE, PAGE, 0, 0, other, 0, key.length);
-        assertEquals(in, found >= 0);
+        int count = BTreeNode.count(pages, BASE);
+        for (int hint : new int[] {0, -1, NodeSearch.absent(count), NodeSearch.absent(1)}) {
+          int found = NodeSearch.searchHinted(pages, BASE, PAGE, 0, hint, other, 0, key.length);
+          assertEquals(in, found >= 0);
+        }
       }
       assertEquals(after, NodeSearch.covers(pages, BASE, PAGE, other, 0, key.length, true));
     }
+  }
+
+  /** Half of a split: fences that are nearer, and so a prefix that is longer, or the same. */
+  @Property(tries = 500, edgeCases = EdgeCasesMode.NONE)
+  void entriesOfAHalf(
+      @ForAll("keys") byte[] x,
+      @ForAll("keys") byte[] y,
+      @ForAll("keys") byte[] z,
+      @ForAll boolean left,
+      @ForAll List<@net.jqwik.api.From("keys") byte[]> keys) {
+    List<byte[]> fences = new ArrayList<>(List.of(x, y, z));
+    fences.sort(TestTree.ORDER);
+    byte[] low = fences.get(0);
+    byte[] middle = fences.get(1);
+    byte[] high = fences.get(2);
+    if (Arrays.equals(low, middle) || Arrays.equals(middle, high)) {
+      return;
+    }
+    List<byte[]> inside = new ArrayList<>(keys);
+    inside.addAll(List.of(middle, high));
+    for (byte[] key : keys) {
+      byte[] longer = Arrays.copyOf(middle, middle.length + key.length);
+      System.arraycopy(key, 0, longer, middle.length, key.length);
+      inside.add(longer);
+    }
+    inside.removeIf(
+        k -> Arrays.compareUnsigned(k, low) <= 0 || Arrays.compareUnsigned(k, high) > 0);
+    List<byte[]> in = build(true, inside, low, high);
+    int at = 0;
+    while (at < in.size() && Arrays.compareUnsigned(in.get(at), middle) <= 0) {
+      at++;
+    }
+    MemorySegment old = Arena.ofAuto().allocate(PAGE + BTreeNode.SLACK, 8);
+    Mem.copy(pages, BASE, old, 0, PAGE);
+    set(a, left ? low : middle);
+    set(b, left ? middle : high);
+    NodeEditor.init(pages, BASE, PAGE, 0, a.segment(), 0, a.length(), b.segment(), 0, b.length());
+    int from = left ? 0 : at;
+    int to = left ? at : in.size();
+    NodeEditor.appendLeaf(old, 0, from, to, pages, BASE, PAGE, new KeyBuffer(PAGE));
+    NodeCheck.entries(pages, BASE, PAGE, true);
+    List<byte[]> half = in.subList(from, to);
+    check(true, half, probes(half, left ? low : middle, left ? middle : high));
   }
 
   @Property(tries = 1000, edgeCases = EdgeCasesMode.NONE)

@@ -1,0 +1,259 @@
+package io.fovea.txn;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.LeafRun;
+import io.fovea.btree.PlaceTable;
+import io.fovea.btree.Position;
+import io.fovea.error.PoolExhaustedException;
+import io.fovea.error.StorageException;
+import io.fovea.error.StorageFullException;
+import io.fovea.io.IoOp;
+import io.fovea.memory.Waits;
+import io.fovea.wal.LogSession;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Puts the changes of a commit into the trees: half of (e) in {@link Commit}, which says what is
+ * waited for here, and what stops the engine.
+ *
+ * <pre>
+ *   an entry that appears, and all that {@link WriteSet#follower follow} it     runs of {@link LeafRun}
+ *   a patch, and the patches behind it whose records were seen in its page     runs
+ *   another value                                                              a run of its own
+ *   a delete, a long value, the move of one                                    by itself
+ * </pre>
+ *
+ * <p><b>The order is free.</b> An entry is one key, all keys are locked until everything is
+ * installed and published, and the log has the record of all of them. So nobody can tell in which
+ * order they were installed: not who reads (it meets a lock), and not a recovery, which replays the
+ * record behind all images of pages ({@code docs/RECOVERY.md}). Hence an order's lines are
+ * installed together, though the changes of their stock lie between them in the transaction.
+ *
+ * <p>Which changes are of one leaf is a hint; {@link LeafRun} asks the leaf.
+ */
+final class CommitInstaller {
+  private static final String READ = IoOp.READ.word();
+
+  /** Between two attempts to install an entry: the first pause, which doubles, and the longest. */
+  private static final long PAUSE_NANOS = 50_000;
+
+  private static final int PAUSE_DOUBLED_MAX = 8;
+
+  /** How often a page of one entry is read in vain before the engine stops. */
+  private static final int READS_MAX = 32;
+
+  /** How often an entry meets an error of the JVM before the engine stops, and what it waits. */
+  private static final int ERRORS_MAX = 8;
+
+  private static final long ERROR_PAUSE_NANOS = 1_000_000;
+
+  /** In place of an entry: the run. */
+  private static final int RUN = -1;
+
+  private final Workspace work;
+  private final EngineHealth health;
+  private final ReadSet reads;
+  private final WriteSet writes;
+  private final Control control;
+  private final LogSession session;
+  private final CommitAppender appender;
+  private final TxSwitches switches;
+
+  private final LeafRun run = new LeafRun();
+
+  /** Which entry each change of the run is of. */
+  private final int[] entries = new int[LeafRun.CHANGES_MAX];
+
+  /** Where the last change was made: those that {@link WriteSet#follow} begin behind it. */
+  private final Position inserted = new Position();
+
+  CommitInstaller(
+      TxLife life, Workspace work, Control control, CommitAppender appender, LogSession session) {
+    this.work = work;
+    this.health = life.health;
+    this.reads = work.reads;
+    this.writes = work.writes;
+    this.control = control;
+    this.session = session;
+    this.appender = appender;
+    this.switches = life.shared.switches;
+  }
+
+  /** What is kept of a commit goes. */
+  void clear() {
+    inserted.clear();
+  }
+
+  /** Installs everything. */
+  void all() {
+    for (int e = 0, size = writes.size(); e < size; e++) {
+      if (writes.kind(e) != WriteSet.NONE && !writes.follows(e)) {
+        e = from(e);
+      }
+    }
+  }
+
+  /** Installs an entry and what goes with it; returns the last one that stands right behind it. */
+  private int from(int e) {
+    BTree tree = writes.tree(e);
+    int last = e;
+    run.begin(writes.scratch.segment());
+    add(tree, e);
+    if (writes.kind(e) == WriteSet.PATCH) {
+      while (goesWith(last, last + 1)) {
+        add(tree, ++last);
+      }
+    } else {
+      for (int f = writes.follower(e); f >= 0; f = writes.follower(f)) {
+        add(tree, f);
+      }
+    }
+    flush(tree);
+    return last;
+  }
+
+  /** Whether two entries are patches of records that were seen in one page. */
+  private boolean goesWith(int e, int next) {
+    if (next >= writes.size()
+        || writes.kind(next) != WriteSet.PATCH
+        || writes.tree(next) != writes.tree(e)
+        || !work.placed) {
+      return false;
+    }
+    int a = writes.handle(e);
+    int b = writes.handle(next);
+    return a >= 0 && b >= 0 && reads.pid(a) != 0 && reads.pid(a) == reads.pid(b);
+  }
+
+  /** Adds an entry to the run, or installs it by itself behind the run. */
+  private void add(BTree tree, int e) {
+    byte kind = writes.kind(e);
+    if (kind == WriteSet.DELETE || appender.isChain(e)) {
+      flush(tree);
+      patiently(tree, e);
+    } else if (kind == WriteSet.PATCH) {
+      addPatches(tree, e);
+    } else {
+      room(tree);
+      entries[run.size()] = e;
+      run.value(
+          writes.keyOffset(e), writes.keyLength(e), writes.valueOffset(e), writes.valueLength(e));
+    }
+  }
+
+  private void addPatches(BTree tree, int e) {
+    int handle = writes.handle(e);
+    int slot = work.placed && handle >= 0 ? reads.leafSlot(handle) : -1;
+    for (int patch = writes.firstPatch(e); patch >= 0; patch = writes.nextPatch(patch)) {
+      room(tree);
+      entries[run.size()] = e;
+      run.patch(
+          writes.keyOffset(e),
+          writes.keyLength(e),
+          slot,
+          writes.patchAt(patch),
+          patch + WriteSet.PATCH_HEADER,
+          writes.patchLength(patch));
+    }
+  }
+
+  private void room(BTree tree) {
+    if (run.full()) {
+      flush(tree);
+    }
+  }
+
+  /** Installs the run, and begins another. */
+  private void flush(BTree tree) {
+    if (run.size() > 0) {
+      patiently(tree, RUN);
+      run.begin(writes.scratch.segment());
+    }
+  }
+
+  private void patiently(BTree tree, int e) {
+    int unreadable = 0;
+    int errors = 0;
+    for (int attempt = 0; ; attempt++) {
+      try {
+        switches.probe().at(TxSwitches.Stage.INSTALLING, control.locked);
+        if (e == RUN) {
+          installRun(tree);
+        } else {
+          install(tree, e);
+        }
+        return;
+      } catch (PoolExhaustedException | StorageFullException lacking) {
+        pause(attempt, lacking);
+      } catch (StorageException unread) {
+        if (!unread.operation().equals(READ) || ++unreadable == READS_MAX) {
+          throw unread;
+        }
+        pause(attempt, unread);
+      } catch (VirtualMachineError lacking) {
+        // No memory, or no stack: as long as the pool goes on, what is not done has not begun.
+        if (tree.pool().stopping().stopped() != null || ++errors >= ERRORS_MAX) {
+          throw lacking;
+        }
+        Waits.sleep(ERROR_PAUSE_NANOS);
+      }
+    }
+  }
+
+  /** Sleeps before another attempt; throws where nobody waits any more. */
+  private void pause(int attempt, RuntimeException lacking) {
+    health.requireWaits(lacking);
+    Waits.sleep(PAUSE_NANOS << Math.min(attempt, PAUSE_DOUBLED_MAX));
+  }
+
+  /** Installs what of the run is not installed yet. */
+  private void installRun(BTree tree) {
+    Position p = work.position;
+    place(entries[Math.min(run.done(), run.size() - 1)], p);
+    if (!run.install(tree, p, session)) {
+      throw new IllegalStateException("A record that was validated can't be patched.");
+    }
+    inserted.copyFrom(p);
+    PlaceTable places = tree.places();
+    if (places != null) {
+      learn(places, tree, p);
+    }
+  }
+
+  /** Keys are there now that were not. What is in leaves before the last one is not told. */
+  private void learn(PlaceTable places, BTree tree, Position p) {
+    for (int i = run.firstOfLeaf(), n = run.size(); i < n; i++) {
+      int e = entries[i];
+      if (writes.existed(e) == WriteSet.ABSENT) {
+        p.slot = run.slot(i);
+        places.learn(tree, writes.item(e), p);
+      }
+    }
+  }
+
+  /** Where an entry is believed to be: for one that follows, behind the one before it. */
+  private void place(int e, Position p) {
+    if (writes.follows(e)) {
+      p.copyFrom(inserted);
+      p.found = false; // not that key, but the place behind it
+      p.slot++;
+    } else {
+      work.place(e, p);
+    }
+  }
+
+  private void install(BTree tree, int e) {
+    MemorySegment s = writes.scratch.segment();
+    Position p = work.position;
+    place(e, p);
+    int key = writes.keyOffset(e);
+    int length = writes.keyLength(e);
+    if (appender.isChain(e)) {
+      tree.upsertChain(s, key, length, appender.first(e), appender.length(e), p, session);
+    } else {
+      tree.remove(s, key, length, true, p, session);
+      p.slot--; // what follows comes to where this was
+    }
+    inserted.copyFrom(p);
+  }
+}
