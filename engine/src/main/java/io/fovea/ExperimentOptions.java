@@ -120,9 +120,10 @@ public final class ExperimentOptions {
    *   <li>{@link Translation#SWIZZLED}: to compare with pointers. The more pages come and go, the
    *       worse it gets: each that leaves makes readers of its parent begin again.
    *   <li>{@link Translation#VIRTUAL}: to compare with the operating system's page table. It takes
-   *       72 bytes of the buffer for each page of the file, and a system call for each page that
-   *       leaves; see also {@link #fileBytesMax} and, to give others pages of 4 KiB of the
-   *       processor's page table too, {@link #hugePages}.
+   *       72 bytes of the buffer for each page of the file, a page fault for each page that comes,
+   *       and system calls for pages that leave: best with Linux 6.16 or later. See also {@link
+   *       #fileBytesMax} and, to give others pages of 4 KiB of the processor's page table too,
+   *       {@link #hugePages}.
    *   <li>{@link Translation#PREDICTIVE_HASHED}, {@link Translation#OPTIMISTIC}, {@link
    *       Translation#OPTIMISTIC_CHAINED}, {@link Translation#LATCHED}: to see what each step from
    *       a table behind latches to a prediction brings.

@@ -32,8 +32,9 @@ public enum Translation {
    * only while it is in the buffer. A baseline, after vmcache (Leis et al., SIGMOD 2023).
    *
    * <p>In memory it costs what {@link #PREDICTIVE} costs with pages of 4 KiB of the processor's own
-   * page table. Where the data is larger than the buffer, each page that leaves costs a system call
-   * that interrupts all cores, and each that comes a page fault.
+   * page table. Where the data is larger than the buffer, each page that comes costs a page fault.
+   * Pages that leave cost a system call that interrupts all cores: up to 32 of them one call, where
+   * Linux takes many ranges with one (6.13; one interrupt for all since 6.16), else one each.
    *
    * <p>72 bytes for each page of the file are taken from the buffer, whether the page is in memory
    * or not: 9 % of a buffer that is a fifth of a file with pages of 4 KiB. So the buffer bounds the

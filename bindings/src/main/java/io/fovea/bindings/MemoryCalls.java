@@ -1,11 +1,18 @@
 package io.fovea.bindings;
 
 import io.fovea.bindings.generated.LibC;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Calls of libc on the address space: mappings, advice, protection. Errors, threads and addresses
  * are as {@link Libc} says.
+ *
+ * <p>{@link #pidfdOpen} and {@link #processMadvise} came with glibc 2.36. They are linked where
+ * they are there; {@link Libc#probe} does not ask for them.
  *
  * @since 0.1.0
  */
@@ -149,6 +156,91 @@ public final class MemoryCalls {
    */
   public static int mprotect(long address, long length, int prot) {
     return Downcall.range(Calls.MPROTECT, address, length, prot);
+  }
+
+  /**
+   * A descriptor that stands for a process. It is not inherited by programs that this one starts.
+   *
+   * @param pid the id of the process, {@link Libc#getpid} for this one
+   * @return the descriptor, to be closed, or a negated error number; {@link Errno#ENOSYS} where
+   *     libc or the kernel (before Linux 5.3) has no such call
+   * @since 0.1.0
+   */
+  public static int pidfdOpen(int pid) {
+    MethodHandle open = Vectors.PIDFD_OPEN;
+    if (open == null) {
+      return -Errno.ENOSYS;
+    }
+    CallState state = CallState.acquire();
+    try {
+      int result = (int) open.invokeExact(state.captured, pid, 0);
+      return result < 0 ? -state.errno() : result;
+    } catch (Throwable t) {
+      throw Downcall.unexpected(t);
+    } finally {
+      state.release();
+    }
+  }
+
+  /**
+   * Tells the kernel how many ranges of memory of a process are used, by one system call. It goes
+   * from range to range and ends at the first that it can't advise. {@link #MADV_DONTNEED} is for
+   * the calling process alone, since Linux 6.13.
+   *
+   * @param pidfd the process: a descriptor of {@link #pidfdOpen}; or -10000, the calling thread's
+   *     process, since Linux 6.15
+   * @param vector the address of the ranges: of each its address and its length, a long each; both
+   *     as {@link #madvise} wants them
+   * @param count how many ranges, 1 to 1,024
+   * @param advice {@code MADV_*}
+   * @return how many bytes were advised, whole ranges and the first ones, or a negated error number
+   *     where the first range failed; {@link Errno#ENOSYS} where libc or the kernel (before Linux
+   *     5.10) has no such call
+   * @since 0.1.0
+   */
+  public static long processMadvise(int pidfd, long vector, long count, int advice) {
+    MethodHandle call = Vectors.PROCESS_MADVISE;
+    if (call == null) {
+      return -Errno.ENOSYS;
+    }
+    CallState state = CallState.acquire();
+    try {
+      long result = (long) call.invokeExact(state.captured, pidfd, vector, count, advice, 0);
+      return result < 0 ? -state.errno() : result;
+    } catch (Throwable t) {
+      throw Downcall.unexpected(t);
+    } finally {
+      state.release();
+    }
+  }
+
+  /** Linked by the first call, where libc has them. */
+  private static final class Vectors {
+    static final @Nullable MethodHandle PIDFD_OPEN =
+        optional(
+            "pidfd_open",
+            FunctionDescriptor.of(
+                ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT));
+    static final @Nullable MethodHandle PROCESS_MADVISE =
+        optional(
+            "process_madvise",
+            FunctionDescriptor.of(
+                ValueLayout.JAVA_LONG,
+                ValueLayout.JAVA_INT,
+                ValueLayout.JAVA_LONG,
+                ValueLayout.JAVA_LONG,
+                ValueLayout.JAVA_INT,
+                ValueLayout.JAVA_INT));
+
+    private Vectors() {}
+
+    private static @Nullable MethodHandle optional(String name, FunctionDescriptor descriptor) {
+      return Linker.nativeLinker()
+          .defaultLookup()
+          .find(name)
+          .map(function -> Downcall.link(function, descriptor))
+          .orElse(null);
+    }
   }
 
   /** Linked by the first call; {@code Libc.probe} links nothing. */

@@ -234,6 +234,57 @@ class LibcTest {
     assertEquals(0, MemoryCalls.munmap(address, length));
   }
 
+  /** Where libc and the kernel let a process advise many ranges of its own: Linux 6.13. */
+  @Test
+  void advisesManyRangesOfItsOwn() {
+    int page = Libc.pageSize();
+    int fd = MemoryCalls.pidfdOpen(Libc.getpid());
+    if (fd < 0) {
+      assertTrue(fd == -Errno.ENOSYS || fd == -Errno.EPERM, () -> Errno.describe(fd));
+      return;
+    }
+    long address =
+        MemoryCalls.mmap(
+            0,
+            4L * page,
+            MemoryCalls.PROT_READ | MemoryCalls.PROT_WRITE,
+            MemoryCalls.MAP_PRIVATE | MemoryCalls.MAP_ANONYMOUS,
+            -1,
+            0);
+    assertTrue(address > 0, () -> Errno.describe((int) address));
+    MemorySegment memory = MemorySegment.ofAddress(address).reinterpret(4L * page);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment vector = arena.allocate(48, 8);
+      for (int i = 0; i < 3; i++) {
+        memory.set(ValueLayout.JAVA_LONG, (long) i * page, i + 1);
+        vector.set(ValueLayout.JAVA_LONG, 16L * i, address + (long) i * page);
+        vector.set(ValueLayout.JAVA_LONG, 16L * i + 8, page);
+      }
+      int advice = MemoryCalls.MADV_DONTNEED;
+      long wrong = MemoryCalls.processMadvise(fd, 1, 1, advice);
+      assertTrue(wrong < 0, () -> wrong + " bytes of a vector that is nowhere");
+      assertTrue(MemoryCalls.processMadvise(1 << 30, vector.address(), 1, advice) < 0);
+      // The third range begins in the middle of a page: two are done.
+      vector.set(ValueLayout.JAVA_LONG, 32, address + 2L * page + 8);
+      long done = MemoryCalls.processMadvise(fd, vector.address(), 3, advice);
+      if (done < 0) {
+        assertTrue(
+            done == -Errno.EINVAL || done == -Errno.EPERM || done == -Errno.ENOSYS,
+            () -> Errno.describe((int) done));
+      } else {
+        assertEquals(2L * page, done);
+        assertEquals(0, memory.get(ValueLayout.JAVA_LONG, 0));
+        assertEquals(0, memory.get(ValueLayout.JAVA_LONG, page));
+        assertEquals(
+            -Errno.EINVAL, MemoryCalls.processMadvise(fd, vector.address() + 32, 1, advice));
+      }
+      assertEquals(3, memory.get(ValueLayout.JAVA_LONG, 2L * page));
+    }
+    assertEquals(0, MemoryCalls.munmap(address, 4L * page));
+    assertEquals(0, FileCalls.close(fd));
+    assertEquals(-Errno.EINVAL, MemoryCalls.pidfdOpen(-1));
+  }
+
   @Test
   void mapsAFileInMemory() {
     int fd = good(FileCalls.memfdCreate("fovea-test", FileCalls.MFD_CLOEXEC));

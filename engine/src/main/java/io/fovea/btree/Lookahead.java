@@ -405,13 +405,18 @@ public final class Lookahead {
     return frame >= 0 && pool.optimistic(frame, pid) != BufferPool.RESTART;
   }
 
+  /**
+   * Of frames with a page alone. Where a frame without one has no memory (VIRTUAL), a load maps the
+   * system's page of zeros: a fault; and the page that comes there is then a second fault, which
+   * interrupts the other cores, for what they may know of the zeros. The processor does not wait
+   * for the page ids: nearly always they are there.
+   */
   private void touchNodes(BufferPool pool, int n) {
     MemorySegment s = pool.pages();
     long seen = 0;
     for (int i = 0; i < n; i++) {
       Position p = places[i];
-      if (p.frame >= 0 && p.version == BufferPool.RESTART) {
-        seen += pool.pid(p.frame);
+      if (p.frame >= 0 && p.version == BufferPool.RESTART && pool.pid(p.frame) != 0) {
         long base = pool.base(p.frame);
         seen += Mem.peekLong(s, base) + Mem.peekLong(s, base + LINE);
       }
@@ -429,7 +434,7 @@ public final class Lookahead {
     long seen = 0;
     for (int i = 0; i < n; i++) {
       Position p = places[i];
-      if (p.frame >= 0 && p.version == BufferPool.RESTART) {
+      if (p.frame >= 0 && p.version == BufferPool.RESTART && pool.pid(p.frame) != 0) {
         long base = pool.base(p.frame);
         if (BTreeNode.isLeaf(s, base)) {
           seen += Mem.peekLong(s, base + pageSize - Long.BYTES);

@@ -308,9 +308,13 @@ public final class PlaceTable {
     if (frame < 0 || frame >= pool.frames()) {
       return 0;
     }
+    long pid = pool.pid(frame);
+    if (pid == 0) {
+      return 0; // as Lookahead has it of pages without memory
+    }
     MemorySegment s = pool.pages();
     long base = pool.base(frame);
-    return pool.pid(frame)
+    return pid
         + Mem.peekLong(s, base)
         + Mem.peekLong(s, base + BTreeNode.LEAF_SLOTS + (long) p.slot * Long.BYTES)
         + Mem.peekLong(s, base + ((long) p.line << pool.pageShift() - LINE_BITS_MAX))

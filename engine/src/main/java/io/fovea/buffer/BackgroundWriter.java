@@ -39,7 +39,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   private final WriterPace pace;
 
   /** Frames that are emptied, which are given back together: of the thread. */
-  private final int[] claimed;
+  private final Leaving claimed;
 
   private @Nullable Thread thread;
   private volatile boolean asleep;
@@ -49,7 +49,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   BackgroundWriter(Frames frames, WriteBack writeBack) {
     this.frames = frames;
     this.writeBack = writeBack;
-    this.claimed = new int[frames.residency.together()];
+    this.claimed = frames.residency.newLeaving();
     this.pace = new WriterPace(frames.least(), frames.plan.batch(), System.nanoTime());
   }
 
@@ -289,29 +289,34 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
     return given;
   }
 
-  /** Whether there are too few free frames; in a share, whether others wait for some. */
-  private boolean areFreeWanted(int claimed) {
+  /** Whether fewer than so many frames are free; in a share, whether others wait for some. */
+  private boolean isFewer(int claimed, int wanted) {
     PoolShare.Member share = frames.share;
-    return share != null ? share.owed() > 0 : frames.residency.free() + claimed < pace.free();
+    return share != null ? share.owed() > 0 : frames.residency.free() + claimed < wanted;
   }
 
-  /** Empties frames that are ready, as long as free ones are wanted; how many. */
+  /**
+   * Empties frames that are ready, as long as free ones are wanted; how many. Where pages leave
+   * together, so many are emptied once free ones are wanted: else each miss would wake the writer
+   * for one page.
+   */
   private int empty() {
     int emptied = 0;
-    boolean more = true;
+    int wanted = pace.free();
+    boolean more = isFewer(0, wanted);
+    wanted += frames.residency.together() - 1;
     while (more) {
-      int n = 0;
-      for (; n < claimed.length && areFreeWanted(n); n++) {
+      while (!claimed.full() && isFewer(claimed.size(), wanted)) {
         int frame = frames.claimReady();
         if (frame < 0) {
           more = false;
           break;
         }
-        claimed[n] = frame;
+        claimed.add(frame);
       }
-      more &= n == claimed.length;
-      frames.residency.giveBack(claimed, n);
-      emptied += n;
+      more &= claimed.full();
+      emptied += claimed.size();
+      frames.residency.giveBack(claimed);
     }
     return emptied;
   }

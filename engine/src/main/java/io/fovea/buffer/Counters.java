@@ -34,6 +34,11 @@ final class Counters {
 
   final LongAdder staysForParent = new LongAdder();
 
+  /** VIRTUAL: pages whose memory went back to the system, and the system calls that it took. */
+  final LongAdder pagesForgotten = new LongAdder();
+
+  final LongAdder forgetCalls = new LongAdder();
+
   /** Frames that hold a page newer than the file's: up with each change of the flag, and down. */
   final LongAdder dirty = new LongAdder();
 }

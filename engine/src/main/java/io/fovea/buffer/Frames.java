@@ -350,9 +350,9 @@ final class Frames {
     }
   }
 
-  /** Gives the memory of frames that follow each other back to the system: they read as zeros. */
-  void forgetPages(int frame, int n) {
-    region.forget(base(frame), (long) n << pageShift);
+  /** Gives the memory of a frame back to the system: it reads as zeros. */
+  void forgetPage(int frame) {
+    region.forget(base(frame), pageSize);
   }
 
   /** Makes sure that nobody takes what is left in a free frame for a page. */

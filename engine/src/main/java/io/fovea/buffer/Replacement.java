@@ -41,6 +41,12 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Inner nodes are not pushed out of their frames by a page that prefers them: only the policy
  * evicts them.
+ *
+ * <p><b>Where pages leave together</b> ({@link Residency#together}), who finds nothing free goes on
+ * from the first page that can leave to the next ones, as far as that is cheap, and takes memory of
+ * one; that of the others is free, for its own next misses and for anybody's. They leave in the
+ * order in which they would have left one by one, some misses earlier. The thread holds their
+ * latches until their memory is gone, and waits for nothing meanwhile: see {@link Rights}, V7.
  */
 final class Replacement implements Residency.Room {
   /** How many steps a thread that needs one frame makes before it looks at the free list again. */
@@ -58,7 +64,14 @@ final class Replacement implements Residency.Room {
    */
   private static final int LOOKS = 4;
 
+  /** How many steps a thread makes from one page that leaves to the next that leaves with it. */
+  private static final int MORE_STEPS = 64;
+
   private final Frames frames;
+
+  /** For pages that leave together. Seen by tests of the room. */
+  final Leaving.Lists lists;
+
   private final long exhaustedMillis;
   private final Writer writer;
   private volatile boolean closed;
@@ -76,6 +89,7 @@ final class Replacement implements Residency.Room {
     this.frames = frames;
     this.exhaustedMillis = exhaustedMillis;
     this.writer = writer;
+    this.lists = new Leaving.Lists(frames.residency);
     frames.residency.wire(this);
   }
 
@@ -193,8 +207,71 @@ final class Replacement implements Residency.Room {
     return e;
   }
 
-  /** Looks for a page that can leave at once; -1 where it finds none. */
+  /** Looks for a page that can leave at once, or for some; -1 where it finds none. */
   private int sweep(boolean outOfTurn) {
+    Leaving leaving = lists.borrow();
+    if (leaving == null) {
+      return sweepOne(outOfTurn);
+    }
+    try {
+      // Again, where all of it was above what there is by now.
+      int n;
+      do {
+        gather(leaving, outOfTurn);
+        n = leaving.size();
+        int taken = n == 0 ? -1 : frames.residency.take(leaving);
+        if (taken >= 0) {
+          frames.waits.wake(n - 1);
+          return taken;
+        }
+      } while (n > 0);
+      return -1;
+    } finally {
+      lists.giveBack(leaving);
+    }
+  }
+
+  /**
+   * Fills a list with pages that can leave at once, by the steps of {@link #sweepOne}: as many as
+   * there are, up to the first one that takes many steps.
+   */
+  private void gather(Leaving leaving, boolean outOfTurn) {
+    for (int ready = 0; ready >= 0 && !leaving.full(); ) {
+      ready = frames.claimReady();
+      if (ready >= 0) {
+        leaving.add(ready);
+      }
+    }
+    if (leaving.full()) {
+      return;
+    }
+    boolean inTurn = !outOfTurn && !isMostlyClean();
+    if (inTurn && frames.unwritten.full()) {
+      int written = leaving.size() > 0 ? -1 : claimWritten();
+      if (written >= 0) {
+        leaving.add(written);
+      }
+      return;
+    }
+    int all = Math.min(2 * frames.residency.places(), SWEEP_MAX);
+    int attempt = 0;
+    for (int left = leaving.size() > 0 ? MORE_STEPS : all; left > 0 && !leaving.full(); left--) {
+      int frame = frames.policy.propose(attempt++, true);
+      if (frame < 0 || frames.pid(frame) == 0) {
+        continue;
+      }
+      if (evict(frame)) {
+        leaving.add(frame);
+        attempt = 0;
+        left = Math.min(left, MORE_STEPS);
+      } else if (!list(frame) && inTurn) {
+        return;
+      }
+    }
+  }
+
+  /** Looks for a page that can leave at once; -1 where it finds none. */
+  private int sweepOne(boolean outOfTurn) {
     Residency residency = frames.residency;
     int ready = frames.claimReady();
     int taken = ready < 0 ? -1 : residency.take(ready);

@@ -90,6 +90,17 @@ interface Residency {
    */
   int take(int emptied);
 
+  /**
+   * The same of several pages, of {@link #newLeaving}: memory of one of them, and that of the
+   * others is free. Only where {@link #together} is more than 1.
+   *
+   * @param emptied one frame at least; they are forgotten, and their latches are the residency's
+   * @return as {@link #takeFree()}; negative where not even one must be used again
+   */
+  default int take(Leaving emptied) {
+    throw new UnsupportedOperationException("Pages leave one by one here.");
+  }
+
   // ------------------------------------------------------------------------------- a page leaves
 
   /** Whether a page may leave. Its frame is latched exclusively, and it is cold and clean. */
@@ -104,20 +115,25 @@ interface Residency {
   void giveBack(int frame);
 
   /**
-   * The same for many.
+   * The same for many, of {@link #newLeaving}.
    *
-   * @param emptied frames; their order is changed
-   * @param n how many
+   * @param emptied they are forgotten
    */
-  default void giveBack(int[] emptied, int n) {
-    for (int i = 0; i < n; i++) {
-      giveBack(emptied[i]);
+  default void giveBack(Leaving emptied) {
+    for (int i = 0; i < emptied.size(); i++) {
+      giveBack(emptied.frames[i]);
     }
+    emptied.clear();
   }
 
-  /** How many are given back together at best. */
+  /** How many leave together at best: those of one list. */
   default int together() {
     return 1;
+  }
+
+  /** A list for {@link #together} pages. */
+  default Leaving newLeaving() {
+    return new Leaving(1, null);
   }
 
   // ----------------------------------------------------------------------------------- how many

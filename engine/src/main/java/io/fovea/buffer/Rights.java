@@ -1,6 +1,7 @@
 package io.fovea.buffer;
 
 import io.fovea.error.InvalidUseException;
+import io.fovea.memory.DropList;
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
@@ -18,13 +19,13 @@ import org.jspecify.annotations.Nullable;
  * VirtualTranslation}.
  *
  * <pre>
- *   claim(p)                                          giveBack(f), after Frames.drop
- *     a right; or one page evicted; or wait             latched, clean, no I/O; header pid = 0
- *     tryExclusive(frame p)   no: right back, ~p        madvise: the page's memory goes       (1)
- *     header pid != 0         : right back, ~p          its place is free                     (2)
- *     a place: names the frame                          the right goes back                   (3)
- *     bucket: header pid := p                           latch released, the version moves     (4)
- *     the device reads; unlatched
+ *   claim(p)                                          take, giveBack, after Frames.drop
+ *     a right; or some pages evicted; or wait           all latched, clean, no I/O; header pid = 0
+ *     tryExclusive(frame p)   no: right back, ~p        one call: the memory of all goes      (1)
+ *     header pid != 0         : right back, ~p          their places are free                 (2)
+ *     a place: names the frame                          their rights go back                  (3)
+ *     bucket: header pid := p                           latches released, versions move       (4)
+ *     the device reads; unlatched                       take keeps one right: the others are free
  *
  *   rights  = (bufferBytes - write buffer - 72 for each page of the file) / (page + its place)
  *   places  | frame | frame | free | frame | ...      one for each right that there can be
@@ -59,10 +60,38 @@ import org.jspecify.annotations.Nullable;
  *   <li><b>V6. A place names a frame before the frame's header names the page, and after it does
  *       not any more</b>; both latched exclusively. So a dirty page has one place from its first
  *       change to its last write, which is what {@link Flusher#minRecLsn} argues with.
- *   <li><b>V7. At most {@value #TOGETHER} pages are latched to leave together</b>, by the
- *       background writer; neighbours go with one call. Who wants one of them meanwhile waits some
- *       60 us, less than for the read that the page needs anyway. A miss in the foreground drops
- *       one.
+ *   <li><b>V7. A thread has at most {@value #TOGETHER} pages latched to leave together</b>, and
+ *       fewer in a small pool. Forbidden: a pool half of which is latched, or empty ahead of need.
+ * </ul>
+ *
+ * <p><b>Pages that leave together</b> share a system call, and the interrupt of the other cores
+ * whose TLBs may know them, which costs more than all else ({@link DropList}). Two kinds of threads
+ * evict so: a miss that finds no right, which keeps one of those that it gets and leaves the others
+ * to the next misses, its own and anybody's ({@link Replacement}); and the background writer, where
+ * few are free. A group of reads is misses of one thread: it gets as many rights with one call as
+ * it has pages at most.
+ *
+ * <ul>
+ *   <li><i>V1 and V2 hold for each page as if it left alone</i>, for each step is made for all
+ *       pages before the next step is made for one. The first latch that is released comes after
+ *       the memory of the last page, and so does the first right.
+ *   <li><i>The budget.</i> Pages with memory are never more than rights that are held: a right is
+ *       held from before the page's memory comes to after it has gone. What is left over of a list
+ *       is a right that nobody holds, with no memory behind it; who takes it does so by a
+ *       compare-and-set below {@link #capacity}. Where the file has grown, and more are held than
+ *       there are, all of a list are given up but one, and that one as well if it is still above.
+ *   <li><i>Who waits.</i> A thread that wants a page of a list finds it latched, waits as it does
+ *       for any frame that changes, then finds no page there, and reads it: it has to in any case.
+ *       It waits for the rest of the list as well: some microseconds for each page, less than for
+ *       the read.
+ *   <li><i>No deadlock.</i> From its first page to its last a thread gets latches of frames by
+ *       trying alone. What it waits for are the latches of buckets, of places and of lists of
+ *       frames, whose holders wait for nothing; and the kernel, whose locks no thread holds while
+ *       it waits for us. So whoever waits for a page that leaves waits for a thread that waits for
+ *       nobody, whatever else that one has latched: the pages of its group, or those of a tree.
+ *   <li><i>What fails.</i> A call that does less than all is made again for the rest; one that is
+ *       refused is followed by a call for each page ({@link DropList}). An error of the JVM between
+ *       the steps stops the pool, as for a lone page.
  * </ul>
  *
  * <p><b>Where no page leaves</b> ({@link Translation#DIRECT}) there is a right for each page that
@@ -71,8 +100,11 @@ import org.jspecify.annotations.Nullable;
  * <p>Any thread.
  */
 final class Rights implements Residency {
-  /** See V7. */
-  static final int TOGETHER = 16;
+  /** See V7: as many as a {@link PageGroup} has. */
+  static final int TOGETHER = 32;
+
+  /** Of so many pages in memory one may leave with others: a list has a part of them at most. */
+  private static final int TOGETHER_PART = 32;
 
   private static final VarHandle LATCH;
 
@@ -117,6 +149,9 @@ final class Rights implements Residency {
   private @Nullable Room room;
 
   private LongSupplier highWater = () -> 0;
+
+  /** Tests ask for a call for each page, before anybody has a list. */
+  boolean oneByOne;
 
   /** Tests hold a drop here: called with the number of the step that comes next. */
   volatile IntConsumer between = step -> {};
@@ -316,7 +351,8 @@ final class Rights implements Residency {
     assert frames.pid(frame) == 0 : "frame " + frame + " still has a page";
     between.accept(1);
     if (!stays) {
-      frames.forgetPages(frame, 1);
+      frames.forgetPage(frame);
+      count(1, 1);
     }
     between.accept(2);
     exit(frame);
@@ -329,32 +365,82 @@ final class Rights implements Residency {
   }
 
   @Override
-  public void giveBack(int[] emptied, int n) {
-    Arrays.sort(emptied, 0, n);
+  public int take(Leaving emptied) {
     try {
-      int from = 0;
-      for (int i = 1; i <= n; i++) {
-        if (i == n || emptied[i] != emptied[i - 1] + 1) {
-          frames.forgetPages(emptied[from], i - from);
-          from = i;
-        }
+      drop(emptied, Objects.requireNonNull(emptied.memory));
+      // More are held than there are, since the file has grown: not even one is used again.
+      boolean one = held.addAndGet(1 - emptied.size()) <= capacity();
+      if (!one) {
+        held.getAndDecrement();
       }
-      for (int i = 0; i < n; i++) {
-        exit(emptied[i]);
-      }
-      held.getAndAdd(-n);
+      return one ? 0 : -1;
     } catch (Error e) {
       throw frames.stop(e);
     } finally {
-      for (int i = 0; i < n; i++) {
-        unlatch(emptied[i]);
-      }
+      unlatch(emptied);
     }
   }
 
   @Override
+  public void giveBack(Leaving emptied) {
+    DropList memory = emptied.memory;
+    if (memory == null) {
+      Residency.super.giveBack(emptied);
+      return;
+    }
+    try {
+      drop(emptied, memory);
+      held.getAndAdd(-emptied.size());
+    } catch (Error e) {
+      throw frames.stop(e);
+    } finally {
+      unlatch(emptied);
+    }
+  }
+
+  /** (1) and (2), each of all pages. Neighbours are one range. */
+  private void drop(Leaving emptied, DropList memory) {
+    int n = emptied.size();
+    if (n == 0) {
+      return;
+    }
+    Arrays.sort(emptied.frames, 0, n);
+    between.accept(1);
+    for (int i = 0; i < n; i++) {
+      int frame = emptied.frames[i];
+      assert frames.pid(frame) == 0 : "frame " + frame + " still has a page";
+      memory.add(frames.base(frame), frames.pageSize);
+    }
+    count(n, memory.drop());
+    between.accept(2);
+    for (int i = 0; i < n; i++) {
+      exit(emptied.frames[i]);
+    }
+    between.accept(3);
+  }
+
+  /** (4) of all. */
+  private void unlatch(Leaving emptied) {
+    for (int i = 0; i < emptied.size(); i++) {
+      unlatch(emptied.frames[i]);
+    }
+    emptied.clear();
+  }
+
+  private void count(int pages, int calls) {
+    frames.counters.pagesForgotten.add(pages);
+    frames.counters.forgetCalls.add(calls);
+  }
+
+  @Override
   public int together() {
-    return TOGETHER;
+    return stays ? 1 : Math.clamp(places / TOGETHER_PART, 1, TOGETHER);
+  }
+
+  @Override
+  public Leaving newLeaving() {
+    int n = together();
+    return stays ? new Leaving(n, null) : new Leaving(n, new DropList(frames.region, n, !oneByOne));
   }
 
   // -------------------------------------------------------------------------------------- places

@@ -1,7 +1,9 @@
 package io.fovea.btree;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
@@ -9,6 +11,10 @@ import io.fovea.buffer.PageReads;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
 import io.fovea.support.HeldDevice;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.BitSet;
 import java.util.HashSet;
 import java.util.Set;
@@ -148,6 +154,61 @@ class LookaheadTest {
       proceed(tree);
     }
     assertEquals(KEYS, found.cardinality());
+    ahead.finish();
+    pool.close();
+  }
+
+  /** Whether the system has a page behind the address of a page, zeros or not: proc(5), pagemap. */
+  private static boolean isMapped(BufferPool pool, long pid) throws IOException {
+    long address = pool.pages().address() + pool.base((int) pid);
+    try (RandomAccessFile map = new RandomAccessFile("/proc/self/pagemap", "r")) {
+      map.seek(address / 4096 * Long.BYTES);
+      // Little-endian: what is asked for is the uppermost bit.
+      return Long.reverseBytes(map.readLong()) < 0;
+    }
+  }
+
+  /**
+   * Where a page without memory is looked for nobody touches its bytes: the system would map its
+   * page of zeros, which is a fault, and one more, with an interrupt of all cores, when the page
+   * comes.
+   */
+  @Test
+  void pagesThatAreNotThereAreNotTouched() throws IOException {
+    assumeTrue(Files.isReadable(Path.of("/proc/self/pagemap")), "no pagemap here");
+    PoolConfig config = PoolConfig.ofFrames(4096, FRAMES, Translation.VIRTUAL);
+    HeldDevice device = new HeldDevice();
+    long root;
+    AllocatorState state;
+    Set<Long> mine = new HashSet<>();
+    try (TestTree t = new TestTree(device, config)) {
+      for (int i = 0; i < RECORDS; i++) {
+        t.put(TestTree.bytes(i), new byte[100]);
+      }
+      for (int i = 0; i < KEYS; i++) {
+        staged[i] = new TestTree.Staging();
+        staged[i].key(key(i));
+        mine.add(leafOf(t.tree, i));
+      }
+      assertEquals(2, t.tree.height());
+      assertTrue(isMapped(t.pool, mine.iterator().next()), "a page that is there is mapped");
+      root = t.tree.rootPid();
+      state = t.pool.allocatorState();
+      t.pool.close();
+    }
+    BufferPool pool = new BufferPool(new HeldDevice(device.below(), 3), config, state);
+    BTree tree = BTree.open(pool, TestTree.TREE_ID, root);
+    pool.releaseShared(pool.fixShared(root));
+    for (int from = 0; from < KEYS; from += Lookahead.WIDTH) {
+      ahead.clear();
+      for (int i = from; i < from + Lookahead.WIDTH; i++) {
+        ahead.add(staged[i].key, 0, Long.BYTES, i);
+      }
+      ahead.descend(tree, 64);
+    }
+    for (long pid : mine) {
+      assertFalse(isMapped(pool, pid), "page " + pid + " was touched");
+    }
     ahead.finish();
     pool.close();
   }

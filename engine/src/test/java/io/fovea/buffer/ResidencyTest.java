@@ -1,10 +1,13 @@
 package io.fovea.buffer;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.PoolExhaustedException;
+import io.fovea.memory.DropList;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -12,8 +15,10 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Where the memory of pages comes from: claimed, exchanged, dropped, given back; never lost. */
 class ResidencyTest {
@@ -32,7 +37,11 @@ class ResidencyTest {
       };
 
   private static Frames frames(Translation kind) {
-    Frames frames = new Frames(PoolConfig.ofFrames(4096, FRAMES, kind));
+    return frames(kind, FRAMES);
+  }
+
+  private static Frames frames(Translation kind, int n) {
+    Frames frames = new Frames(PoolConfig.ofFrames(4096, n, kind));
     new Replacement(frames, 20, NO_WRITER);
     return frames;
   }
@@ -156,13 +165,24 @@ class ResidencyTest {
   // In DIRECT no page leaves: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void noneIsLost(Translation kind) throws Exception {
-    Frames frames = frames(kind);
+    noneIsLost(frames(kind), PAGES);
+  }
+
+  /** The same where sixteen pages leave together, and any thread has what is left over of them. */
+  @Test
+  void noneIsLostWherePagesLeaveTogether() throws Exception {
+    Frames frames = frames(Translation.VIRTUAL, 512);
+    assertTrue(frames.residency.together() >= 16, frames.residency.together() + " pages");
+    noneIsLost(frames, 4 * 512);
+  }
+
+  private static void noneIsLost(Frames frames, int pages) throws Exception {
     int free = frames.residency.free();
     ExecutorService threads = Executors.newFixedThreadPool(4);
     List<Future<?>> ends = new ArrayList<>();
     for (int t = 0; t < 4; t++) {
       SplittableRandom random = new SplittableRandom(t);
-      ends.add(threads.submit(() -> steps(frames, random)));
+      ends.add(threads.submit(() -> steps(frames, random, pages)));
     }
     for (Future<?> end : ends) {
       end.get();
@@ -174,10 +194,10 @@ class ResidencyTest {
     frames.release();
   }
 
-  private static void steps(Frames frames, SplittableRandom random) {
+  private static void steps(Frames frames, SplittableRandom random, int pages) {
     Residency residency = frames.residency;
     for (int i = 0; i < 50_000; i++) {
-      long pid = 2 + random.nextInt(PAGES);
+      long pid = 2 + random.nextInt(pages);
       switch (random.nextInt(4)) {
         case 0 -> {
           int frame = residency.use(residency.reserve(pid), pid);
@@ -207,5 +227,144 @@ class ResidencyTest {
         }
       }
     }
+  }
+
+  /** All rights taken, and all pages cold and clean. */
+  private static Frames full(boolean oneByOne) {
+    Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL));
+    ((Rights) frames.residency).oneByOne = oneByOne;
+    int n = frames.residency.free();
+    new Replacement(frames, 20, NO_WRITER);
+    for (long pid = 2; pid < 2 + n; pid++) {
+      bring(frames, pid);
+    }
+    for (long pid = 2; pid < 2 + n; pid++) {
+      FrameHeader.setUsed(frames.headers, (int) pid, false);
+    }
+    assertEquals(0, frames.residency.free());
+    return frames;
+  }
+
+  /**
+   * One miss of {@link Residency#together} evicts, and for all the pages that the others evict: one
+   * call for all of them, or one for each where the system has no other, or another is not wanted.
+   */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void missesShareACall(boolean oneByOne) {
+    Frames frames = full(oneByOne);
+    Rights rights = (Rights) frames.residency;
+    int together = rights.together();
+    assertEquals(Rights.TOGETHER, together);
+    int n = rights.capacity();
+    boolean one = !oneByOne && new DropList(frames.region, 1).together();
+    // The clock passes every other page: no two that leave are neighbours.
+    for (long pid = 3; pid < 2 + n; pid += 2) {
+      FrameHeader.setUsed(frames.headers, (int) pid, true);
+    }
+    for (int miss = 1; miss <= 4 * together; miss++) {
+      bring(frames, 2 + n + miss);
+      int evictors = (miss + together - 1) / together;
+      assertEquals(evictors * together, frames.counters.pagesForgotten.sum(), "miss " + miss);
+      assertEquals(
+          one ? evictors : evictors * together, frames.counters.forgetCalls.sum(), "miss " + miss);
+      assertEquals(evictors * together - miss, rights.free(), "miss " + miss);
+    }
+    for (long pid = 3; pid < 2 + n; pid += 2) {
+      assertEquals(pid, frames.translator.lookup(pid), "a page that was used has left");
+    }
+    frames.release();
+  }
+
+  /** Who finds all lists lent evicts a page alone; and who waits for nobody does as well. */
+  @Test
+  void withoutAListAPageLeavesAlone() {
+    Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL));
+    Replacement replacement = new Replacement(frames, 20, NO_WRITER);
+    int n = frames.residency.free();
+    for (long pid = 2; pid < 2 + n; pid++) {
+      bring(frames, pid);
+    }
+    List<Leaving> lent = new ArrayList<>();
+    for (Leaving list = replacement.lists.borrow();
+        list != null;
+        list = replacement.lists.borrow()) {
+      assertEquals(0, list.size());
+      lent.add(list);
+    }
+    assertEquals(replacement.lists.count(), lent.stream().distinct().count());
+    bring(frames, 2 + n);
+    assertEquals(1, frames.counters.pagesForgotten.sum());
+    assertEquals(0, frames.residency.free());
+    int frame = frames.residency.claim(3 + n, false, false);
+    assertEquals(3 + n, frame);
+    assertEquals(2, frames.counters.pagesForgotten.sum());
+    lent.getFirst().add(7);
+    replacement.lists.giveBack(lent.getFirst());
+    bring(frames, 4 + n);
+    assertEquals(2 + Rights.TOGETHER, frames.counters.pagesForgotten.sum());
+    frames.residency.giveBack(frame);
+    frames.release();
+  }
+
+  /**
+   * Where the file has grown, and more is held than there is, all of a list is given up, until what
+   * is held fits.
+   */
+  @Test
+  void aListOfRightsThatAreNoMoreIsGivenUp() {
+    Frames frames = full(false);
+    Rights rights = (Rights) frames.residency;
+    int before = rights.capacity();
+    long[] pages = {0};
+    rights.fileHas(() -> pages[0]);
+    while (rights.capacity() > before - 70) {
+      pages[0] += 100;
+    }
+    int over = -rights.free();
+    assertTrue(over >= 70, "over by " + over);
+    int frame = rights.claim(2_000, true, false);
+    assertTrue(frame >= 0);
+    assertTrue(rights.free() >= 0, "over by " + -rights.free());
+    assertEquals(3L * Rights.TOGETHER, frames.counters.pagesForgotten.sum());
+    rights.giveBack(frame);
+    frames.release();
+  }
+
+  /** A list is one thread's at a time. */
+  @Test
+  void aListIsLentToOneThread() throws Exception {
+    Frames frames = frames(Translation.VIRTUAL, 1024);
+    Leaving.Lists lists = new Leaving.Lists(frames.residency);
+    ExecutorService threads = Executors.newFixedThreadPool(4);
+    List<Future<?>> ends = new ArrayList<>();
+    for (int t = 0; t < 4; t++) {
+      int me = t + 1;
+      ends.add(
+          threads.submit(
+              () -> {
+                for (int i = 0; i < 20_000; i++) {
+                  Leaving list = lists.borrow();
+                  if (list != null) {
+                    assertEquals(0, list.size());
+                    list.add(me);
+                    list.add(me);
+                    assertEquals(me, list.frames[0]);
+                    assertEquals(me, list.frames[1]);
+                    assertEquals(2, list.size());
+                    lists.giveBack(list);
+                  }
+                }
+              }));
+    }
+    for (Future<?> end : ends) {
+      end.get();
+    }
+    threads.shutdown();
+    for (int i = lists.count(); i > 0; i--) {
+      assertNotNull(lists.borrow());
+    }
+    assertNull(lists.borrow());
+    frames.release();
   }
 }

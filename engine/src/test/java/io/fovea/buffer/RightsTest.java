@@ -2,6 +2,7 @@ package io.fovea.buffer;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -11,6 +12,7 @@ import io.fovea.io.BlockDevice;
 import io.fovea.io.DeviceConfig;
 import io.fovea.io.Devices;
 import io.fovea.io.IoKind;
+import io.fovea.memory.DropList;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import java.io.IOException;
@@ -30,14 +32,15 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Frames of pages' own: what leaves while others read and change it, and what all of it takes.
  *
  * <p>Mutants that were tried, in {@link Rights}, and are found by {@link
- * #aPageComesBackOnlyAfterItsMemoryWent}: memory that goes after the latch (V1), a right that goes
- * back before the memory (V2), a write to a page that has left (V4), a place that is given back
- * while the header names the page (V6).
+ * #aPageComesBackOnlyAfterItsMemoryWent} and {@link #aListLeavesStepByStep}: memory that goes after
+ * the latch (V1), a right that goes back before the memory (V2), a write to a page that has left
+ * (V4), a place that is given back while the header names the page (V6).
  */
 class RightsTest {
   private static final int PAGE = 4096;
@@ -51,7 +54,11 @@ class RightsTest {
   }
 
   private BufferPool open(ReplacementKind kind) {
-    PoolConfig config = PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL, kind);
+    return open(kind, 64);
+  }
+
+  private BufferPool open(ReplacementKind kind, int frames) {
+    PoolConfig config = PoolConfig.ofFrames(PAGE, frames, Translation.VIRTUAL, kind);
     return new BufferPool(device, config.withExhaustedMillis(10_000), AllocatorState.EMPTY);
   }
 
@@ -87,20 +94,25 @@ class RightsTest {
   }
 
   /**
-   * Threads read without latches, change and scan four times what is in memory. Drops are held
-   * between their steps at random. Every page that validates is whole and itself (V1, V3); nothing
-   * is taken without a right, whatever the moment (V2, V4).
+   * Threads read without latches, change and scan four times what is in memory, in a pool where two
+   * pages leave together, and in one where sixteen do. Drops are held between their steps at
+   * random. Every page that validates is whole and itself (V1, V3); nothing is taken without a
+   * right, whatever the moment (V2, V4).
    */
   @ParameterizedTest
   @EnumSource(ReplacementKind.class)
   void whatLeavesWhileOthersReadIt(ReplacementKind kind) throws Exception {
-    BufferPool pool = open(kind);
+    int size = kind == ReplacementKind.SAMPLING ? 512 : 64;
+    BufferPool pool = open(kind, size);
     Rights rights = rights(pool);
-    long[] pids = pages(pool, 320);
+    assertTrue(rights.together() >= size / 32, rights.together() + " pages");
+    long[] pids = pages(pool, 5 * size);
     pool.flushAll();
-    // Headers, the write buffer, and pages that the system counts twice as they move meanwhile.
+    // Headers, the write buffer, and pages that the system counts twice as they move meanwhile: it
+    // goes over 512 at a time.
+    int twice = size == 64 ? 16 : 256;
     long memory = inMemory(pool); // before the rights: pages only leave
-    long beside = memory - (long) (rights.capacity() - rights.free() - Rights.TOGETHER) * PAGE;
+    long beside = memory - (long) (rights.capacity() - rights.free() - twice) * PAGE;
     AtomicInteger dice = new AtomicInteger();
     rights.between =
         step -> {
@@ -259,6 +271,146 @@ class RightsTest {
     assertEquals(Math.max(0, memory - PAGE), inMemory(pool), "V4: nobody has written to it since");
     assertTrue(Latch.word(pool.frames.headers, frame) > before, "the version moves");
     assertTrue(readOnce(pool, pids[0]));
+    Pools.check(pool);
+    pool.close();
+  }
+
+  /** Some pages, cold and clean, latched and emptied by the caller. */
+  private static Leaving claimed(BufferPool pool, Leaving list, long... pids) {
+    for (long pid : pids) {
+      FrameHeader.setUsed(pool.frames.headers, (int) pid, false);
+      assertTrue(pool.frames.claimCold((int) pid));
+      list.add((int) pid);
+    }
+    return list;
+  }
+
+  private static boolean allLatched(BufferPool pool, long... pids) {
+    for (long pid : pids) {
+      if (!Latch.isExclusive(pool.frames.headers, (int) pid)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /**
+   * V1 and V2 of pages that leave together: no latch is released, and no right goes back, before
+   * the memory of all is gone.
+   */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aListLeavesStepByStep(boolean take) {
+    BufferPool pool = open(ReplacementKind.SECOND_CHANCE, 512);
+    Rights rights = rights(pool);
+    long[] pids = pages(pool, 12);
+    pool.flushAll();
+    long[] leave = {pids[9], pids[2], pids[3], pids[7], pids[4]};
+    Leaving list = claimed(pool, rights.newLeaving(), leave);
+    int taken = rights.capacity() - rights.free();
+    List<Integer> steps = new ArrayList<>();
+    rights.between =
+        step -> {
+          steps.add(step);
+          assertEquals(step < 4 || steps.size() == 4, allLatched(pool, leave), "at " + steps);
+          for (long pid : leave) {
+            boolean zero = Mem.isZero(pool.pages(), pool.base((int) pid), PAGE);
+            assertEquals(step > 1, zero, "zeros at " + steps);
+          }
+          int back = taken - (rights.capacity() - rights.free());
+          assertEquals(step < 4 ? 0 : take ? 4 : 5, back, "rights at " + steps);
+        };
+    final long memory = inMemory(pool);
+    final long calls = pool.frames.counters.forgetCalls.sum();
+    final long gone = pool.frames.counters.pagesForgotten.sum();
+    if (take) {
+      assertEquals(0, rights.take(list));
+    } else {
+      rights.giveBack(list);
+    }
+    rights.between = step -> {};
+    assertEquals(List.of(1, 2, 3, 4, 4, 4, 4, 4), steps);
+    assertEquals(0, list.size());
+    assertEquals(gone + 5, pool.frames.counters.pagesForgotten.sum());
+    // Three pages are neighbours.
+    int most = new DropList(pool.frames.region, 1).together() ? 1 : 3;
+    assertEquals(calls + most, pool.frames.counters.forgetCalls.sum());
+    assertEquals(Math.max(0, memory - 5 * PAGE), inMemory(pool), "V4: nobody has written to them");
+    if (take) {
+      rights.cancel(0);
+    }
+    assertEquals(taken - 5, rights.capacity() - rights.free());
+    for (long pid : pids) {
+      assertTrue(readOnce(pool, pid));
+    }
+    Pools.check(pool);
+    pool.close();
+  }
+
+  /** An error between the steps stops the pool; nobody waits for a latch for ever. */
+  @Test
+  void anErrorWhilePagesLeaveStopsThePool() {
+    for (int fails = 1; fails <= 3; fails++) {
+      for (boolean take : new boolean[] {false, true}) {
+        int at = fails;
+        BufferPool pool = open(ReplacementKind.SECOND_CHANCE, 512);
+        Rights rights = rights(pool);
+        long[] pids = pages(pool, 12);
+        pool.flushAll();
+        Leaving list = claimed(pool, rights.newLeaving(), pids[9], pids[2], pids[3]);
+        OutOfMemoryError error = new OutOfMemoryError("of the test");
+        rights.between =
+            step -> {
+              if (step == at) {
+                throw error;
+              }
+            };
+        OutOfMemoryError e =
+            assertThrows(
+                OutOfMemoryError.class,
+                () -> {
+                  if (take) {
+                    rights.take(list);
+                  } else {
+                    rights.giveBack(list);
+                  }
+                });
+        assertSame(error, e);
+        rights.between = step -> {};
+        assertSame(error, pool.frames.stopped());
+        for (long pid : new long[] {pids[9], pids[2], pids[3]}) {
+          assertFalse(Latch.isExclusive(pool.frames.headers, (int) pid), "step " + at);
+        }
+        pool.abandon();
+      }
+    }
+  }
+
+  /** Threads that miss and the writer share calls, with and without the call for many ranges. */
+  @Test
+  void pagesLeaveTogether() {
+    BufferPool pool = open(ReplacementKind.SECOND_CHANCE, 1024);
+    long[] pids = pages(pool, 4096);
+    pool.flushAll();
+    Counters counters = pool.frames.counters;
+    final long calls = counters.forgetCalls.sum();
+    final long gone = counters.pagesForgotten.sum();
+    PageGroup group = new PageGroup();
+    SplittableRandom random = new SplittableRandom(3);
+    for (int i = 0; i < 200; i++) {
+      group.clear();
+      for (int k = 0; k < PageGroup.CAPACITY; k++) {
+        group.add(pids[random.nextInt(pids.length)]);
+      }
+      pool.begin(group, true);
+      group.await();
+    }
+    long left = counters.pagesForgotten.sum() - gone;
+    long took = counters.forgetCalls.sum() - calls;
+    assertTrue(left > 3_000, left + " pages have left");
+    if (new DropList(pool.frames.region, 1).together()) {
+      assertTrue(3 * took < left, left + " pages have left by " + took + " calls");
+    }
     Pools.check(pool);
     pool.close();
   }

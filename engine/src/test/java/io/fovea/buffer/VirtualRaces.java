@@ -1,9 +1,11 @@
 package io.fovea.buffer;
 
+import io.fovea.memory.DropList;
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Expect;
 import org.openjdk.jcstress.annotations.JCStressTest;
@@ -29,12 +31,32 @@ final class VirtualRaces {
     private static final int FIRST = 64;
 
     private static final int LAST = PAGE - 64;
+
+    /** Pages that leave with another one: of each thread one. */
+    private static final int SPARE = 64;
+
     private static final NativeRegion REGION =
-        NativeRegion.reserveInPieces((long) COUNT * PAGE, "races");
+        NativeRegion.reserveInPieces((long) (COUNT + 2 * SPARE) * PAGE, "races");
     private static final MemorySegment PAGES = REGION.segment();
     static final MemorySegment HEADERS =
         Arena.global().allocate(FrameHeader.at(COUNT), FrameHeader.at(1));
+    private static final AtomicInteger THREADS = new AtomicInteger();
+    private static final ThreadLocal<Together> TOGETHER = ThreadLocal.withInitial(Together::new);
     private static int next;
+
+    /** One call for two ranges. */
+    private static final class Together {
+      final DropList list = new DropList(REGION, 2);
+      // Two apart, so that they are no neighbours of a frame, nor of each other.
+      final long spare = (COUNT + 1 + 2L * (THREADS.getAndIncrement() % SPARE)) * PAGE;
+
+      void drop(int frame) {
+        Mem.putLong(PAGES, spare, 1);
+        list.add((long) frame * PAGE, PAGE);
+        list.add(spare, PAGE);
+        list.drop();
+      }
+    }
 
     final int frame = take();
 
@@ -65,6 +87,18 @@ final class VirtualRaces {
       if (FrameHeader.pid(HEADERS, frame) == PID) {
         FrameHeader.setPid(HEADERS, frame, 0);
         REGION.forget((long) frame * PAGE, PAGE);
+      }
+      Latch.releaseExclusive(HEADERS, frame);
+    }
+
+    /** The same, with another page, by one call. */
+    final void evictTogether() {
+      if (!Latch.tryExclusive(HEADERS, frame)) {
+        return;
+      }
+      if (FrameHeader.pid(HEADERS, frame) == PID) {
+        FrameHeader.setPid(HEADERS, frame, 0);
+        TOGETHER.get().drop(frame);
       }
       Latch.releaseExclusive(HEADERS, frame);
     }
@@ -133,6 +167,28 @@ final class VirtualRaces {
     @Actor
     public void evictor() {
       evict();
+      load();
+    }
+
+    @Actor
+    public void reader(JJ_Result r) {
+      read(r);
+    }
+  }
+
+  @JCStressTest
+  @State
+  @Outcome(id = "20, 20", expect = Expect.ACCEPTABLE, desc = "the page, before or after")
+  @Outcome(id = "-1, -1", expect = Expect.ACCEPTABLE, desc = "again")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "zeros that validate, or half of a page")
+  public static class ReaderAgainstDropTogether extends Own {
+    public ReaderAgainstDropTogether() {
+      super(true);
+    }
+
+    @Actor
+    public void evictor() {
+      evictTogether();
       load();
     }
 
