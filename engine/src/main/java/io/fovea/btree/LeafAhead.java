@@ -10,7 +10,7 @@ import java.lang.foreign.MemorySegment;
  * Has leaves at hand that a row of operations names, before it is their turn.
  *
  * <pre>
- *   operation   i ...... i+8 ............. i+16 ................... i+256
+ *   operation   i ...... i+8 ............. i+16 ................... i+1024
  *               made     its slots         its header and           is it in a frame? If not, it
  *                        are loaded        fences are loaded        is read, with others
  * </pre>
@@ -40,7 +40,7 @@ public final class LeafAhead {
   private static final int GROUPS = 4;
 
   /** So many operations ahead pages are read at most, and at least. */
-  private static final int DISTANCE_MAX = 256;
+  private static final int DISTANCE_MAX = 1024;
 
   private static final int DISTANCE_MIN = 2 * WIDTH;
 
@@ -142,7 +142,7 @@ public final class LeafAhead {
         }
       }
     }
-    if (groups[group].size() > 0 && oldest < i + distance / 2) {
+    if (groups[group].size() > 0 && oldest < i + distance - distance / 4) {
       hand();
     }
   }

@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
  *                                (of the key without its last byte)
  *                                 │ ▲
  *                 {@link LeafAhead}: │ └─ the leaf that the operation names, else from the root
- *                 next 8, next 256 ┘
+ *                 next 8, next 1024┘
  * </pre>
  *
  * <p><b>Order.</b> For each key log order is the order in which its changes were made, since the
