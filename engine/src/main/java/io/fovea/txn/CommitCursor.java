@@ -155,19 +155,20 @@ public final class CommitCursor {
     }
     readLength(s, left - header);
     at = payload + header + (isChain() ? 0 : length);
-    readLeaf(s, first >>> 8 & 0xFF);
+    readLeaf(first >>> 8);
     done++;
     return true;
   }
 
-  private void readLeaf(MemorySegment s, int code) {
+  private void readLeaf(int header) {
+    int code = header & 0xFF;
     int bytes = LeafCode.following(code);
     if (bytes < 0 || bytes > opsEnd - at) {
       throw damaged("length of the leaf of an operation", opsEnd - at, bytes);
     }
     leaf = 0;
     if (code != 0) {
-      leaf = LeafCode.read(s, at, code, leafBefore);
+      leaf = LeafCode.read(segment, at, code, leafBefore);
       leafBefore = leaf;
       at += bytes;
     }
