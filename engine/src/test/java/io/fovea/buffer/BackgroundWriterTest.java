@@ -76,6 +76,34 @@ class BackgroundWriterTest {
     assertEquals(0, device.overlaps.get());
   }
 
+  /**
+   * Once there are too few free frames the writer empties many more than are wanted: misses take
+   * them one by one, and do not wake it for each.
+   */
+  @ParameterizedTest
+  @EnumSource(
+      value = Translation.class,
+      names = {"LATCHED", "VIRTUAL"})
+  void manyFramesAreEmptiedAtATime(Translation kind) {
+    PoolConfig config = PoolConfig.ofFrames(4096, 2048, kind);
+    BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
+    List<Long> pids = new ArrayList<>();
+    for (int i = 0; i < 5_000; i++) {
+      pids.add(Pools.page(pool));
+    }
+    pool.flushAll();
+    int[] next = new int[1];
+    // Wanted are eight.
+    Pools.await(
+        "many are free",
+        () -> {
+          Pools.word(pool, pids.get(next[0]++ % pids.size()));
+          return pool.stats().framesFree() >= 24;
+        });
+    Pools.check(pool);
+    pool.close();
+  }
+
   /** A device that does not get on makes threads wait for frames, which is counted and timed. */
   @Test
   void backPressureHasAMetric() throws Exception {
