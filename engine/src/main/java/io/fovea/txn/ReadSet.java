@@ -105,16 +105,11 @@ final class ReadSet {
     p.found = d[at + LENGTH] >= 0;
   }
 
-  /** The page of the leaf where it was last seen, or missed; 0 where that is not known. */
-  long leaf(int handle) {
-    return data[handle * STRIDE + PID];
-  }
-
   long item(int handle) {
     return data[handle * STRIDE];
   }
 
-  /** In which page the record was last seen; 0 where that is not known. */
+  /** In which page it was last seen, or missed; 0 where that is not known. */
   long pid(int handle) {
     return data[handle * STRIDE + PID];
   }

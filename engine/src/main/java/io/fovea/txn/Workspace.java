@@ -66,7 +66,7 @@ final class Workspace {
   /** The leaf where a written key was seen, or missed, last: a hint; 0 where that is not known. */
   long leaf(int e) {
     int handle = writes.handle(e);
-    return handle >= 0 ? reads.leaf(handle) : writes.leaf(e);
+    return handle >= 0 ? reads.pid(handle) : writes.leaf(e);
   }
 
   /** Where others have seen the key last. */
