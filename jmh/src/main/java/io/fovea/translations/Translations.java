@@ -50,7 +50,6 @@ public final class Translations implements Callable<Integer> {
   static final int GROUP = 64;
 
   private static final ToDoubleFunction<double[]> PER_SECOND = a -> a[0] * 1e9 / a[1];
-  private static final ToDoubleFunction<double[]> NANOS = a -> a[1] / a[0];
 
   @Parameters(
       description =
@@ -110,7 +109,7 @@ public final class Translations implements Callable<Integer> {
     }
     for (String figure : figures) {
       switch (figure) {
-        case "ladder" -> ladder();
+        case "ladder" -> new Ladder(this, threadCounts, fills).run();
         case "memory" -> memory();
         case "metadata" -> metadata();
         case "larger" -> larger();
@@ -131,6 +130,15 @@ public final class Translations implements Callable<Integer> {
     return quick;
   }
 
+  int rounds() {
+    return rounds;
+  }
+
+  /** Lets engines take turns; those that have begun before are warm. */
+  Turns turns(List<Engine> engines, String command, boolean begun) {
+    return Turns.of(engines, command, warmUpNanos(begun), sliceNanos(), rounds);
+  }
+
   /**
    * For the compiler, of each engine that was started a moment ago; and less for later commands.
    */
@@ -148,83 +156,6 @@ public final class Translations implements Callable<Integer> {
 
   static String name(Translation kind) {
     return kind.name().toLowerCase(Locale.ROOT).replace('_', '-');
-  }
-
-  private static int indexOf(List<Engine> engines, String title) {
-    return engines.stream().map(e -> e.title).toList().indexOf(title);
-  }
-
-  // ---------------------------------------------------------------------------------- the ladder
-
-  private void ladder() {
-    int buffer = quick ? 16 : 256;
-    Translation[] kinds = {
-      Translation.LATCHED,
-      Translation.OPTIMISTIC_CHAINED,
-      Translation.OPTIMISTIC,
-      Translation.PREDICTIVE_HASHED,
-      Translation.PREDICTIVE,
-      Translation.SWIZZLED,
-      Translation.VIRTUAL,
-      Translation.DIRECT
-    };
-    String[][][] cells = new String[threadCounts.length][kinds.length][fills.length];
-    String[][][] ratios = new String[threadCounts.length][kinds.length][fills.length];
-    for (int f = 0; f < fills.length; f++) {
-      Map<String, List<String>> arguments = new LinkedHashMap<>();
-      for (Translation kind : kinds) {
-        if (kind != Translation.DIRECT || fills[f] < 1) {
-          arguments.put(
-              kind.name(), List.of("links", kind.name(), text("%s", fills[f]), text("%d", buffer)));
-        }
-      }
-      List<Engine> engines = Engine.start(PoolEngine.class, arguments);
-      for (int t = 0; t < threadCounts.length; t++) {
-        Turns turns =
-            Turns.of(engines, "run " + threadCounts[t], warmUpNanos(t > 0), sliceNanos(), rounds);
-        for (int k = 0; k < kinds.length; k++) {
-          int i = indexOf(engines, kinds[k].name());
-          int all = threadCounts[t];
-          cells[t][k][f] = i < 0 ? "-" : turns.span(i, a -> all * NANOS.applyAsDouble(a));
-        }
-        int predictive = indexOf(engines, Translation.PREDICTIVE.name());
-        for (int k = 0; k < kinds.length; k++) {
-          int i = indexOf(engines, kinds[k].name());
-          ratios[t][k][f] = i < 0 ? "-" : turns.ratio(predictive, i, NANOS);
-        }
-      }
-      Engine.close(engines);
-    }
-    Object[] heads = Arrays.stream(fills).mapToObj(d -> text("fill %s", d)).toArray();
-    for (int t = 0; t < threadCounts.length; t++) {
-      System.out.println(
-          "\nns a descent of a thread, "
-              + threadCounts[t]
-              + (threadCounts[t] == 1 ? " thread" : " threads")
-              + ", pool "
-              + buffer
-              + " MiB (least-most of "
-              + rounds
-              + " slices):\n");
-      Markdown.head("kind", heads);
-      for (int k = 0; k < kinds.length; k++) {
-        Markdown.line(kinds[k].name(), (Object[]) cells[t][k]);
-      }
-    }
-    for (int t = 0; t < threadCounts.length; t++) {
-      System.out.println(
-          "\nTime of PREDICTIVE by that of another, "
-              + threadCounts[t]
-              + (threadCounts[t] == 1 ? " thread" : " threads")
-              + " (quartiles):\n");
-      Markdown.head("PREDICTIVE over", heads);
-      for (int k = 0; k < kinds.length; k++) {
-        if (kinds[k] != Translation.PREDICTIVE) {
-          String goal = kinds[k] == Translation.DIRECT ? " (goal 1.02 at .95)" : "";
-          Markdown.line(kinds[k].name() + goal, (Object[]) ratios[t][k]);
-        }
-      }
-    }
   }
 
   // ------------------------------------------------------------------------------------ in memory
@@ -281,7 +212,7 @@ public final class Translations implements Callable<Integer> {
 
   /** A table of throughput, beside that of one of them. */
   void print(List<Engine> engines, String command, int beside, boolean begun) {
-    Turns turns = Turns.of(engines, command, warmUpNanos(begun), sliceNanos(), rounds);
+    Turns turns = turns(engines, command, begun);
     Markdown.head(
         "kind", "lookups/s", "least", "most", "of " + engines.get(beside).title + " (quartiles)");
     for (int i = 0; i < engines.size(); i++) {
