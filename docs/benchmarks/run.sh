@@ -433,11 +433,11 @@ do_swizzling() {
 }
 
 # Beside vmcache (Leis et al., SIGMOD 2023), which is built beside the project: it has no transactions and no log, and a
-# lighter TPC-C.
+# lighter TPC-C. The mix is its own.
 do_vmcache() {
   [ -n "${VMCACHE:-}" ] || die "VMCACHE names vmcache's program, which is not a part of this project"
   for load in 1 2; do
-    same="--io memory --buffer 2g --warehouses $load --threads $load"
+    same="--io memory --buffer 2g --warehouses $load --threads $load --mix 45,43,4,4,4"
     beside "vmcache-tpcc-${load}w${load}t" 5 6 vmcache "native THREADS=$load DATASIZE=$load" Fovea "$same" \
       "Fovea, virtual" "$same --translation virtual" "Fovea, latched" "$same --translation latched"
   done
