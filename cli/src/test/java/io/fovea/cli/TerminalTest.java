@@ -38,6 +38,9 @@ class TerminalTest {
   private static final int LONG_RECORDS = 20_000;
   private static final String LAST = "%08d".formatted(LONG_RECORDS - 1);
 
+  /** No match is longer. */
+  private static final int MATCH_MAX = 1000;
+
   /** How long a key is waited for that may have come to nothing. */
   private static final Duration KEY = Duration.ofSeconds(3);
 
@@ -133,17 +136,22 @@ class TerminalTest {
     return m;
   }
 
-  /** The same, not for long; null if it is not shown by then. */
+  /**
+   * The same, not for long; null if it is not shown by then. A command that is not stopped shows
+   * tens of millions of characters: each is looked at once, or twice.
+   */
   private Matcher find(String pattern, long nanos) throws IOException {
     Pattern wanted = Pattern.compile(pattern);
     byte[] some = new byte[1 << 16];
     long end = System.nanoTime() + nanos;
+    int from = seen;
     while (true) {
       Matcher m = wanted.matcher(shown);
-      if (m.find(seen)) {
+      if (m.find(from)) {
         seen = m.end();
         return m;
       }
+      from = Math.max(seen, shown.length() - MATCH_MAX);
       if (screen.available() > 0) {
         int n = screen.read(some);
         shown.append(new String(some, 0, n, StandardCharsets.ISO_8859_1));
