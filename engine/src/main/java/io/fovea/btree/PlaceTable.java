@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   2^k sets of one line, 8 ways         set: low bits of the key's hash ({@link KeyHash})
  *
- *   way   63      53 52    47 46   38 37        0
- *        | tag 11   | line   | slot  | page id   |     0: none.  tag: high bits of the hash
+ *   way   63    54  53  52    47 46   38 37        0
+ *        | tag 10 |seen| line   | slot  | page id   |     0: none.  tag: high bits of the hash
  *
  *   page of     4 KiB   8 KiB   16 KiB   32 KiB   64 KiB
  *   line        6       7       8        8        8        in which 64th to 256th of the page
@@ -59,7 +59,11 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Growth</b> of a flat table. Memory is reserved for the largest size, so the table never
  * moves. When an eighth of the ways were overwritten with something in them since the last
  * doubling, a thread of its own copies the table behind itself and then publishes the doubled size.
- * What belongs into the other half is overwritten in time.
+ * Half of the ways belong into the other half then, and a way does not say which. So all lose their
+ * mark of being <i>seen</i>, and get it back when a key is looked for there. What a full set learns
+ * takes the place of what is not seen, as long as there is that: else a table that has grown would
+ * push out what it needs beside what nobody looks for, and knew three keys of five where it has
+ * room for all.
  *
  * <p><b>The other directory.</b> The sets may lie in granules that grow one by one, behind a {@link
  * ShortcutDirectory}. Readers do the same arithmetic then, in virtual memory that shows them.
@@ -76,8 +80,13 @@ public final class PlaceTable {
 
   private static final int WAYS_SHIFT = 3;
   private static final int WAYS = 1 << WAYS_SHIFT;
-  private static final int TAG_BITS = 11;
+  private static final int TAG_BITS = 10;
   private static final int TAG_SHIFT = Long.SIZE - TAG_BITS;
+
+  /** Of a way that was learned or looked for since the table has grown. */
+  private static final int SEEN_BIT = TAG_SHIFT - 1;
+
+  static final long SEEN = 1L << SEEN_BIT;
 
   private static final int LINE_BITS_MAX = BTreeNode.LINE_BITS;
 
@@ -160,7 +169,7 @@ public final class PlaceTable {
     int lineBits = Math.min(LINE_BITS_MAX, pageShift - 6);
     int slotBits = pageShift - 3;
     this.lineShift = LINE_BITS_MAX - lineBits;
-    this.lineAt = TAG_SHIFT - lineBits;
+    this.lineAt = SEEN_BIT - lineBits;
     this.slotAt = lineAt - slotBits;
     this.slotMask = (1L << slotBits) - 1;
     this.pidMask = (1L << slotAt) - 1;
@@ -214,7 +223,7 @@ public final class PlaceTable {
     p.pid = way & pidMask;
     p.slot = (int) (way >>> slotAt & slotMask);
     p.found = true;
-    p.line = (int) (way << TAG_BITS >>> TAG_BITS >>> lineAt) << lineShift;
+    p.line = (int) ((way & SEEN - 1) >>> lineAt) << lineShift;
     return true;
   }
 
@@ -237,6 +246,9 @@ public final class PlaceTable {
     for (int i = 0; i < WAYS; i++) {
       long way = Mem.peekLongOpaque(table, at + ((long) i * Long.BYTES));
       if ((way ^ hash) >>> TAG_SHIFT == 0 && way != 0) {
+        if ((way & SEEN) == 0) {
+          Mem.putLongOpaque(table, at + ((long) i * Long.BYTES), way | SEEN);
+        }
         return way;
       }
     }
@@ -258,8 +270,8 @@ public final class PlaceTable {
       return;
     }
     long line = HintedLeaf.line(tree, p) >>> lineShift;
-    long way =
-        hash >>> TAG_SHIFT << TAG_SHIFT | line << lineAt | (p.slot & slotMask) << slotAt | pid;
+    long tag = hash >>> TAG_SHIFT << TAG_SHIFT;
+    long way = tag | SEEN | line << lineAt | (p.slot & slotMask) << slotAt | pid;
     long set = (hash & mask) << SET_SHIFT;
     MemorySegment sets = table;
     if (shortcut != null) {
@@ -267,6 +279,7 @@ public final class PlaceTable {
       sets = shortcut.view();
     }
     int into = -1;
+    int unseen = -1;
     for (int i = 0; i < WAYS; i++) {
       long there = Mem.peekLongOpaque(sets, set + ((long) i * Long.BYTES));
       if (there == 0) {
@@ -274,9 +287,14 @@ public final class PlaceTable {
       } else if ((there ^ hash) >>> TAG_SHIFT == 0) {
         into = i;
         break;
+      } else if ((there & SEEN) == 0) {
+        unseen = i;
       }
     }
-    if (into < 0) {
+    if (into < 0 && unseen >= 0) {
+      into = unseen;
+      lose(hash, set);
+    } else if (into < 0) {
       // Another one each time: two keys that always took the same way would push each other out
       // for ever, beside ways that nobody looks for any more.
       into = (int) ((hash ^ p.remembered) * 0x9E37_79B9_7F4A_7C15L >>> -WAYS_SHIFT);
@@ -386,7 +404,7 @@ public final class PlaceTable {
     try {
       long bytes = mask + 1 << SET_SHIFT;
       for (long at = 0; at < bytes && !closed; at += STRIPE_BYTES) {
-        Mem.copy(table, at, table, bytes + at, (int) Math.min(STRIPE_BYTES, bytes - at));
+        copyUnseen(table, at, bytes + at, Math.min(STRIPE_BYTES, bytes - at));
       }
       if (!closed) {
         mask = 2 * mask + 1;
@@ -394,6 +412,21 @@ public final class PlaceTable {
     } finally {
       overwritten.set(0);
       growing.set(false);
+    }
+  }
+
+  /**
+   * Copies ways, and takes their mark from both. A way that is learned meanwhile may be lost.
+   *
+   * @param from where they are
+   * @param to where they go
+   * @param bytes how many bytes of them
+   */
+  static void copyUnseen(MemorySegment s, long from, long to, long bytes) {
+    for (long at = 0; at < bytes; at += Long.BYTES) {
+      long way = Mem.getLongOpaque(s, from + at) & ~SEEN;
+      Mem.putLongOpaque(s, from + at, way);
+      Mem.putLongOpaque(s, to + at, way);
     }
   }
 

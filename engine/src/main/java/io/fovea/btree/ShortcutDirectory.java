@@ -4,7 +4,6 @@ import io.fovea.bindings.Errno;
 import io.fovea.memory.Granules;
 import io.fovea.memory.Granules.RefusedException;
 import io.fovea.memory.MappingBudget;
-import io.fovea.memory.Mem;
 import io.fovea.memory.MemoryFiles;
 import io.fovea.memory.Rewiring;
 import java.lang.System.Logger.Level;
@@ -295,7 +294,7 @@ final class ShortcutDirectory {
     count = made.cardinality();
     for (int s = split.nextSetBit(0); s >= 0; s = split.nextSetBit(s + 1)) {
       long from = (long) (s ^ Integer.highestOneBit(s)) << GRANULE_SHIFT;
-      Mem.copy(view(), from, view(), (long) s << GRANULE_SHIFT, GRANULE_BYTES);
+      PlaceTable.copyUnseen(view(), from, (long) s << GRANULE_SHIFT, GRANULE_BYTES);
       lost.set(s, 0);
     }
     split.stream().forEach(s -> setOwn(s, true));

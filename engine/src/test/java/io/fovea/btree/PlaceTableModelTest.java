@@ -33,7 +33,7 @@ import net.jqwik.api.constraints.IntRange;
  */
 class PlaceTableModelTest {
   private static final int WAYS = 8;
-  private static final int TAG_SHIFT = 53;
+  private static final int TAG_SHIFT = 54;
 
   /** Sets in use, so that they overflow; and one that is not, to make the table grow. */
   private static final int SETS = 4;
@@ -110,7 +110,7 @@ class PlaceTableModelTest {
       places = new PlaceTable(BYTES_MAX, 1 << pageShift);
       int lineBits = Math.min(8, pageShift - 6);
       lineShift = 8 - lineBits;
-      pidBits = TAG_SHIFT - lineBits - (pageShift - 3);
+      pidBits = TAG_SHIFT - 1 - lineBits - (pageShift - 3);
     }
 
     private static Way way(long hash, long sets) {
@@ -154,7 +154,7 @@ class PlaceTableModelTest {
       }
       p.set(0, 0, 1, 0, false);
       long deadline = System.nanoTime() + 60_000_000_000L;
-      for (long tag = 0; places.bytes() == before; tag = tag + 1 & (1 << 11) - 1) {
+      for (long tag = 0; places.bytes() == before; tag = tag + 1 & (1 << 10) - 1) {
         places.learn(tree, tag << TAG_SHIFT | OTHER_SET, p);
         if (tag == 0) {
           assertTrue(System.nanoTime() < deadline, "it does not grow");
