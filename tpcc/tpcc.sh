@@ -9,7 +9,8 @@
 # JAVA_HOME names the JDK to prefer. FOVEA_JAVA_OPTS adds JVM options, such as -Xmx2g.
 #
 # With JDK 25 or later, the first call has a JVM run for half a minute and write down what it has
-# learned, beside the jar (tpcc.aot): those that follow begin warm. FOVEA_AOT=off does without.
+# learned, beside the jar (tpcc-file.aot, or tpcc-memory.aot for runs in memory): those that follow
+# begin warm. FOVEA_AOT=off does without.
 set -u
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 3
@@ -87,20 +88,24 @@ options="-Xms256m -Xmx768m -XX:+UseParallelGC -XX:+AlwaysPreTouch --enable-nativ
 
 # The clients of a young JVM keep all processors busy. With more compilers than processors, it is the compilers that get
 # most of them, for the few seconds that they need (docs/decisions/104). Many processors have as many by themselves.
-[ "$(getconf _NPROCESSORS_ONLN 2>/dev/null || printf 8)" -ge 8 ] || options="$options -XX:CICompilerCount=8"
+compilers=
+[ "$(getconf _NPROCESSORS_ONLN 2>/dev/null || printf 8)" -ge 8 ] || compilers=-XX:CICompilerCount=8
 
 # A cache fits one JVM and one jar: it is made again where the JVM is another, or the jar is newer. What is compiled late
-# has seen more of its branches: twenty times the thresholds of JDK 25.
+# has seen more of its branches: twenty times the thresholds of JDK 25. Runs in memory and on a file have caches of
+# their own, for a profile of both takes longer to compile.
 late="-XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=12000 -XX:Tier4CompileThreshold=300000
   -XX:Tier4BackEdgeThreshold=800000"
-cache=$here/target/tpcc.aot
+kind=file
+case " $* " in *" --io memory "*) kind=memory ;; esac
+cache=$here/target/tpcc-$kind.aot
 jvm=$(dirname -- "$(dirname -- "$java")")/release
 warm=
 if [ "${FOVEA_AOT:-on}" != off ] && [ "$(version_of "$java")" -ge 25 ] && [ -w "$here/target" ]; then
   if [ ! -f "$cache" ] || [ "$jar" -nt "$cache" ] || ! cmp -s "$jvm" "$cache.jvm"; then
     printf 'tpcc.sh: a run of half a minute, so that all that follow begin warm (once; FOVEA_AOT=off does without)\n' >&2
     # shellcheck disable=SC2086 # options are words
-    "$java" $options $late -XX:AOTCacheOutput="$cache.$$" -Xlog:disable -jar "$jar" train </dev/null >"$cache.log" 2>&1 &&
+    "$java" $options $late -XX:AOTCacheOutput="$cache.$$" -Xlog:disable -jar "$jar" train $kind </dev/null >"$cache.log" 2>&1 &&
       mv -f "$cache.$$" "$cache" && cp "$jvm" "$cache.jvm" ||
       { : >"$cache" && cp "$jvm" "$cache.jvm"; } 2>/dev/null
     rm -f "$cache.$$" "$cache.$$.config"
@@ -109,4 +114,4 @@ if [ "${FOVEA_AOT:-on}" != off ] && [ "$(version_of "$java")" -ge 25 ] && [ -w "
 fi
 
 # shellcheck disable=SC2086 # options are words
-exec "$java" $options $warm "-Dtpcc.command=$0" ${FOVEA_JAVA_OPTS:-} -jar "$jar" "$@"
+exec "$java" $options $compilers $warm "-Dtpcc.command=$0" ${FOVEA_JAVA_OPTS:-} -jar "$jar" "$@"

@@ -15,29 +15,32 @@ import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
 import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
 
 /**
- * Does what {@code run} does for some seconds, in memory and on a file with a log, then recovers a
- * file after a crash, and says nothing. For a JVM that writes down which classes and methods are
+ * Does what {@code run} does for some seconds, in memory, or on a file with a log and then recovers
+ * one after a crash, and says nothing. For a JVM that writes down which classes and methods are
  * used, so that the next one begins warm: {@code tpcc.sh} has one do so ({@code
- * -XX:AOTCacheOutput}, JEP 514 and 515).
+ * -XX:AOTCacheOutput}, JEP 514 and 515). A profile is of one kind of work: what has seen both is
+ * compiled with the branches of both, and that takes longer.
  */
 @Command(
     name = "train",
     description = "Runs for a JVM that records which classes and methods are used.",
     hidden = true)
 final class TrainCommand implements Callable<Integer> {
-  private static final int LOG_BYTES_A_SECOND = 10_000_000;
+  private static final String FILE = "file";
+  private static final int LOG_BYTES_A_SECOND = 5_000_000;
 
   @Spec private CommandSpec spec;
 
-  @Option(
-      names = "--seconds",
-      paramLabel = "N",
-      description = "how long each of the two runs is (default: 10)")
-  private int seconds = 10;
+  @Option(names = "--seconds", paramLabel = "N", description = "how long the run is (default: 20)")
+  private int seconds = 20;
+
+  @Parameters(arity = "0..1", paramLabel = "KIND", description = "memory, or file (default: file)")
+  private String kind = FILE;
 
   @ParentCommand private Main main;
 
@@ -50,11 +53,13 @@ final class TrainCommand implements Callable<Integer> {
       String file = directory.resolve("t.fovea").toString();
       String crashed = directory.resolve("r.fovea").toString();
       String log = seconds * LOG_BYTES_A_SECOND + "";
-      for (List<String> step :
-          List.of(
-              run("--io", "memory", "--warehouses", "2"),
-              run("--path", file, "--warehouses", "1"),
-              List.of("recover-bench", "--path", crashed, "--warehouses", "1", "--replay", log))) {
+      List<List<String>> steps =
+          kind.equals(FILE)
+              ? List.of(
+                  run("--path", file),
+                  List.of("recover-bench", "--path", crashed, "--warehouses", "1", "--replay", log))
+              : List.of(run("--io", kind));
+      for (List<String> step : steps) {
         int code =
             Main.execute(
                 main.scale(),
@@ -77,8 +82,9 @@ final class TrainCommand implements Callable<Integer> {
   }
 
   private List<String> run(String... where) {
-    List<String> words = new ArrayList<>(List.of("run", "--threads", "2", "--warmup", "0s"));
-    words.addAll(List.of("--duration", seconds + "s"));
+    List<String> words =
+        new ArrayList<>(List.of("run", "--warehouses", "2", "--threads", "2", "--no-check"));
+    words.addAll(List.of("--warmup", "0s", "--duration", seconds + "s"));
     words.addAll(List.of(where));
     return words;
   }

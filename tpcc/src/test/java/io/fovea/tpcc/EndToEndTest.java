@@ -75,6 +75,7 @@ class EndToEndTest {
     Path temporary = Path.of(System.getProperty("java.io.tmpdir"));
     List<Path> before = trainings(temporary);
     expect(0, tpcc("train", "--seconds", "1"));
+    expect(0, tpcc("train", "--seconds", "1", "memory"));
     assertEquals("", out.toString());
     assertEquals(before, trainings(temporary));
   }
