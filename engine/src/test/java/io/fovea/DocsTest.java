@@ -224,7 +224,7 @@ class DocsTest {
     }
     Set<String> parts = new HashSet<>();
     each(
-        Pattern.compile("(?m)^    ([a-z][\\w.]*)\\) "),
+        Pattern.compile("(?m)^    ([a-z][-\\w.]*)\\) "),
         read(folder.resolve("run.sh")),
         m -> parts.add(m.group(1)));
     Set<String> verdicts = new HashSet<>();
