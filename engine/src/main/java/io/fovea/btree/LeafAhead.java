@@ -176,18 +176,14 @@ public final class LeafAhead {
   /** Of each leaf the first two lines and the last one, with its header, slots and fences. */
   private long touchPages(int from, int end) {
     long seen = 0;
-    long before = 0;
     for (int i = from, to = Math.min(end, count); i < to; i++) {
-      long pid = leaves[i];
-      int frame = pool.predict(pid);
-      if (pid != 0 && pid != before && pool.pid(frame) == pid) {
-        long base = pool.base(frame);
+      long base = page(i, from);
+      if (base >= 0) {
         seen +=
             Mem.peekLong(pages, base)
                 + Mem.peekLong(pages, base + LINE)
                 + Mem.peekLong(pages, base + pageSize - Long.BYTES);
       }
-      before = pid;
     }
     return seen;
   }
@@ -195,21 +191,30 @@ public final class LeafAhead {
   /** Of each leaf the lines of its slots. */
   private long touchSlots(int from, int end) {
     long seen = 0;
-    long before = 0;
     for (int i = from, to = Math.min(end, count); i < to; i++) {
-      long pid = leaves[i];
-      int frame = pool.predict(pid);
-      if (pid != 0 && pid != before && pool.pid(frame) == pid) {
-        long base = pool.base(frame);
+      long base = page(i, from);
+      if (base >= 0) {
         int lines =
             Math.min(LEAF_LINES, BTreeNode.leafCount(pages, base, pageSize) + WIDTH - 1 >>> 3);
         for (int line = 1; line < lines; line++) {
           seen += Mem.peekLong(pages, base + BTreeNode.LEAF_SLOTS + (long) line * LINE);
         }
       }
-      before = pid;
     }
     return seen;
+  }
+
+  /**
+   * Where the leaf of an operation is expected, if it is there; else -1, as where the operation
+   * before it, from one on, has named the same.
+   */
+  private long page(int i, int from) {
+    long pid = leaves[i];
+    if (pid == 0 || i > from && leaves[i - 1] == pid) {
+      return -1;
+    }
+    int frame = pool.predict(pid);
+    return pool.pid(frame) == pid ? pool.base(frame) : -1;
   }
 
   // --------------------------------------------------------------------------------------- places

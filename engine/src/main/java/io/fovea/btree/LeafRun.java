@@ -288,15 +288,11 @@ public final class LeafRun {
     if (!p.found) {
       return REFUSED;
     }
-    MemorySegment pages = tree.pool().pages();
-    int pageSize = tree.pool().pageSize();
-    long slot = BTreeNode.leafSlot(pages, base, p.slot);
-    int field = BTreeNode.field(pages, base, pageSize, slot);
-    if (field == BTreeNode.OVERFLOW || ats[i] < 0 || ats[i] > field - length) {
+    long at = writer.patched(base, p.slot, ats[i], length);
+    if (at < 0) {
       return REFUSED;
     }
-    long at = writer.inside(base, BTreeNode.valueAt(base, pageSize, slot), field);
-    copy(tree, bytes[i], at + ats[i], length, p);
+    copy(tree, bytes[i], at, length, p);
     return 0;
   }
 

@@ -49,6 +49,11 @@ final class LeafWriter {
 
   static final long COMPACT = 1;
 
+  /** Why bytes of a value can't be overwritten in the leaf: {@link #patched}. */
+  static final long TOO_SHORT = -1;
+
+  static final long IN_CHAIN = -2;
+
   private final PointReads reads;
   private final LongValues longs;
   private final TreeScratch.Stock scratches;
@@ -185,12 +190,9 @@ final class LeafWriter {
         at = absent ? -1 : inPlace(base, p.slot, vLen);
         if (at < 0) {
           chain = absent || keep ? 0 : chainToFree(base, p.slot, log);
-          TreeScratch scratch = null;
           at = plan(len, vLen, base, p);
-          if (at == COMPACT) {
-            scratch = scratches.tryTake();
-            at = scratch == null ? NO_SCRATCH : at;
-          }
+          TreeScratch scratch = scratch(at);
+          at = at == COMPACT && scratch == null ? NO_SCRATCH : at;
           if (at >= 0) {
             changed = true;
             at = place(key, off, len, vLen, base, p, scratch);
@@ -226,7 +228,7 @@ final class LeafWriter {
   }
 
   /** A value must end in its page: what is behind it is another one's. */
-  long inside(long base, long at, int length) {
+  private long inside(long base, long at, int length) {
     if (at + length > base + pageSize) {
       throw new NodeDamage("end of a value in a leaf", pageSize, at + length - base);
     }
@@ -287,12 +289,9 @@ final class LeafWriter {
       try {
         long base = pool.base(frame);
         old = p.found ? chainAt(base, p.slot) : -1;
-        TreeScratch scratch = null;
         at = plan(len, BTreeNode.OVERFLOW, base, p);
-        if (at == COMPACT) {
-          scratch = scratches.tryTake();
-          at = scratch == null ? NO_SCRATCH : at;
-        }
+        TreeScratch scratch = scratch(at);
+        at = at == COMPACT && scratch == null ? NO_SCRATCH : at;
         if (at >= 0) {
           changed = true;
           at = place(key, off, len, BTreeNode.OVERFLOW, base, p, scratch);
@@ -486,15 +485,12 @@ final class LeafWriter {
       Position p,
       LogSession log) {
     int frame = latch(key, off, len, p);
-    int field = 0;
+    long to = TOO_SHORT;
     if (p.found) {
       boolean changed = false;
       try {
-        long base = pool.base(frame);
-        long slot = BTreeNode.leafSlot(pages, base, p.slot);
-        field = BTreeNode.field(pages, base, pageSize, slot);
-        if (field != BTreeNode.OVERFLOW && at >= 0 && at <= field - bLen) {
-          long to = inside(base, BTreeNode.valueAt(base, pageSize, slot), field) + at;
+        to = patched(pool.base(frame), p.slot, at, bLen);
+        if (to >= 0) {
           changed = true;
           Mem.copy(bytes, bOff, pages, to, bLen);
           release(frame, p, log);
@@ -505,9 +501,25 @@ final class LeafWriter {
       }
     }
     pool.releaseExclusiveUnchanged(frame);
-    return field == BTreeNode.OVERFLOW
-        && !log.logging()
-        && patchLong(key, off, len, at, bytes, bOff, bLen, p);
+    return to == IN_CHAIN && !log.logging() && patchLong(key, off, len, at, bytes, bOff, bLen, p);
+  }
+
+  /**
+   * Where bytes of a value are that are to be overwritten.
+   *
+   * @param at from which byte of the value on
+   * @param length how many
+   * @return {@link #IN_CHAIN}, or {@link #TOO_SHORT} where the value has not so many
+   */
+  long patched(long base, int slot, int at, int length) {
+    long entry = BTreeNode.leafSlot(pages, base, slot);
+    int field = BTreeNode.field(pages, base, pageSize, entry);
+    if (field == BTreeNode.OVERFLOW) {
+      return IN_CHAIN;
+    }
+    return at >= 0 && at <= field - length
+        ? inside(base, BTreeNode.valueAt(base, pageSize, entry), field) + at
+        : TOO_SHORT;
   }
 
   /**
