@@ -97,7 +97,7 @@ compilers=
 late="-XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=12000 -XX:Tier4CompileThreshold=300000
   -XX:Tier4BackEdgeThreshold=800000"
 kind=file
-case " $* " in *" --io memory "*) kind=memory ;; esac
+case " $* " in *" --io memory "* | *" --io=memory "*) kind=memory ;; esac
 cache=$here/target/tpcc-$kind.aot
 jvm=$(dirname -- "$(dirname -- "$java")")/release
 warm=
