@@ -38,7 +38,7 @@ public final class Openings implements Callable<Integer> {
   private Path path = Path.of("open.fovea");
 
   @Option(names = "--records", description = "How many records it gets by --load.")
-  private long records = 75_000_000;
+  private long records = 80_000_000;
 
   @Option(names = "--load", description = "Makes it anew, and ends.")
   private boolean load;
