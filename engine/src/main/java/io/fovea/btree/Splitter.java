@@ -2,6 +2,7 @@ package io.fovea.btree;
 
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
+import io.fovea.error.CorruptionException;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 
@@ -115,6 +116,7 @@ final class Splitter {
       return StructureChange.AGAIN;
     }
     boolean both = false;
+    boolean stray = false;
     boolean whole = false;
     int result;
     long next = 0;
@@ -124,9 +126,7 @@ final class Splitter {
       long parentBase = pool.base(parent.frame);
       boolean gone = BTreeNode.child(s, parentBase, parent.slot) != pid;
       both = !gone && change.tryLatch(frame, pid);
-      if (gone && claims(frame, pid, level, key, off, len)) {
-        throw TreeDamage.of(pool, pid, "a node that is not its parent's child", parent.pid, pid);
-      }
+      stray = gone && claims(frame, pid, level, key, off, len);
       result = gone ? StructureChange.NEEDLESS : StructureChange.AGAIN;
       if (both) {
         long base = pool.base(frame);
@@ -168,6 +168,9 @@ final class Splitter {
         pool.releaseExclusiveUnchanged(frame);
       }
       pool.releaseExclusiveUnchanged(parent.frame);
+      if (stray) {
+        throw stray(level, pid, looked, key, off, len, parent);
+      }
       return result;
     }
     pool.releaseExclusive(fresh);
@@ -187,6 +190,17 @@ final class Splitter {
         && NodeCheck.isNode(pages, pool.base(frame), level, treeId)
         && NodeSearch.covers(pages, pool.base(frame), pageSize, key, off, len, false)
         && pool.validate(frame, version);
+  }
+
+  /**
+   * What a second page that says that a key is its own means. Whoever came to it by another way
+   * than its parent, as recovery does by the log, knows not which of the two is right: where the
+   * way down from the root leads to no node, that one is named.
+   */
+  private CorruptionException stray(
+      int level, long pid, long parentPid, MemorySegment key, long off, int len, Position p) {
+    descent.descendTo(key, off, len, false, level, p);
+    return TreeDamage.of(pool, pid, "a node that is not its parent's child", parentPid, pid);
   }
 
   /** A new page that nobody needed; unless the pool has stopped, and nothing matters any more. */

@@ -1,10 +1,14 @@
 package io.fovea.btree;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.Translation;
+import io.fovea.error.CorruptionException;
 import io.fovea.wal.LogSession;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -38,6 +42,48 @@ class SplitterTest {
       t.pool.free(again, LogSession.NONE);
       assertEquals(before, t.pool.allocatorState().highWater());
       t.checkAll();
+    }
+  }
+
+  /**
+   * A leaf that the log names is full, and the node above it does not lead there: the page that
+   * cannot be is named, and where each could be, the one that was come to.
+   */
+  @Test
+  void aLeafThatIsNotItsParentsChild() {
+    byte[] key = TestTree.bytes(500);
+    for (String damage : List.of("the parent", "no page", "another leaf")) {
+      try (TestTree t = new TestTree(4096, 256, Translation.PREDICTIVE)) {
+        for (int i = 0; i < 1_000; i++) {
+          t.put(TestTree.bytes(i), new byte[50]);
+        }
+        Descent descent = new Descent(t.pool, TestTree.TREE_ID, t.tree.rootPid());
+        int length = t.staging.key(key);
+        Position leaf = new Position();
+        Position parent = new Position();
+        descent.descendTo(t.staging.key, 0, length, false, 0, leaf);
+        descent.descendTo(t.staging.key, 0, length, false, 1, parent);
+        MemorySegment pages = t.pool.pages();
+        long base = t.pool.base(parent.frame);
+        long other = BTreeNode.child(pages, base, parent.slot == 0 ? 1 : 0);
+        long child =
+            switch (damage) {
+              case "the parent" -> parent.pid;
+              case "no page" -> t.pool.allocatorState().highWater() + 5;
+              default -> other;
+            };
+        NodeEditor.setChild(pages, base, parent.slot, child);
+        Splitter splitter =
+            new Splitter(
+                new StructureChange(descent, new TreeScratch.Stock(4096, t.pool.memory())));
+        CorruptionException e =
+            assertThrows(
+                CorruptionException.class,
+                () -> splitter.splitLeaf(leaf.pid, t.staging.key, 0, length, 50, LogSession.NONE),
+                damage);
+        long named = child == other ? leaf.pid : parent.pid;
+        assertEquals(named, e.pid(), e::toString);
+      }
     }
   }
 }
