@@ -126,6 +126,7 @@ public final class Summary {
     System.out.println();
     ratios(runs);
     logs(runs);
+    threads(runs);
     latencies(runs);
     Map<String, Map<String, String>> longRuns = new TreeMap<>();
     runs.forEach(
@@ -357,7 +358,7 @@ public final class Summary {
     boolean head = true;
     for (Map.Entry<String, List<String>> run : runs.entrySet()) {
       String name = run.getKey();
-      Matcher m = Pattern.compile("(durability-[^-]+-)(sync|async)(.*)").matcher(name);
+      Matcher m = Pattern.compile("((?:durability|clients)-[^-]+-)(sync|async)(.*)").matcher(name);
       if (!m.matches()) {
         continue;
       }
@@ -394,7 +395,7 @@ public final class Summary {
   /** Of the runs with a log: medians of what it had to do. */
   private static void logs(Map<String, List<String>> runs) {
     String[] figures = {
-      "commitsPerSync", "bytesPerTransaction", "megabytesPerSecond", "syncs", "checkpoints"
+      "commitsPerSync", "meanWaitMicros", "bytesPerTransaction", "megabytesPerSecond", "syncs", "checkpoints"
     };
     boolean head = true;
     for (Map.Entry<String, List<String>> run : runs.entrySet()) {
@@ -409,9 +410,9 @@ public final class Summary {
       if (head) {
         System.out.println("The log, medians:\n");
         System.out.println(
-            "| run | commits per sync | bytes per transaction | MB/s written | syncs"
+            "| run | commits per sync | mean wait, µs | bytes per transaction | MB/s written | syncs"
                 + " | checkpoints |");
-        System.out.println("|---|---|---|---|---|---|");
+        System.out.println("|---|---|---|---|---|---|---|");
         head = false;
       }
       StringBuilder line = new StringBuilder("| " + run.getKey());
@@ -420,6 +421,57 @@ public final class Summary {
         line.append(" | ").append(figure(median(values)));
       }
       System.out.println(line + " |");
+    }
+    if (!head) {
+      System.out.println();
+    }
+  }
+
+  private static final Pattern THREADS =
+      Pattern.compile(
+          "\"name\": \"([^\"]*)\",\\s*\"threads\": (\\d+),\\s*"
+              + "\"processorSeconds\": ([0-9.E-]+),\\s*\"readySeconds\": ([0-9.E-]+)");
+
+  /** Where the time of threads went in runs of "clients", of those that had 0.5 % of a processor. */
+  private static void threads(Map<String, List<String>> runs) {
+    boolean head = true;
+    for (Map.Entry<String, List<String>> run : runs.entrySet()) {
+      if (!run.getKey().startsWith("clients-")) {
+        continue;
+      }
+      Map<String, List<double[]>> groups = new TreeMap<>();
+      for (String report : run.getValue()) {
+        double seconds = number(report, "measuredSeconds");
+        Matcher m = THREADS.matcher(after(report, "\"threadTimes\": ["));
+        while (m.find()) {
+          double threads = Double.parseDouble(m.group(2));
+          double processor = 100 * Double.parseDouble(m.group(3)) / seconds;
+          double ready = 100 * Double.parseDouble(m.group(4)) / seconds;
+          groups
+              .computeIfAbsent(m.group(1), k -> new ArrayList<>())
+              .add(new double[] {threads, processor, ready, 100 * threads - processor - ready});
+        }
+      }
+      if (head) {
+        System.out.println("Threads, medians, percent of a processor (all threads of a name together):\n");
+        System.out.println("| run | threads | with a processor | waiting for one | asleep |");
+        System.out.println("|---|---|---|---|---|");
+        head = false;
+      }
+      groups.forEach(
+          (name, rounds) -> {
+            double[] medians = new double[4];
+            for (int i = 0; i < 4; i++) {
+              int at = i;
+              medians[i] = median(rounds.stream().mapToDouble(r -> r[at]).toArray());
+            }
+            if (medians[1] >= 0.5) {
+              System.out.printf(
+                  Locale.ROOT,
+                  "| %s | %s (%.0f) | %.1f | %.1f | %.1f |%n",
+                  run.getKey(), name, medians[0], medians[1], medians[2], medians[3]);
+            }
+          });
     }
     if (!head) {
       System.out.println();

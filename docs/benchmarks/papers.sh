@@ -20,11 +20,6 @@ do_repair() {
   done
 }
 
-# What of the tables is enough to tell them apart; hints stand for themselves elsewhere.
-hints_of() {
-  [ "$1" = swizzled ] && printf frame || printf none
-}
-
 # LIPAH's engines, of which 5 and 6 are vmcache, and two more: the translation, and which hints.
 hint_engines="latched,none latched,frame latched,page latched,both virtual,none virtual,page predictive,none predictive,page"
 

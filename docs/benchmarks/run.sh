@@ -39,6 +39,8 @@
 #   timestamps  what an item's timestamps cost
 #   disk        TPC-C on a file, also with a pool smaller than the data
 #   durability  TPC-C with a log: sync with clients that share group commits, async, none; thirteen minutes
+#   clients     durable transactions by one, two and more clients, in slices; TPC-C without a log and with 64 clients that
+#               wait for it, whole runs in turn, with what each thread did; three minutes
 #   recovery    how fast a log of 1 GiB is replayed
 #   reads       random point reads of data 5 and 10 times the pool, in turn with fio
 #   larger      TPC-C on data 5 times the pool, second by second
@@ -537,50 +539,6 @@ do_disk_once() {
   done
 }
 
-# durable NAME ARGUMENT...: one run of the driver on a file that is loaded for it.
-durable() {
-  name=$1
-  shift
-  tpcc "$name" --path "$out/durability.fovea" "$@"
-  rm -f "$out/durability.fovea" "$out/durability.fovea.log" "$out/durability.fovea.dwb"
-}
-
-do_durability_once() {
-  WARMUP=${WARMUP:-5}
-  # What is divided by what stands side by side: the machine drifts.
-  durable "durability-2w2t-none-$1" --durability none --warehouses 2 --threads 2
-  durable "durability-2w2t-sync-16-clients-$1" --durability sync --warehouses 2 --threads 2 \
-    --clients 16
-  durable "durability-2w2t-async-$1" --durability async --warehouses 2 --threads 2
-  durable "durability-2w2t-sync-$1" --durability sync --warehouses 2 --threads 2
-  [ -z "$quick" ] || return 0 # the others differ in numbers only
-  for clients in 4 64; do
-    durable "durability-2w2t-sync-$clients-clients-$1" --durability sync --warehouses 2 \
-      --threads 2 --clients $clients
-  done
-  durable "durability-2w2t-none-16-virtual-$1" --durability none --warehouses 2 --threads 2 \
-    --clients 16 --virtual
-  durable "durability-2w2t-sync-16-virtual-$1" --durability sync --warehouses 2 --threads 2 \
-    --clients 16 --virtual
-  durable "durability-1w1t-none-$1" --durability none --warehouses 1 --threads 1
-  durable "durability-1w1t-sync-16-clients-$1" --durability sync --warehouses 1 --threads 1 \
-    --clients 16
-  durable "durability-10w2t-none-$1" --durability none --warehouses 10 --threads 2
-  durable "durability-10w2t-sync-16-clients-$1" --durability sync --warehouses 10 --threads 2 \
-    --clients 16
-}
-
-do_recovery_once() {
-  name=recovery-$1
-  replay=${quick:+32m}
-  replay=${replay:-1g}
-  say "$name: tpcc.sh recover-bench"
-  JAVA_HOME=$home "$root/tpcc/tpcc.sh" recover-bench --path "$out/recovery.fovea" --warehouses 2 \
-    --threads 2 --replay "$replay" --json "$out/$name.recovery.json" \
-    >"$out/$name.txt" 2>&1 || say "$name ended with $?: see $out/$name.txt"
-  rm -f "$out/recovery.fovea" "$out/recovery.fovea.log" "$out/recovery.fovea.dwb"
-}
-
 # A table of point reads, loaded once for all pages that use it, and deleted at the end.
 records=${RECORDS:-${quick:+300000}}
 records=${records:-20000000}
@@ -718,6 +676,7 @@ do_doors() {
     "${quick:-2}" "$rounds" >"$out/doors.txt" 2>&1 || say "doors failed: see $out/doors.txt"
 }
 
+. "$here/durable.sh"
 . "$here/features.sh"
 . "$here/papers.sh"
 
@@ -1052,7 +1011,7 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   do_features "$@"
   exit 0
 fi
-[ $# -gt 0 ] || set -- beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition \
+[ $# -gt 0 ] || set -- beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability clients recovery reads larger transition \
   drift drift-seconds sizes replacement doors features secondary hints protocols loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining
 # part NAME: one of them.
 part() {
@@ -1077,6 +1036,7 @@ part() {
     timestamps) do_timestamps ;;
     disk) in_turn do_disk_once ;;
     durability) in_turn do_durability_once ;;
+    clients) do_clients ;;
     recovery) in_turn do_recovery_once ;;
     reads) do_reads ;;
     larger) do_larger ;;
@@ -1113,7 +1073,7 @@ part() {
     rivals) do_rivals ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $1: beside tpcc warm contention ladder translations translations-larger translations-tpcc swizzling vmcache promotion budget forms lookups places shortcut timestamps disk durability recovery reads larger transition drift drift-seconds sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
+    *) die "no page $1: beside tpcc warm contention ladder translations translations-larger translations-tpcc swizzling vmcache promotion budget forms lookups places shortcut timestamps disk durability clients recovery reads larger transition drift drift-seconds sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
   esac
 }
 

@@ -4,6 +4,7 @@ import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
 import io.fovea.Durability;
+import io.fovea.Markdown;
 import io.fovea.Options;
 import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;
@@ -11,10 +12,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Comparator;
 import java.util.List;
+import java.util.Locale;
 import java.util.Random;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.ToDoubleFunction;
 import java.util.stream.Stream;
 
 /**
@@ -28,7 +30,7 @@ import java.util.stream.Stream;
  *
  * <p>A transaction reads and writes eight of a hundred thousand records of 100 bytes. The table
  * has, for each number of clients, the median of all slices and that of the ratio to one client in
- * the same round, the bytes of a group of the log, and how many commits share one.
+ * the same round, the groups of the log in a second, and how many commits share one.
  */
 public final class DurableClients {
   private static final int RECORDS = 100_000;
@@ -76,7 +78,7 @@ public final class DurableClients {
     }
   }
 
-  /** What a slice has: transactions a second, and of the log groups a second and bytes of one. */
+  /** What a slice has: transactions a second, and of the log groups a second and commits in one. */
   private record Slice(double rate, double groups, double commitsPerGroup) {}
 
   private void run(long sliceMillis, int rounds, int[] clients) throws InterruptedException {
@@ -101,28 +103,35 @@ public final class DurableClients {
         all.add(mine);
       }
     }
-    System.out.println("clients  tx/s  of one  groups/s  commits a group");
+    System.out.printf(
+        "Each waits for its own commits, %d slices of each of %.1f s (least-most; ratio: quartiles)%n%n",
+        rounds, sliceMillis / 1e3);
+    Markdown.head("clients", "tx/s", "of one", "groups/s", "commits a group");
     for (int i = 0; i < clients.length; i++) {
       int c = i;
-      System.out.printf(
-          "%7d  %,7.0f  %5.2f  %,7.0f  %5.2f%n",
-          clients[i],
-          median(all, r -> r.get(c).rate),
-          median(all, r -> r.get(c).rate / r.get(0).rate),
-          median(all, r -> r.get(c).groups),
-          median(all, r -> r.get(c).commitsPerGroup));
+      double[] rates = sorted(all, r -> r.get(c).rate);
+      double[] ratios = sorted(all, r -> r.get(c).rate / r.get(0).rate);
+      Markdown.line(
+          String.valueOf(clients[i]),
+          String.format(
+              Locale.ROOT,
+              "%,.0f (%,.0f-%,.0f)",
+              at(rates, 0.5),
+              rates[0],
+              rates[rates.length - 1]),
+          String.format(
+              Locale.ROOT, "%.2f (%.2f-%.2f)", at(ratios, 0.5), at(ratios, 0.25), at(ratios, 0.75)),
+          String.format(Locale.ROOT, "%,.0f", at(sorted(all, r -> r.get(c).groups), 0.5)),
+          String.format(Locale.ROOT, "%.2f", at(sorted(all, r -> r.get(c).commitsPerGroup), 0.5)));
     }
   }
 
-  private interface Figure {
-    double of(List<Slice> round);
+  private static double[] sorted(List<List<Slice>> rounds, ToDoubleFunction<List<Slice>> figure) {
+    return rounds.stream().mapToDouble(figure).sorted().toArray();
   }
 
-  private static double median(List<List<Slice>> rounds, Figure figure) {
-    List<Double> values = new ArrayList<>();
-    rounds.forEach(r -> values.add(figure.of(r)));
-    values.sort(Comparator.naturalOrder());
-    return values.get(values.size() / 2);
+  private static double at(double[] sorted, double part) {
+    return sorted[(int) Math.min(sorted.length - 1, Math.floor(part * sorted.length))];
   }
 
   private Slice slice(int clients, long millis) throws InterruptedException {

@@ -5,6 +5,7 @@ import com.google.gson.JsonObject;
 import io.fovea.error.AbortCause;
 import io.fovea.tpcc.bench.JsonReport;
 import io.fovea.tpcc.bench.LogFigures;
+import io.fovea.tpcc.bench.ThreadTimes;
 import java.util.List;
 import org.HdrHistogram.Histogram;
 
@@ -71,6 +72,7 @@ final class RunJson {
       }
     }
     json.add("transactions", types);
+    json.add("threadTimes", ThreadTimes.json(r.times()));
     json.add("engine", JsonReport.engine(r.before(), r.after()));
     json.log(log(r));
     json.series(r.series());

@@ -15,6 +15,7 @@ import io.fovea.tpcc.bench.Rng;
 import io.fovea.tpcc.bench.Sampler;
 import io.fovea.tpcc.bench.Series;
 import io.fovea.tpcc.bench.Shutdown;
+import io.fovea.tpcc.bench.ThreadTimes;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -70,6 +71,7 @@ final class Runner {
    * @param before the engine's statistics as the measured time began
    * @param after the engine's statistics as it ended
    * @param series what happened in each second, those of the warm-up included
+   * @param times what threads did in the measured time; none where Linux does not count it
    */
   record Result(
       double seconds,
@@ -79,7 +81,8 @@ final class Runner {
       Histogram[] latencies,
       DatabaseStats before,
       DatabaseStats after,
-      Series series) {
+      Series series,
+      List<ThreadTimes.Group> times) {
 
     /** What clients ran on, for reports. */
     String threads() {
@@ -235,8 +238,11 @@ final class Runner {
     long from = sampler.nanos();
     Tally.Totals countsBefore = counts;
     DatabaseStats statsBefore = sampler.stats();
+    ThreadTimes threads = new ThreadTimes();
+    List<ThreadTimes.Group> times;
     try (Hlog hlog = settings.hlog() == null ? null : hlog()) {
       ended = ended || phase(crew, sampler, start, settings.duration().toNanos(), false, hlog);
+      times = threads.since();
     } catch (IOException e) {
       throw new DriverException(Exit.ERROR, "cannot write " + settings.hlog() + ": " + e, e);
     }
@@ -249,7 +255,8 @@ final class Runner {
         totals,
         statsBefore,
         sampler.stats(),
-        sampler.series());
+        sampler.series(),
+        times);
   }
 
   private Hlog hlog() throws IOException {

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import io.fovea.Database;
@@ -111,6 +113,24 @@ class EndToEndTest {
     assertEquals(2, checked.getAsJsonObject("options").get("warehouses").getAsInt());
   }
 
+  /** What the kernel counted of each thread: nothing where it does not. */
+  private static void threads(JsonArray threads, double seconds) {
+    if (!Files.exists(Path.of("/proc/self/schedstat"))) {
+      assertEquals(0, threads.size());
+      return;
+    }
+    double clients = 0;
+    for (JsonElement e : threads) {
+      JsonObject t = e.getAsJsonObject();
+      double processor = t.get("processorSeconds").getAsDouble();
+      double ready = t.get("readySeconds").getAsDouble();
+      int count = t.get("threads").getAsInt();
+      assertTrue(ready >= 0 && processor <= 2 * count * seconds + 1, t.toString());
+      clients += t.get("name").getAsString().contains("client") ? processor : 0;
+    }
+    assertTrue(clients > 0, threads.toString());
+  }
+
   private static void report(JsonObject r, String level) {
     assertEquals("run", r.get("command").getAsString());
     assertTrue(r.get("consistent").getAsBoolean());
@@ -126,6 +146,7 @@ class EndToEndTest {
       assertEquals((double) bytes / commits, each, 0.01 * each);
       assertTrue(log.get("commitsPerSync").getAsDouble() > 0, log.toString());
     }
+    threads(r.getAsJsonArray("threadTimes"), seconds);
     double perSecond = r.get("transactionsPerSecond").getAsDouble();
     assertEquals(commits / seconds, perSecond, 0.01 * perSecond);
     JsonObject types = r.getAsJsonObject("transactions");

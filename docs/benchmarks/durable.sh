@@ -1,0 +1,63 @@
+# shellcheck shell=sh
+# Parts of run.sh about the log; sourced by it.
+
+# durable NAME ARGUMENT...: one run of the driver on a file that is loaded for it.
+durable() {
+  name=$1
+  shift
+  tpcc "$name" --path "$out/durability.fovea" "$@"
+  rm -f "$out/durability.fovea" "$out/durability.fovea.log" "$out/durability.fovea.dwb"
+}
+
+do_durability_once() {
+  WARMUP=${WARMUP:-5}
+  # What is divided by what stands side by side: the machine drifts.
+  durable "durability-2w2t-none-$1" --durability none --warehouses 2 --threads 2
+  durable "durability-2w2t-sync-16-clients-$1" --durability sync --warehouses 2 --threads 2 \
+    --clients 16
+  durable "durability-2w2t-async-$1" --durability async --warehouses 2 --threads 2
+  durable "durability-2w2t-sync-$1" --durability sync --warehouses 2 --threads 2
+  [ -z "$quick" ] || return 0 # the others differ in numbers only
+  for clients in 4 64; do
+    durable "durability-2w2t-sync-$clients-clients-$1" --durability sync --warehouses 2 \
+      --threads 2 --clients $clients
+  done
+  durable "durability-2w2t-none-16-virtual-$1" --durability none --warehouses 2 --threads 2 \
+    --clients 16 --virtual
+  durable "durability-2w2t-sync-16-virtual-$1" --durability sync --warehouses 2 --threads 2 \
+    --clients 16 --virtual
+  durable "durability-1w1t-none-$1" --durability none --warehouses 1 --threads 1
+  durable "durability-1w1t-sync-16-clients-$1" --durability sync --warehouses 1 --threads 1 \
+    --clients 16
+  durable "durability-10w2t-none-$1" --durability none --warehouses 10 --threads 2
+  durable "durability-10w2t-sync-16-clients-$1" --durability sync --warehouses 10 --threads 2 \
+    --clients 16
+}
+
+do_recovery_once() {
+  name=recovery-$1
+  replay=${quick:+32m}
+  replay=${replay:-1g}
+  say "$name: tpcc.sh recover-bench"
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" recover-bench --path "$out/recovery.fovea" --warehouses 2 \
+    --threads 2 --replay "$replay" --json "$out/$name.recovery.json" \
+    >"$out/$name.txt" 2>&1 || say "$name ended with $?: see $out/$name.txt"
+  rm -f "$out/recovery.fovea" "$out/recovery.fovea.log" "$out/recovery.fovea.dwb"
+}
+
+# Durable clients in slices of one run, each with threads of its own; then TPC-C without a log and with 64 clients that wait
+# for it, whole runs one after the other.
+do_clients() {
+  say clients
+  mkdir -p "$out/clients"
+  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.DurableClients "$out/clients" \
+    ${quick:+50 3} >"$out/clients.md" 2>"$out/clients.txt" || say "clients failed: see $out/clients.txt"
+  rm -rf "$out/clients"
+  cat "$out/clients.md"
+  in_turn do_clients_once
+}
+
+do_clients_once() {
+  durable "clients-2w2t-none-$1" --durability none --warehouses 2 --threads 2
+  durable "clients-2w2t-sync-64-$1" --durability sync --warehouses 2 --threads 2 --clients 64
+}

@@ -1,0 +1,105 @@
+package io.fovea.tpcc.bench;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * For how long each thread of this process had a processor, and for how long it could have used one
+ * and had none, as Linux counts it ({@code /proc/self/task/N/schedstat}). What is left of the time
+ * it slept: waited for the device, for another thread, or for work.
+ *
+ * <p>Elsewhere, and where the kernel does not count, there is nothing. One thread.
+ */
+public final class ThreadTimes {
+  private static final Path TASKS = Path.of("/proc/self/task");
+
+  /** By number of the thread: its name, and nanoseconds with a processor and ready for one. */
+  private final Map<String, Sample> begin = samples();
+
+  private record Sample(String name, long processorNanos, long readyNanos) {}
+
+  /**
+   * Threads whose names differ in their numbers, in the measured time.
+   *
+   * @param name without the number; what Linux keeps of it, fifteen characters
+   * @param threads how many
+   * @param processorSeconds in which they had a processor, together
+   * @param readySeconds in which they waited for one, together
+   */
+  public record Group(String name, int threads, double processorSeconds, double readySeconds) {}
+
+  /** What has been counted since this object was made; those that ended since are not in it. */
+  public List<Group> since() {
+    Map<String, List<Sample>> groups = new TreeMap<>();
+    samples()
+        .forEach(
+            (number, s) -> {
+              Sample from = begin.getOrDefault(number, new Sample(s.name, 0, 0));
+              groups
+                  .computeIfAbsent(s.name.replaceFirst("[-# ]*\\d*$", ""), k -> new ArrayList<>())
+                  .add(
+                      new Sample(
+                          s.name,
+                          s.processorNanos - from.processorNanos,
+                          s.readyNanos - from.readyNanos));
+            });
+    return groups.entrySet().stream()
+        .map(
+            e ->
+                new Group(
+                    e.getKey(),
+                    e.getValue().size(),
+                    e.getValue().stream().mapToLong(Sample::processorNanos).sum() / 1e9,
+                    e.getValue().stream().mapToLong(Sample::readyNanos).sum() / 1e9))
+        .toList();
+  }
+
+  /** For a report; threads that did nothing are left out. */
+  public static JsonArray json(List<Group> groups) {
+    JsonArray list = new JsonArray();
+    for (Group g : groups) {
+      if (g.processorSeconds >= 0.001) {
+        JsonObject o = new JsonObject();
+        o.addProperty("name", g.name);
+        o.addProperty("threads", g.threads);
+        o.addProperty("processorSeconds", JsonReport.round(g.processorSeconds));
+        o.addProperty("readySeconds", JsonReport.round(g.readySeconds));
+        list.add(o);
+      }
+    }
+    return list;
+  }
+
+  private static Map<String, Sample> samples() {
+    Map<String, Sample> samples = new HashMap<>();
+    try (DirectoryStream<Path> tasks = Files.newDirectoryStream(TASKS)) {
+      for (Path task : tasks) {
+        sample(task, samples);
+      }
+    } catch (IOException e) {
+      return Map.of(); // no Linux
+    }
+    return samples;
+  }
+
+  private static void sample(Path task, Map<String, Sample> samples) {
+    try {
+      String[] counted = Files.readString(task.resolve("schedstat")).strip().split(" ");
+      String name = Files.readString(task.resolve("comm")).strip();
+      samples.put(
+          task.getFileName().toString(),
+          new Sample(name, Long.parseLong(counted[0]), Long.parseLong(counted[1])));
+    } catch (IOException | RuntimeException e) {
+      // It has ended, or the kernel does not count.
+    }
+  }
+}
