@@ -169,7 +169,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
     Tx t = tx.enter(database, core);
     try {
       MemorySegment k = stage.key(tx.slot(), key);
-      return t.get(core.tree, k, 0, key.length, k, 0, 0) >= 0;
+      return t.getAlone(core.tree, k, 0, key.length, k, 0, 0) >= 0;
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {

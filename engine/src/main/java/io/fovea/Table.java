@@ -193,7 +193,7 @@ public final class Table extends OrderedRows {
       require(out);
       out.invalidate();
       int n =
-          t.get(
+          t.getAlone(
               core.tree, key.segment(), key.base(), key.length(), out.segment(), out.base(), bytes);
       return n >= 0 && out.read(tx, t, core, key.segment(), key.base(), key.length(), n, bytes);
     } catch (TransactionAbortedException e) {
@@ -216,7 +216,8 @@ public final class Table extends OrderedRows {
     try {
       require(key);
       int n =
-          t.get(core.tree, key.segment(), key.base(), key.length(), key.segment(), key.base(), 0);
+          t.getAlone(
+              core.tree, key.segment(), key.base(), key.length(), key.segment(), key.base(), 0);
       return n >= 0 && core.shows(tx.slot(), t, key.segment(), key.base(), key.length(), n);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);

@@ -43,7 +43,7 @@ public final class ByteReads extends GroupedReads {
   public static int value(
       Tx t, Slot slot, BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     MemorySegment v = slot.valueStage(0);
-    int n = t.get(tree, key, keyOffset, keyLength, v, 0, room(v));
+    int n = t.getAlone(tree, key, keyOffset, keyLength, v, 0, room(v));
     while (n > v.byteSize()) {
       v = slot.valueStage(n);
       n = t.get(tree, key, keyOffset, keyLength, v, 0, room(v));

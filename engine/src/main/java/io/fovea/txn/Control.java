@@ -495,7 +495,7 @@ final class Control {
   private boolean exchanged() {
     return gate.moments() != moments
         && gate.lastExchange() > moments
-        && (reads.size() > 0 || !leaves.isEmpty())
+        && (reads.size() > 0 || work.lone || !leaves.isEmpty())
         && !switches.lacks(TxSwitches.Step.MOMENT);
   }
 

@@ -1,6 +1,7 @@
 package io.fovea.txn;
 
 import io.fovea.error.TransactionAbortedException;
+import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
@@ -149,6 +150,7 @@ public final class Timestamps {
   public void exit(int ctx) {
     TimestampContext c = contexts[ctx];
     assert c.entered : "context " + ctx + " left without having entered";
+    boolean used = c.pinned > 0;
     if (c.counts) {
       pins.dropPins(c);
     }
@@ -161,7 +163,9 @@ public final class Timestamps {
     if (exits % EXITS_PER_EPOCH == 0) {
       everySoOften(exits);
     }
-    entries.sweep(c);
+    if (used) {
+      entries.sweep(c);
+    }
   }
 
   private void everySoOften(long exits) {
@@ -249,6 +253,36 @@ public final class Timestamps {
       return slot;
     }
     return pins.pinBesides(c, slot, item);
+  }
+
+  /**
+   * Whether an item is not locked, by a look that makes no entry and keeps none. For who reads one
+   * item and nothing else ({@link LoneRead}).
+   *
+   * <p>Entries of a column come and go under its lock, which moves its version. So with an equal
+   * version before and after, and nobody in between, an entry that was found was the item's all the
+   * time, and its word was the item's; and where none was found, none was there: a lock is a bit in
+   * an entry, which its holder keeps pinned. The version's load acquires, so what is looked at is
+   * not older; the fence, or the word's volatile load, keeps it before the second look.
+   *
+   * @param item not 0
+   * @return false also where that can't be told so: then it has to be pinned
+   */
+  boolean unlocked(long item) {
+    int column = table.column(item);
+    long version = table.version(column);
+    long header = table.header(column);
+    if (version < 0 || TimestampTable.spilled(header) || TimestampTable.reach(header) != 0) {
+      return false;
+    }
+    int first = table.firstSlot(item);
+    for (int i = 0; i < TimestampTable.SLOTS_PER_BUCKET; i++) {
+      if (table.item(first ^ i) == item) {
+        return !Word.isLocked(table.word(first ^ i)) && table.version(column) == version;
+      }
+    }
+    VarHandle.acquireFence();
+    return table.version(column) == version;
   }
 
   /**

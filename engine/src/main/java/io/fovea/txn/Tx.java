@@ -157,6 +157,9 @@ public final class Tx {
     try {
       control.begin(attempts, timeoutNanos);
       work.leaves.begin(readOnly && !control.pessimistic.on(), false);
+      if (readOnly && life.shared.switches.everyLeaf()) {
+        repeated();
+      }
       begun = true;
     } finally {
       if (!begun) {
@@ -180,10 +183,15 @@ public final class Tx {
 
   /**
    * Says that the caller begins the transaction again where it is aborted. If it only reads, its
-   * scans may then read leaves instead of records. Before anything is read.
+   * scans may then read leaves instead of records, and a read that is its only one may leave no
+   * trace. Before anything is read.
    */
   public void repeated() {
-    work.leaves.begin(life.readOnly() && !control.pessimistic.on(), true);
+    boolean reads = life.readOnly() && !control.pessimistic.on();
+    work.leaves.begin(reads, true);
+    if (reads) {
+      reader.repeated();
+    }
   }
 
   /** Whose context it is. */
@@ -409,6 +417,21 @@ public final class Tx {
       int cap,
       @Nullable Position near) {
     return reader.get(tree, key, keyOffset, keyLength, out, outOffset, cap, near);
+  }
+
+  /**
+   * {@link #get} for who has no use for {@link #lastRead}: where it is all that a transaction does,
+   * it takes no timestamps ({@link LoneRead}).
+   */
+  public int getAlone(
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap) {
+    return reader.getAlone(tree, key, keyOffset, keyLength, out, outOffset, cap);
   }
 
   /** Whether the transaction itself has written or deleted a key. */

@@ -44,6 +44,12 @@ final class TxLife {
   private long timeoutNanos;
   private int operationsToCheck;
 
+  /** Whether {@link #lone} is to be entered before the next operation. */
+  private boolean interrupted;
+
+  /** Set once: a reference that is stored at each read would cost a fence, as above. */
+  @Nullable LoneRead lone;
+
   TxLife(TxShared shared, int id) {
     this.shared = shared;
     this.health = shared.health;
@@ -57,7 +63,8 @@ final class TxLife {
     this.readOnly = readOnly;
     this.timeoutNanos = timeoutNanos;
     beganNanos = System.nanoTime();
-    operationsToCheck = CHECK_DEADLINE_EVERY;
+    operationsToCheck = CHECK_DEADLINE_EVERY + 1;
+    interrupted = false;
     doomed = null;
     thread = Thread.currentThread().threadId();
   }
@@ -84,9 +91,30 @@ final class TxLife {
       throw refusal();
     }
     if (--operationsToCheck == 0) {
-      operationsToCheck = CHECK_DEADLINE_EVERY;
+      operationsToCheck = CHECK_DEADLINE_EVERY - 1; // less than any count of a first one
+      between();
+    }
+  }
+
+  private void between() {
+    LoneRead first = lone;
+    if (interrupted && first != null) {
+      interrupted = false;
+      first.enter();
+    } else {
       checkDeadline();
     }
+  }
+
+  /** Whether the operation that has begun is the first of its transaction. */
+  boolean first() {
+    return operationsToCheck == CHECK_DEADLINE_EVERY; // the count begins one above
+  }
+
+  /** Has the next operation enter a read that was alone so far, before it does anything. */
+  void interrupt() {
+    interrupted = true;
+    operationsToCheck = 1;
   }
 
   /** As {@link Tx#requireWritable}. */

@@ -45,6 +45,7 @@ final class TxReads {
   /** Whether places that were seen are begun from. */
   private final boolean placed;
 
+  private final LoneRead lone;
   private int lastRead = -1;
 
   TxReads(TxLife life, Workspace work, Control control) {
@@ -57,11 +58,42 @@ final class TxReads {
     this.switches = life.shared.switches;
     this.waits = life.shared.waits;
     this.placed = work.placed;
+    this.lone = new LoneRead(life, work, control);
+    life.lone = lone;
   }
 
   /** A transaction begins. */
   void begin() {
     lastRead = -1;
+    lone.begin();
+  }
+
+  /** As {@link Tx#repeated}. */
+  void repeated() {
+    lone.allow();
+  }
+
+  /** As {@link Tx#getAlone}. */
+  int getAlone(
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap) {
+    life.operation();
+    long item = Items.of(tree, key, keyOffset, keyLength);
+    if (lone.take()) {
+      int n = lone.read(tree, item, key, keyOffset, keyLength, out, outOffset, cap);
+      return n == LoneRead.NOT_ALONE
+          ? readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, -1, -1)
+          : n;
+    }
+    int w = writes.find(tree, item, key, keyOffset, keyLength);
+    return w >= 0
+        ? getOwn(w, item, key, keyOffset, out, outOffset, cap)
+        : read(tree, item, key, keyOffset, keyLength, out, outOffset, cap, null);
   }
 
   /** As {@link Tx#get}. */
@@ -238,7 +270,7 @@ final class TxReads {
   }
 
   /** In the line that the search began with. To be validated like all else. */
-  private static long pageLsn(BTree tree, Position p) {
+  static long pageLsn(BTree tree, Position p) {
     return PageHeader.pageLsn(tree.pool().pages(), tree.pool().base(p.frame));
   }
 

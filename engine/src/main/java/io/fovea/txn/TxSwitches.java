@@ -5,8 +5,8 @@ package io.fovea.txn;
  * stop a commit, to put others in between.
  *
  * @param without the steps that are left out, as bits
- * @param everyLeaf nothing is left out: all read-only transactions scan by leaves, and not only
- *     those that somebody repeats
+ * @param everyLeaf nothing is left out: all read-only transactions scan by leaves and may read
+ *     alone, and not only those that somebody repeats
  * @param probe is called by commits on their way
  */
 public record TxSwitches(int without, boolean everyLeaf, Probe probe) {
@@ -38,7 +38,9 @@ public record TxSwitches(int without, boolean everyLeaf, Probe probe) {
     /** A scan by leaves waits for commits that may have missed its mark. */
     COMMITS_INSIDE,
     /** A scan by leaves looks at its leaves again. */
-    VERSIONS_OF_LEAVES
+    VERSIONS_OF_LEAVES,
+    /** A read that was alone is entered into the read set when another one comes. */
+    ENTRY_OF_A_LONE_READ
   }
 
   /** Where a commit is. */
@@ -83,7 +85,7 @@ public record TxSwitches(int without, boolean everyLeaf, Probe probe) {
     return new TxSwitches(without, everyLeaf, other);
   }
 
-  /** The same, and all read-only transactions scan by leaves. */
+  /** The same, and all read-only transactions scan by leaves and may read alone. */
   public TxSwitches byLeaves() {
     return new TxSwitches(without, true, probe);
   }

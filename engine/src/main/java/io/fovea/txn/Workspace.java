@@ -23,6 +23,9 @@ final class Workspace {
   /** Whether places that were seen are begun from. */
   final boolean placed;
 
+  /** Whether it has read one record, which is in no read set yet: {@link LoneRead}. */
+  boolean lone;
+
   /** As {@link Tx#readLsn}. {@link Tx} sets it back: a store can't fail, a call can. */
   long readLsn;
 
@@ -86,6 +89,7 @@ final class Workspace {
   }
 
   void clear() {
+    lone = false;
     leaves.clear();
     changed = ScanMarks.ALL;
     reads.clear();

@@ -407,6 +407,25 @@ class BrokenStepsTest {
   }
 
   @Test
+  void loneReadsThatAreNotEntered() {
+    findsByLeaves(
+        "loneReadsThatAreNotEntered",
+        Step.ENTRY_OF_A_LONE_READ,
+        BrokenStepsTest::secondRead,
+        Kind.G_SINGLE);
+  }
+
+  /** What was read first is changed together with what is read second. */
+  private static void secondRead(Script s) {
+    s.seed(A, OTHER);
+    Actor reader = s.begin(true);
+    reader.read(A);
+    s.seed(A, OTHER);
+    reader.read(OTHER);
+    reader.commit();
+  }
+
+  @Test
   void commitsThatDoNotLookAtMarks() {
     findsByLeaves(
         "commitsThatDoNotLookAtMarks",
@@ -518,11 +537,12 @@ class BrokenStepsTest {
       EnumSet.of(Step.VALIDATION, Step.LOCKS_OF_OTHERS, Step.READ_OF_NO_ENTRY);
 
   /**
-   * All but six. The three of scans by leaves were not tried at random. SECOND_LOOK was not found
-   * by 10,000 rounds: a key must come between a successor that was found and its lock, and a scan
-   * of the gap below that key alone must come right then; LEAF_OF_THE_GAP is the same where the gap
-   * ends in another leaf. UPPER_LOOK was found once, by luck: a key must go from the gap between
-   * two batches of one scan, which was valid for longer than its commit needs.
+   * All but seven. The three of scans by leaves, and that of lone reads, were not tried at random.
+   * SECOND_LOOK was not found by 10,000 rounds: a key must come between a successor that was found
+   * and its lock, and a scan of the gap below that key alone must come right then; LEAF_OF_THE_GAP
+   * is the same where the gap ends in another leaf. UPPER_LOOK was found once, by luck: a key must
+   * go from the gap between two batches of one scan, which was valid for longer than its commit
+   * needs.
    */
   @ParameterizedTest
   @EnumSource(
@@ -533,7 +553,8 @@ class BrokenStepsTest {
         "UPPER_LOOK",
         "MARK_OF_SCANS",
         "COMMITS_INSIDE",
-        "VERSIONS_OF_LEAVES"
+        "VERSIONS_OF_LEAVES",
+        "ENTRY_OF_A_LONE_READ"
       })
   void isFoundAtRandom(Step broken) {
     assumeTrue(SOON.contains(broken) || SerializabilityTest.MINUTES > 0, "the long form does it");

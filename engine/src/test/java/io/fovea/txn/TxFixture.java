@@ -154,6 +154,13 @@ final class TxFixture implements AutoCloseable {
       return n < 0 ? null : string(out, 0, n);
     }
 
+    /** The same by {@link Tx#getAlone}. */
+    @Nullable String alone(BTree t, String key) {
+      MemorySegment out = OUT.get();
+      int n = tx.getAlone(t, bytes(key), 0, length(key), out, 0, 64 << 10);
+      return n < 0 ? null : string(out, 0, n);
+    }
+
     void put(BTree t, String key, String value) {
       tx.put(t, bytes(key), 0, length(key), bytes(value), 0, length(value));
     }

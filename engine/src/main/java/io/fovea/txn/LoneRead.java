@@ -1,0 +1,179 @@
+package io.fovea.txn;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.PlaceTable;
+import io.fovea.btree.Position;
+import io.fovea.error.AbortCause;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The first read of a transaction that only reads, and that somebody repeats: it pins no item, and
+ * has no timestamps to validate, as long as it stays the only one.
+ *
+ * <pre>
+ *   leaf version → content → item not locked ({@link Timestamps#unlocked}) → leaf version again
+ *        │
+ *        └─ the next operation enters it first: pin → word, unlocked → leaf version once more → read set
+ * </pre>
+ *
+ * <p><b>Claim.</b> A transaction T that reads one item i and nothing else can be put right behind
+ * the commit U whose value it saw: under conflicts T has one edge in, from U, and one out, to W
+ * that writes i next. A circle through T would be a way from W to U, and without T there is the
+ * edge from U to W already: so there is none. It needs no timestamp, and nobody needs to know that
+ * it read.
+ *
+ * <p><b>Half a commit.</b> The item is looked at between two equal looks at the leaf's version, and
+ * is not locked. By the argument in {@link TxReads} the content is that of this moment, and no
+ * commit was installing i then. So if T shows anything of U, U has installed all of its changes,
+ * and whoever learns of U by T, and looks at U's other records afterwards, finds them installed.
+ * {@link Timestamps#unlocked} says why a look that makes no entry can be believed.
+ *
+ * <p><b>The second operation.</b> Of two reads both need timestamps. {@link TxLife#operation} calls
+ * {@link #enter} before anything else is done: it pins i, and looks at its word, unlocked, and then
+ * at the leaf's version, which must be that of the first read. Then the content is that of the
+ * moment when the word was looked at, as for any read, only that the reader took it earlier. Where
+ * the version is another one the transaction is aborted, and its next attempt goes by items: a
+ * change of a neighbour in the leaf is enough, which is why this is for transactions that somebody
+ * repeats.
+ *
+ * <p><b>What it costs who reads more.</b> Some nanoseconds in one of {@value #PAUSE} transactions:
+ * a context in which a second operation came lets that many begin by items.
+ */
+final class LoneRead {
+  /** It was not done: the caller reads as ever, from where the position is. */
+  static final int NOT_ALONE = -2;
+
+  private static final int PAUSE = 16;
+
+  /** The same where the leaf had changed. */
+  private static final int PAUSE_FAILED = 1024;
+
+  private final TxLife life;
+  private final Workspace work;
+  private final Control control;
+  private final Timestamps timestamps;
+
+  /** Whether what is read must be durable before anybody is told. */
+  private final boolean waits;
+
+  /** Whether the next read may be one. */
+  private boolean allowed;
+
+  private int pause;
+
+  // what was read
+  private final Position at = new Position();
+
+  /** Stays: see {@link TxLife#lone}. */
+  private @Nullable BTree tree;
+
+  private long item;
+  private int length;
+
+  LoneRead(TxLife life, Workspace work, Control control) {
+    this.life = life;
+    this.work = work;
+    this.control = control;
+    this.timestamps = control.timestamps;
+    this.waits = life.shared.waits;
+  }
+
+  /** A transaction begins. */
+  void begin() {
+    allowed = false;
+  }
+
+  /** It only reads, reserves nothing, and somebody repeats it; nothing is read yet. */
+  void allow() {
+    if (pause > 0) {
+      pause--;
+    } else {
+      allowed = control.plain;
+    }
+  }
+
+  /** Whether an operation that has begun may be one: it is the first. Asked once. */
+  boolean take() {
+    boolean may = allowed && life.first();
+    allowed = false;
+    return may;
+  }
+
+  /**
+   * Reads, if nobody is just changing the record.
+   *
+   * @return as {@link Tx#get}, or {@link #NOT_ALONE}
+   */
+  int read(
+      BTree in,
+      long of,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap) {
+    Position p = work.position;
+    PlaceTable places = in.places();
+    boolean learns = false;
+    if (places == null) {
+      in.find(key, keyOffset, keyLength, p);
+    } else {
+      learns = !places.find(in, of, key, keyOffset, keyLength, p, cap);
+    }
+    int n = p.found ? in.copyValue(p, out, outOffset, cap) : TxReads.ABSENT;
+    boolean torn = n < 0 && p.found;
+    if (torn || !(timestamps.unlocked(of) || careless())) {
+      return NOT_ALONE;
+    }
+    long lsn = waits ? TxReads.pageLsn(in, p) : 0;
+    if (!in.valid(p)) {
+      return NOT_ALONE;
+    }
+    work.sawLsn(lsn);
+    at.copyFrom(p);
+    if (tree != in) {
+      tree = in;
+    }
+    item = of;
+    length = n;
+    work.lone = true;
+    life.interrupt();
+    if (learns) {
+      places.learn(in, of, p);
+    }
+    return n;
+  }
+
+  /** A test has left that out. */
+  private boolean careless() {
+    return life.shared.switches.lacks(TxSwitches.Step.LOCKS_OF_OTHERS);
+  }
+
+  /** Another operation begins: what was read alone becomes a read like all others. */
+  void enter() {
+    BTree in = tree;
+    if (!work.lone || in == null) {
+      return;
+    }
+    work.lone = false;
+    pause = PAUSE;
+    if (life.shared.switches.lacks(TxSwitches.Step.ENTRY_OF_A_LONE_READ)) {
+      return;
+    }
+    int slot = control.pin(item);
+    long word = control.look(slot);
+    while (Word.isLocked(word) && !careless()) {
+      control.await(slot);
+      word = control.look(slot);
+    }
+    if (!in.valid(at)) {
+      pause = PAUSE_FAILED;
+      throw life.abort(
+          AbortCause.VALIDATION, "the page of the first read has changed before the second");
+    }
+    int entry = work.reads.add(item, slot, Word.withoutLock(word));
+    work.reads.place(entry, at.frame, at.version, at.pid, at.slot, length);
+  }
+}
