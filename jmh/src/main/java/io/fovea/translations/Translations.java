@@ -87,8 +87,8 @@ public final class Translations implements Callable<Integer> {
       names = "--fills",
       split = ",",
       paramLabel = "PART",
-      description = "Of ladder: pages by frames.")
-  private double[] fills = {0.25, 0.5, 0.75, 0.95, 1.1};
+      description = "Of ladder: pages by frames; 0.25 to 1.1 by default.")
+  private double[] fills;
 
   @Option(names = "--slice", description = "Milliseconds.")
   private int slice = 200;
@@ -105,11 +105,10 @@ public final class Translations implements Callable<Integer> {
     if (quick) {
       rounds = 2;
       slice = 50;
-      fills = new double[] {0.5, 1.1};
     }
     for (String figure : figures) {
       switch (figure) {
-        case "ladder" -> new Ladder(this, threadCounts, fills).run();
+        case "ladder" -> new Ladder(this, threadCounts, fills()).run();
         case "memory" -> memory();
         case "metadata" -> metadata();
         case "larger" -> larger();
@@ -124,6 +123,15 @@ public final class Translations implements Callable<Integer> {
       System.out.println();
     }
     return 0;
+  }
+
+  /** Those that were asked for; else some, with --quick few. */
+  private double[] fills() {
+    double[] asked = fills;
+    if (asked != null) {
+      return asked;
+    }
+    return quick ? new double[] {0.5, 1.1} : new double[] {0.25, 0.5, 0.75, 0.95, 1.1};
   }
 
   boolean quick() {
