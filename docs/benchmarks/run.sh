@@ -38,7 +38,7 @@
 #               "Taking the Shortcut"; three minutes. It does less where vm.max_map_count is 65530, and says so
 #   timestamps  what an item's timestamps cost
 #   disk        TPC-C on a file, also with a pool smaller than the data
-#   durability  TPC-C with a log: sync with clients that share group commits, async, none; thirteen minutes
+#   durability  TPC-C with a log: sync with clients that share group commits, async, none; nine minutes
 #   clients     durable transactions by one, two and more clients, in slices; TPC-C without a log and with 64 clients that
 #               wait for it, whole runs in turn, with what each thread did; three minutes
 #   recovery    how fast a log of 1 GiB is replayed
