@@ -215,9 +215,8 @@ public final class Table extends OrderedRows {
     Tx t = tx.enter(database, core);
     try {
       require(key);
-      int n =
-          t.getAlone(
-              core.tree, key.segment(), key.base(), key.length(), key.segment(), key.base(), 0);
+      MemorySegment k = key.segment();
+      int n = t.getAlone(core.tree, k, key.base(), key.length(), k, key.base(), 0);
       return n >= 0 && core.shows(tx.slot(), t, key.segment(), key.base(), key.length(), n);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);

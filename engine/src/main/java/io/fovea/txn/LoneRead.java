@@ -3,6 +3,7 @@ package io.fovea.txn;
 import io.fovea.btree.BTree;
 import io.fovea.btree.PlaceTable;
 import io.fovea.btree.Position;
+import io.fovea.buffer.PageHeader;
 import io.fovea.error.AbortCause;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -29,9 +30,9 @@ import org.jspecify.annotations.Nullable;
  * and whoever learns of U by T, and looks at U's other records afterwards, finds them installed.
  * {@link Timestamps#unlocked} says why a look that makes no entry can be believed.
  *
- * <p><b>The second operation.</b> Of two reads both need timestamps. {@link TxLife#operation} calls
- * {@link #enter} before anything else is done: it pins i, and looks at its word, unlocked, and then
- * at the leaf's version, which must be that of the first read. Then the content is that of the
+ * <p><b>The second operation.</b> Of two reads both need timestamps. {@link TxLife#operation} has
+ * {@link #enter} done before anything else is done: it pins i, and looks at its word, unlocked, and
+ * then at the leaf's version, which must be that of the first read. Then the content is that of the
  * moment when the word was looked at, as for any read, only that the reader took it earlier. Where
  * the version is another one the transaction is aborted, and its next attempt goes by items: a
  * change of a neighbour in the leaf is enough, which is why this is for transactions that somebody
@@ -65,7 +66,7 @@ final class LoneRead {
   // what was read
   private final Position at = new Position();
 
-  /** Stays: see {@link TxLife#lone}. */
+  /** Stays: a reference that is stored at each read would cost a fence. */
   private @Nullable BTree tree;
 
   private long item;
@@ -127,7 +128,7 @@ final class LoneRead {
     if (torn || !(timestamps.unlocked(of) || careless())) {
       return NOT_ALONE;
     }
-    long lsn = waits ? TxReads.pageLsn(in, p) : 0;
+    long lsn = waits ? pageLsn(in, p) : 0;
     if (!in.valid(p)) {
       return NOT_ALONE;
     }
@@ -144,6 +145,11 @@ final class LoneRead {
       places.learn(in, of, p);
     }
     return n;
+  }
+
+  /** In the line that the search began with. To be validated like all else. */
+  static long pageLsn(BTree tree, Position p) {
+    return PageHeader.pageLsn(tree.pool().pages(), tree.pool().base(p.frame));
   }
 
   /** A test has left that out. */

@@ -150,7 +150,6 @@ public final class Timestamps {
   public void exit(int ctx) {
     TimestampContext c = contexts[ctx];
     assert c.entered : "context " + ctx + " left without having entered";
-    boolean used = c.pinned > 0;
     if (c.counts) {
       pins.dropPins(c);
     }
@@ -163,9 +162,7 @@ public final class Timestamps {
     if (exits % EXITS_PER_EPOCH == 0) {
       everySoOften(exits);
     }
-    if (used) {
-      entries.sweep(c);
-    }
+    entries.sweep(c);
   }
 
   private void everySoOften(long exits) {

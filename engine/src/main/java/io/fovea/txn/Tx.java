@@ -157,8 +157,8 @@ public final class Tx {
     try {
       control.begin(attempts, timeoutNanos);
       work.leaves.begin(readOnly && !control.pessimistic.on(), false);
-      if (readOnly && life.shared.switches.everyLeaf()) {
-        repeated();
+      if (life.shared.switches.everyLeaf() && readOnly && !control.pessimistic.on()) {
+        reader.repeated();
       }
       begun = true;
     } finally {

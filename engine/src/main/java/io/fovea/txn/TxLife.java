@@ -44,11 +44,11 @@ final class TxLife {
   private long timeoutNanos;
   private int operationsToCheck;
 
-  /** Whether {@link #lone} is to be entered before the next operation. */
+  /** Whether {@link #before} is to be done before the next operation. */
   private boolean interrupted;
 
   /** Set once: a reference that is stored at each read would cost a fence, as above. */
-  @Nullable LoneRead lone;
+  private Runnable before = () -> {};
 
   TxLife(TxShared shared, int id) {
     this.shared = shared;
@@ -97,10 +97,9 @@ final class TxLife {
   }
 
   private void between() {
-    LoneRead first = lone;
-    if (interrupted && first != null) {
+    if (interrupted) {
       interrupted = false;
-      first.enter();
+      before.run();
     } else {
       checkDeadline();
     }
@@ -111,7 +110,12 @@ final class TxLife {
     return operationsToCheck == CHECK_DEADLINE_EVERY; // the count begins one above
   }
 
-  /** Has the next operation enter a read that was alone so far, before it does anything. */
+  /** What {@link #interrupt} has done; once, as the context is made. */
+  void before(Runnable what) {
+    before = what;
+  }
+
+  /** Has the next operation do what {@link #before(Runnable)} says, before it does anything. */
   void interrupt() {
     interrupted = true;
     operationsToCheck = 1;

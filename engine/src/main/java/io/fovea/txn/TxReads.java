@@ -3,7 +3,6 @@ package io.fovea.txn;
 import io.fovea.btree.BTree;
 import io.fovea.btree.PlaceTable;
 import io.fovea.btree.Position;
-import io.fovea.buffer.PageHeader;
 import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
 import io.fovea.memory.Mem;
@@ -59,7 +58,7 @@ final class TxReads {
     this.waits = life.shared.waits;
     this.placed = work.placed;
     this.lone = new LoneRead(life, work, control);
-    life.lone = lone;
+    life.before(lone::enter);
   }
 
   /** A transaction begins. */
@@ -231,7 +230,7 @@ final class TxReads {
         }
         long word = control.look(slot);
         if (!Word.isLocked(word) || switches.lacks(TxSwitches.Step.LOCKS_OF_OTHERS)) {
-          long lsn = waits ? pageLsn(tree, p) : 0;
+          long lsn = waits ? LoneRead.pageLsn(tree, p) : 0;
           if (tree.valid(p)) {
             work.sawLsn(lsn);
             if (word == Mvto.OLD && control.versioned) {
@@ -267,11 +266,6 @@ final class TxReads {
     reads.place(entry, -1, 0, 0, -1, length);
     lastRead = entry;
     return length;
-  }
-
-  /** In the line that the search began with. To be validated like all else. */
-  static long pageLsn(BTree tree, Position p) {
-    return PageHeader.pageLsn(tree.pool().pages(), tree.pool().base(p.frame));
   }
 
   /** Reads a value whose item this transaction has locked: nobody else changes it. */
