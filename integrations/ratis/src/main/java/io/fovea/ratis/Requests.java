@@ -224,8 +224,11 @@ final class Requests {
         }
         hint = null;
       }
-      last = e;
-      lastTarget = target;
+      // One that ran out of time, as the last one does at the end, says less than one that ended.
+      if (last == null || !(e instanceof TimeoutException)) {
+        last = e;
+        lastTarget = target;
+      }
       again.increment();
       long pause = Math.min(PAUSE_MOST_MILLIS, PAUSE_LEAST_MILLIS << Math.min(10, tries - 1));
       CompletableFuture.delayedExecutor(pause, TimeUnit.MILLISECONDS, TELL)
