@@ -156,8 +156,9 @@ public final class Tx {
     boolean begun = false;
     try {
       control.begin(attempts, timeoutNanos);
-      work.leaves.begin(readOnly && !control.pessimistic.on(), false);
-      if (life.shared.switches.everyLeaf() && readOnly && !control.pessimistic.on()) {
+      boolean reads = readOnly && !control.pessimistic.on();
+      work.leaves.begin(reads, false);
+      if (reads && life.shared.switches.everyLeaf()) {
         reader.repeated();
       }
       begun = true;

@@ -89,10 +89,7 @@ final class TxReads {
           ? readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, -1, -1)
           : n;
     }
-    int w = writes.find(tree, item, key, keyOffset, keyLength);
-    return w >= 0
-        ? getOwn(w, item, key, keyOffset, out, outOffset, cap)
-        : read(tree, item, key, keyOffset, keyLength, out, outOffset, cap, null);
+    return get(tree, item, key, keyOffset, keyLength, out, outOffset, cap, null);
   }
 
   /** As {@link Tx#get}. */
@@ -107,6 +104,19 @@ final class TxReads {
       @Nullable Position near) {
     life.operation();
     long item = Items.of(tree, key, keyOffset, keyLength);
+    return get(tree, item, key, keyOffset, keyLength, out, outOffset, cap, near);
+  }
+
+  private int get(
+      BTree tree,
+      long item,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength,
+      MemorySegment out,
+      long outOffset,
+      int cap,
+      @Nullable Position near) {
     int w = writes.find(tree, item, key, keyOffset, keyLength);
     return w >= 0
         ? getOwn(w, item, key, keyOffset, out, outOffset, cap)

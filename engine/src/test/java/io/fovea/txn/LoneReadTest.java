@@ -76,7 +76,6 @@ class LoneReadTest {
   void itMakesNoEntry() {
     try (TxFixture f = fixture()) {
       fill(f, 100);
-      // Others make entries, and the table is as full as it gets.
       long before = made(f);
       for (int n = 0; n < 200; n++) {
         Client c = reader(f);
@@ -262,7 +261,6 @@ class LoneReadTest {
   @Test
   void whatOneHasSeenTheNextSeesToo() throws InterruptedException {
     int keys = 8;
-    // So few entries that they come and go all the time.
     try (TxFixture f = fixture()) {
       fill(f, 200);
       AtomicReference<Throwable> failed = new AtomicReference<>();
