@@ -363,11 +363,6 @@ public final class Tx {
     life.requireWritable();
   }
 
-  /** Any thread: a moment's truth, which is exact for the thread itself. */
-  boolean belongsTo(long threadId) {
-    return life.belongsTo(threadId);
-  }
-
   /** In the middle of an operation, with nothing latched. After the append nothing ends it. */
   void checkWaiting() {
     if (life.active && !commit.happened()) {

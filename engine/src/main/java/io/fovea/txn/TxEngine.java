@@ -419,7 +419,7 @@ public final class TxEngine {
   public void checkWaiting() {
     long mine = Thread.currentThread().threadId();
     for (Tx tx : contexts) {
-      if (tx.belongsTo(mine)) {
+      if (tx.life().belongsTo(mine)) {
         tx.checkWaiting();
       }
     }
