@@ -286,6 +286,9 @@ class DatabaseModelTest {
 
     void session(int transactions, Consumer<Database> begin) {
       changeOptions();
+      // DIRECT has room for all of the file, or refuses it.
+      boolean few =
+          surroundings.smallest() && options.experiments().translation() != Translation.DIRECT;
       Database db = open();
       try {
         begin.accept(db);
@@ -305,7 +308,8 @@ class DatabaseModelTest {
         check(db, t);
         VerifyReport report = db.verify();
         assertTrue(report.ok(), report::toString);
-        assertTrue(!surroundings.smallest() || db.stats().buffer().misses() > 100, "it fits");
+        long misses = db.stats().buffer().misses();
+        assertTrue(!few || misses > 100, misses + " misses: it fits");
         roughness.faults(true);
       } finally {
         close(db);

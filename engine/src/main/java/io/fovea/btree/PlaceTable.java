@@ -265,9 +265,20 @@ public final class PlaceTable {
    * @param p where: as a search or a change of the tree left it. Nothing has to hold any more
    */
   public void learn(BTree tree, long hash, Position p) {
+    if (learnHere(tree, hash, p)) {
+      tree.pool().bringHome(p.pid, p.frame);
+    }
+  }
+
+  /**
+   * The same, and no page is moved.
+   *
+   * @return whether it was a place that can be remembered
+   */
+  public boolean learnHere(BTree tree, long hash, Position p) {
     long pid = p.pid;
     if (p.frame < 0 || (pid & ~pidMask) != 0 || pid == 0) {
-      return;
+      return false;
     }
     long line = HintedLeaf.line(tree, p) >>> lineShift;
     long tag = hash >>> TAG_SHIFT << TAG_SHIFT;
@@ -301,7 +312,7 @@ public final class PlaceTable {
       lose(hash, set);
     }
     Mem.putLongOpaque(sets, set + ((long) into * Long.BYTES), way);
-    tree.pool().bringHome(pid, p.frame);
+    return true;
   }
 
   // ---------------------------------------------------------------------------------- many keys

@@ -3,6 +3,7 @@ package io.fovea.changes;
 import io.fovea.btree.LoggedChains;
 import io.fovea.error.ChangesLostException;
 import io.fovea.error.CorruptionException;
+import io.fovea.error.FoveaException;
 import io.fovea.memory.Mem;
 import io.fovea.txn.CommitCursor;
 import io.fovea.txn.CommitRecord;
@@ -156,6 +157,18 @@ public final class ChangeReader implements AutoCloseable {
     }
   }
 
+  /**
+   * Why a record can't be read: nobody keeps it any more; or it is kept, and the segment that has
+   * it was not seen, of which a header can't be read.
+   */
+  private FoveaException missing(long lsn) {
+    long kept = keptFrom.getAsLong();
+    return lsn < kept
+        ? lost(lsn, kept)
+        : new CorruptionException(
+            "segments of the log of " + name + " that have the record at LSN " + lsn, -1, -1, 1, 0);
+  }
+
   private ChangesLostException lost(long lsn, long kept) {
     return new ChangesLostException(
         name,
@@ -189,7 +202,7 @@ public final class ChangeReader implements AutoCloseable {
   public @Nullable LoggedCommit next(BooleanSupplier stop) {
     while (!stop.getAsBoolean()) {
       if (!records.begin(here)) {
-        throw lost(here, keptFrom.getAsLong());
+        throw missing(here);
       }
       try {
         for (int n = 0; n < TURN_RECORDS; n++) {
@@ -316,7 +329,7 @@ public final class ChangeReader implements AutoCloseable {
   private void earlier(long begins, long commitId, List<LoggedChange> changes) {
     long last = records.start();
     if (!earlier.begin(begins)) {
-      throw lost(begins, keptFrom.getAsLong());
+      throw missing(begins);
     }
     try {
       while (earlier.next() && earlier.start() < last) {

@@ -186,6 +186,11 @@ public final class FollowedFile implements AutoCloseable {
   }
 
   private @Nullable ChangePoint behindTables(long from, boolean last) {
+    long first = records.firstLsn();
+    if (first == 0 || first > from) {
+      throw new CorruptionException(
+          "segments of the log of " + file + " that have the record at LSN " + from, -1, -1, 1, 0);
+    }
     try (DurableRecords all = records.records()) {
       return ChangeReader.behindTables(all, from, id, last);
     }
@@ -300,14 +305,17 @@ public final class FollowedFile implements AutoCloseable {
     return s.state() == Superblock.LOGGED ? s.durable().lsn() : 0;
   }
 
-  /** From where on the log is kept; {@link Long#MAX_VALUE} for nowhere. */
+  /**
+   * From where on the log is kept, as the superblock says; {@link Long#MAX_VALUE} for nowhere. That
+   * a look has found no segment there says nothing: it may be the header that was read badly.
+   */
   private long kept() {
     Superblock s = superblock();
     if (!s.id().equals(id)) {
       throw new ChangesLostException(
           file, "the file is another database now, " + s.id() + " instead of " + id);
     }
-    return s.changes() == 0 ? Long.MAX_VALUE : Math.max(s.changes(), records.firstLsn());
+    return s.changes() == 0 ? Long.MAX_VALUE : s.changes();
   }
 
   private void requireKept(long from) {

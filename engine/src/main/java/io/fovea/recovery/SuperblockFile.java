@@ -191,7 +191,8 @@ public final class SuperblockFile {
     // A superblock that can't be read now may be the newer one: going on with the other would be
     // going on with the state before the last checkpoint, or before the last opening.
     device.read(offset, block, 0, (int) block.byteSize());
-    if (!magic()) {
+    // The sum comes first: a bit of the version may be another one, and the other superblock whole.
+    if (!magic() || PageHeader.checksum(block, 0) != PageHeader.sum(block, 0, BYTES)) {
       return null;
     }
     int version = Mem.getInt(block, VERSION);
@@ -205,8 +206,7 @@ public final class SuperblockFile {
               + ", the newest that this version of Fovea knows. Use a newer version.");
     }
     int pageSize = Mem.getInt(block, PAGE_SIZE);
-    if (PageHeader.checksum(block, 0) != PageHeader.sum(block, 0, BYTES)
-        || version < 1
+    if (version < 1
         || PageHeader.type(block, 0) != PageHeader.SUPERBLOCK
         || PageHeader.pid(block, 0) != pid
         || pageSize < PAGE_SIZE_MIN

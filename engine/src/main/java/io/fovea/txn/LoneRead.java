@@ -35,8 +35,10 @@ import org.jspecify.annotations.Nullable;
  * then at the leaf's version, which must be that of the first read. Then the content is that of the
  * moment when the word was looked at, as for any read, only that the reader took it earlier. Where
  * the version is another one the transaction is aborted, and its next attempt goes by items: a
- * change of a neighbour in the leaf is enough, which is why this is for transactions that somebody
- * repeats.
+ * change of a neighbour in the leaf is enough, or that its page has left its frame, which is why
+ * this is for transactions that somebody repeats. Where {@link #enter} fails without an abort, as
+ * at a lock that a broken commit has left, or where timestamps can't be read, the read is still
+ * alone, and the next operation enters it before it does anything.
  *
  * <p><b>What it costs who reads more.</b> Some nanoseconds in one of {@value #PAUSE} transactions:
  * a context in which a second operation came lets that many begin by items.
@@ -142,7 +144,7 @@ final class LoneRead {
     work.lone = true;
     life.interrupt();
     if (learns) {
-      places.learn(in, of, p);
+      places.learnHere(in, of, p); // the page stays where it is: the second operation looks there
     }
     return n;
   }
@@ -163,23 +165,29 @@ final class LoneRead {
     if (!work.lone || in == null) {
       return;
     }
-    work.lone = false;
     pause = PAUSE;
     if (life.shared.switches.lacks(TxSwitches.Step.ENTRY_OF_A_LONE_READ)) {
+      work.lone = false;
       return;
     }
     int slot = control.pin(item);
     long word = control.look(slot);
     while (Word.isLocked(word) && !careless()) {
+      requireSamePage(in); // who has it locked may have changed it: then waiting is in vain
       control.await(slot);
       word = control.look(slot);
     }
+    requireSamePage(in);
+    int entry = work.reads.add(item, slot, Word.withoutLock(word));
+    work.reads.place(entry, at.frame, at.version, at.pid, at.slot, length);
+    work.lone = false; // last: whoever fails before has not entered it, and the next one does
+  }
+
+  private void requireSamePage(BTree in) {
     if (!in.valid(at)) {
       pause = PAUSE_FAILED;
       throw life.abort(
           AbortCause.VALIDATION, "the page of the first read has changed before the second");
     }
-    int entry = work.reads.add(item, slot, Word.withoutLock(word));
-    work.reads.place(entry, at.frame, at.version, at.pid, at.slot, length);
   }
 }

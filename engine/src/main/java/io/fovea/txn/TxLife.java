@@ -98,8 +98,11 @@ final class TxLife {
 
   private void between() {
     if (interrupted) {
-      interrupted = false;
+      // Stores only: until it has returned, each operation begins with it.
+      operationsToCheck = 1;
       before.run();
+      interrupted = false;
+      operationsToCheck = CHECK_DEADLINE_EVERY - 1;
     } else {
       checkDeadline();
     }

@@ -164,6 +164,21 @@ class SuperblockFileTest {
     assertTrue(e.getMessage().contains("newer"), e.getMessage());
   }
 
+  /** Whatever bit of one of the two is another: the other one is there. */
+  @Test
+  void theOtherOneIsReadWhicheverByteIsDamaged() {
+    SuperblockFile f = file();
+    f.write(Superblock.ofNew(4096));
+    f.write(f.current());
+    for (int at = 0; at < 192; at++) {
+      for (int of = 0; of < 2; of++) {
+        damage(of * 4096 + at);
+        assertNotNull(file().read(), "byte " + at + " of " + of);
+        damage(of * 4096 + at);
+      }
+    }
+  }
+
   @Test
   void everyByteThatMattersIsChecked() {
     SuperblockFile f = file();

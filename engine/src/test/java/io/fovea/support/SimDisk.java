@@ -69,6 +69,9 @@ public final class SimDisk {
   /** The unit of transfers of the devices. */
   public static final int BLOCK = 4096;
 
+  /** What {@link SimFault.Effect#FLIP_HEAD} takes for a header, in bytes. */
+  static final int HEAD = 64;
+
   private static final long IDLE_SECONDS = 1;
 
   private final long seed;
@@ -540,7 +543,8 @@ public final class SimDisk {
           put(bytes, seg, segOff);
           return fault.errno();
         }
-        case FLIP -> flipOne(bytes);
+        case FLIP -> flipOne(bytes, bytes.length);
+        case FLIP_HEAD -> flipOne(bytes, HEAD);
         case LOSE, MISDIRECT -> faultsHit--;
       }
     }
@@ -552,8 +556,8 @@ public final class SimDisk {
     MemorySegment.copy(bytes, 0, seg, ValueLayout.JAVA_BYTE, segOff, bytes.length);
   }
 
-  private void flipOne(byte[] bytes) {
-    int bit = random.nextInt(bytes.length * 8);
+  private void flipOne(byte[] bytes, int most) {
+    int bit = random.nextInt(Math.min(bytes.length, most) * 8);
     bytes[bit / 8] ^= (byte) (1 << bit % 8);
   }
 
@@ -589,8 +593,8 @@ public final class SimDisk {
       case MISDIRECT ->
           file.write(
               offset < BLOCK || random.nextBoolean() ? offset + BLOCK : offset - BLOCK, bytes);
-      case FLIP -> {
-        flipOne(bytes);
+      case FLIP, FLIP_HEAD -> {
+        flipOne(bytes, fault.effect() == SimFault.Effect.FLIP ? bytes.length : HEAD);
         file.write(offset, bytes);
       }
     }

@@ -29,7 +29,9 @@ public record SimFault(@Nullable IoOp op, long nth, boolean forever, Effect effe
     /** A write is acknowledged and lands one block further on, or one block before. */
     MISDIRECT,
     /** One random bit of what is read, or written, is another. */
-    FLIP
+    FLIP,
+    /** One of its first {@value SimDisk#HEAD} bytes, where headers are. */
+    FLIP_HEAD
   }
 
   /** The n-th operation of any kind fails with EIO, once. */

@@ -7,6 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.FoveaException;
+import io.fovea.error.StorageException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.txn.TxFixture.Client;
 import io.fovea.txn.TxSwitches.Stage;
@@ -194,6 +197,34 @@ class LoneReadTest {
         again.tx.commit();
       }
       assertTrue(byItems > 16, "by items: " + byItems);
+    }
+  }
+
+  /**
+   * A commit has broken the engine, and the record that was read stays locked. What follows can't
+   * be read, however often it is tried: the first read would be forgotten. Alone it holds.
+   */
+  @Test
+  void whoCanNotBeEnteredStaysAlone() {
+    AtomicBoolean armed = new AtomicBoolean();
+    TxSwitches breaking =
+        TxSwitches.NONE.with(
+            (stage, locked) -> {
+              if (stage == Stage.INSTALLING && armed.get()) {
+                throw new StorageException("read", "a page of a test", 0, 5, "EIO");
+              }
+            });
+    try (TxFixture f = fixture(breaking)) {
+      fill(f, 400);
+      Client c = reader(f);
+      assertEquals("0", c.alone(f.tree(), key(10)));
+      armed.set(true);
+      assertThrows(FoveaException.class, () -> write(f, "1", key(10), key(700)));
+      for (int n = 0; n < 3; n++) {
+        assertThrows(DatabaseClosedException.class, () -> c.get(f.tree(), key(600)));
+      }
+      assertTrue(c.tx.readsValid());
+      c.tx.commit();
     }
   }
 
