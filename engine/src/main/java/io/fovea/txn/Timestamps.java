@@ -259,8 +259,9 @@ public final class Timestamps {
    * <p>Entries of a column come and go under its lock, which moves its version. So with an equal
    * version before and after, and nobody in between, an entry that was found was the item's all the
    * time, and its word was the item's; and where none was found, none was there: a lock is a bit in
-   * an entry, which its holder keeps pinned. The version's load acquires, so what is looked at is
-   * not older; the fence, or the word's volatile load, keeps it before the second look.
+   * an entry, and no entry goes that is locked, be its holder at work or broken ({@link
+   * Entries#release}). The version's load acquires, so what is looked at is not older; the fence
+   * keeps all of it before the second look.
    *
    * @param item not 0
    * @return false also where that can't be told so: then it has to be pinned
@@ -273,13 +274,15 @@ public final class Timestamps {
       return false;
     }
     int first = table.firstSlot(item);
+    boolean locked = false;
     for (int i = 0; i < TimestampTable.SLOTS_PER_BUCKET; i++) {
       if (table.item(first ^ i) == item) {
-        return !Word.isLocked(table.word(first ^ i)) && table.version(column) == version;
+        locked = Word.isLocked(table.word(first ^ i));
+        break;
       }
     }
     VarHandle.acquireFence();
-    return table.version(column) == version;
+    return !locked && table.version(column) == version;
   }
 
   /**
