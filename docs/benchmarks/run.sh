@@ -47,17 +47,16 @@
 #   transition  from a working set in memory to one that is not, and back; TPC-C that outgrows the pool
 #   drift       a working set of which a quarter is replaced at every interval, each translation beside
 #               the others; nine minutes
-#   drift-seconds  the same second by second, with the driver: a plot
-#   sizes       working sets of 0.5 to 3 pools beside what their misses explain
+#   sizes       working sets of 0.5 to 3 pools beside what their misses explain; six minutes
 #   replacement hit ratios of the replacement policies, by replay of traces
 #   doors       what a random read costs by system call, by a poller's ring, by a ring of one's own
 #   features    what large operations take, and what they cost others: snapshots, loads, openings, index builds, drops, range
 #               deletes, counts; at most twenty minutes. With names of rows behind it, those alone: features.sh
-#   secondary   lookups by secondary keys, with hints, without, with wrong ones; what becomes of hints
+#   secondary   lookups by secondary keys, with hints, without, with wrong ones; what becomes of hints; nine minutes
 #   hints       TPC-C in memory without hints, with each kind, with the system's page table and with predictive
-#               translation, by 1, 2 and 16 threads; fifteen minutes. Beyond memory: POOLS=2.5 run.sh beyond
-#   protocols   transactional YCSB under each protocol, and with each store of timestamps; fig3.2,
-#               fig3.3, fig3.4, fig3.6, fig3.7, fig3.8 and equal are its parts
+#               translation, by 2 and 16 threads; ten minutes. Beyond memory: beyond
+#   protocols   transactional YCSB and TPC-C under each protocol, and with each store of timestamps: fig3.2, fig3.3,
+#               fig3.4, fig3.6, fig3.7, fig3.8 and equal, which are its parts; an hour
 #   equal       Focus-Sketch, the caches and Memory at equal total memory for timestamps
 #   loads       records in the order of their keys by transactions of 1,000 and by one load, and what they take of
 #               the disk, beside LMDB and RocksDB; five minutes
@@ -473,9 +472,13 @@ do_scans() {
 
 do_budget() {
   # Inserts and deletes have one thread by their nature; the others are asked with two as well.
-  jmh budget-1t 'Budget(Point|Transaction|InsertDelete|Scan|Parts)\.' -prof gc \
-    ${quick:+-p records=20000}
-  jmh budget-2t 'Budget(Point|Transaction|Scan)\.' -t 2 -prof gc ${quick:+-p records=20000}
+  fewer="-wi 4 -i 4"
+  [ -n "$quick" ] && fewer="-p records=20000"
+  # shellcheck disable=SC2086 # options are words
+  {
+    jmh budget-1t 'Budget(Point|Transaction|InsertDelete|Scan|Parts)\.' -prof gc $fewer
+    jmh budget-2t 'Budget(Point|Transaction|Scan)\.' -t 2 -prof gc $fewer
+  }
 }
 
 do_lookups() {
@@ -528,6 +531,7 @@ do_timestamps() {
 }
 
 do_disk_once() {
+  WARMUP=${WARMUP:-5}
   for io in uring posix; do
     rm -f "$out/disk.fovea"
     tpcc "disk-$io-$1" --path "$out/disk.fovea" --durability none --io $io --warehouses 2 --threads 2
@@ -652,21 +656,9 @@ do_drift() {
   translations drift
 }
 
-# The same second by second, with the driver.
-do_drift_seconds() {
-  load_table
-  time=${quick:+6s}
-  interval=${quick:+1s}
-  lookups drift-0.9-1 --buffer "$fifth" --threads 2 --working-set 0.9 --drift 25% --interval "${interval:-10s}" \
-    --duration "${time:-${TIME:-60}s}" --warmup "$((seconds / 2))s"
-  plot drift-0.9-1 "A working set of 0.9 of the pool, a quarter of it replaced at a time"
-}
-
 do_sizes_once() {
-  for threads in 2 16; do
-    lookups "sizes-${threads}t-$1" --buffer "$fifth" --threads $threads \
-      --sizes 0.5,0.9,1.0,1.1,1.2,1.5,2,3 --duration "${seconds}s" --warmup "${seconds}s"
-  done
+  lookups "sizes-$1" --buffer "$fifth" --threads 2 --sizes 0.5,0.9,1.0,1.1,1.2,1.5,2,3 \
+    --duration "$(seconds 5 2)s" --warmup "$(seconds 5 2)s"
 }
 
 do_doors() {
@@ -679,6 +671,7 @@ do_doors() {
 . "$here/durable.sh"
 . "$here/features.sh"
 . "$here/papers.sh"
+. "$here/protocols.sh"
 
 do_forms() {
   say forms
@@ -687,214 +680,24 @@ do_forms() {
   jmh codecs ObjectTables -prof gc
 }
 
+# LIPAH, figures 4 and 5 and table 1. Figure 6 is repair; whole engines beside each other are in places.
 do_secondary() {
-  for figure in engines sizes stale robust repair table poison; do
+  for figure in sizes stale poison robust robust-beyond table; do
     say "secondary $figure"
-    "$java" -Xmx1g --enable-native-access=ALL-UNNAMED ${quick:+-Dsets=1} -cp "$jar" io.fovea.SecondaryLookups \
-      $figure ${quick:+20000} >"$out/secondary-$figure.txt" 2>&1 ||
+    beyond=
+    [ $figure = robust-beyond ] && beyond=-Dbeyond=true
+    "$java" -Xmx1g --enable-native-access=ALL-UNNAMED $beyond -cp "$jar" io.fovea.SecondaryLookups \
+      ${figure%-beyond} ${quick:+20000} >"$out/secondary-$figure.md" 2>"$out/secondary-$figure.txt" ||
       say "secondary $figure failed: see $out/secondary-$figure.txt"
+    printf '\n**%s**\n\n' $figure
+    cat "$out/secondary-$figure.md"
   done
-}
-
-# The figures of the dissertation on FPSketch. Each protocol and store has a JVM of its own, in which
-# workloads and numbers of threads follow each other on one database: CELL seconds for each (1), half of
-# it to warm up. In memory, and on a file with a pool of a tenth.
-stores='disk disk-cache memory focus-counter focus-sketch'
-pairs=
-for protocol in tictoc sto mvto; do
-  for store in $stores; do
-    pairs=$pairs$protocol+$store,
-  done
-done
-pairs=${pairs}two-phase-locking+-,occ+-,silo+-
-names=tictoc=TicToc,sto=STO,mvto=MVTO,two-phase-locking=2PL,occ=OCC,silo=Silo
-cell=${quick:+0.3}
-cell=${cell:-${CELL:-1}}
-
-# cells NAME ARGUMENT...: a command of the driver with all combinations of what is varied, in turn; its
-# runs are short, or as long as measured and warmup say.
-cells() {
-  name=$1
-  shift
-  say "$name: tpcc.sh sweep $*"
-  JAVA_HOME=$home "$root/tpcc/tpcc.sh" sweep --rounds "$rounds" --out "$out/$name" "$@" \
-    --duration "${measured:-$cell}s" --warmup "${warmup:-${CELL_WARMUP:-0.5}}s" >"$out/$name.txt" 2>&1 ||
-    say "$name ended with $?: see $out/$name.txt"
-}
-
-# drawn NAME TITLE ARGUMENT...: tables and plots of what cells has left.
-drawn() {
-  name=$1
-  title=$2
-  shift 2
-  JAVA_HOME=$home "$root/tpcc/tpcc.sh" figure "$out/$name/sweep.json" --out "$out/$name" \
-    --title "$title" --name "$names" "$@" >>"$out/$name.txt" 2>&1 ||
-    say "no figure of $name: see $out/$name.txt"
-  cat "$out/$name.md"
-}
-
-# media COMMAND NAME TITLE: in memory, and with a pool of a tenth. Sets medium, where and its name.
-media() {
-  for medium in ${MEDIA:-memory tenth}; do
-    records_memory=${quick:+10000}
-    records_tenth=${quick:+40000}
-    if [ $medium = memory ]; then
-      where="--io memory --records ${records_memory:-100000}"
-      "$1" "$2-memory" "$3, in memory"
-    else
-      where="--path $out/y.fovea --durability none --records ${records_tenth:-100000} --pool 10%"
-      "$1" "$2-tenth" "$3, pool of a tenth"
-      rm -f "$out"/y.fovea*
-    fi
-  done
-}
-
-do_workloads() {
-  # shellcheck disable=SC2086 # options are words
-  cells "$1" --vary "protocol+timestamps=$pairs" --then "workload=$workloads" --then threads=2,16,64 \
-    ycsb run $where
-  drawn "$1" "$2" --over protocol,threads --series timestamps --each workload
-}
-
-do_fig32() {
-  workloads=write-intensive-high,write-intensive-medium,read-intensive-high,read-intensive-medium
-  media do_workloads fig-3.2 "Small transactions (figure 3.2)"
-}
-
-do_fig33() {
-  workloads=mixed-high,mixed-medium
-  media do_workloads fig-3.3 "Mixed transactions (figure 3.3)"
-}
-
-do_fig34() {
-  workloads=long
-  media do_workloads fig-3.4 "Long transactions (figure 3.4)"
-}
-
-do_caches() {
-  # shellcheck disable=SC2086 # options are words
-  cells "$1" \
-    --vary timestamps+sketch-bytes=disk-cache+8k,disk-cache+32k,disk-cache+128k,disk-cache+512k,disk-cache+2m,focus-sketch+- \
-    --then workload=read-intensive-high,read-intensive-medium --then threads=2,16,64 ycsb run $where
-  drawn "$1" "$2" --over sketch-bytes --series threads --each workload
-}
-
-do_fig36() {
-  media do_caches fig-3.6 "TicToc with Disk-Cache, by its size, beside Focus-Sketch (figure 3.6)"
-}
-
-do_fig37() {
-  # Each cell has a JVM of its own here, which has to get warm.
-  measured=${quick:+$cell}
-  measured=${measured:-$(awk "BEGIN { print 4 * $cell }")}
-  warmup=${quick:+0.5}
-  warmup=${warmup:-$(awk "BEGIN { print 6 * $cell }")}
-  for medium in ${MEDIA:-memory tenth}; do
-    where="--io memory"
-    title="in memory"
-    warehouses=${WAREHOUSES:-1,2,4}
-    if [ $medium = tenth ]; then
-      # One file for all, of one warehouse: 112 MB.
-      where="--path $out/w.fovea --durability none --buffer 12m"
-      title="pool of a tenth"
-      warehouses=1
-    fi
-    # shellcheck disable=SC2086 # options are words
-    cells "fig-3.7-$medium" --vary "warehouses=$warehouses" --vary "protocol+timestamps=$pairs" \
-      run $where --mix half --threads 16
-    drawn "fig-3.7-$medium" "TPC-C, New-Order and Payment, 16 threads (figure 3.7), $title" \
-      --over protocol,warehouses --series timestamps
-    rm -f "$out"/w.fovea*
-  done
-  measured=
-  warmup=
-}
-
-do_fig38() {
-  pairs38=
-  for protocol in tictoc sto mvto; do
-    for size in 256 1k 4k 32k; do
-      pairs38=$pairs38$protocol+focus-sketch+$size,
-    done
-    pairs38=$pairs38$protocol+memory+-,
-  done
-  few=${quick:+1000}
-  many=${quick:+4000}
-  several=${quick:+40000}
-  title="Goodput by the size of the sketch, beside Memory (figure 3.8)"
-  for medium in ${MEDIA:-memory tenth}; do
-    if [ $medium = memory ]; then
-      cells fig-3.8 --vary "records=${few:-30000},${many:-300000}" \
-        --vary "protocol+timestamps+sketch-bytes=${pairs38%,}" \
-        --then workload=read-intensive-high,write-intensive-high --then threads=2,16,64 ycsb run --io memory
-      drawn fig-3.8 "$title" --over sketch-bytes --series protocol,records --each workload,threads
-    else
-      cells fig-3.8-tenth --vary "protocol+timestamps+sketch-bytes=${pairs38%,}" \
-        --then workload=read-intensive-high,write-intensive-high --then threads=2,16,64 \
-        ycsb run --path "$out/y.fovea" --durability none --records "${several:-100000}" --pool 10%
-      drawn fig-3.8-tenth "$title, pool of a tenth" --over sketch-bytes --series protocol \
-        --each workload,threads
-      rm -f "$out"/y.fovea*
-    fi
-  done
-}
-
-# At equal sums of the region of exact timestamps and the sketch or cache, where the region has less than
-# 1 % of the keys: 16,384 entries in 512 KiB, 1,024 in 32 KiB. The last of each three is the paper's rule,
-# under which nothing of the region is a cache. A cache and the region are one table of a power of two.
-do_equal() {
-  each='focus-sketch+512k+32k+false,focus-sketch+32k+512k+false,focus-sketch+32k+512k+true'
-  each=$each,focus-counter+128k+384k+false,disk-cache+128k+384k+false,memory+-+-+-
-  few='focus-sketch+32k+32k+false,focus-sketch+32k+32k+true,focus-counter+32k+32k+false'
-  few=$few,disk-cache+32k+32k+false
-  many=${quick:+20000}
-  some=${quick:+40000}
-  loads=read-intensive-high,read-intensive-medium,write-intensive-high,write-intensive-medium
-  title="TicToc at equal total memory for timestamps"
-  # Processes take turns, and each has to get warm.
-  measured=${quick:+$cell}
-  measured=${measured:-$(awk "BEGIN { print 3 * $cell }")}
-  warmup=${quick:+0.5}
-  warmup=${warmup:-$(awk "BEGIN { print 3 * $cell }")}
-  for medium in ${MEDIA:-memory tenth}; do
-    if [ $medium = memory ]; then
-      cells equal-544k --vary "timestamps+exact-bytes+sketch-bytes+evict-at-once=$each" \
-        --then workload=$loads --then threads=2,16,64 ycsb run --io memory --records "${many:-2000000}"
-      drawn equal-544k "$title: 544 KiB" --over timestamps,exact-bytes,sketch-bytes,evict-at-once \
-        --series threads --each workload
-      cells equal-64k --vary "timestamps+exact-bytes+sketch-bytes+evict-at-once=$few,memory+-+-+-" \
-        --then workload=$loads --then threads=2,16,64 ycsb run --io memory --records "${some:-200000}"
-      drawn equal-64k "$title: 64 KiB" --over timestamps,exact-bytes,sketch-bytes,evict-at-once \
-        --series threads --each workload
-    else
-      # Inside of the pool. Memory has no place there: its entries are a quarter of the records' size.
-      cells equal-tenth --vary "timestamps+exact-bytes+sketch-bytes+evict-at-once=$few" \
-        --then workload=$loads --then threads=2,16,64 ycsb run --path "$out/y.fovea" --durability none \
-        --records "${some:-200000}" --pool 10% --timestamps-in-buffer
-      drawn equal-tenth "$title: 64 KiB of a pool of a tenth" \
-        --over timestamps,exact-bytes,sketch-bytes,evict-at-once --series threads --each workload
-      rm -f "$out"/y.fovea*
-    fi
-  done
-  measured=
-  warmup=
-}
-
-do_protocols() {
-  do_fig32
-  do_fig33
-  do_fig34
-  do_fig36
-  do_fig37
-  do_fig38
-  do_equal
-  jmh timestamp-stores TimestampStoreCost
 }
 
 # TPC-C in memory without hints, with each kind, with the system's page table (the paper's engines 5 and 6) and with
 # predictive translation, alone and with page hints. Beyond memory: beyond.
 do_hints() {
-  numbers="1 2 16"
+  numbers="2 16"
   [ -n "$quick" ] && numbers=2
   for threads in $numbers; do
     set --
@@ -1012,7 +815,7 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   exit 0
 fi
 [ $# -gt 0 ] || set -- beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability clients recovery reads larger transition \
-  drift drift-seconds sizes replacement doors features secondary hints protocols loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining
+  drift sizes replacement doors features secondary hints protocols loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining
 # part NAME: one of them.
 part() {
   case $1 in
@@ -1042,7 +845,6 @@ part() {
     larger) do_larger ;;
     transition) do_transition ;;
     drift) do_drift ;;
-    drift-seconds) do_drift_seconds ;;
     sizes) load_table && in_turn do_sizes_once ;;
     replacement) do_replacement ;;
     doors) do_doors ;;
@@ -1073,7 +875,7 @@ part() {
     rivals) do_rivals ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $1: beside tpcc warm contention ladder translations translations-larger translations-tpcc swizzling vmcache promotion budget forms lookups places shortcut timestamps disk durability clients recovery reads larger transition drift drift-seconds sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
+    *) die "no page $1: beside tpcc warm contention ladder translations translations-larger translations-tpcc swizzling vmcache promotion budget forms lookups places shortcut timestamps disk durability clients recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
   esac
 }
 

@@ -1,0 +1,200 @@
+# shellcheck shell=sh
+# Parts of run.sh that make the experiments of the dissertation on FPSketch; sourced by it.
+#
+# A cell is one protocol, store, workload and number of threads, for 3 s after a second to warm up. Each protocol and store
+# has a JVM of its own in each round, in which workloads follow each other on one database. THREADS names other numbers of
+# threads, and PAIRS other protocols and stores: THREADS=2,16,64 PAIRS=sto+disk,mvto+disk-cache run.sh fig3.2
+
+# Those that the dissertation's conclusions are about.
+pairs=tictoc+disk,tictoc+disk-cache,tictoc+memory,tictoc+focus-counter,tictoc+focus-sketch,sto+memory,sto+focus-sketch
+pairs=${PAIRS:-$pairs,mvto+memory,mvto+focus-sketch,two-phase-locking+-,occ+-,silo+-}
+# On fast storage; MVTO is left out, as there.
+fast=${PAIRS:-tictoc+disk,tictoc+memory,tictoc+focus-sketch,sto+memory,sto+focus-sketch,two-phase-locking+-,occ+-}
+names=tictoc=TicToc,sto=STO,mvto=MVTO,two-phase-locking=2PL,occ=OCC,silo=Silo
+small=write-intensive-high,write-intensive-medium,read-intensive-high,read-intensive-medium
+mixed=mixed-high,mixed-medium
+
+# cells NAME WARMUP ARGUMENT...: a command of the driver with all combinations of what is varied, in turn.
+cells() {
+  name=$1
+  warmup=$(seconds "$2" 0.2)
+  shift 2
+  say "$name: tpcc.sh sweep $*"
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" sweep --rounds "$rounds" --out "$out/$name" "$@" \
+    --duration "$(seconds 3 0.3)s" --warmup "${warmup}s" >"$out/$name.txt" 2>&1 ||
+    say "$name ended with $?: see $out/$name.txt"
+}
+
+# drawn NAME TITLE ARGUMENT...: tables and plots of what cells has left.
+drawn() {
+  name=$1
+  title=$2
+  shift 2
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" figure "$out/$name/sweep.json" --out "$out/$name" \
+    --title "$title" --name "$names" "$@" >>"$out/$name.txt" 2>&1 ||
+    say "no figure of $name: see $out/$name.txt"
+  cat "$out/$name.md"
+}
+
+# ycsb NAME TITLE WARMUP PAIRS WORKLOADS ARGUMENT...: YCSB under each of the pairs, beside TicToc with Focus-Sketch.
+ycsb() {
+  name=$1
+  title=$2
+  warm=$3
+  which=$4
+  loads=$5
+  shift 5
+  cells "$name" "$warm" --vary "protocol+timestamps=$which" --then "workload=$loads" --then "threads=${THREADS:-16}" \
+    ycsb run "$@"
+  drawn "$name" "$title" --over protocol,timestamps --series workload --each threads \
+    --beside protocol=tictoc,timestamps=focus-sketch
+}
+
+# tpcc_by NAME TITLE PAIRS ARGUMENT...: New-Order and Payment. Each cell has a JVM of its own here, which has to get warm.
+tpcc_by() {
+  name=$1
+  title=$2
+  which=$3
+  shift 3
+  few=${WAREHOUSES:-${quick:+1}}
+  cells "$name" 3 --vary "warehouses=${few:-1,2}" --vary "protocol+timestamps=$which" \
+    run --io memory --mix half --threads 16 "$@"
+  drawn "$name" "$title" --over protocol,timestamps --series warehouses --beside protocol=tictoc,timestamps=focus-sketch
+}
+
+# memory_ycsb NAME TITLE WARMUP WORKLOADS: with all records in memory.
+memory_ycsb() {
+  many=${quick:+10000}
+  ycsb "$1" "$2" "$3" "$pairs" "$4" --io memory --records "${many:-200000}"
+}
+
+do_fig32() {
+  memory_ycsb fig-3.2 "Small transactions (figure 3.2)" 1 "$small"
+}
+
+do_fig33() {
+  memory_ycsb fig-3.3 "Mixed transactions (figure 3.3)" 1 "$mixed"
+}
+
+# One workload, so nothing warms the JVM before it; in figure 4.11 too.
+do_fig34() {
+  memory_ycsb fig-3.4 "Long transactions (figure 3.4)" 3 long
+}
+
+# Timestamps on disk beside Focus-Sketch, by the size of the pool. Timestamps on disk have an eighth of it, in which each
+# of the 8 threads needs some frames: so there are enough records. They are loaded with all of them in memory, and not
+# checked after each run: through such a pool both take longer than all else.
+do_fig35() {
+  many=${quick:+100000}
+  sizes=${quick:+20%,80%}
+  JAVA_HOME=$home "$root/tpcc/tpcc.sh" ycsb load --path "$out/y.fovea" --durability none --records "${many:-500000}" \
+    --workload read-intensive-high --threads 2 --buffer 512m >"$out/fig-3.5-load.txt" 2>&1 ||
+    die "the load ended with $?: see $out/fig-3.5-load.txt"
+  cells fig-3.5 1 --vary "pool=${sizes:-5%,10%,20%,40%,80%}" --vary timestamps=disk,focus-sketch \
+    --then workload=read-intensive-high,read-intensive-medium --then threads=8 \
+    ycsb run --path "$out/y.fovea" --durability none --records "${many:-500000}" --no-check
+  drawn fig-3.5 "TicToc with timestamps on disk beside Focus-Sketch, by the size of the pool (figure 3.5)" \
+    --over pool --series timestamps --each workload --beside timestamps=focus-sketch
+  rm -f "$out"/y.fovea*
+}
+
+do_fig36() {
+  many=${quick:+10000}
+  cells fig-3.6 1 \
+    --vary timestamps+sketch-bytes=disk-cache+8k,disk-cache+32k,disk-cache+128k,disk-cache+512k,disk-cache+2m,focus-sketch+- \
+    --then workload=read-intensive-high,read-intensive-medium --then "threads=${THREADS:-16}" \
+    ycsb run --io memory --records "${many:-200000}"
+  drawn fig-3.6 "TicToc with Disk-Cache, by its size, beside Focus-Sketch (figure 3.6)" \
+    --over sketch-bytes --series workload --each threads --beside timestamps=focus-sketch,sketch-bytes=-
+}
+
+do_fig37() {
+  tpcc_by fig-3.7 "TPC-C, New-Order and Payment, 16 threads (figure 3.7)" "$pairs"
+}
+
+# Where the exact region has 55 % of the keys, and where it has 5 %.
+do_fig38() {
+  sizes=
+  for protocol in tictoc sto; do
+    for size in 256 1k 4k 32k; do
+      sizes=$sizes$protocol+focus-sketch+$size,
+    done
+    sizes=$sizes$protocol+memory+-,
+  done
+  few=${quick:+1000}
+  many=${quick:+4000}
+  cells fig-3.8 1 --vary "records=${few:-30000},${many:-300000}" \
+    --vary "protocol+timestamps+sketch-bytes=${sizes%,}" \
+    --then workload=read-intensive-high,write-intensive-high --then "threads=${THREADS:-16}" ycsb run --io memory
+  drawn fig-3.8 "Goodput by the size of the sketch, beside Memory (figure 3.8)" \
+    --over sketch-bytes --series protocol,records --each workload,threads --beside timestamps=memory,sketch-bytes=-
+}
+
+# At equal sums of the region of exact timestamps and the sketch or cache, where the region has less than
+# 1 % of the keys: 16,384 entries in 512 KiB, 1,024 in 32 KiB. The last of each three is the paper's rule,
+# under which nothing of the region is a cache. A cache and the region are one table of a power of two.
+do_equal() {
+  each='focus-sketch+512k+32k+false,focus-sketch+32k+512k+false,focus-sketch+32k+512k+true'
+  each=$each,focus-counter+128k+384k+false,disk-cache+128k+384k+false,memory+-+-+-
+  few='focus-sketch+32k+32k+false,focus-sketch+32k+32k+true,focus-counter+32k+32k+false'
+  few=$few,disk-cache+32k+32k+false
+  many=${quick:+20000}
+  some=${quick:+40000}
+  heading="TicToc at equal total memory for timestamps"
+  equal_cells equal-544k "$heading: 544 KiB" "$each" timestamps=memory,exact-bytes=-,sketch-bytes=-,evict-at-once=- \
+    --io memory --records "${many:-2000000}"
+  equal_cells equal-64k "$heading: 64 KiB" "$few,memory+-+-+-" \
+    timestamps=memory,exact-bytes=-,sketch-bytes=-,evict-at-once=- --io memory --records "${some:-200000}"
+  # Inside of the pool. Memory has no place there: its entries are a quarter of the records' size.
+  equal_cells equal-tenth "$heading: 64 KiB of a pool of a tenth" "$few" \
+    timestamps=focus-sketch,exact-bytes=32k,sketch-bytes=32k,evict-at-once=false \
+    --path "$out/y.fovea" --durability none --records "${some:-200000}" --pool 10% --timestamps-in-buffer
+  rm -f "$out"/y.fovea*
+}
+
+# equal_cells NAME TITLE SIZES BESIDE ARGUMENT...
+equal_cells() {
+  name=$1
+  title=$2
+  which=$3
+  reference=$4
+  shift 4
+  cells "$name" 2 --vary "timestamps+exact-bytes+sketch-bytes+evict-at-once=$which" --then "workload=$small" \
+    --then "threads=${THREADS:-16}" ycsb run "$@"
+  drawn "$name" "$title" --over timestamps,exact-bytes,sketch-bytes,evict-at-once --series workload --each threads \
+    --beside "$reference"
+}
+
+# Figures 4.9 to 4.12: fast storage. The paper takes a disk in memory; so does this, a device in memory behind a pool of a
+# tenth.
+fast_ycsb() {
+  many=${quick:+50000}
+  ycsb "$1" "$2" "$3" "$fast" "$4" --io memory --records "${many:-200000}" --pool 10% --no-check
+}
+
+do_fig49() {
+  fast_ycsb fig-4.9 "Small transactions, fast storage (figure 4.9)" 1 "$small"
+}
+
+do_fig410() {
+  fast_ycsb fig-4.10 "Mixed transactions, fast storage (figure 4.10)" 1 "$mixed"
+}
+
+do_fig411() {
+  fast_ycsb fig-4.11 "Long transactions, fast storage (figure 4.11)" 3 long
+}
+
+do_fig412() {
+  tpcc_by fig-4.12 "TPC-C, New-Order and Payment, 16 threads, fast storage (figure 4.12)" "$fast" --buffer 12m --no-check
+}
+
+do_protocols() {
+  do_fig32
+  do_fig33
+  do_fig34
+  do_fig36
+  do_fig37
+  do_fig38
+  do_equal
+  jmh timestamp-stores TimestampStoreCost
+}
