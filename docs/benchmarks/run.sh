@@ -56,7 +56,7 @@
 #   hints       TPC-C in memory without hints, with each kind, with the system's page table and with predictive
 #               translation, by 2 and 16 threads; ten minutes. Beyond memory: beyond
 #   protocols   transactional YCSB and TPC-C under each protocol, and with each store of timestamps: fig3.2, fig3.3,
-#               fig3.4, fig3.6, fig3.7, fig3.8 and equal, which are its parts; an hour
+#               fig3.4, fig3.6, fig3.7, fig3.8 and equal, which are its parts; an hour and a half
 #   equal       Focus-Sketch, the caches and Memory at equal total memory for timestamps
 #   loads       records in the order of their keys by transactions of 1,000 and by one load, and what they take of
 #               the disk, beside LMDB and RocksDB; five minutes

@@ -60,6 +60,8 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class BulkLoader implements AutoCloseable {
+  private static final long[] NONE = {};
+
   private final BTree tree;
   private final BufferPool pool;
   private final MemorySegment pages;
@@ -87,6 +89,11 @@ public final class BulkLoader implements AutoCloseable {
   private final KeyBuffer last;
   private long lastLeaf;
   private long count;
+
+  /** Pages of a long value that no leaf has yet, and how many of them {@link #made} has. */
+  private long[] loose = NONE;
+
+  private int listed;
   private boolean finished;
 
   /** The node of a level that is being filled. */
@@ -216,6 +223,8 @@ public final class BulkLoader implements AutoCloseable {
     } else {
       Mem.putLong(pending.bytes(), at, chain);
       Mem.putLong(pending.bytes(), at + 8, vLen);
+      loose = NONE;
+      listed = 0;
     }
     count++;
   }
@@ -223,11 +232,22 @@ public final class BulkLoader implements AutoCloseable {
   private long writeChain(MemorySegment value, long vOff, int vLen) {
     // No commit lists these pages, so they are the tree's at once.
     int type = made == null ? RecordType.STRUCTURE : StructureRecord.NO_IMAGE;
-    long[] pids = tree.longValues().write(value, vOff, vLen, type, log);
-    for (int i = 0; made != null && i < pids.length; i++) {
-      made.add(pids[i]);
+    loose = tree.longValues().write(value, vOff, vLen, type, log);
+    while (made != null && listed < loose.length) {
+      made.add(loose[listed]);
+      listed++;
     }
-    return pids[0];
+    return loose[0];
+  }
+
+  /** Frees the pages of a long value that nothing leads to. */
+  private void freeLoose() {
+    while (loose.length > listed) {
+      long pid = loose[listed++];
+      TreeDrop.freePage(pool, tree.treeId(), pid, log);
+    }
+    loose = NONE;
+    listed = 0;
   }
 
   /** Bytes for entries and fences. */
@@ -610,6 +630,7 @@ public final class BulkLoader implements AutoCloseable {
   public void freePages() {
     finished = true;
     levels.clear();
+    freeLoose();
     LongList all = made;
     if (all != null) {
       for (int i = all.size() - 1; i >= 0; i--) {
@@ -627,6 +648,7 @@ public final class BulkLoader implements AutoCloseable {
       return;
     }
     finished = true;
+    freeLoose();
     PendingNode leaf = levels.get(0).pending;
     for (int i = 0; i < leaf.count(); i++) {
       if (leaf.field(i) == BTreeNode.OVERFLOW) {

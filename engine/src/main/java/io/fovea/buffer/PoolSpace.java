@@ -239,8 +239,11 @@ public final class PoolSpace {
       }
       return runs.punched() - before;
     } finally {
-      pagesPunched.add(runs.punched() - before);
-      lock.unlock();
+      try {
+        pagesPunched.add(runs.punched() - before);
+      } finally {
+        lock.unlock();
+      }
     }
   }
 

@@ -176,18 +176,21 @@ public final class CatalogChange {
         }
         throw t;
       } finally {
-        if (root != null) {
-          root.giveUp(); // whatever failed: nobody waits for its latch
-        }
         try {
-          if (!happened) {
-            catalog.freeChain(adopted, session);
+          if (root != null) {
+            root.giveUp(); // whatever failed: nobody waits for its latch
           }
         } finally {
-          // Halfway it holds back the redo point for good.
-          if (whole || !happened) {
-            session.end();
-            catalog.pool().promises().release(session, 0);
+          try {
+            if (!happened) {
+              catalog.freeChain(adopted, session);
+            }
+          } finally {
+            // Halfway it holds back the redo point for good.
+            if (whole || !happened) {
+              session.end();
+              catalog.pool().promises().release(session, 0);
+            }
           }
         }
       }

@@ -311,9 +311,15 @@ public final class Journal {
     return catalog;
   }
 
-  /** Says that the file is in use, durably, before anything is appended. */
+  /**
+   * Says that the file is in use, durably, before anything is appended.
+   *
+   * @throws io.fovea.error.DurabilityLostException if that, or anything before, could not be made
+   *     durable
+   */
   void mark(AllocatorState pages, int nextTreeId) {
     Log l = log();
+    l.requireAlive(); // a sync that has failed is not tried again
     long start = l.tail();
     Superblock staged =
         superblocks.stage(
@@ -453,9 +459,15 @@ public final class Journal {
     return t == null ? 0 : t.keptFrom(superblocks.current(), redo);
   }
 
-  /** Nothing was written since the file was opened, and found clean. */
+  /**
+   * Nothing was written since the file was opened, and found clean.
+   *
+   * @throws io.fovea.error.DurabilityLostException if that was tried, and it is not known what the
+   *     file says
+   */
   void leave() {
-    clean = superblocks.current().clean() && log().isAlive();
+    log().requireAlive();
+    clean = superblocks.current().clean();
   }
 
   /** Makes what is in the log durable, if that is possible: for a database that has stopped. */

@@ -108,16 +108,31 @@ final class Space {
         }
       }
     } finally {
-      if (beginning) {
-        line.remove(self);
-      }
       waiting--;
-      changed.signalAll();
-      lock.unlock();
-      if (interrupted) {
-        self.interrupt();
+      boolean left = false;
+      try {
+        leave(beginning, self);
+        left = true;
+      } finally {
+        try {
+          if (!left) {
+            leave(beginning, self); // what is left of it: who is first in line keeps all others out
+          }
+        } finally {
+          lock.unlock();
+          if (interrupted) {
+            self.interrupt();
+          }
+        }
       }
     }
+  }
+
+  private void leave(boolean beginning, Thread self) {
+    if (beginning) {
+      line.remove(self);
+    }
+    changed.signalAll();
   }
 
   /** There is more space. */

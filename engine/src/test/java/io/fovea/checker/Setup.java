@@ -82,8 +82,12 @@ record Setup(
     List<Setup> all = new ArrayList<>(ofTicToc());
     boolean soak = SerializabilityTest.MINUTES > 0;
     for (Translation kind : Translation.values()) {
-      // In DIRECT nothing leaves.
-      int buffer = kind == Translation.DIRECT ? 32 << 20 : 400_000;
+      int buffer =
+          switch (kind) {
+            case DIRECT -> 32 << 20; // nothing leaves it
+            case VIRTUAL -> 800_000; // what lies beside the pages is of the file's size
+            default -> 400_000;
+          };
       Setup under =
           usual("translation " + kind)
               .options(o -> o.bufferBytes(buffer).experiments(exp -> exp.translation(kind)))

@@ -54,7 +54,7 @@ class FileChangesKillTest {
   /** All is kept that the follower has not seen. */
   @Test
   void goesOnThroughKills() throws Exception {
-    kills("goesOnThroughKills", 32 << 20);
+    kills("goesOnThroughKills", 256 << 20);
     assertEquals(0, lost, "so much was not written");
   }
 
