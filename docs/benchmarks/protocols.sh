@@ -139,7 +139,7 @@ do_equal() {
   few='focus-sketch+32k+32k+false,focus-sketch+32k+32k+true,focus-counter+32k+32k+false'
   few=$few,disk-cache+32k+32k+false
   many=${quick:+20000}
-  some=${quick:+40000}
+  some=${quick:+60000}
   heading="TicToc at equal total memory for timestamps"
   equal_cells equal-544k "$heading: 544 KiB" "$each" timestamps=memory,exact-bytes=-,sketch-bytes=-,evict-at-once=- \
     --io memory --records "${many:-2000000}"
