@@ -112,6 +112,7 @@ public final class ChangeReader implements AutoCloseable {
   /**
    * Looks for a position behind a list of tables.
    *
+   * @param name the database's, for messages
    * @param records of the log
    * @param lsn where to begin, which is the start of a record
    * @param id of the database
@@ -120,9 +121,9 @@ public final class ChangeReader implements AutoCloseable {
    * @throws CorruptionException if the log is damaged
    */
   public static @Nullable ChangePoint behindTables(
-      DurableRecords records, long lsn, UUID id, boolean last) {
+      String name, DurableRecords records, long lsn, UUID id, boolean last) {
     if (!records.begin(lsn)) {
-      return null;
+      throw unseen(name, lsn);
     }
     ChangePoint found = null;
     long begins = 0;
@@ -163,10 +164,12 @@ public final class ChangeReader implements AutoCloseable {
    */
   private FoveaException missing(long lsn) {
     long kept = keptFrom.getAsLong();
-    return lsn < kept
-        ? lost(lsn, kept)
-        : new CorruptionException(
-            "segments of the log of " + name + " that have the record at LSN " + lsn, -1, -1, 1, 0);
+    return lsn < kept ? lost(lsn, kept) : unseen(name, lsn);
+  }
+
+  private static CorruptionException unseen(String name, long lsn) {
+    return new CorruptionException(
+        "segments of the log of " + name + " that have the record at LSN " + lsn, -1, -1, 1, 0);
   }
 
   private ChangesLostException lost(long lsn, long kept) {

@@ -186,13 +186,8 @@ public final class FollowedFile implements AutoCloseable {
   }
 
   private @Nullable ChangePoint behindTables(long from, boolean last) {
-    long first = records.firstLsn();
-    if (first == 0 || first > from) {
-      throw new CorruptionException(
-          "segments of the log of " + file + " that have the record at LSN " + from, -1, -1, 1, 0);
-    }
     try (DurableRecords all = records.records()) {
-      return ChangeReader.behindTables(all, from, id, last);
+      return ChangeReader.behindTables(file, all, from, id, last);
     }
   }
 
