@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.DuplicateKeyException;
+import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
 import io.fovea.schema.Field;
@@ -13,8 +14,13 @@ import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import java.lang.ref.WeakReference;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -72,6 +78,8 @@ class TablesComeAndGoTest {
           }
           t.delete(tx, key.set(2L));
         });
+    boolean found = db.call(TxOptions.forReading(), tx -> t.get(tx, key.set(3L), row));
+    assertTrue(found);
     db.run(
         tx -> {
           Index i = t.index("by_w");
@@ -130,13 +138,81 @@ class TablesComeAndGoTest {
   void pagesAreUsedAgain() {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(16 << 20))) {
       dropped(db, 4);
-      long pages = db.store().pool().allocatorState().highWater();
+      long pages = pages(db);
       long slots = db.store().transactionBytes();
       dropped(db, TABLES);
-      assertEquals(pages, db.store().pool().allocatorState().highWater());
+      assertEquals(pages, pages(db));
       assertEquals(slots, db.store().transactionBytes());
       VerifyReport report = db.verify();
       assertTrue(report.ok(), report::toString);
+    }
+  }
+
+  /** A record that is the only one of a transaction, while its pages become another table's. */
+  @Test
+  void readsOfOneRecordBesideDrops() throws InterruptedException {
+    try (Database db = Database.inMemory(Options.defaults().bufferBytes(16 << 20))) {
+      long empty = pages(db);
+      AtomicReference<Named> current = new AtomicReference<>(filled(db, 0));
+      long ofOne = pages(db) - empty;
+      AtomicBoolean over = new AtomicBoolean();
+      AtomicReference<Throwable> failed = new AtomicReference<>();
+      AtomicLong seen = new AtomicLong();
+      Thread reader = Thread.ofPlatform().start(() -> read(db, current, over, failed, seen));
+      for (int n = 1; n <= 300 && failed.get() == null; n++) {
+        Named before = current.get();
+        current.set(filled(db, n));
+        assertTrue(db.dropTable(before.name()));
+      }
+      over.set(true);
+      reader.join();
+      Assertions.assertNull(failed.get(), () -> failed.get() + " after " + seen + " reads");
+      assertTrue(seen.get() > 300, () -> seen + " reads");
+      assertTrue(pages(db) < 150 * ofOne, () -> pages(db) + " pages, a table has " + ofOne);
+    }
+  }
+
+  private static long pages(Database db) {
+    return db.store().pool().allocatorState().highWater();
+  }
+
+  private record Named(String name, ByteTable table) {}
+
+  /** A table of some pages whose records all say which it is. */
+  private static Named filled(Database db, int n) {
+    ByteTable t = db.table(TableSpec.bytes("b" + n, 8)).bytes();
+    byte[] value = ("b" + n + ".").repeat(40).getBytes(StandardCharsets.UTF_8);
+    db.run(
+        tx -> {
+          for (int k = 0; k < 200; k++) {
+            t.put(tx, new byte[] {(byte) k}, value);
+          }
+        });
+    return new Named("b" + n, t);
+  }
+
+  private static void read(
+      Database db,
+      AtomicReference<Named> current,
+      AtomicBoolean over,
+      AtomicReference<Throwable> failed,
+      AtomicLong seen) {
+    SplittableRandom random = new SplittableRandom(1);
+    try {
+      while (!over.get()) {
+        Named t = current.get();
+        byte[] key = {(byte) random.nextInt(200)};
+        try {
+          byte[] value = db.read(tx -> t.table.get(tx, key));
+          String said = new String(value, StandardCharsets.UTF_8);
+          assertEquals((t.name() + ".").repeat(40), said);
+          seen.incrementAndGet();
+        } catch (InvalidUseException e) {
+          assertTrue(t != current.get(), e::toString);
+        }
+      }
+    } catch (Throwable e) {
+      failed.set(e);
     }
   }
 

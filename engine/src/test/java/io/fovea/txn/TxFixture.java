@@ -24,6 +24,9 @@ final class TxFixture implements AutoCloseable {
   final TxEngine engine;
   final List<BTree> trees = new ArrayList<>();
 
+  /** Timestamps that are not in memory, where the configuration wants such. */
+  private final Stores stores = new Stores();
+
   TxFixture(TxConfig config, int frames, int treeCount) {
     this(config, new MemoryDevice(), frames, treeCount, null);
   }
@@ -61,7 +64,9 @@ final class TxFixture implements AutoCloseable {
     pool =
         new BufferPool(
             device, log == null ? poolConfig : poolConfig.withLog(log), AllocatorState.EMPTY);
-    engine = new TxEngine(config, pool.pageSize(), log, () -> {}, null, switches);
+    boolean onDisk = config.timestamps().kind().onDisk();
+    TimestampPages pages = onDisk ? stores.pages(config.contexts()) : null;
+    engine = new TxEngine(config, pool.pageSize(), log, () -> {}, pages, switches);
     LogSession session = log == null ? LogSession.NONE : log.session();
     session.begin(0);
     for (int i = 0; i < treeCount; i++) {
@@ -237,6 +242,7 @@ final class TxFixture implements AutoCloseable {
   public void close() {
     verify();
     engine.close();
+    stores.close();
     pool.close();
   }
 }
