@@ -93,6 +93,12 @@ public abstract class AbstractBlockDevice implements BlockDevice {
     return name;
   }
 
+  /** The same. */
+  @Override
+  public String toString() {
+    return name;
+  }
+
   @Override
   public final IoStats stats() {
     return stats;

@@ -150,6 +150,7 @@ class DirectTest {
         assertThrows(
             StorageFullException.class, () -> pool.allocate(1, PageHeader.LEAF, LogSession.NONE));
     assertTrue(e.getMessage().contains("Options.bufferBytes"), e.getMessage());
+    assertTrue(e.getMessage().contains("resize of memory,"), e.getMessage());
     for (long pid = 3; pid < pool.frames(); pid++) {
       Pools.setWord(pool, pid, -pid);
     }
