@@ -652,11 +652,13 @@ class NavigationModelTest {
           roughness.faults(false);
           Run run = new Run(surroundings, roughness, seed);
           roughness.faults(true);
-          for (int i = 0, n = surroundings.steps(60); i < n; i++) {
+          int steps = surroundings.steps(60);
+          for (int i = 0; i < steps; i++) {
             run.step();
           }
           run.end();
-          assertTrue(run.moves > 100, () -> run.moves + " moves");
+          // A third of the least that was seen of many seeds.
+          assertTrue(run.moves > 2 * steps, () -> run.moves + " moves");
         });
   }
 }
