@@ -18,6 +18,7 @@ import java.lang.invoke.VarHandle;
  *   shared       +1, if exclusive is clear and there are fewer than 255
  *   exclusive    CAS from a word without holders and without exclusive; release adds 1 &lt;&lt; 8,
  *                whose carry clears the bit and moves the version on
+ *   another page the holder adds 1 &lt;&lt; 9: the version moves on, and the bit stays
  * </pre>
  *
  * <p>This is the idea of {@link java.util.concurrent.locks.StampedLock} in a word of native memory,
@@ -112,11 +113,33 @@ final class Latch {
     return false;
   }
 
-  /** The version with which a latch was taken exclusively. Only for its holder. */
+  /**
+   * The version with which a latch was taken exclusively, or which the frame got with its page
+   * under this latch. Only for its holder.
+   */
   static long heldVersion(MemorySegment headers, int frame) {
     long word = Mem.getLongOpaque(headers, FrameHeader.at(frame));
     assert held(word) : "frame " + frame + " is not latched exclusively";
     return word & ~EXCLUSIVE;
+  }
+
+  /**
+   * Moves the version on while the exclusive latch stays held: the frame gets another page. After
+   * it even a release without a change ({@link #releaseExclusiveUnchanged}) leaves a version that
+   * the frame did not have with the page before, or while it was empty.
+   *
+   * <p>An opaque store is enough. The words of one hold are v, v + exclusive, v + 1 + exclusive,
+   * and the released one, in this order for every reader, as for any single word. A reader that saw
+   * a store made under the latch sees none of them before the second, by fence 2. A reader that
+   * takes the released word for its version has an acquire read, and its partner is the release.
+   */
+  static void advance(MemorySegment headers, int frame) {
+    long at = FrameHeader.at(frame);
+    long word = Mem.getLongOpaque(headers, at);
+    assert held(word) : "frame " + frame + " is not latched exclusively";
+    if (word != 0) { // else the pool was closed
+      Mem.putLongOpaque(headers, at, word + (EXCLUSIVE << 1));
+    }
   }
 
   /** Gives the exclusive latch back; what was read optimistically before is void. */
@@ -133,10 +156,12 @@ final class Latch {
   }
 
   /**
-   * Gives the exclusive latch back with the version that it was taken with.
+   * Gives the exclusive latch back with the version that it was taken with; or with the one that
+   * {@link #advance} has made, if the frame got a page under this latch.
    *
-   * <p>Only for holders that changed nothing of the page and of the header's page id: then an
-   * optimistic reader from before the latch sees after it what it saw before, and may go on.
+   * <p>Only for holders that changed nothing of the page that they found, or that came: then an
+   * optimistic reader from before the latch sees after it what it saw before, and may go on; and
+   * where the page is another one, no reader has the version.
    */
   static void releaseExclusiveUnchanged(MemorySegment headers, int frame) {
     long at = FrameHeader.at(frame);

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>A page is in one frame at most, and the header of that frame says so. The page id of a
  *       header changes only while the frame is latched exclusively <i>and</i> the bucket of the
  *       page (the old or the new one) is latched. So under the bucket's latch "not resident" is
- *       certain.
+ *       certain. A frame that gets a page gets a version with it that it never had.
  *   <li>An entry is a hint. It is checked against the header, whose version settles the matter;
  *       therefore readers of entries need neither latch nor version: at worst they find nothing, or
  *       a frame that holds another page by now.
@@ -221,8 +221,18 @@ final class Translator {
         : ChainedTranslation.find(this, bucket, pid, EXACT);
   }
 
-  /** Enters the page and names it in the frame's header; the bucket and the frame are latched. */
+  /**
+   * Enters the page and names it in the frame's header; the bucket and the frame are latched.
+   *
+   * <p>The frame's version moves here, where it gets another page, and not only as it is released:
+   * the holder may release it unchanged. Without this, a scan copies page q of a frame with version
+   * v; q, clean and cold, makes way for the head of the free list, which the thread that has read
+   * it does not take, and releases unchanged; q is loaded elsewhere, and changed; and the frame
+   * validates v. Or a reader takes the version of the empty frame, reads half of the page that
+   * comes, and validates.
+   */
   void insert(int bucket, long pid, int frame) {
+    Latch.advance(headers, frame);
     FrameHeader.setPid(headers, frame, pid);
     if (kind == PREDICTIVE) {
       PredictiveTranslation.insert(this, bucket, pid, frame);

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.buffer.FrameVersions;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
 import io.fovea.io.MemoryDevice;
@@ -244,6 +245,15 @@ class BTreeStressTest {
       start(102, scanner(t, false));
       start(103, scanner(t, true));
       start(104, stepper(t));
+      FrameVersions versions = new FrameVersions(t.pool);
+      start(
+          105,
+          (st, p, random) -> {
+            while (!stop.get()) {
+              versions.look();
+              Thread.yield();
+            }
+          });
       join(writers);
       roughness.faults(false);
       t.freeStrays();

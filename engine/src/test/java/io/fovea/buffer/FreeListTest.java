@@ -5,11 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.wal.LogSession;
+import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Threads that take pages from the free list at the same time. */
 @Timeout(120)
@@ -88,6 +91,92 @@ class FreeListTest {
     assertNotEquals(got[0].get(), got[1].get());
     assertTrue(got[0].get() == head || got[1].get() == head);
     assertTrue(got[0].get() == second || got[1].get() == second);
+    pool.abandon();
+  }
+
+  /**
+   * A thread brings the head of the free list in, and finds that another page is the head by now.
+   * It gives the page back as it is. The frame had another page before: who has copied that one
+   * must not find the version that it had.
+   */
+  @ParameterizedTest
+  // In DIRECT no page leaves.
+  @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
+  void theHeadThatIsNotTakenHasAnotherVersionThanThePageBeforeIt(Translation translation)
+      throws Exception {
+    TestDevice device = new TestDevice();
+    BufferPool pool = Pools.open(device, translation, AllocatorState.EMPTY);
+    long[] others = new long[OTHERS];
+    for (int i = 0; i < OTHERS; i++) {
+      others[i] = allocate(pool);
+    }
+    long later = allocate(pool);
+    long head = allocate(pool);
+    pool.free(pool.fixExclusive(head), LogSession.NONE);
+    pool.flushAll();
+    Pools.evict(pool, head, others);
+    int freed = pool.fixExclusive(later);
+    CountDownLatch reading = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(1);
+    FrameVersions versions = new FrameVersions(pool);
+    versions.look();
+    device.beforeRead =
+        () -> {
+          reading.countDown();
+          try {
+            go.await();
+          } catch (InterruptedException e) {
+            throw new AssertionError(e);
+          }
+        };
+    AtomicLong got = new AtomicLong();
+    Thread taker = new Thread(() -> got.set(allocate(pool)));
+    taker.start();
+    reading.await();
+    pool.free(freed, LogSession.NONE);
+    go.countDown();
+    taker.join();
+    assertEquals(later, got.get());
+    assertTrue(pool.resident(head) >= 0, "the head is in no frame");
+    versions.look();
+    pool.abandon();
+  }
+
+  /** The same of every page that comes into a frame, by whichever way, and is not changed there. */
+  @ParameterizedTest
+  @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
+  void aFrameThatGetsAnotherPageGetsAnotherVersion(Translation translation) {
+    TestDevice device = new TestDevice();
+    BufferPool pool = Pools.open(device, translation, AllocatorState.EMPTY);
+    long[] pids = new long[OTHERS];
+    for (int i = 0; i < OTHERS; i++) {
+      pids[i] = allocate(pool);
+    }
+    pool.flushAll();
+    FrameVersions versions = new FrameVersions(pool);
+    SplittableRandom random = new SplittableRandom(translation.ordinal());
+    PageGroup group = new PageGroup();
+    for (int i = 0; i < 2_000; i++) {
+      long pid = pids[random.nextInt(OTHERS)];
+      switch (random.nextInt(6)) {
+        case 0 -> pool.releaseExclusiveUnchanged(pool.fixExclusive(pid));
+        case 1 -> pool.releaseShared(pool.fixShared(pid));
+        case 2 -> pool.findSlow(pid);
+        case 3 -> pool.findQuietly(pid);
+        case 4 -> {
+          group.clear();
+          group.add(pid);
+          group.add(pids[random.nextInt(OTHERS)]);
+          pool.begin(group, random.nextBoolean());
+          group.await();
+        }
+        default -> {
+          int frame = pool.recovery().fixForImage(pid);
+          pool.releaseExclusiveUnchanged(frame);
+        }
+      }
+      versions.look();
+    }
     pool.abandon();
   }
 }

@@ -52,6 +52,24 @@ class LatchTest {
   }
 
   @Test
+  void advancingMovesTheVersionAndKeepsTheLatch() {
+    long version = Latch.optimistic(headers, 0);
+    assertTrue(Latch.tryUpgrade(headers, 0, version));
+    Latch.advance(headers, 0);
+    assertTrue(Latch.isExclusive(headers, 0));
+    assertFalse(Latch.validate(headers, 0, version));
+    long next = Latch.heldVersion(headers, 0);
+    assertTrue(next > version);
+    Latch.releaseExclusiveUnchanged(headers, 0);
+    assertTrue(Latch.validate(headers, 0, next));
+    assertFalse(Latch.tryUpgrade(headers, 0, version));
+    assertTrue(Latch.tryUpgrade(headers, 0, next));
+    Latch.advance(headers, 0);
+    Latch.releaseExclusive(headers, 0);
+    assertTrue(Latch.optimistic(headers, 0) > next);
+  }
+
+  @Test
   void sharedHasRoomFor255() {
     for (int i = 0; i < 255; i++) {
       assertTrue(Latch.tryShared(headers, 0), "holder " + i);

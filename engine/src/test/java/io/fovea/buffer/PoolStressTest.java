@@ -64,7 +64,23 @@ class PoolStressTest {
         pids[i] = pool.pid(frame);
         pool.releaseExclusive(frame);
       }
-      inThreads(t -> work(pool, pids, new SplittableRandom(seed + t)));
+      AtomicLong working = new AtomicLong(THREADS);
+      FrameVersions versions = new FrameVersions(pool);
+      inThreads(
+          THREADS + 1,
+          t -> {
+            if (t == 0) {
+              while (working.get() > 0) {
+                versions.look();
+              }
+              return;
+            }
+            try {
+              work(pool, pids, new SplittableRandom(seed + t));
+            } finally {
+              working.getAndDecrement();
+            }
+          });
       PoolStats stats = pool.stats();
       assertTrue(stats.misses() > 0 && stats.pagesWritten() > 0, stats.toString());
       assertEquals((long) THREADS * ROUNDS / 2, sum(pool, pids), stats.toString());
@@ -306,6 +322,8 @@ class PoolStressTest {
       long pid = pids[random.nextInt(bound)];
       if (i % 2 == 0) {
         add(pool, pid, random.nextInt(3));
+      } else if (random.nextInt(4) == 0) {
+        pool.releaseExclusiveUnchanged(pool.fixExclusive(pid));
       } else {
         read(pool, pid);
       }
