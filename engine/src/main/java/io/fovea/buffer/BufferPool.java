@@ -72,7 +72,7 @@ public final class BufferPool implements AutoCloseable {
 
   private final Loader loader;
   private final GroupLoader groups;
-  private final Resolver resolver;
+  final Resolver resolver;
   private final ChildHints hints;
   private final int hintLimit;
   private final int hintMask;
@@ -83,7 +83,7 @@ public final class BufferPool implements AutoCloseable {
   private final Replacement replacement;
   final WriteBack writeBack;
   private final BackgroundWriter writer;
-  private final PageAllocator allocator;
+  final PageAllocator allocator;
   private final Flusher flusher;
   private final PagePromises promises;
   private final PoolCheckpoint checkpoint;

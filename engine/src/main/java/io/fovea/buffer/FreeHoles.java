@@ -48,6 +48,12 @@ import org.jspecify.annotations.Nullable;
  * once more.
  *
  * <p>Any thread; one at a time fills. The numbers are written under the allocator's latch.
+ *
+ * <p><b>No deadlock.</b> A thread that has taken one page and wants another waits for the owner of
+ * {@link #filling} with the first page latched. The owner waits for no page: in {@link #fill} it
+ * looks at {@link #changes} again in each round, as a page may have been cut off the list and taken
+ * since the last look; a punch goes without a page that is latched. What the owner may wait for are
+ * a frame, a device, and the allocator's latch, whose holders do not wait for it.
  */
 final class FreeHoles {
   /** How many pages get their space at a time. */
@@ -60,7 +66,10 @@ final class FreeHoles {
   private final PageAllocator allocator;
   private final FileExtent extent;
 
-  /** Taken before any latch. */
+  /**
+   * A thread that has a fresh page latched may wait for it: the other page of a split. So its owner
+   * waits for no latch of a page, but tries, or validates ({@link Resolver#bring}).
+   */
   private final ReentrantLock filling = new ReentrantLock();
 
   private volatile long top;
@@ -180,7 +189,7 @@ final class FreeHoles {
       if (changes != seen) {
         return -1;
       }
-      int frame = resolver.findQuietly(pid);
+      int frame = resolver.bring(pid);
       long version = Latch.optimistic(frames.headers, frame);
       long base = frames.base(frame);
       int type = PageHeader.type(pages, base);
@@ -203,7 +212,10 @@ final class FreeHoles {
     }
   }
 
-  /** Does something while no page that may be a hole is read. Nothing is latched before. */
+  /**
+   * Does something while no page that may be a hole gets its space. Nothing is latched before, and
+   * the work waits for no latch of a page.
+   */
   <T> T alone(Supplier<T> work) {
     filling.lock();
     try {

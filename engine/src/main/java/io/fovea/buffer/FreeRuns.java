@@ -59,7 +59,9 @@ import java.util.function.LongConsumer;
  * latches its page exclusively first. So while the first page of a run is latched here, and is in
  * the list at the height where it was walked, none below it can leave, and the whole run is free
  * until the punch is over: without the latch, a page could be taken, filled, written, and punched
- * then. Without the look at the height after the latch, all of that could have been before it.
+ * then. Without the look at the height after the latch, all of that could have been before it. The
+ * latch is only tried: a thread that has the page latched may wait for the lock of {@link
+ * FreeHoles}, under which the punch is made, as it wants a second page.
  *
  * <p><b>Gathering</b> gives pages other places below some height; how many there are below each
  * height stays, so what the allocator knows of the walk stays right, and one walk is enough for
@@ -353,7 +355,10 @@ final class FreeRuns {
   }
 
   private Outcome punchAlone(long pid, int n, long height) {
-    int frame = resolver.fixShared(pid);
+    int frame = resolver.bring(pid);
+    if (!resolver.tryShared(frame, pid)) {
+      return Outcome.PARTLY; // somebody takes it, and may wait for the lock that is held here
+    }
     try {
       if (allocator.keepers.get() != 0
           || !allocator.isUntouched(height)

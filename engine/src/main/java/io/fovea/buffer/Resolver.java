@@ -43,6 +43,29 @@ final class Resolver {
     return find(pid, false);
   }
 
+  /**
+   * The frame of a page, which is read if it is in none; waits for no latch of a page. The page may
+   * be latched, or gone again: who asks tries the latch, or validates. For threads that have a lock
+   * which holders of latches wait for. It is neither marked nor moved.
+   */
+  int bring(long pid) {
+    check(pid);
+    int frame = translator.lookup(pid);
+    if (frame >= 0) {
+      return frame;
+    }
+    frame = loader.load(pid);
+    if (frame < 0) {
+      return ~frame;
+    }
+    try {
+      FrameHeader.setUsed(headers, frame, false);
+    } finally {
+      Latch.releaseExclusive(headers, frame);
+    }
+    return frame;
+  }
+
   /** A page that is not used is neither marked nor moved. */
   private int find(long pid, boolean used) {
     check(pid);

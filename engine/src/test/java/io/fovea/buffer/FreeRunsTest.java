@@ -9,8 +9,10 @@ import io.fovea.error.CorruptionException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.MemoryDevice;
+import io.fovea.memory.Mem;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
+import java.lang.Thread.State;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -23,12 +25,19 @@ import java.util.Random;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Runs of free pages become holes, and no page does that somebody uses. */
 @Tag("slow")
@@ -433,5 +442,162 @@ class FreeRunsTest {
     redo();
     assertEquals(0, device.writesIntoHoles.get());
     checkInTheFile();
+  }
+
+  /** What goes along the list, or changes it, or keeps it as it is. */
+  private enum Beside {
+    CUT,
+    RAISE,
+    GATHER,
+    PUNCH,
+    FREE_PAGES,
+    STILL
+  }
+
+  /** Each, and at which of its looks whether it is to end another thread has its first page. */
+  static Stream<Arguments> besideAndWhen() {
+    return Stream.of(Beside.values())
+        .flatMap(what -> Stream.of(1, 30, 62, 63).map(when -> Arguments.of(what, when)));
+  }
+
+  /**
+   * A thread that has taken a page, and has it latched, takes another one, as a split of a root
+   * does. Whoever is at the list may wait for the first page, and the thread waits for nobody who
+   * does. The first page is the only one above those that may be holes, so that the second one
+   * needs its space.
+   */
+  @ParameterizedTest
+  @MethodSource("besideAndWhen")
+  void whoHasAPageGetsAnother(Beside what, int when) throws Exception {
+    oneRun();
+    assertTrue(punch() > 0);
+    FreeHoles holes = pool.allocator.holes();
+    assertEquals(60, holes.top());
+    device.space.set(1);
+    assertTrue(holes.fill(pool.resolver));
+    device.space.set(Long.MAX_VALUE);
+    assertEquals(59, holes.top());
+    assertEquals(60, pool.allocatorState().freePages());
+    if (what == Beside.CUT) {
+      free(shuffled(PAGES - 10, PAGES + AllocatorState.FIRST_PID));
+    } else if (what == Beside.GATHER) {
+      free(shuffled(210, 240));
+    }
+    long redo = redo();
+
+    LogSession own = log.session();
+    List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
+    CountDownLatch hasOne = new CountDownLatch(1);
+    AtomicBoolean goesOn = new AtomicBoolean();
+    Thread[] other = new Thread[1];
+    Thread taker =
+        new Thread(
+            () -> {
+              own.begin(2 * PoolLogs.OP_SPACE);
+              try {
+                int one = pool.allocate(1, PageHeader.LEAF, own);
+                hasOne.countDown();
+                Pools.await(
+                    "who is beside waits, or has ended",
+                    () ->
+                        goesOn.get()
+                            && (!other[0].isAlive() || other[0].getState() == State.TIMED_WAITING));
+                int two = pool.allocate(1, PageHeader.LEAF, own);
+                for (int frame : new int[] {one, two}) {
+                  Mem.putLong(pool.pages(), pool.base(frame) + Pools.WORD, pool.pid(frame));
+                  used.put(pool.pid(frame), pool.pid(frame));
+                  pool.releaseExclusive(frame);
+                }
+              } catch (Throwable e) {
+                failures.add(e);
+              } finally {
+                own.end();
+              }
+            });
+    Runnable begin =
+        () -> {
+          taker.start();
+          try {
+            assertTrue(hasOne.await(20, TimeUnit.SECONDS));
+            goesOn.set(true);
+          } catch (InterruptedException e) {
+            throw new AssertionError(e);
+          }
+        };
+    AtomicLong looks = new AtomicLong();
+    BooleanSupplier stop =
+        () -> {
+          if (looks.incrementAndGet() == when) {
+            begin.run();
+          }
+          return false;
+        };
+    other[0] =
+        new Thread(
+            () -> {
+              try {
+                switch (what) {
+                  case CUT -> space.cutAll(session, stop);
+                  case RAISE -> space.raise(session, 130, 10, stop);
+                  case GATHER -> space.gather(session, Long.MAX_VALUE, stop);
+                  case PUNCH -> space.punch(redo, stop);
+                  case FREE_PAGES -> space.freePages(pid -> {}, stop);
+                  default ->
+                      space.whileStill(
+                          "test",
+                          () -> {
+                            begin.run();
+                            try {
+                              taker.join(20_000);
+                            } catch (InterruptedException e) {
+                              throw new AssertionError(e);
+                            }
+                          });
+                }
+              } catch (Throwable e) {
+                failures.add(e);
+              }
+            });
+    taker.setDaemon(true);
+    other[0].setDaemon(true);
+    other[0].start();
+    other[0].join(20_000);
+    assertTrue(what == Beside.STILL || looks.get() > 0);
+    if (hasOne.getCount() > 0) {
+      begin.run(); // it has fewer looks
+    }
+    taker.join(20_000);
+    assertFalse(taker.isAlive(), "the thread does not get its second page");
+    other[0].join(20_000);
+    assertFalse(other[0].isAlive(), what + " does not end");
+    assertEquals(List.of(), failures);
+    check(pool, used);
+    assertEquals(0, device.writesIntoHoles.get());
+    log.close();
+    pool.close();
+  }
+
+  /**
+   * Who gives pages their space looks at pages of the list, one of which may have been cut off and
+   * taken by a thread that waits now to give pages their space.
+   */
+  @Test
+  void whoFillsWaitsForNoPageThatMayHaveLeftTheList() throws Exception {
+    oneRun();
+    assertTrue(punch() > 0);
+    FreeHoles holes = pool.allocator.holes();
+    int latched = pool.fixExclusive(110);
+    AtomicBoolean ended = new AtomicBoolean();
+    Thread filler = new Thread(() -> ended.set(holes.fill(pool.resolver)));
+    filler.setDaemon(true);
+    filler.start();
+    Pools.await("it waits", () -> filler.getState() == State.TIMED_WAITING);
+    assertTrue(holes.become(0, 0)); // a change of the list, whatever it is
+    filler.join(20_000);
+    assertTrue(ended.get(), "who fills waits for the latch");
+    pool.releaseExclusiveUnchanged(latched);
+    check(pool, used);
+    log.close();
+    pool.close();
   }
 }
