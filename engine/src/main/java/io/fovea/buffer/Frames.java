@@ -183,6 +183,18 @@ final class Frames {
     }
   }
 
+  /**
+   * The same for a thread that can't go back: it has a page id that is in no list any more, and
+   * memory for it. The wait is not looked at from outside, as a deadline of its operation would
+   * leave both to nobody. It throws if the pool has stopped.
+   */
+  int pauseFirmly(int round) {
+    if (round >= Backoff.PARK_FROM) {
+      attend(false);
+    }
+    return Backoff.pause(round);
+  }
+
   /** The same for who closes the pool and waits for the device, whatever else has happened. */
   int pauseAtEnd(int round) {
     BlockDevice d = device;

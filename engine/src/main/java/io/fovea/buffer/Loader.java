@@ -120,7 +120,8 @@ final class Loader {
 
   /**
    * Brings a page into a claimed frame without reading it: it is new, or its old content is of no
-   * interest.
+   * interest. Where a reader has the page for a moment this waits, and for longer than the
+   * operation may take: who calls can't give the page id back.
    *
    * @param claimed of {@link Residency#use}
    * @return a frame, latched exclusively, that has the page entered. The claimed one, unless the
@@ -132,7 +133,7 @@ final class Loader {
     }
     Translator translator = frames.translator;
     int bucket = translator.bucket(pid);
-    for (int round = 0; ; round = frames.pause(round)) {
+    for (int round = 0; ; round = frames.pauseFirmly(round)) {
       int resident = enter(bucket, pid, claimed);
       if (resident < 0) {
         return claimed;

@@ -349,7 +349,9 @@ final class PageAllocator {
 
   /**
    * Takes a page that was never used; -1 where the list has pages again. Its memory is reserved
-   * first: where none is to be had, no page id is lost.
+   * first: where none is to be had, no page id is lost. After the id is taken nothing throws but in
+   * a pool that has stopped: the wait for a reader of the page is firm ({@link
+   * Frames#pauseFirmly}).
    */
   private int extend(int treeId, int type, LogSession log) {
     long pid = highWater;

@@ -66,8 +66,8 @@ interface Residency {
   int reserve(long likely);
 
   /**
-   * The frame for a page, out of memory that was reserved. Does not fail for want of memory; waits
-   * for who has the page for a moment.
+   * The frame for a page, out of memory that was reserved. Does not fail for want of memory, nor
+   * because the operation takes too long; waits for who has the page for a moment.
    *
    * @return latched exclusively; empty, or with the page in it already
    */

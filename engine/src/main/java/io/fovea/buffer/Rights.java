@@ -274,7 +274,7 @@ final class Rights implements Residency {
   @Override
   public int use(int reserved, long pid) {
     int frame = VirtualTranslation.frame(frames.translator, pid);
-    for (int round = 0; ; round = frames.pause(round)) {
+    for (int round = 0; ; round = frames.pauseFirmly(round)) {
       if (!Latch.tryExclusive(headers, frame)) {
         continue;
       }

@@ -2,6 +2,7 @@ package io.fovea.buffer;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.wal.LogSession;
@@ -9,10 +10,14 @@ import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Threads that take pages from the free list at the same time. */
 @Timeout(120)
@@ -177,6 +182,67 @@ class FreeListTest {
       }
       versions.look();
     }
+    pool.abandon();
+  }
+
+  /** Each translation; and whether the page id was given out by the mark, or is a fixed one. */
+  static Stream<Arguments> kindsOfNewPages() {
+    return Stream.of(Translation.values())
+        .flatMap(t -> Stream.of(true, false).map(fixed -> Arguments.of(t, fixed)));
+  }
+
+  /**
+   * A page is given out whose frame a reader with an outdated reference has: the page was cut off
+   * before. The thread that gets the page waits, with a page id that is in no list any more, for
+   * longer than its operation may take. It gets the page, and nothing is lost.
+   */
+  @ParameterizedTest
+  @MethodSource("kindsOfNewPages")
+  void aDeadlineDoesNotComeBetweenAPageAndItsFrame(Translation translation, boolean fixed)
+      throws Exception {
+    TestDevice device = new TestDevice();
+    BufferPool pool = Pools.open(device, translation, AllocatorState.EMPTY);
+    long[] pids = new long[40];
+    for (int i = 0; i < pids.length; i++) {
+      pids[i] = allocate(pool);
+    }
+    for (int i = 30; i < pids.length; i++) {
+      pool.free(pool.fixExclusive(pids[i]), LogSession.NONE);
+    }
+    assertEquals(10, pool.checkpoint().space().cutAll(LogSession.NONE, () -> false));
+    long mark = pool.allocatorState().highWater();
+    assertEquals(pids[30], mark);
+    long pid = fixed ? pids[0] : mark;
+    int held = pool.fixShared(pid);
+    long free = pool.frames.residency.free();
+    AtomicReference<Throwable> failure = new AtomicReference<>();
+    Thread taker =
+        new Thread(
+            () -> {
+              try {
+                int frame =
+                    fixed
+                        ? pool.allocateAt(pid, 1, PageHeader.LEAF, LogSession.NONE)
+                        : pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
+                assertEquals(pid, pool.pid(frame));
+                pool.releaseExclusive(frame);
+              } catch (Throwable e) {
+                failure.set(e);
+              }
+            });
+    pool.frames.patience(
+        () -> {
+          throw new IllegalStateException("its time is over");
+        });
+    taker.start();
+    Pools.await("it has waited for long", () -> device.looks.get() >= 200 || !taker.isAlive());
+    pool.frames.patience(() -> {});
+    pool.releaseShared(held);
+    taker.join();
+    assertNull(failure.get(), () -> "the page is lost: " + failure.get());
+    assertEquals(free, pool.frames.residency.free());
+    assertEquals(mark + (fixed ? 0 : 1), pool.allocatorState().highWater());
+    Pools.check(pool);
     pool.abandon();
   }
 }

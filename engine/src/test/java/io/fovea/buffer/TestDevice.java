@@ -30,6 +30,10 @@ final class TestDevice implements BlockDevice {
   final AtomicLong transfers = new AtomicLong();
   final AtomicInteger overlaps = new AtomicInteger();
   final AtomicInteger syncs = new AtomicInteger();
+
+  /** How often a thread that waits for a frame has looked after others' reads. */
+  final AtomicInteger looks = new AtomicInteger();
+
   volatile LongPredicate readFails = offset -> false;
   volatile LongPredicate writeFails = offset -> false;
   volatile Runnable beforeRead = () -> {};
@@ -137,6 +141,11 @@ final class TestDevice implements BlockDevice {
       }
       batch.complete(i, errno);
     }
+  }
+
+  @Override
+  public void endLent() {
+    looks.incrementAndGet();
   }
 
   @Override
