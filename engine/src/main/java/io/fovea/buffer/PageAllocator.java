@@ -121,7 +121,7 @@ final class PageAllocator {
     this.limit = state.highWaterMax();
     this.holes = new FreeHoles(frames, this, extent);
     extent.check(state);
-    frames.residency.fileHas(this::highWater);
+    frames.residency.fileHas(this::limit); // memory that was touched does not come back
     holes.found(freePages, freeHead, highWater);
   }
 

@@ -39,7 +39,10 @@ interface Residency {
   /** Said before the first page is asked for. */
   void wire(Room room);
 
-  /** Says how many pages the file has: asked at any time. */
+  /**
+   * Says up to where the file has, or has had, pages that were given out while the pool is open: a
+   * number that never goes back. Asked at any time.
+   */
   default void fileHas(LongSupplier pages) {}
 
   // -------------------------------------------------------------------------------- a page comes

@@ -27,13 +27,15 @@ import org.jspecify.annotations.Nullable;
  *     bucket: header pid := p                           latches released, versions move       (4)
  *     the device reads; unlatched                       take keeps one right: the others are free
  *
- *   rights  = (bufferBytes - write buffer - 72 for each page of the file) / (page + its place)
+ *   rights  = (bufferBytes - write buffer - 72 for each page that the file ever had)
+ *             / (page + its place)
  *   places  | frame | frame | free | frame | ...      one for each right that there can be
  * </pre>
  *
  * <p>The 72 bytes are the header line of a page and its entry in the operating system's page table;
- * once touched they stay. So rights become fewer as the file grows. They are taken back where a
- * page leaves: its right is not used again while more are held than there are.
+ * once touched they stay, though the file is cut. So rights become fewer as the file grows, and are
+ * no more again as it shrinks, as long as the pool is open. They are taken back where a page
+ * leaves: its right is not used again while more are held than there are.
  *
  * <p><b>Rules, and what breaks without them.</b>
  *
@@ -148,7 +150,8 @@ final class Rights implements Residency {
   /** Set once the parts are wired up. */
   private @Nullable Room room;
 
-  private LongSupplier highWater = () -> 0;
+  /** Up to where header lines may have been touched: never goes back. */
+  private LongSupplier touched = () -> 0;
 
   /** Tests ask for a call for each page, before anybody has a list. */
   boolean oneByOne;
@@ -234,7 +237,7 @@ final class Rights implements Residency {
 
   @Override
   public void fileHas(LongSupplier pages) {
-    highWater = pages;
+    touched = pages;
   }
 
   private Room room() {
@@ -504,7 +507,7 @@ final class Rights implements Residency {
 
   @Override
   public int capacity() {
-    long rest = budget - MemoryPlan.FILE_PAGE_BYTES * highWater.getAsLong();
+    long rest = budget - MemoryPlan.FILE_PAGE_BYTES * touched.getAsLong();
     return (int) Math.min(places, Math.max(0, rest / pageBytes));
   }
 
@@ -521,7 +524,7 @@ final class Rights implements Residency {
   @Override
   public long bytes() {
     return frames.plan.ownFixedBytes()
-        + MemoryPlan.FILE_PAGE_BYTES * highWater.getAsLong()
+        + MemoryPlan.FILE_PAGE_BYTES * touched.getAsLong()
         + (long) held.get() * pageBytes;
   }
 }

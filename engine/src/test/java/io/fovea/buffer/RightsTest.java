@@ -433,6 +433,38 @@ class RightsTest {
     pool.close();
   }
 
+  /** What header lines and page tables have taken stays taken, if the file gets shorter or not. */
+  @Test
+  void rightsDoNotComeBackAsTheFileShrinks() {
+    BufferPool pool = open(ReplacementKind.SECOND_CHANCE);
+    Rights rights = rights(pool);
+    long[] pids = pages(pool, 700);
+    int capacity = rights.capacity();
+    final long fixed = fixedBytes(rights);
+    for (int i = pids.length - 1; i >= 300; i--) {
+      pool.free(pool.fixExclusive(pids[i]), LogSession.NONE);
+    }
+    Pools.await(
+        "the end is cut off",
+        () -> {
+          pool.checkpoint().space().cutAll(LogSession.NONE, () -> false);
+          return pool.allocatorState().highWater() == pids[300];
+        });
+    assertEquals(capacity, rights.capacity(), "the file has shrunk");
+    assertEquals(fixed, fixedBytes(rights));
+    pages(pool, 400);
+    assertEquals(capacity, rights.capacity(), "the file has what it had");
+    pages(pool, 100);
+    assertTrue(rights.capacity() < capacity, "the file is larger than ever");
+    pool.close();
+  }
+
+  /** What the pool takes beside the pages in memory. */
+  private static long fixedBytes(Rights rights) {
+    int right = MemoryPlan.rightBytes(PAGE, ReplacementKind.SECOND_CHANCE);
+    return rights.bytes() - (long) (rights.capacity() - rights.free()) * right;
+  }
+
   /** A file that would outgrow what its pages cost is refused like a full disk; all goes on. */
   @Test
   void theFileIsFullWhereTheBufferIs() {
