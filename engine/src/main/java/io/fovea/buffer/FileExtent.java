@@ -4,6 +4,7 @@ import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 
@@ -32,8 +33,14 @@ final class FileExtent {
 
   private volatile long pages;
 
-  /** So far there is room: from here on the file may have holes, of pages that were cut off. */
-  private volatile long backed;
+  /**
+   * So far there is room: from here on the file may have holes, of pages that were cut off. A cut
+   * sets it back while the file grows, for it has another lock. So each change is one
+   * compare-and-set: growth sets it forward only from where it has begun to make room, and else
+   * looks again. With a plain store growth would count holes as room that were cut off since. No
+   * value comes back meanwhile, as only growth sets it forward, one thread at a time.
+   */
+  private final AtomicLong backed = new AtomicLong();
 
   private volatile boolean full;
 
@@ -45,7 +52,7 @@ final class FileExtent {
     this.pageShift = pageShift;
     this.pagesMax = pagesMax;
     this.pages = Math.min(pagesMax, device.size() >>> pageShift);
-    this.backed = pages;
+    backed.set(pages);
   }
 
   /** A file that is too short is damaged: recovery says so by {@link #recover}. */
@@ -68,7 +75,7 @@ final class FileExtent {
           "the file ends before its last page", -1, pages << pageShift, state.highWater(), pages);
     }
     if (holes) {
-      backed = Math.min(pages, state.highWater());
+      backed.set(Math.min(pages, state.highWater()));
     }
   }
 
@@ -106,12 +113,12 @@ final class FileExtent {
 
   /** How many pages the file has room for, with space for all that were never given out. */
   long backed() {
-    return backed;
+    return backed.get();
   }
 
   /** The owner of the allocator's latch, in a cut: behind these pages there may be holes. */
   void backed(long limit) {
-    backed = Math.min(backed, limit);
+    backed.accumulateAndGet(limit, Math::min);
   }
 
   /** Whether the last attempt to make the file larger found no space. */
@@ -125,14 +132,15 @@ final class FileExtent {
    * @throws StorageFullException where there is no space for them
    */
   void ensure(long wanted) {
-    if (wanted <= backed) {
+    if (wanted <= backed.get()) {
       return;
     }
     growing.lock();
     try {
-      if (wanted > backed) {
-        grow(wanted);
-      }
+      boolean done;
+      do {
+        done = grow(wanted);
+      } while (!done); // pages were cut off meanwhile
     } finally {
       growing.unlock();
     }
@@ -162,7 +170,7 @@ final class FileExtent {
   /** The owner of the allocator's latch, in {@link #shrink}: there is room for so many. */
   void leave(long stay) {
     pages = Math.min(pages, stay);
-    backed = Math.min(backed, stay);
+    backed.accumulateAndGet(stay, Math::min);
   }
 
   /** How much more room there may be than is needed: as much as the file grows by at a time. */
@@ -174,7 +182,8 @@ final class FileExtent {
     return Math.max(GROW_MIN, Math.min(GROW_MAX, (pages << pageShift) >>> 3));
   }
 
-  private void grow(long wanted) {
+  /** Whether there is room now; not so if a cut has set back meanwhile what there was before. */
+  private boolean grow(long wanted) {
     if (wanted > pagesMax) {
       full = true;
       throw new StorageFullException(
@@ -185,7 +194,10 @@ final class FileExtent {
               + pagesMax
               + " pages: enlarge Options.bufferBytes, or choose Translation.PREDICTIVE");
     }
-    long from = backed;
+    long from = backed.get();
+    if (wanted <= from) {
+      return true;
+    }
     long least = (wanted - from) << pageShift;
     long chunk = chunk();
     while (true) {
@@ -198,9 +210,8 @@ final class FileExtent {
           device.resize(end << pageShift);
           pages = end;
         }
-        backed = end;
         full = false;
-        return;
+        return backed.compareAndSet(from, end);
       } catch (StorageFullException e) {
         if (chunk <= least) {
           full = true;

@@ -47,10 +47,9 @@ class FreeRunsTest {
 
   private final TestDevice device = new TestDevice();
   private final Log log = PoolLogs.create(new MemoryDevice());
-  private final BufferPool pool =
-      new BufferPool(device, PoolLogs.config(log), AllocatorState.EMPTY);
+  private BufferPool pool = new BufferPool(device, PoolLogs.config(log), AllocatorState.EMPTY);
   private final LogSession session = log.session();
-  private final PoolSpace space = pool.checkpoint().space();
+  private PoolSpace space = pool.checkpoint().space();
   private final Map<Long, Long> used = new HashMap<>();
 
   private void allocate(int n) {
@@ -596,6 +595,60 @@ class FreeRunsTest {
     filler.join(20_000);
     assertTrue(ended.get(), "who fills waits for the latch");
     pool.releaseExclusiveUnchanged(latched);
+    check(pool, used);
+    log.close();
+    pool.close();
+  }
+
+  /**
+   * Holes are cut off the end while the file grows behind them. What the file grows by is room;
+   * what was cut off is none before it has space again.
+   */
+  @Test
+  void theFileGrowsWhileHolesAreCutOff() throws Exception {
+    pool.abandon();
+    // Large enough for a cut of more pages than get their space at once.
+    PoolConfig config = PoolConfig.ofFrames(4096, 2048, Translation.PREDICTIVE).withLog(log);
+    pool = new BufferPool(device, config, AllocatorState.EMPTY);
+    space = pool.checkpoint().space();
+    allocate(PAGES);
+    free(shuffled(200, PAGES + AllocatorState.FIRST_PID));
+    free(List.of(100L)); // the head, which gathering leaves where it is
+    gather();
+    assertEquals(100, PoolLogs.page(pool, session));
+    used.put(100L, 100L);
+    assertTrue(punch() > 90);
+    FileExtent extent = pool.allocator.extent();
+    long before = extent.backed();
+    assertTrue(before >= PAGES + 64, "room for " + before + " pages");
+    CountDownLatch growing = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(1);
+    device.beforeResize =
+        () -> {
+          growing.countDown();
+          try {
+            go.await();
+          } catch (InterruptedException e) {
+            throw new AssertionError(e);
+          }
+        };
+    Thread grower = new Thread(() -> extent.ensure(before + 10));
+    grower.start();
+    growing.await();
+    Pools.await(
+        "the end is cut off",
+        () -> {
+          space.cutAll(session, () -> false);
+          return pool.allocatorState().highWater() == 200;
+        });
+    assertTrue(extent.backed() < PAGES, "what was cut off may be holes");
+    go.countDown();
+    grower.join();
+    device.beforeResize = () -> {};
+    assertTrue(extent.backed() >= before + 10);
+    for (long pid = 200; pid < extent.backed(); pid++) {
+      assertFalse(device.isHole(pid * 4096), "page " + pid + " is room, and a hole");
+    }
     check(pool, used);
     log.close();
     pool.close();

@@ -39,6 +39,7 @@ final class TestDevice implements BlockDevice {
   volatile Runnable beforeRead = () -> {};
   volatile Runnable beforeWrite = () -> {};
   volatile Runnable beforePunch = () -> {};
+  volatile Runnable beforeResize = () -> {};
   volatile boolean punches = true;
   final AtomicLong punched = new AtomicLong();
 
@@ -155,6 +156,7 @@ final class TestDevice implements BlockDevice {
 
   @Override
   public void resize(long bytes) {
+    beforeResize.run();
     if (bytes > memory.size() && space.get() == 0) {
       throw new StorageFullException("resize", "test", bytes, "no space");
     }
@@ -178,6 +180,11 @@ final class TestDevice implements BlockDevice {
       exit(offset, len, true);
     }
     return true;
+  }
+
+  /** Whether a block has no space. */
+  boolean isHole(long offset) {
+    return holes.contains(offset);
   }
 
   @Override
