@@ -65,7 +65,7 @@ public final class Blocks {
   }
 
   /** Every region that there is, for the end. */
-  private record Held(NativeRegion region, @Nullable Held next) {}
+  record Held(NativeRegion region, @Nullable Held next) {}
 
   /** Those of one size that nobody uses: a stack of those with pages, and one of those without. */
   private static final class Free {
@@ -157,6 +157,9 @@ public final class Blocks {
     }
     lock();
     try {
+      if (closed) {
+        return; // since the look above: all is given, and no list has room, not even a new one
+      }
       Free f = free[sizeOf(bytes)];
       if (f == null) {
         throw new IllegalStateException("A block of " + bytes + " bytes that was never taken.");
@@ -191,19 +194,25 @@ public final class Blocks {
     Held all;
     lock();
     try {
-      closed = true;
-      all = regions;
-      regions = null;
-      chunk = null;
-      used = 0;
-      kept = 0;
-      Arrays.fill(free, null);
+      all = end();
     } finally {
       unlock();
     }
     for (; all != null; all = all.next) {
       all.region.release();
     }
+  }
+
+  /** Under the lock: there is nothing any more, and what there was is released by who calls. */
+  @Nullable Held end() {
+    Held all = regions;
+    closed = true;
+    regions = null;
+    chunk = null;
+    used = 0;
+    kept = 0;
+    Arrays.fill(free, null);
+    return all;
   }
 
   private static int sizeOf(long bytes) {
@@ -307,13 +316,13 @@ public final class Blocks {
     }
   }
 
-  private void lock() {
+  void lock() {
     for (int attempt = 0; lock != 0 || !LOCK.compareAndSet(this, 0, 1); attempt++) {
       Waits.spin(attempt); // held for some instructions
     }
   }
 
-  private void unlock() {
+  void unlock() {
     LOCK.setRelease(this, 0);
   }
 }

@@ -2,6 +2,7 @@ package io.fovea.memory;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -16,6 +17,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -116,5 +118,30 @@ class BlocksTest {
     blocks.give(Blocks.NONE);
     MemorySegment block = blocks.exchange(Blocks.NONE, 10);
     assertFalse(block.byteSize() == 0);
+  }
+
+  /** What is given while others close is given already: whoever comes second finds nothing. */
+  @Test
+  void givingNeverFailsBesideClosing() throws Exception {
+    for (long bytes : new long[] {1, 256, 40_000, 1 << 20, 3 << 20}) {
+      Blocks some = new Blocks("test");
+      MemorySegment block = some.take(bytes);
+      AtomicReference<Throwable> failure = new AtomicReference<>();
+      some.lock();
+      Thread giver = Thread.ofVirtual().unstarted(() -> some.give(block));
+      giver.setUncaughtExceptionHandler((t, e) -> failure.set(e));
+      giver.start();
+      // It has seen that nobody has closed, and sleeps nowhere but at the lock.
+      while (giver.getState() != Thread.State.TIMED_WAITING) {
+        Thread.yield();
+      }
+      some.end();
+      some.unlock();
+      giver.join();
+      assertNull(failure.get());
+      assertEquals(0, some.bytes());
+      some.give(block);
+      some.close();
+    }
   }
 }
