@@ -235,6 +235,29 @@ final class LatchRaces {
     }
   }
 
+  /** A frame that gets another page, whose holder changes nothing of it then. */
+  @JCStressTest
+  @State
+  @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "before")
+  @Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "after")
+  @Outcome(id = "-1, -1", expect = Expect.ACCEPTABLE, desc = "again")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "half of a page was validated")
+  public static class OptimisticAgainstAnotherPage extends TwoFrames {
+    @Actor
+    public void writer() {
+      Latch.tryExclusive(HEADERS, frame);
+      Latch.advance(HEADERS, frame);
+      a = 1;
+      b = 1;
+      Latch.releaseExclusiveUnchanged(HEADERS, frame);
+    }
+
+    @Actor
+    public void reader(JJ_Result r) {
+      read(r);
+    }
+  }
+
   /** A version that was remembered from before a change is never valid after it. */
   @JCStressTest
   @State
