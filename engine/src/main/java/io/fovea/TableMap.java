@@ -36,6 +36,9 @@ import org.jspecify.annotations.Nullable;
  *       with {@link TransactionRunner#run}. That holds for {@link #compute}, {@link #merge}, {@link
  *       #putAll} and their kin too. A function that is passed to one of them may be called more
  *       than once, after conflicts, and must not use the database itself.
+ *   <li>Such a function may change the value that it is given, and return it: what it returns is
+ *       written. A value that {@link #get} or an iterator has returned is a copy; changing it
+ *       changes no record.
  *   <li>What belongs together in several calls belongs into a transaction: use the {@link
  *       TypedTable} there.
  *   <li>Iterators and streams read some hundred records at a time, each time in a transaction of
@@ -212,7 +215,19 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   @Override
   public @Nullable V computeIfAbsent(K key, Function<? super K, ? extends @Nullable V> function) {
     Objects.requireNonNull(function, "function");
-    return recompute(key, (k, old) -> old == null ? function.apply(k) : old);
+    requireInside(key);
+    return database.call(
+        tx -> {
+          V old = table.get(tx, key);
+          if (old != null) {
+            return old; // the function was not asked, so nothing has changed
+          }
+          V made = function.apply(key);
+          if (made != null) {
+            table.put(tx, key, made);
+          }
+          return made;
+        });
   }
 
   @Override
@@ -237,7 +252,20 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
     return recompute(key, (k, old) -> old == null ? value : function.apply(old, value));
   }
 
-  /** Reads, asks the function, and writes if it returns something else. */
+  // The JDK's default would call a function that changes its argument for ever.
+  @Override
+  public void replaceAll(BiFunction<? super K, ? super V, ? extends V> function) {
+    Objects.requireNonNull(function, "function");
+    for (Iterator<K> i = keys(); i.hasNext(); ) {
+      computeIfPresent(
+          i.next(), (k, old) -> Objects.requireNonNull(function.apply(k, old), "value"));
+    }
+  }
+
+  /**
+   * Reads, asks the function, and writes what it returns. The same object is written too: the
+   * function may have changed it in place, and what the codec has made is not in the table.
+   */
   private @Nullable V recompute(
       K key, BiFunction<? super K, ? super @Nullable V, ? extends @Nullable V> function) {
     requireInside(key);
@@ -249,7 +277,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
             if (old != null) {
               table.delete(tx, key);
             }
-          } else if (now != old) {
+          } else {
             table.put(tx, key, now);
           }
           return now;
