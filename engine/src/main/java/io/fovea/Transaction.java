@@ -52,6 +52,13 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   private State state = State.ACTIVE;
 
+  /**
+   * Why it ended otherwise than its user wanted; null while it is active, and after an end that
+   * succeeded. A body may swallow what its commit or rollback throws. The loop around the body
+   * looks here before it lets a result or an exception of that body leave.
+   */
+  private @Nullable Throwable failure;
+
   /** Whether it has changed anything; once it has committed. */
   private boolean wrote;
 
@@ -182,7 +189,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   private DatabaseClosedException refused() {
     // The engine is going away; whatever happens next, this thread must not touch it.
     state = State.ABORTED;
-    return database.closedException();
+    DatabaseClosedException e = database.closedException();
+    failure = e;
+    return e;
   }
 
   void opened(Cursor cursor) {
@@ -250,7 +259,16 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   /** A body that takes part has thrown: whatever becomes of that, nothing commits. */
   void breakDown(Throwable t) {
-    slot.breakDown(t);
+    if (state == State.ACTIVE) { // where it has ended, the slot may be another transaction's
+      slot.breakDown(t);
+    }
+  }
+
+  /** The abort that an operation was told of, and may have hidden; null for none. */
+  private @Nullable TransactionAbortedException doomedBy() {
+    return slot.broken() instanceof TransactionAbortedException e
+        ? new TransactionAbortedException(e.abortCause(), "An operation had been aborted.")
+        : null;
   }
 
   // --------------------------------------------------------------------------------- description
@@ -349,9 +367,17 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     long lsn = commitTx();
     try {
       tx.engine().await(lsn, wrote);
-    } catch (DurabilityLostException e) {
-      state = State.UNKNOWN;
+    } catch (Throwable e) {
+      notDurable(e);
       throw e;
+    }
+  }
+
+  /** The commit is in the log; that the log is durable was not learned. */
+  private void notDurable(Throwable e) {
+    failure = e;
+    if (e instanceof DurabilityLostException) {
+      state = State.UNKNOWN;
     }
   }
 
@@ -385,8 +411,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     long lsn = commitTx();
     try {
       return new Receipt(tx.engine(), tx.engine().request(lsn, wrote), wrote);
-    } catch (DurabilityLostException e) {
-      state = State.UNKNOWN;
+    } catch (Throwable e) {
+      notDurable(e);
       throw e;
     }
   }
@@ -400,13 +426,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       epoch = t.epoch();
       wrote = t.hasWrites();
       state = State.ABORTED;
-      Throwable broken = slot.broken();
-      if (broken != null) {
-        throw broken instanceof TransactionAbortedException e
-            ? new TransactionAbortedException(e.abortCause(), "An operation had been aborted.")
-            : new TransactionAbortedException(
-                AbortCause.USER,
-                "A statement, or a body that takes part, had failed halfway: " + broken);
+      if (slot.broken() != null) {
+        throw brokenDown(t);
       }
       if (c != null) {
         c.lock();
@@ -417,6 +438,10 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       return lsn;
     } catch (DurabilityLostException e) {
       state = e.mayHaveCommitted() ? State.UNKNOWN : State.ABORTED;
+      failure = e;
+      throw e;
+    } catch (Throwable e) {
+      failure = e;
       throw e;
     } finally {
       // Where the epoch has moved it has ended, and the context may be another's by now.
@@ -427,12 +452,26 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
   }
 
+  /** What a commit throws instead of committing; the failure of a part may be a figment, too. */
+  private TransactionAbortedException brokenDown(Tx t) {
+    TransactionAbortedException abort = doomedBy();
+    if (abort != null) {
+      return abort;
+    }
+    t.requireReadsValid();
+    return new TransactionAbortedException(
+        AbortCause.USER,
+        "A statement, or a body that takes part, had failed halfway: " + slot.broken());
+  }
+
   /**
    * Ends the transaction; nothing of it remains. In the body of {@link Database#run} and its like
    * the body may go on, but can't use the transaction any more.
    *
    * @throws TransactionAbortedException in a body, if what it has read belongs to no state of the
-   *     database, so that its decision rests on nothing: the body is then done again
+   *     database, so that its decision rests on nothing, or an operation was aborted before. The
+   *     loop around the body does with it what it does with every abort, whether the body lets it
+   *     pass or not: it does the body again where that may help
    * @throws DurabilityLostException in a body, if what it has read can't be made durable any more
    * @throws InvalidUseException if it has ended, or belongs to another thread
    * @throws DatabaseClosedException if the database was closed
@@ -450,17 +489,27 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
         t.rollback();
       }
       if (!valid) {
-        throw new TransactionAbortedException(AbortCause.VALIDATION);
+        TransactionAbortedException abort = doomedBy();
+        throw abort != null ? abort : new TransactionAbortedException(AbortCause.VALIDATION);
       }
+    } catch (Throwable e) {
+      failure = e;
+      throw e;
     } finally {
       end();
     }
-    // What the body does from here on may rest on what it has read.
-    tx.engine().await(lsn, false);
+    try {
+      // What the body does from here on may rest on what it has read.
+      tx.engine().await(lsn, false);
+    } catch (Throwable e) {
+      failure = e;
+      throw e;
+    }
   }
 
   /**
-   * Rolls back if the transaction is active, else does nothing.
+   * Rolls back if the transaction is active, else does nothing. In the body of {@link Database#run}
+   * and its like it is {@link #rollback} then, and throws what that throws.
    *
    * @throws InvalidUseException if it belongs to another thread
    */
@@ -468,26 +517,109 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   public void close() {
     if (state == State.ACTIVE) {
       requireMine("The transaction can't be closed");
-      abandon();
+      if (managed) {
+        rollback();
+      } else {
+        abandon();
+      }
+    }
+  }
+
+  // ------------------------------------------------------------------------ for the loop around
+
+  /**
+   * After a body has ended the transaction and returned: throws why it did not end as the body
+   * wanted, if so. The body may have swallowed that.
+   */
+  void requireEndedWell() {
+    if (failure != null) {
+      throw asUnchecked(failure);
     }
   }
 
   /**
-   * After a body has thrown something other than an abort: ends the transaction.
+   * After a body, or the commit behind it, has thrown: ends the transaction, and decides whether
+   * the body is done again. In this order:
+   *
+   * <ol>
+   *   <li>An error of the JVM leaves.
+   *   <li>The first abort that an operation, the commit or the rollback has thrown decides,
+   *       whatever the body has made of it: swallowed, wrapped, or thrown something else. The body
+   *       is done again where the abort is {@linkplain AbortCause#retryable() retryable}. Where it
+   *       is not, the next attempt would be aborted for the same reason, so the abort leaves. What
+   *       the body has thrown in its place is suppressed in it: what was read before an abort is
+   *       never validated, so an exception that rests on it must not leave by itself.
+   *   <li>A retryable abort of whatever origin has the body done again, unless the transaction has
+   *       committed.
+   *   <li>Any other exception leaves if all that was read belongs to one state, and is durable.
+   * </ol>
+   *
+   * @return why the body is done again; null where what was thrown leaves
+   */
+  @Nullable AbortCause failed(Throwable thrown) {
+    if (thrown instanceof VirtualMachineError) {
+      abandon();
+      return null;
+    }
+    Throwable end = state == State.ACTIVE ? doomedBy() : failure;
+    if (end != null) {
+      abandon();
+      return failed(thrown, end);
+    }
+    if (thrown instanceof TransactionAbortedException e && e.retryable()) {
+      abandon();
+      return state == State.COMMITTED ? null : e.abortCause();
+    }
+    return state != State.ACTIVE || leaves(thrown) ? null : AbortCause.VALIDATION;
+  }
+
+  /** The same where the transaction could not end as the body wanted. */
+  private static @Nullable AbortCause failed(Throwable thrown, Throwable end) {
+    if (end instanceof TransactionAbortedException abort) {
+      AbortCause cause = abort.abortCause();
+      if (abort.retryable()) {
+        return cause;
+      }
+      if (thrown instanceof TransactionAbortedException e && e.abortCause() == cause) {
+        return null;
+      }
+      abort = new TransactionAbortedException(cause, "Its body has then thrown: " + thrown);
+      abort.addSuppressed(thrown);
+      throw abort;
+    }
+    for (Throwable t = thrown; t != end; t = t.getCause()) {
+      if (t == null) { // else one of them has the other as its cause
+        end.addSuppressed(thrown);
+        break;
+      }
+    }
+    if (thrown == end) {
+      return null;
+    }
+    throw asUnchecked(end);
+  }
+
+  /** What ends a transaction is not checked. */
+  private static RuntimeException asUnchecked(Throwable t) {
+    if (t instanceof Error e) {
+      throw e;
+    }
+    return (RuntimeException) t;
+  }
+
+  /**
+   * Ends an active transaction whose body has thrown.
    *
    * @return whether the exception may leave, for all that was read belongs to one state, and is
    *     durable
    * @throws DurabilityLostException if it does, but can't be made durable any more
    */
-  boolean failed(Throwable thrown) {
-    if (state != State.ACTIVE) {
-      return true;
-    }
+  private boolean leaves(Throwable thrown) {
     boolean valid = true;
     long lsn = 0;
     FoveaException refused = null;
     try {
-      if (!(thrown instanceof VirtualMachineError) && slot.enter()) {
+      if (slot.enter()) {
         try {
           valid = tx.readsValid();
           lsn = valid ? tx.readLsn() : 0;

@@ -45,7 +45,8 @@ public abstract sealed class TransactionRunner permits Catalog {
    * @param task the body
    * @throws X what the body threw; the transaction was rolled back
    * @throws TransactionAbortedException if the transaction was aborted for a reason that doing it
-   *     again does not mend: its limit on time or on size
+   *     again does not mend, its limit on time or on size; also where the body has swallowed that
+   *     abort, wrapped it or thrown something else: what the body threw is suppressed in the abort
    * @throws InvalidUseException inside the body of another transaction of this database
    * @throws DatabaseClosedException if the database was closed
    */
@@ -345,17 +346,11 @@ public abstract sealed class TransactionRunner permits Catalog {
               task.run(tx);
             }
             return ahead ? receipt(source, tx) : commit(tx, result);
-          } catch (TransactionAbortedException e) {
-            tx.abandon();
-            if (!e.retryable() || attempt == txOptions.attemptsMax()) {
-              throw e;
-            }
-            previous = e.abortCause();
           } catch (Throwable t) {
-            if (tx.failed(t)) {
+            previous = tx.failed(t);
+            if (previous == null) {
               throw t;
             }
-            previous = AbortCause.VALIDATION;
             if (attempt == txOptions.attemptsMax()) {
               throw lastAttempt(previous, t);
             }
@@ -409,6 +404,9 @@ public abstract sealed class TransactionRunner permits Catalog {
     }
 
     private static TransactionAbortedException lastAttempt(AbortCause cause, Throwable t) {
+      if (t instanceof TransactionAbortedException e && e.retryable()) {
+        return e;
+      }
       TransactionAbortedException last = new TransactionAbortedException(cause);
       last.addSuppressed(t);
       return last;
@@ -428,14 +426,19 @@ public abstract sealed class TransactionRunner permits Catalog {
     /** Where the body has ended the transaction itself it has waited as well. */
     @SuppressWarnings("unchecked") // R is a receipt
     private static <R extends @Nullable Object> R receipt(Source source, Transaction tx) {
-      return (R)
-          (tx.isActive() ? tx.commitForReceipt() : new Receipt(source.store.engine(), 0, false));
+      if (tx.isActive()) {
+        return (R) tx.commitForReceipt();
+      }
+      tx.requireEndedWell();
+      return (R) new Receipt(source.store.engine(), 0, false);
     }
 
     @SuppressWarnings("NullAway") // R may be nullable, and is where there was no work
     private static <R extends @Nullable Object> R commit(Transaction tx, @Nullable R result) {
       if (tx.isActive()) {
         tx.commit();
+      } else {
+        tx.requireEndedWell();
       }
       return result;
     }

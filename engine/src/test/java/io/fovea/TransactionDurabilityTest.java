@@ -3,6 +3,7 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -172,7 +173,7 @@ class TransactionDurabilityTest {
             () -> {
               Transaction t = begin();
               get(t);
-              assertTrue(t.failed(new IllegalStateException("it is 0")));
+              assertNull(t.failed(new IllegalStateException("it is 0")));
             }));
   }
 
@@ -185,7 +186,7 @@ class TransactionDurabilityTest {
     Transaction u = begin();
     u.commit();
     Transaction v = begin();
-    assertTrue(v.failed(new IllegalStateException()));
+    assertNull(v.failed(new IllegalStateException()));
     assertTrue(log.durableLsn() < log.tail());
   }
 
@@ -201,6 +202,15 @@ class TransactionDurabilityTest {
     assertFalse(t.isActive());
     var use = assertThrows(InvalidUseException.class, t::rollback);
     assertTrue(use.getMessage().contains("may have committed"), use.getMessage());
+    // A body that swallows, wraps or replaces it does not hide it.
+    assertSame(lost, assertThrows(DurabilityLostException.class, t::requireEndedWell));
+    assertNull(t.failed(lost));
+    RuntimeException wrapped = new IllegalStateException(lost);
+    assertSame(lost, assertThrows(DurabilityLostException.class, () -> t.failed(wrapped)));
+    assertEquals(0, lost.getSuppressed().length, "it is the cause of the other");
+    RuntimeException another = new IllegalStateException();
+    assertSame(lost, assertThrows(DurabilityLostException.class, () -> t.failed(another)));
+    assertSame(another, lost.getSuppressed()[0]);
 
     var refused = assertThrows(DurabilityLostException.class, late::commit);
     assertFalse(refused.mayHaveCommitted());
@@ -224,7 +234,8 @@ class TransactionDurabilityTest {
     var cause = new IllegalStateException("it is 0");
     var e = assertThrows(DurabilityLostException.class, () -> thrower.failed(cause));
     assertEquals(cause, e.getSuppressed()[0]);
-    assertThrows(DurabilityLostException.class, roller::rollback);
+    var rolled = assertThrows(DurabilityLostException.class, roller::rollback);
+    assertSame(rolled, assertThrows(DurabilityLostException.class, roller::requireEndedWell));
     innocent.commit(); // has seen nothing
     assertEquals(0, engine.active());
   }

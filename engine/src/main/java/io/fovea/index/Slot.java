@@ -1,6 +1,7 @@
 package io.fovea.index;
 
 import io.fovea.btree.Position;
+import io.fovea.error.TransactionAbortedException;
 import io.fovea.memory.Blocks;
 import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
@@ -185,12 +186,17 @@ public final class Slot {
    * program does with the exception, the transaction does not commit any more.
    */
   public void breakDown(Throwable cause) {
-    if (broken == null) {
+    if (broken == null
+        || cause instanceof TransactionAbortedException
+            && !(broken instanceof TransactionAbortedException)) {
       broken = cause;
     }
   }
 
-  /** What broke it down first, or null. */
+  /**
+   * What broke it down: the first abort, or the first failure where there was no abort; or null. An
+   * abort comes before a failure, for it says whether the work may be done again.
+   */
   public @Nullable Throwable broken() {
     return broken;
   }
