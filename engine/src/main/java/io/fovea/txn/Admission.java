@@ -157,10 +157,12 @@ final class Admission {
   private Tx await(boolean readOnly, long timeoutNanos) {
     long began = System.nanoTime();
     Waiter w = new Waiter(began, timeoutNanos);
-    queue.add(w);
-    waiting.incrementAndGet();
+    boolean counted = false;
     Tx mine = null;
     try {
+      queue.add(w);
+      waiting.incrementAndGet();
+      counted = true;
       handOut();
       while (!(w.given instanceof Tx)) {
         long left = toWait(System.nanoTime() - began, readOnly, timeoutNanos);
@@ -169,15 +171,22 @@ final class Admission {
       mine = (Tx) w.given;
       return mine;
     } finally {
-      waiting.decrementAndGet();
+      // Whatever failed, nobody hands a context to one that has gone.
       if (mine == null) {
         queue.remove(w);
         if (!w.give(GONE)) {
           leave((Tx) w.given); // it came when the wait had failed
         }
       }
-      relieve(w);
+      unqueue(w, counted);
     }
+  }
+
+  private void unqueue(Waiter w, boolean counted) {
+    if (counted) {
+      waiting.decrementAndGet();
+    }
+    relieve(w);
   }
 
   /** How long a begin that has waited may wait still. */

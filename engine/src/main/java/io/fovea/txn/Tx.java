@@ -134,6 +134,7 @@ public final class Tx {
    * Admission}).
    */
   void unclaim() {
+    assert busy != 0 : "the context is given back twice";
     busy = 0;
   }
 
@@ -147,14 +148,20 @@ public final class Tx {
     commit.releasePages();
   }
 
+  /**
+   * Begins. Where that fails nothing is left of it, and the context is still claimed: who has
+   * claimed it gives it back, once. A context that was given back twice would be handed to two
+   * threads.
+   */
   void start(boolean readOnly, long timeoutNanos, boolean alone, @Nullable Attempts attempts) {
+    assert busy != 0 && life.thread == TxLife.NOBODY : "the context has another transaction";
     this.alone = alone;
-    life.begin(readOnly, timeoutNanos);
-    reader.begin();
-    writer.begin();
     epoch++;
     boolean begun = false;
     try {
+      life.begin(readOnly, timeoutNanos);
+      reader.begin();
+      writer.begin();
       control.begin(attempts, timeoutNanos);
       boolean reads = readOnly && !control.pessimistic.on();
       work.leaves.begin(reads, false);
@@ -170,15 +177,12 @@ public final class Tx {
     life.active = true;
   }
 
-  /** The context is free for the next one; a transaction that runs alone gives it back itself. */
   private void notBegun() {
     life.thread = TxLife.NOBODY;
     try {
-      control.end();
+      endLocks();
     } finally {
-      if (!alone) {
-        unclaim();
-      }
+      work.leaves.clear();
     }
   }
 

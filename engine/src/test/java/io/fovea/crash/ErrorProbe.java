@@ -17,6 +17,9 @@ import org.jspecify.annotations.Nullable;
  * that could be right if it did.
  */
 public final class ErrorProbe {
+  /** What tests lock that arm it, for it is one for all. */
+  static final String LOCK = "io.fovea.crash.ErrorProbe";
+
   private static final List<String> PLACES = new ArrayList<>();
   private static final BitSet FAILED = new BitSet();
 

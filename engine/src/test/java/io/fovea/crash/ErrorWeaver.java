@@ -48,6 +48,7 @@ final class ErrorWeaver extends ClassLoader {
           "unlockBoth",
           "unreserve",
           "unshare",
+          "unqueue", // of who waited for a context
           "moveEnds",
           "resume",
           "brokenOff",

@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
+import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -25,6 +26,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Tag("slow")
 @Timeout(value = 30, unit = TimeUnit.MINUTES)
 @Execution(ExecutionMode.CONCURRENT)
+@ResourceLock(ErrorProbe.LOCK)
 class ErrorsUnderLatchTest {
   /**
    * Of so many places one is tried, by each protocol another; all with {@code -Dcrash.errors=1}.
