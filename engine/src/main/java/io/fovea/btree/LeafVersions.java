@@ -72,9 +72,13 @@ public final class LeafVersions {
   public void clear() {
     size = 0;
     if (versions.length > KEPT) {
-      int[] few = new int[INITIAL];
-      versions = new long[INITIAL];
-      frames = few;
+      try {
+        int[] few = new int[INITIAL];
+        versions = new long[INITIAL];
+        frames = few;
+      } catch (OutOfMemoryError e) {
+        // What there was stays: larger than needed, and empty.
+      }
     }
   }
 }

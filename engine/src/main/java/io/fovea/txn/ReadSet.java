@@ -153,14 +153,18 @@ final class ReadSet {
     size = 0;
   }
 
-  /** A failure leaves what there was: larger than needed, and empty. */
+  /** Where there is no memory, what there was stays: larger than needed, and empty. */
   private void shrink() {
     size = 0;
     Arrays.fill(table, 0);
-    long[] few = new long[INITIAL * STRIDE];
-    table = new int[INITIAL * 4];
-    data = few;
-    mask = table.length - 1;
+    try {
+      long[] few = new long[INITIAL * STRIDE];
+      table = new int[INITIAL * 4];
+      data = few;
+      mask = table.length - 1;
+    } catch (OutOfMemoryError e) {
+      // The next end tries again.
+    }
   }
 
   private void grow() {

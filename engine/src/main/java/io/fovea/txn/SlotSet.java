@@ -111,12 +111,16 @@ public final class SlotSet {
     entered = 0;
   }
 
-  /** A failure leaves what there was: larger than needed, and empty. */
+  /** Where there is no memory, what there was stays: larger than needed, and empty. */
   private void shrink() {
     Arrays.fill(table, 0);
     entered = 0;
-    int[] few = new int[64];
-    table = new int[256];
-    list = few;
+    try {
+      int[] few = new int[64];
+      table = new int[256];
+      list = few;
+    } catch (OutOfMemoryError e) {
+      // The next time it is tried again.
+    }
   }
 }

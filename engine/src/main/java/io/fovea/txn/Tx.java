@@ -159,6 +159,10 @@ public final class Tx {
     epoch++;
     boolean begun = false;
     try {
+      if (!work.clean) {
+        sweep(); // the end of the last transaction was cut short
+      }
+      work.clean = false;
       life.begin(readOnly, timeoutNanos);
       reader.begin();
       writer.begin();
@@ -171,19 +175,11 @@ public final class Tx {
       begun = true;
     } finally {
       if (!begun) {
-        notBegun();
+        life.thread = TxLife.NOBODY;
+        endLocks(); // the next begin does the rest
       }
     }
     life.active = true;
-  }
-
-  private void notBegun() {
-    life.thread = TxLife.NOBODY;
-    try {
-      endLocks();
-    } finally {
-      work.leaves.clear();
-    }
   }
 
   /**
@@ -323,7 +319,7 @@ public final class Tx {
     work.catalog = null;
     work.move = null;
     epoch++;
-    // Whatever fails on the way: locks and pins go, and the context is given back.
+    // Whatever fails: locks and pins go, and the context is given back. What is left goes at start.
     try {
       endLocks();
       scans.end();
@@ -331,9 +327,7 @@ public final class Tx {
       life.counters.take(work.position);
       work.clear();
     } catch (Throwable t) {
-      endLocks(); // what is left of them
-      scans.clear();
-      work.clear();
+      sweep(); // what is left
       throw t;
     } finally {
       try {
@@ -344,6 +338,12 @@ public final class Tx {
         engine.ended(this, alone);
       }
     }
+  }
+
+  private void sweep() {
+    endLocks();
+    scans.clear();
+    work.clear();
   }
 
   private void endLocks() {

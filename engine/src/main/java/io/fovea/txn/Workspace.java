@@ -44,6 +44,13 @@ final class Workspace {
   /** The trees that its commit changes, as bits of {@link ScanMarks}. */
   long changed = ScanMarks.ALL;
 
+  /**
+   * Whether nothing of a transaction is left: from the end of {@link #clear} to the next begin.
+   * Where errors have cut the end of a transaction short it is false, and {@link Tx} clears at the
+   * next begin: a write that was left would be committed by a transaction that has written nothing.
+   */
+  boolean clean = true;
+
   Workspace(TxLife life) {
     TxShared shared = life.shared;
     this.leaves = new LeafReads(shared);
@@ -88,12 +95,14 @@ final class Workspace {
     }
   }
 
+  /** Forgets the transaction. What it would change goes first: nothing before that can fail. */
   void clear() {
-    lone = false;
-    leaves.clear();
-    changed = ScanMarks.ALL;
-    reads.clear();
     writes.clear();
+    lone = false;
+    changed = ScanMarks.ALL;
+    leaves.clear();
+    reads.clear();
     writes.scratch.clear();
+    clean = true;
   }
 }

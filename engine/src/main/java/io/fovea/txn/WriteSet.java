@@ -401,10 +401,17 @@ final class WriteSet {
     table[i] = value;
   }
 
-  /** Smaller arrays must not stand beside a larger items: so that is the first to get smaller. */
+  /**
+   * Smaller arrays must not stand beside a larger items: so that is the first to get smaller. Where
+   * there is no memory some stay larger than needed, and the next entry allocates the others.
+   */
   private void shrink() {
-    items = new long[0];
-    allocate(INITIAL);
+    try {
+      items = new long[0];
+      allocate(INITIAL);
+    } catch (OutOfMemoryError e) {
+      // The set is empty, which is all that the end of a transaction needs.
+    }
   }
 
   private void grow() {

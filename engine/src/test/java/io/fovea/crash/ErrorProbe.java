@@ -27,6 +27,10 @@ public final class ErrorProbe {
   private static int stride;
   private static int offset;
   private static boolean anywhere;
+
+  /** From so many places on all fail; negative: one does. */
+  private static int lasting = -1;
+
   private static int held;
   private static int giving;
   private static long passed;
@@ -57,6 +61,20 @@ public final class ErrorProbe {
     thrown = null;
     stride = every;
     offset = salt;
+    lasting = -1;
+    armed = Thread.currentThread();
+  }
+
+  /**
+   * All places that the calling thread comes to fail, but for the first ones: there is no memory
+   * any more.
+   *
+   * @param after how many do not fail
+   */
+  public static void armLasting(int after) {
+    arm(1, 0, true);
+    armed = null;
+    lasting = after;
     armed = Thread.currentThread();
   }
 
@@ -85,6 +103,10 @@ public final class ErrorProbe {
 
   /** Called before a call or an allocation. */
   public static void at(int place, boolean allocation) {
+    if (lasting >= 0) {
+      atLasting(place);
+      return;
+    }
     if (armed != Thread.currentThread() || hit != null || giving > 0 || held <= 0 && !anywhere) {
       return;
     }
@@ -103,6 +125,16 @@ public final class ErrorProbe {
     errors = errors + 1;
     thrown = e;
     throw e;
+  }
+
+  private static void atLasting(int place) {
+    if (armed != Thread.currentThread() || giving > 0 || lasting-- > 0) {
+      return;
+    }
+    lasting = 0;
+    String where = PLACES.get(place);
+    hit = hit == null ? where : hit;
+    throw new OutOfMemoryError("thrown on purpose before " + where);
   }
 
   /** Called where the giving back of something begins, by 1, and where it ends, by -1. */

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.txn.ProtocolKind;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,6 +23,19 @@ class ErrorsInTransactionsTest {
   void inBegins(ProtocolKind protocol) throws Exception {
     String report = run(BeginErrors.class, protocol.name());
     assertTrue(report.matches("([A-Z]+ [1-9][0-9]* )+"), report);
+  }
+
+  /** What a transaction has written ends with it, while there is no memory, too. */
+  @ParameterizedTest
+  @EnumSource
+  void inEnds(ProtocolKind protocol) throws Exception {
+    assertTrue(Integer.parseInt(run(EndErrors.class, protocol + " 3")) > 5);
+  }
+
+  /** The same of one whose sets have become so large that its end makes smaller ones. */
+  @Test
+  void inTheEndOfALargeOne() throws Exception {
+    assertTrue(Integer.parseInt(run(EndErrors.class, ProtocolKind.TICTOC + " 17000")) > 5);
   }
 
   private static String run(Class<?> woven, String argument) throws Exception {
