@@ -461,7 +461,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     t.requireReadsValid();
     return new TransactionAbortedException(
         AbortCause.USER,
-        "A statement, or a body that takes part, had failed halfway: " + slot.broken());
+        "A statement, or a body that takes part, had failed halfway (" + slot.broken() + ").");
   }
 
   /**
@@ -583,7 +583,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       if (thrown instanceof TransactionAbortedException e && e.abortCause() == cause) {
         return null;
       }
-      abort = new TransactionAbortedException(cause, "Its body has then thrown: " + thrown);
+      abort = new TransactionAbortedException(cause, "Its body has then thrown (" + thrown + ").");
       abort.addSuppressed(thrown);
       throw abort;
     }
