@@ -10,6 +10,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * The writes of a transaction: each is noted in the write set, and nothing reaches a tree before
  * the commit. What is known of a record from an earlier read or write decides what the note says.
+ *
+ * <p>A note is made as a whole or not at all. A body may catch an error for lack of memory and
+ * commit: so keys and values are in the scratch memory before an entry counts.
  */
 final class TxWrites {
   private final TxLife life;
@@ -82,18 +85,18 @@ final class TxWrites {
     }
     insertTree = tree;
     insertHandle = reader.lastRead();
-    w =
-        writes.add(
-            tree,
-            item,
-            key,
-            keyOffset,
-            keyLength,
-            WriteSet.INSERT,
-            WriteSet.ABSENT,
-            reader.lastRead(),
-            reads.slot(reader.lastRead()));
-    writes.value(w, WriteSet.INSERT, value, valueOffset, valueLength);
+    Scratch scratch = writes.scratch;
+    writes.add(
+        tree,
+        item,
+        scratch.put(key, keyOffset, keyLength),
+        keyLength,
+        WriteSet.INSERT,
+        scratch.put(value, valueOffset, valueLength),
+        valueLength,
+        WriteSet.ABSENT,
+        reader.lastRead(),
+        reads.slot(reader.lastRead()));
   }
 
   private byte replacing(int w) {
@@ -112,15 +115,25 @@ final class TxWrites {
     writing(tree, keyLength, valueLength);
     long item = Items.of(tree, key, keyOffset, keyLength);
     int w = writes.find(tree, item, key, keyOffset, keyLength);
-    if (w < 0) {
-      intend(item);
-      int handle = reads.find(item);
-      int slot = handle >= 0 ? reads.slot(handle) : control.pinToWrite(item);
-      w =
-          writes.add(
-              tree, item, key, keyOffset, keyLength, WriteSet.PUT, WriteSet.UNKNOWN, handle, slot);
+    if (w >= 0) {
+      writes.value(w, replacing(w), value, valueOffset, valueLength);
+      return;
     }
-    writes.value(w, replacing(w), value, valueOffset, valueLength);
+    intend(item);
+    int handle = reads.find(item);
+    int slot = handle >= 0 ? reads.slot(handle) : control.pinToWrite(item);
+    Scratch scratch = writes.scratch;
+    writes.add(
+        tree,
+        item,
+        scratch.put(key, keyOffset, keyLength),
+        keyLength,
+        WriteSet.PUT,
+        scratch.put(value, valueOffset, valueLength),
+        valueLength,
+        WriteSet.UNKNOWN,
+        handle,
+        slot);
   }
 
   /** As {@link Tx#patch}. */
@@ -147,18 +160,10 @@ final class TxWrites {
         handle = reader.lastRead();
       }
       checkPatch(at, length, recordLength);
-      w =
-          writes.add(
-              tree,
-              item,
-              key,
-              keyOffset,
-              keyLength,
-              WriteSet.PATCH,
-              recordLength,
-              handle,
-              reads.slot(handle));
-      writes.addPatch(w, at, bytes, offset, length);
+      int k = writes.scratch.put(key, keyOffset, keyLength);
+      int p = writes.patch(at, bytes, offset, length);
+      writes.add(
+          tree, item, k, keyLength, WriteSet.PATCH, p, p, recordLength, handle, reads.slot(handle));
       return;
     }
     switch (writes.kind(w)) {
@@ -192,7 +197,8 @@ final class TxWrites {
     long item = Items.of(tree, key, keyOffset, keyLength);
     intend(item);
     int slot = control.pin(item);
-    writes.add(tree, item, key, keyOffset, keyLength, WriteSet.MOVE, WriteSet.UNKNOWN, -1, slot);
+    int k = writes.scratch.put(key, keyOffset, keyLength);
+    writes.add(tree, item, k, keyLength, WriteSet.MOVE, -1, 0, WriteSet.UNKNOWN, -1, slot);
   }
 
   /** As {@link Tx#delete}. */
@@ -216,10 +222,11 @@ final class TxWrites {
     writes.add(
         tree,
         item,
-        key,
-        keyOffset,
+        writes.scratch.put(key, keyOffset, keyLength),
         keyLength,
         WriteSet.DELETE,
+        -1,
+        0,
         length,
         reader.lastRead(),
         reads.slot(reader.lastRead()));
@@ -245,8 +252,9 @@ final class TxWrites {
       return;
     }
     int slot = reads.slot(handle);
-    writes.add(
-        scan.tree, item, key, offset, length, WriteSet.DELETE, scan.valueLength(), handle, slot);
+    int before = scan.valueLength();
+    int k = writes.scratch.put(key, offset, length);
+    writes.add(scan.tree, item, k, length, WriteSet.DELETE, -1, 0, before, handle, slot);
   }
 
   /** Under some protocols a write is more than a note. */

@@ -127,17 +127,23 @@ final class WriteSet {
   }
 
   /**
-   * Adds an entry for a key that {@link #find} did not find.
+   * Adds an entry for a key that {@link #find} did not find: as a whole, or not at all where there
+   * is no memory, for a body may catch the error and go on. So what the entry has is in the scratch
+   * memory before, and the entry counts when nothing can fail any more.
    *
+   * @param key where the key is in the scratch memory
+   * @param value where the value is there, the only patch of a PATCH, or -1
+   * @param valueLength how long that is; of a PATCH, where it is
    * @param before how long the value is that the key has, {@link #ABSENT} or {@link #UNKNOWN}
    */
   int add(
       BTree tree,
       long item,
-      MemorySegment key,
-      long offset,
-      int length,
+      int key,
+      int keyLength,
       byte kind,
+      int value,
+      int valueLength,
       int before,
       int handle,
       int slot) {
@@ -145,11 +151,10 @@ final class WriteSet {
       grow();
     }
     int e = size;
-    int at = scratch.put(key, offset, length);
     trees[e] = tree;
     items[e] = item;
-    keyOffsets[e] = at;
-    keyLengths[e] = length;
+    keyOffsets[e] = key;
+    keyLengths[e] = keyLength;
     kinds[e] = NONE;
     kind(e, kind);
     existed[e] = before >= 0 ? PRESENT : (byte) before;
@@ -157,24 +162,30 @@ final class WriteSet {
     handles[e] = handle;
     slots[e] = slot;
     pinsLater |= slot == Control.LATER;
-    valueOffsets[e] = -1;
-    valueLengths[e] = 0;
+    valueOffsets[e] = value;
+    valueLengths[e] = valueLength;
     followers[e] = -1;
     places[e * PLACE + 2] = NOWHERE;
+    enter(table, item, e + 1);
     size = e + 1;
-    enter(item, e + 1);
     return e;
   }
 
+  /** Gives an entry another value, as a whole or not at all. */
   void value(int e, byte kind, MemorySegment value, long offset, int length) {
+    int change = isWhole(kinds[e]) == isWhole(kind) ? 0 : 1;
+    int at = valueOffsets[e];
     // A value that is replaced by one no longer is overwritten in place, else appended anew.
-    if (kinds[e] != PATCH && valueOffsets[e] >= 0 && length <= valueLengths[e]) {
-      Mem.copy(value, offset, scratch.segment(), valueOffsets[e], length);
+    if (kinds[e] != PATCH && at >= 0 && length <= valueLengths[e]) {
+      Mem.copy(value, offset, scratch.segment(), at, length);
     } else {
-      valueOffsets[e] = scratch.put(value, offset, length);
+      at = scratch.put(value, offset, length);
     }
+    // Stores only.
+    changes += change;
+    kinds[e] = kind;
+    valueOffsets[e] = at;
     valueLengths[e] = length;
-    kind(e, kind);
   }
 
   /** Turns an entry into one without a value: DELETE or NONE. */
@@ -189,18 +200,21 @@ final class WriteSet {
     Mem.copy(bytes, offset, scratch.segment(), valueOffsets[e] + at, length);
   }
 
-  void addPatch(int e, int at, MemorySegment bytes, long offset, int length) {
+  /** Puts a patch, which is the last of its entry, into the scratch memory; returns where it is. */
+  int patch(int at, MemorySegment bytes, long offset, int length) {
     int p = scratch.allocate(PATCH_HEADER + length);
     MemorySegment s = scratch.segment();
     Mem.putInt(s, p, -1);
     Mem.putInt(s, p + 4, at);
     Mem.putInt(s, p + 8, length);
     Mem.copy(bytes, offset, s, p + PATCH_HEADER, length);
-    if (valueOffsets[e] < 0) {
-      valueOffsets[e] = p;
-    } else {
-      Mem.putInt(s, valueLengths[e], p);
-    }
+    return p;
+  }
+
+  /** Adds one more patch to a PATCH. */
+  void addPatch(int e, int at, MemorySegment bytes, long offset, int length) {
+    int p = patch(at, bytes, offset, length);
+    Mem.putInt(scratch.segment(), valueLengths[e], p);
     valueLengths[e] = p;
   }
 
@@ -392,7 +406,7 @@ final class WriteSet {
     }
   }
 
-  private void enter(long item, int value) {
+  private static void enter(int[] table, long item, int value) {
     int mask = table.length - 1;
     int i = (int) item & mask;
     while (table[i] != 0) {
@@ -416,9 +430,6 @@ final class WriteSet {
 
   private void grow() {
     allocate(Math.max(INITIAL, items.length * 2));
-    for (int e = 0; e < size; e++) {
-      enter(items[e], e + 1);
-    }
   }
 
   private void allocate(int capacity) {
@@ -440,7 +451,11 @@ final class WriteSet {
     followers = Arrays.copyOf(followers, capacity);
     places = Arrays.copyOf(places, capacity * PLACE);
     long[] longer = Arrays.copyOf(items, capacity);
-    table = new int[capacity * 4];
+    int[] larger = new int[capacity * 4];
+    for (int e = 0; e < size; e++) {
+      enter(larger, items[e], e + 1);
+    }
+    table = larger;
     items = longer;
   }
 }

@@ -38,6 +38,14 @@ class ErrorsInTransactionsTest {
     assertTrue(Integer.parseInt(run(EndErrors.class, ProtocolKind.TICTOC + " 17000")) > 5);
   }
 
+  /** A statement that fails has changed nothing, and its transaction may commit the others. */
+  @ParameterizedTest
+  @EnumSource
+  void inStatements(ProtocolKind protocol) throws Exception {
+    String report = run(StatementErrors.class, protocol.name());
+    assertTrue(report.matches("([A-Z_]+ [1-9][0-9]* )+"), report);
+  }
+
   private static String run(Class<?> woven, String argument) throws Exception {
     ErrorWeaver loader = new ErrorWeaver(ErrorsInTransactionsTest.class.getClassLoader());
     Object run =
