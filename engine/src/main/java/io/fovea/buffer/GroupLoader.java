@@ -222,7 +222,7 @@ final class GroupLoader {
       }
       return n;
     } catch (RuntimeException | Error e) {
-      // Where a device throws it has begun nothing: it checks a batch before it takes it over.
+      // Where a device throws it has begun nothing: BlockDevice.submit promises that.
       for (int entry = 0; entry < io.size(); entry++) {
         drop(group, group.places[entry]);
       }

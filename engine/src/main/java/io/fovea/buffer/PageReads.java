@@ -300,7 +300,7 @@ public final class PageReads {
       try {
         submit(Math.min(BATCH, addedSize));
       } catch (RuntimeException | Error e) {
-        // Where a device throws it has begun nothing: it checks a batch before it takes it over.
+        // Where a device throws it has begun nothing: BlockDevice.submit promises that.
         dropAdded();
         throw e;
       }

@@ -155,7 +155,8 @@ public final class SnapshotDevice extends AbstractBlockDevice {
    * Pages that neither have copies nor are in frames are read together, as many at a time as the
    * pool's device can.
    *
-   * <p>Whatever is thrown, each entry ends: a close waits for those that have been accepted.
+   * <p>Whatever fails, each entry ends, and nothing is thrown behind {@code accept}: a close waits
+   * for those that have been accepted, and a caller takes back the memory when this throws.
    */
   @Override
   public void submit(IoBatch batch) {
@@ -163,19 +164,21 @@ public final class SnapshotDevice extends AbstractBlockDevice {
     IoBatch together = new IoBatch(Math.max(1, n));
     int[] entries = new int[n];
     accept(batch);
-    int i = 0;
+    int m = readTogether(batch, n, together, entries);
+    for (int i = 0, k = 0; i < n; i++) {
+      boolean apart = k < m && entries[k] == i;
+      int errno = apart ? endApart(batch, i, together, k) : perform(batch, i);
+      k += apart ? 1 : 0;
+      finish(batch, i, errno);
+    }
+  }
+
+  /** What an entry ends with that was read together with others. */
+  private int endApart(IoBatch batch, int i, IoBatch together, int k) {
     try {
-      int m = readTogether(batch, n, together, entries);
-      for (int k = 0; i < n; i++) {
-        boolean apart = k < m && entries[k] == i;
-        boolean done = apart && whole(batch, i, together, k);
-        k += apart ? 1 : 0;
-        finish(batch, i, done ? 0 : perform(batch, i));
-      }
-    } finally {
-      for (; i < n; i++) {
-        finish(batch, i, Errno.EIO);
-      }
+      return whole(batch, i, together, k) ? 0 : perform(batch, i);
+    } catch (Throwable t) {
+      return unexpected(t);
     }
   }
 
@@ -192,6 +195,9 @@ public final class SnapshotDevice extends AbstractBlockDevice {
       return together.size();
     } catch (FoveaException e) {
       return 0; // one by one: who asks for a page that can't be read is told
+    } catch (Throwable t) {
+      unexpected(t);
+      return 0;
     }
   }
 

@@ -79,13 +79,17 @@ final class CopySpiller {
 
   private boolean write() {
     int n = batch.size();
+    boolean begun = false;
     try {
       area.file().run(batch);
+      begun = true;
     } catch (FoveaException e) {
-      for (int i = 0; i < n; i++) {
+      return false;
+    } finally {
+      // Where a device throws it has begun nothing: nobody writes there any more.
+      for (int i = 0; i < n && !begun; i++) {
         area.give(places[i]);
       }
-      return false;
     }
     boolean some = false;
     for (int i = 0; i < n; i++) {

@@ -234,6 +234,10 @@ public abstract class AbstractBlockDevice implements BlockDevice {
   /**
    * Checks a batch, enters the gate for it and takes it over. An empty one is done at once.
    *
+   * <p>What this throws leaves the batch to the caller. After it the device throws nothing, and
+   * ends each entry: it has what it needs for that before it calls this, and where a thread can't
+   * be started, it does on the calling thread what is left ({@link BlockDevice#submit}).
+   *
    * @param batch what to do
    * @throws DatabaseClosedException where the device is closed
    * @throws IllegalArgumentException where an entry breaks the rules
@@ -250,11 +254,14 @@ public abstract class AbstractBlockDevice implements BlockDevice {
       }
     }
     gate.enter();
+    boolean begun = false;
     try {
       batch.begin(name);
-    } catch (IllegalStateException e) {
-      gate.exit();
-      throw e;
+      begun = true;
+    } finally {
+      if (!begun) {
+        gate.exit();
+      }
     }
     stats.recordBatch();
     if (batch.size() == 0) {
@@ -303,8 +310,18 @@ public abstract class AbstractBlockDevice implements BlockDevice {
         case RESERVE -> reserveNow(batch.offset(i), batch.length(i));
       };
     } catch (Throwable t) {
-      return IoErrors.unexpected(name, t);
+      return unexpected(t);
     }
+  }
+
+  /**
+   * What an entry ends with where something was thrown that nobody expects; it is logged.
+   *
+   * @param t what was thrown
+   * @return an error number
+   */
+  protected final int unexpected(Throwable t) {
+    return IoErrors.unexpected(name, t);
   }
 
   /**

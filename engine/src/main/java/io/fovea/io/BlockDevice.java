@@ -84,12 +84,19 @@ public interface BlockDevice extends AutoCloseable {
    *
    * <p>It blocks while more is under way than the device can hold.
    *
+   * <p><b>Taken over, or not.</b> What is thrown here is thrown before the device has taken the
+   * batch over: no entry has begun, none will be told of, and the memory is the caller's. From then
+   * on nothing is thrown, and each entry ends exactly once, whatever fails: the start of a thread,
+   * an allocation. So a caller may give back what an entry was to be read into when this throws,
+   * and only then.
+   *
    * @param batch what to do
    */
   void submit(IoBatch batch);
 
   /**
-   * Does all entries of a batch. Failures of entries are found in the batch, not thrown.
+   * Does all entries of a batch. Failures of entries are found in the batch, not thrown. What is
+   * thrown is thrown before the batch was taken over, as by {@link #submit}.
    *
    * @param batch what to do
    */

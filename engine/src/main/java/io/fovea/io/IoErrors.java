@@ -27,8 +27,12 @@ final class IoErrors {
 
   /** What nobody expects, and nobody may be kept waiting for: logged, and an error as any other. */
   static int unexpected(String name, Throwable t) {
-    System.getLogger("io.fovea.io")
-        .log(System.Logger.Level.ERROR, "An operation of " + name + " failed unexpectedly", t);
+    try {
+      System.getLogger("io.fovea.io")
+          .log(System.Logger.Level.ERROR, "An operation of " + name + " failed unexpectedly", t);
+    } catch (Throwable again) {
+      // The logger may fail as the operation did. Whoever waits for its end is told all the same.
+    }
     return t instanceof OutOfMemoryError ? Errno.ENOMEM : Errno.EIO;
   }
 }

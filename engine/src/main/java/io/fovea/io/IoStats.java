@@ -86,20 +86,29 @@ public final class IoStats {
    * @param errno 0, or why it failed
    */
   public void record(IoOp op, long len, int errno) {
-    counts[op.ordinal()].increment();
+    add(counts[op.ordinal()], 1);
     if (errno != 0) {
-      errors[op.ordinal()].increment();
+      add(errors[op.ordinal()], 1);
     } else if (len > 0) {
-      bytes[op.ordinal()].add(len);
+      add(bytes[op.ordinal()], len);
     }
   }
 
   void recordBatch() {
-    batches.increment();
+    add(batches, 1);
   }
 
   void recordBounce() {
-    bounces.increment();
+    add(bounces, 1);
+  }
+
+  /** A counter that is fought for takes memory. Where there is none it counts less. */
+  private static void add(LongAdder counter, long n) {
+    try {
+      counter.add(n);
+    } catch (Error e) {
+      // Between the beginning of an operation and its end, of which its caller has to know.
+    }
   }
 
   @Override

@@ -1,7 +1,6 @@
 package io.fovea.io;
 
 import java.lang.foreign.MemorySegment;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -48,10 +47,7 @@ final class PosixDevice extends AbstractBlockDevice {
 
   /** One operation on a thread of the device, while the caller parks. */
   private int handOver(IoBatch single) {
-    single.begin(name());
-    workers.execute(() -> single.complete(0, file.perform(single, 0)));
-    single.await();
-    return single.error(0);
+    return workers.perform(file, single, name());
   }
 
   @Override
@@ -121,10 +117,10 @@ final class PosixDevice extends AbstractBlockDevice {
 
   @Override
   public void submit(IoBatch batch) {
+    Share share = new Share(batch); // before it is accepted: what it needs is there
     accept(batch);
-    if (batch.size() > 0) {
-      Share share = new Share(batch);
-      share.spread(Math.min(share.entries, workers.threads()));
+    if (share.entries > 0 && !share.spread(Math.min(share.entries, workers.threads()))) {
+      Workers.here(share);
     }
   }
 
@@ -135,19 +131,25 @@ final class PosixDevice extends AbstractBlockDevice {
       super.run(batch);
       return;
     }
+    Share share = new Share(batch);
     accept(batch);
     if (isDurableWrite(batch) && file.onlyDurably()) {
-      long address = batch.address(0);
-      long offset = batch.offset(0);
-      int errno = file.writeDurably(offset, batch.memory(0), address, batch.length(0));
+      int errno = writeDurably(batch);
       finish(batch, 0, errno);
       // Where it failed, the verdict ends the sync; where another write came in between, it is due.
       finish(batch, 1, errno == 0 && file.onlyDurably() ? 0 : file.perform(batch, 1));
-    } else if (batch.size() > 0) {
-      Share share = new Share(batch);
+    } else if (share.entries > 0) {
       share.spread(Math.min(share.entries - 1, workers.threads()));
       share.run();
       batch.await();
+    }
+  }
+
+  private int writeDurably(IoBatch batch) {
+    try {
+      return file.writeDurably(batch.offset(0), batch.memory(0), batch.address(0), batch.length(0));
+    } catch (Throwable t) {
+      return IoErrors.unexpected(name(), t);
     }
   }
 
@@ -169,6 +171,9 @@ final class PosixDevice extends AbstractBlockDevice {
    * The work of one batch: any thread that runs it takes entries until none is left. It counts for
    * itself, so that one that starts late, when the batch is done and its owner's again, leaves it
    * alone.
+   *
+   * <p>Each entry ends exactly once: {@code next} gives its number to one thread. All end, since
+   * the thread that accepted the batch runs this itself where it is not certain that another will.
    */
   private final class Share implements Runnable {
     private final IoBatch batch;
@@ -185,16 +190,14 @@ final class PosixDevice extends AbstractBlockDevice {
       this.entries = batch.size() - (sync ? 1 : 0);
     }
 
-    void spread(int times) {
-      try {
-        for (int i = 0; i < times; i++) {
-          workers.execute(this);
+    /** Asks so many threads to help; false where one could not be asked. Nothing is thrown. */
+    boolean spread(int times) {
+      for (int i = 0; i < times; i++) {
+        if (!workers.tryExecute(this)) {
+          return false;
         }
-      } catch (RejectedExecutionException closed) {
-        // Close waits for the batch, so that the first worker always has one to begin with. It may
-        // have
-        // done all of it before the others were asked, and then nobody is needed any more.
       }
+      return true;
     }
 
     @Override

@@ -343,18 +343,28 @@ public final class ReadRing {
       Objects.requireNonNull(completion).ended(slot, errno);
     } catch (RuntimeException | Error e) {
       // As for a thread of the device: any thread that reaps survives whatever is thrown.
-      LOG.log(Level.ERROR, "The end of a read of " + device.name() + " failed", e);
+      log("The end of a read of " + device.name() + " failed", e);
     }
   }
 
   /** A kernel that loses completions, or a bug. Closing the ring sees to what is under way. */
   private void fail(Throwable e) {
-    LOG.log(Level.ERROR, "A ring of " + device.name() + " has failed", e);
+    // Before the logger, which may fail as the ring did: reads are waited for.
     broken = true;
     try {
       ring.close();
     } finally {
       endAll();
+    }
+    log("A ring of " + device.name() + " has failed", e);
+  }
+
+  /** A logger that fails keeps nobody waiting. */
+  private static void log(String what, Throwable e) {
+    try {
+      LOG.log(Level.ERROR, what, e);
+    } catch (RuntimeException | Error again) {
+      // It may be for the same reason.
     }
   }
 

@@ -7,6 +7,7 @@ import io.fovea.bindings.FileCalls;
 import io.fovea.bindings.NativeException;
 import io.fovea.bindings.Ring;
 import io.fovea.memory.Mem;
+import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
@@ -53,6 +54,9 @@ final class RingPoller {
   private static final int QUEUE_BATCHES = 1024;
   private static final long WAKE = -1;
   private static final long QUEUE_FULL_NANOS = 20_000;
+
+  /** Made ahead: it is told where nothing can be made. */
+  private static final Availability NO_MEMORY = new Availability.Unavailable("no ring", 0);
 
   private final UringDevice device;
   private final DeviceFile file;
@@ -102,7 +106,8 @@ final class RingPoller {
       freeSlots[free++] = depth - 1 - i;
     }
     this.eventfd = EventFd.open(0, EventFd.EFD_CLOEXEC);
-    this.thread = Thread.ofPlatform().daemon().name("fovea-uring " + name).unstarted(this::live);
+    // Its end is not waited for before its start: an open that fails closes what did not begin.
+    this.thread = Threads.unstarted("fovea-uring " + name, this::live);
   }
 
   // ---------------------------------------------------------------------------------- any thread
@@ -112,7 +117,11 @@ final class RingPoller {
     if (eventfd < 0) {
       return new Availability.Unavailable("no eventfd", -eventfd);
     }
-    thread.start();
+    try {
+      thread.start();
+    } catch (OutOfMemoryError none) {
+      return new Availability.Unavailable("no thread: " + none.getMessage(), 0);
+    }
     return started.join();
   }
 
@@ -171,6 +180,18 @@ final class RingPoller {
   // --------------------------------------------------------------------------- the poller's thread
 
   private void live() {
+    boolean told = false;
+    try {
+      liveOn();
+      told = true;
+    } finally {
+      if (!told) {
+        started.complete(NO_MEMORY); // where nobody was told yet
+      }
+    }
+  }
+
+  private void liveOn() {
     Availability availability = probe.get();
     if (!(availability instanceof Availability.Available)) {
       started.complete(availability);
@@ -183,10 +204,12 @@ final class RingPoller {
       started.complete(availability);
       serve(ring);
     } catch (Throwable t) {
-      int errno = t instanceof NativeException e ? Math.abs(e.errno()) : 0;
-      if (!started.complete(new Availability.Unavailable("no ring: " + t.getMessage(), errno))) {
+      if (started.isDone()) {
         died(t);
+        return;
       }
+      int errno = t instanceof NativeException e ? Math.abs(e.errno()) : 0;
+      started.complete(new Availability.Unavailable("no ring: " + t.getMessage(), errno));
     }
   }
 
@@ -371,7 +394,7 @@ final class RingPoller {
 
   /** Nothing is under way in the kernel any more: closing the ring has seen to that. */
   private void died(Throwable t) {
-    LOG.log(Level.ERROR, "The io_uring of " + device.name() + " has failed", t);
+    // Before the logger, which may fail as the ring did: whoever waits is told first.
     dead = true;
     for (int slot = 0; slot < depth; slot++) {
       IoBatch batch = slotBatch[slot];
@@ -390,5 +413,6 @@ final class RingPoller {
       fail(rest, currentNext);
     }
     emptyQueue();
+    LOG.log(Level.ERROR, "The io_uring of " + device.name() + " has failed", t);
   }
 }

@@ -2,6 +2,7 @@ package io.fovea.io;
 
 import io.fovea.bindings.Availability;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -98,10 +99,7 @@ final class UringDevice extends AbstractBlockDevice {
     if (!Thread.currentThread().isVirtual()) {
       return file.perform(single, 0);
     }
-    single.begin(name());
-    workers.execute(() -> single.complete(0, file.perform(single, 0)));
-    single.await();
-    return single.error(0);
+    return workers.perform(file, single, name());
   }
 
   @Override
@@ -159,14 +157,34 @@ final class UringDevice extends AbstractBlockDevice {
 
   @Override
   public void submit(IoBatch batch) {
+    // Before it is accepted: what it needs is there.
+    Copied copied = bounces(batch) ? new Copied(batch) : null;
+    RingPoller poller = poller();
     accept(batch);
     if (batch.size() == 0) {
       return;
     }
-    if (bounces(batch)) {
-      workers.execute(() -> inOrder(batch));
-    } else {
-      poller().offer(batch);
+    if (copied == null) {
+      poller.offer(batch);
+    } else if (!workers.tryExecute(copied)) {
+      Workers.here(copied);
+    }
+  }
+
+  /** A batch that is done over copies: by the first thread that runs this, and by no other. */
+  private final class Copied implements Runnable {
+    private final IoBatch batch;
+    private final AtomicBoolean taken = new AtomicBoolean();
+
+    Copied(IoBatch batch) {
+      this.batch = batch;
+    }
+
+    @Override
+    public void run() {
+      if (taken.compareAndSet(false, true)) {
+        inOrder(batch);
+      }
     }
   }
 

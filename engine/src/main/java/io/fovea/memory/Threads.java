@@ -1,0 +1,95 @@
+package io.fovea.memory;
+
+import java.util.concurrent.ThreadFactory;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes the threads of the engine. They are platform threads and daemons.
+ *
+ * <p><b>A start may fail.</b> Where the system has no memory or no room for one more thread, {@link
+ * Thread#start} throws an {@link OutOfMemoryError}. So a thread is noted as running after its
+ * start, and not before: {@link #start} returns it then. Else nobody would start another, and who
+ * waits for its work would wait for ever.
+ *
+ * <p>Any thread.
+ *
+ * @since 0.1.0
+ */
+public final class Threads {
+  /** For tests: told of each start, on the thread that starts. */
+  private static volatile @Nullable Consumer<String> onStart;
+
+  private Threads() {}
+
+  /**
+   * Starts a thread.
+   *
+   * @param name its name
+   * @param body what it does
+   * @return the thread, which has begun
+   * @throws OutOfMemoryError where there is no thread to be had; nothing has begun then
+   */
+  public static Thread start(String name, Runnable body) {
+    Thread thread = unstarted(name, body);
+    thread.start();
+    return thread;
+  }
+
+  /**
+   * A thread that the caller starts: for one that is known to others before it begins. The caller
+   * says why nobody waits for it if its start fails.
+   *
+   * @param name its name
+   * @param body what it does
+   * @return the thread, not started
+   */
+  public static Thread unstarted(String name, Runnable body) {
+    return new EngineThread(name, body);
+  }
+
+  /**
+   * Makes threads for a pool, which starts them.
+   *
+   * @param prefix of their names; a number follows
+   * @return a factory; any thread
+   */
+  public static ThreadFactory factory(String prefix) {
+    ThreadFactory made = Thread.ofPlatform().daemon().name(prefix, 0).factory();
+    return body -> {
+      // A pool does not call Thread.start, and treats what a factory throws as what a start throws.
+      starting(prefix);
+      return made.newThread(body);
+    };
+  }
+
+  /**
+   * For tests: has each start of a thread made here told to somebody, who may throw what the system
+   * would. Of the whole process.
+   *
+   * @param told gets the thread's name; null for nobody
+   */
+  public static void onStart(@Nullable Consumer<String> told) {
+    onStart = told;
+  }
+
+  private static void starting(String name) {
+    Consumer<String> told = onStart;
+    if (told != null) {
+      told.accept(name);
+    }
+  }
+
+  private static final class EngineThread extends Thread {
+    EngineThread(String name, Runnable body) {
+      super(body, name);
+      setDaemon(true);
+    }
+
+    @Override
+    public void start() {
+      starting(getName());
+      super.start();
+    }
+  }
+}
