@@ -414,6 +414,36 @@ class CountTest {
     }
   }
 
+  /** What follows when the file says that it is in use may fail: the log has the counts then. */
+  @Test
+  void aCloseThatIsCutShortAfterAFailureAtTheMarkKeepsThem() {
+    SimDisk disk = new SimDisk(11);
+    Random r = new Random(11);
+    try (Database db = Database.open(new SimStorage(disk), small(), Switches.NONE)) {
+      change(db, r, 20);
+    }
+    Database marked = Database.open(new SimStorage(disk), small(), Switches.NONE);
+    marked
+        .store()
+        .background(
+            () -> {
+              throw new OutOfMemoryError("by the test");
+            },
+            () -> {});
+    assertThrows(OutOfMemoryError.class, () -> change(marked, r, 20));
+    change(marked, r, 20);
+    List<SimDisk> cut = new ArrayList<>();
+    disk.onOperation(n -> cut.add(disk.crash(SimCrash.KEEP_ALL)));
+    marked.close();
+    disk.onOperation(n -> {});
+    assertTrue(cut.size() > 5, () -> cut.size() + " operations");
+    for (SimDisk d : cut) {
+      try (Database db = Database.open(new SimStorage(d), small(), Switches.NONE)) {
+        check(db);
+      }
+    }
+  }
+
   /** Without a log from a crash on: what a recovery has found is taken over. */
   @Test
   void aRecoveryThatLeavesTheLogKeepsThem() {

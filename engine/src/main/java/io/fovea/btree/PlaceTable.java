@@ -6,6 +6,7 @@ import io.fovea.memory.MappingBudget;
 import io.fovea.memory.Mem;
 import io.fovea.memory.MemoryFiles;
 import io.fovea.memory.NativeRegion;
+import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
@@ -395,7 +396,8 @@ public final class PlaceTable {
     boolean begun = false;
     try {
       Runnable work = shortcut == null ? this::copy : this::map;
-      Thread thread = Thread.ofPlatform().daemon().name("fovea-places").unstarted(work);
+      // Known before it begins: it may end, and the next one be noted, before this goes on.
+      Thread thread = Threads.unstarted("fovea-places", work);
       grower = thread;
       thread.start();
       begun = true;

@@ -1,5 +1,6 @@
 package io.fovea.buffer;
 
+import io.fovea.memory.Threads;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -60,8 +61,8 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   }
 
   void start(String name) {
-    Thread t = new Thread(this, name);
-    t.setDaemon(true);
+    // Known before it begins, to those who wake it. If its start fails the pool is not opened.
+    Thread t = Threads.unstarted(name, this);
     thread = t;
     if (frames.share != null) {
       frames.share.wakes(() -> wake(false));
@@ -124,28 +125,17 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   public void run() {
     int failures = 0;
     while (!stopped) {
-      pace.taken(frames.counters.framesTaken.sum(), System.nanoTime());
-      if (frames.share != null) {
-        frames.share.demand(frames.free.count(), System.nanoTime());
-      }
-      if (!isShort() && !urgent) {
-        asleep = true;
-        // After asleep: a thread that takes a frame now either sees it, or is seen here.
-        if (!isShort() && !urgent && !stopped) {
-          LockSupport.parkNanos(this, SLEEP_NANOS);
-        }
-        asleep = false;
-        continue;
-      }
-      boolean urgently = urgent;
-      urgent = false;
       int gained = 0;
       try {
-        gained = round(urgently);
-      } catch (RuntimeException | Error e) {
+        Threads.turn();
+        gained = turn();
+      } catch (Throwable e) {
         // Nothing here throws on purpose; a writer that ended would stop everybody.
-        System.getLogger(BackgroundWriter.class.getName())
-            .log(System.Logger.Level.ERROR, "The buffer pool's writer failed and goes on.", e);
+        asleep = false;
+        tell(e);
+      }
+      if (gained < 0) {
+        continue;
       }
       failures = gained > 0 ? 0 : failures + 1;
       if (failures > 0 && !stopped) {
@@ -153,6 +143,35 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
         LockSupport.parkNanos(this, 50_000L << Math.min(failures, FAILURES_SHIFT_MAX));
       }
     }
+  }
+
+  private static void tell(Throwable e) {
+    try {
+      System.getLogger(BackgroundWriter.class.getName())
+          .log(System.Logger.Level.ERROR, "The buffer pool's writer failed and goes on.", e);
+    } catch (Throwable again) {
+      // The logger may fail for the same reason.
+    }
+  }
+
+  /** Sleeps, or makes frames available; how many, negative where none are wanted. */
+  private int turn() {
+    pace.taken(frames.counters.framesTaken.sum(), System.nanoTime());
+    if (frames.share != null) {
+      frames.share.demand(frames.free.count(), System.nanoTime());
+    }
+    if (!isShort() && !urgent) {
+      asleep = true;
+      // After asleep: a thread that takes a frame now either sees it, or is seen here.
+      if (!isShort() && !urgent && !stopped) {
+        LockSupport.parkNanos(this, SLEEP_NANOS);
+      }
+      asleep = false;
+      return -1;
+    }
+    boolean urgently = urgent;
+    urgent = false;
+    return round(urgently);
   }
 
   /** Makes frames available, with one batch at most; how many. */

@@ -137,7 +137,7 @@ public final class BufferPool implements AutoCloseable {
       recovery = new PoolRecovery(frames, allocator, loader, resolver);
       stop = new PoolStop(frames);
       pretouch = new Pretoucher(frames, config.pretouch());
-      writer.start("fovea-writer");
+      pretouch.orStop(() -> writer.start("fovea-writer"));
       done = true;
     } finally {
       if (!done) {

@@ -1,5 +1,6 @@
 package io.fovea.buffer;
 
+import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import java.util.ArrayList;
 import java.util.List;
@@ -41,11 +42,25 @@ final class Pretoucher {
     ahead = when == Pretouch.AHEAD ? start(frames) : null;
   }
 
-  private Thread start(Frames frames) {
-    Thread thread = new Thread(() -> frames.pretouch(() -> stopped), "fovea-pretouch");
-    thread.setDaemon(true);
-    thread.start();
-    return thread;
+  private @Nullable Thread start(Frames frames) {
+    try {
+      return Threads.start("fovea-pretouch", () -> frames.pretouch(() -> stopped));
+    } catch (OutOfMemoryError none) {
+      return null; // the memory is touched when it is needed
+    }
+  }
+
+  /** What follows it; where that fails the memory goes, so it ends first. */
+  void orStop(Runnable next) {
+    boolean done = false;
+    try {
+      next.run();
+      done = true;
+    } finally {
+      if (!done) {
+        stop();
+      }
+    }
   }
 
   /** Ends it, before the memory goes. */
@@ -68,16 +83,24 @@ final class Pretoucher {
 
   static void touch(long bytes, int threads, BooleanSupplier stopped, LongConsumer touch) {
     List<Thread> others = new ArrayList<>();
-    for (int i = 1; i < threads; i++) {
-      int number = i;
-      Thread t =
-          new Thread(() -> stripes(bytes, number, threads, stopped, touch), "fovea-pretouch");
-      t.setDaemon(true);
-      t.start();
-      others.add(t);
+    try {
+      for (int i = 1; i < threads; i++) {
+        int number = i;
+        others.add(
+            Threads.start("fovea-pretouch", () -> stripes(bytes, number, threads, stopped, touch)));
+      }
+    } catch (OutOfMemoryError none) {
+      // This thread does what is left.
     }
-    stripes(bytes, 0, threads, stopped, touch);
-    others.forEach(Waits::join);
+    try {
+      stripes(bytes, 0, threads, stopped, touch);
+      for (int i = others.size() + 1; i < threads; i++) {
+        stripes(bytes, i, threads, stopped, touch);
+      }
+    } finally {
+      // Whatever fails here: the memory goes then, which they touch.
+      others.forEach(Waits::join);
+    }
   }
 
   private static void stripes(

@@ -9,6 +9,7 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
 import io.fovea.memory.Mem;
+import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import io.fovea.store.Store;
 import io.fovea.txn.Grace;
@@ -354,13 +355,15 @@ public final class DeferredDrops {
     Grace grace = drop.grace;
     while (grace != null && grace.isOver()) {
       Runnable then = drop.then;
-      drop.then = null;
       grace = null;
       if (then != null) {
+        // Forgotten when both are done: were it forgotten before and had failed, the pages would
+        // be freed without the second grace. It may run twice: it takes something off a list.
         then.run();
         grace = store.engine().grace();
       }
       drop.grace = grace;
+      drop.then = null;
     }
     return grace == null;
   }
@@ -397,13 +400,10 @@ public final class DeferredDrops {
     return own;
   }
 
-  private void failed(Drop drop, FoveaException e) {
+  private void failed(Drop drop, Throwable e) {
     if (!drop.told) {
       drop.told = true;
-      LOG.log(
-          Level.WARNING,
-          "Not all pages of a dropped tree of " + store.name() + " could be freed yet",
-          e);
+      tell("Not all pages could be freed yet of a dropped tree of ", e);
     }
   }
 
@@ -411,36 +411,70 @@ public final class DeferredDrops {
 
   private synchronized void start() {
     if (thread == null && !stopped) {
-      Thread t = new Thread(this::background, "fovea-reclaim " + store.name());
-      t.setDaemon(true);
-      thread = t;
-      t.start();
+      try {
+        thread = Threads.start("fovea-reclaim " + store.name(), this::background);
+      } catch (OutOfMemoryError none) {
+        // What was dropped is dropped. The next change or the next opening starts a thread.
+        tell("No thread could be started that frees pages of dropped trees of ", none);
+      }
+    }
+  }
+
+  /** Logs; a logger that fails ends nothing. */
+  private void tell(String what, Throwable why) {
+    try {
+      LOG.log(Level.WARNING, what + store.name(), why);
+    } catch (Throwable again) {
+      // It may be for the same reason.
     }
   }
 
   private void background() {
     long pause = PAUSE_MIN_NANOS;
-    try {
-      while (!stopped && store.engine().poison() == null && !ends()) {
-        long began = System.nanoTime();
-        boolean freed = false;
-        boolean failed = false;
-        for (Drop drop : drops) {
-          if (!stopped) {
-            freed |= piece(drop) != Piece.LATER;
-            failed |= drop.told;
-          }
-        }
-        pause =
-            freed
-                ? Math.clamp(System.nanoTime() - began, PAUSE_MIN_NANOS, PAUSE_MAX_NANOS)
-                : Math.min(2 * pause, failed ? FAILED_NANOS : PAUSE_MAX_NANOS);
-        if (!stopped) {
-          LockSupport.parkNanos(this, pause);
-        }
+    while (pause > 0) {
+      try {
+        Threads.turn();
+        pause = turn(pause);
+      } catch (DurabilityLostException | DatabaseClosedException e) {
+        return; // who opens the database again goes on
+      } catch (Throwable t) {
+        // The thread goes on: it is noted, so nobody would start another.
+        pause = FAILED_NANOS;
       }
+      if (pause > 0 && !stopped) {
+        LockSupport.parkNanos(this, pause);
+      }
+    }
+  }
+
+  /** A piece of each; how long to wait then, 0 to end. */
+  private long turn(long pause) {
+    if (stopped || store.engine().poison() != null || ends()) {
+      return 0;
+    }
+    long began = System.nanoTime();
+    boolean freed = false;
+    boolean failed = false;
+    for (Drop drop : drops) {
+      if (!stopped) {
+        freed |= pieceOrLater(drop) != Piece.LATER;
+        failed |= drop.told;
+      }
+    }
+    return freed
+        ? Math.clamp(System.nanoTime() - began, PAUSE_MIN_NANOS, PAUSE_MAX_NANOS)
+        : Math.min(2 * pause, failed ? FAILED_NANOS : PAUSE_MAX_NANOS);
+  }
+
+  /** A piece; one that fails in an unexpected way keeps no other tree waiting. */
+  private Piece pieceOrLater(Drop drop) {
+    try {
+      return piece(drop);
     } catch (DurabilityLostException | DatabaseClosedException e) {
-      // Who opens the database again goes on.
+      throw e;
+    } catch (Throwable t) {
+      failed(drop, t);
+      return Piece.LATER;
     }
   }
 

@@ -9,6 +9,7 @@ import io.fovea.index.RowExpiry;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
+import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import io.fovea.schema.Expiry;
 import io.fovea.schema.NameText;
@@ -336,10 +337,21 @@ public final class Expirations {
         || expiring.get().isEmpty()) {
       return;
     }
-    Thread t = new Thread(this::background, "fovea-sweep " + store.name());
-    t.setDaemon(true);
-    thread = t;
-    t.start();
+    try {
+      thread = Threads.start("fovea-sweep " + store.name(), this::background);
+    } catch (OutOfMemoryError none) {
+      // The table has the option, and nobody sees what has expired.
+      tell("No thread could be started that removes expired rows of ", none);
+    }
+  }
+
+  /** Logs; a logger that fails ends nothing. */
+  private void tell(String what, Throwable why) {
+    try {
+      LOG.log(Level.WARNING, what + store.name() + "; it is tried again", why);
+    } catch (Throwable again) {
+      // It may be for the same reason.
+    }
   }
 
   /**
@@ -356,29 +368,27 @@ public final class Expirations {
 
   private void background() {
     boolean told = false;
-    try {
-      while (!isOver() && store.engine().poison() == null) {
-        try {
-          sweep();
-          told = false;
-        } catch (DurabilityLostException | DatabaseClosedException e) {
-          throw e;
-        } catch (RuntimeException e) { // an extractor's, too
-          failures.incrementAndGet();
-          if (!told) {
-            told = true;
-            LOG.log(
-                Level.WARNING,
-                "Expired rows of " + store.name() + " could not be removed; it is tried again",
-                e);
-          }
+    while (true) {
+      try {
+        Threads.turn();
+        if (isOver() || store.engine().poison() != null) {
+          return;
         }
-        if (!stopped) {
-          LockSupport.parkNanos(this, timing.intervalNanos);
+        sweep();
+        told = false;
+      } catch (DurabilityLostException | DatabaseClosedException e) {
+        return; // who opens the database again goes on
+      } catch (Throwable t) {
+        // An extractor's, too. The thread goes on: it is noted, so nobody would start another.
+        failures.incrementAndGet();
+        if (!told) {
+          told = true;
+          tell("Expired rows could not be removed of ", t);
         }
       }
-    } catch (DurabilityLostException | DatabaseClosedException e) {
-      // Who opens the database again goes on.
+      if (!stopped) {
+        LockSupport.parkNanos(this, timing.intervalNanos);
+      }
     }
   }
 

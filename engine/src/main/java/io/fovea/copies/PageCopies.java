@@ -3,6 +3,7 @@ package io.fovea.copies;
 import io.fovea.memory.Blocks;
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
+import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -120,10 +121,7 @@ public final class PageCopies {
       }
       preparedNanos = System.nanoTime();
       if (spiller == null && !ended) {
-        Thread thread = new Thread(this::spill, "fovea-copies");
-        thread.setDaemon(true);
-        spiller = thread;
-        thread.start();
+        spiller = Threads.start("fovea-copies", this::spill);
       }
     } finally {
       lock.unlock();
@@ -338,26 +336,44 @@ public final class PageCopies {
 
   private void spill() {
     CopySpiller moves = null;
-    boolean tired = false;
     while (isWanted()) {
-      CopyArea a = area;
-      if (moves == null && a != null) {
-        moves = new CopySpiller(a, table, seal, pageSize);
-      }
-      tired = false;
-      while (moves != null && newest != 0 && moves.isDue() && !tired) {
-        lock.lock();
-        try {
-          tired = newest == 0 || !moves.spill();
-        } catch (Throwable t) {
-          LOG.log(System.Logger.Level.DEBUG, "copies stay in memory", t);
-          tired = true;
-        } finally {
-          lock.unlock();
+      boolean tired = true;
+      try {
+        Threads.turn();
+        CopyArea a = area;
+        if (moves == null && a != null) {
+          moves = new CopySpiller(a, table, seal, pageSize);
         }
+        tired = moves != null && !moved(moves);
+      } catch (Throwable t) {
+        // The thread goes on: it is noted, so nobody would start another.
+        stay(t);
       }
       Waits.sleep(tired ? TIRED_NANOS : LOOK_NANOS);
     }
+  }
+
+  private static void stay(Throwable why) {
+    try {
+      LOG.log(System.Logger.Level.DEBUG, "copies stay in memory", why);
+    } catch (Throwable again) {
+      // The logger may fail for the same reason.
+    }
+  }
+
+  /** Moves copies as long as that is due; false where it could not be done. */
+  private boolean moved(CopySpiller moves) {
+    while (newest != 0 && moves.isDue()) {
+      lock.lock();
+      try {
+        if (newest == 0 || !moves.spill()) {
+          return false;
+        }
+      } finally {
+        lock.unlock();
+      }
+    }
+    return true;
   }
 
   /** Whether the thread that moves copies goes on: for a while after the last snapshot, too. */

@@ -12,6 +12,11 @@ import org.jspecify.annotations.Nullable;
  * start, and not before: {@link #start} returns it then. Else nobody would start another, and who
  * waits for its work would wait for ever.
  *
+ * <p><b>A turn may fail.</b> A thread that serves others as long as a database is open survives
+ * whatever a turn of its loop throws: nobody would make another. So all of a turn lies within a
+ * {@code try}, from {@link #turn} on, and what its handler does that may fail, such as logging,
+ * lies within another.
+ *
  * <p>Any thread.
  *
  * @since 0.1.0
@@ -19,6 +24,9 @@ import org.jspecify.annotations.Nullable;
 public final class Threads {
   /** For tests: told of each start, on the thread that starts. */
   private static volatile @Nullable Consumer<String> onStart;
+
+  /** For tests: told of each turn, on the thread itself. */
+  private static volatile @Nullable Consumer<String> onTurn;
 
   private Threads() {}
 
@@ -71,6 +79,25 @@ public final class Threads {
    */
   public static void onStart(@Nullable Consumer<String> told) {
     onStart = told;
+  }
+
+  /**
+   * A thread that serves others begins a turn of its loop. Throws nothing but what a test throws.
+   */
+  public static void turn() {
+    Consumer<String> told = onTurn;
+    if (told != null) {
+      told.accept(Thread.currentThread().getName());
+    }
+  }
+
+  /**
+   * For tests: has each turn told to somebody, who may throw. Of the whole process.
+   *
+   * @param told gets the thread's name; null for nobody
+   */
+  public static void onTurn(@Nullable Consumer<String> told) {
+    onTurn = told;
   }
 
   private static void starting(String name) {

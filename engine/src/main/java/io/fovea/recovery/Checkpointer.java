@@ -7,6 +7,7 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
 import io.fovea.io.KillPoint;
+import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import io.fovea.wal.Log;
 import java.lang.System.Logger.Level;
@@ -193,21 +194,25 @@ public final class Checkpointer implements AutoCloseable {
     this.redoLsn = Long.MAX_VALUE;
   }
 
-  /** Starts making checkpoints; the file says that it is in use, and recovery is over. */
+  /**
+   * Starts making checkpoints; the file says that it is in use, and recovery is over.
+   *
+   * @throws OutOfMemoryError if there is no thread to be had; may be called again
+   */
   public void begin() {
     lock.lock();
     try {
       if (thread != null || stop) {
         return;
       }
+      // Noted behind the start, which may fail: then nobody waits for this thread, and the next
+      // call tries again. The thread waits for the lock, so it sees what is set here.
+      Thread t = Threads.start("fovea-checkpoint", this::work);
       redoLsn = superblocks.current().redoLsn();
       lastTail = redoLsn;
       lastNanos = System.nanoTime();
-      Thread t = new Thread(this::work, "fovea-checkpoint");
-      t.setDaemon(true);
       thread = t;
       started = true;
-      t.start();
     } finally {
       lock.unlock();
     }
@@ -269,19 +274,22 @@ public final class Checkpointer implements AutoCloseable {
         Thread.currentThread().interrupt();
       }
     }
-    if (failure instanceof FoveaException e) {
-      throw e;
-    }
     if (failure != null) {
-      throw new IllegalStateException("A checkpoint failed: " + failure, failure);
+      throw thrown(failure);
     }
+  }
+
+  private static RuntimeException thrown(Throwable failure) {
+    return failure instanceof FoveaException e
+        ? e
+        : new IllegalStateException("A checkpoint failed: " + failure, failure);
   }
 
   /**
    * For a commit that holds nothing yet: waits while the log that a crash would need is too long.
    *
    * @throws io.fovea.error.DurabilityLostException if nothing can become durable any more
-   * @throws FoveaException why checkpoints fail, if they do
+   * @throws RuntimeException why checkpoints fail, if they do, as {@link #checkpoint}
    */
   public void awaitRoom() {
     if (isCrowded()) {
@@ -306,8 +314,8 @@ public final class Checkpointer implements AutoCloseable {
     while (isCrowded() && !stopped) {
       log.requireAlive();
       Throwable f = failing;
-      if (f instanceof FoveaException e && System.nanoTime() - began > FAILING_NANOS) {
-        throw e;
+      if (f != null && System.nanoTime() - began > FAILING_NANOS) {
+        throw thrown(f);
       }
       LockSupport.parkNanos(ROOM_NANOS);
       interrupted |= Thread.interrupted();
@@ -370,13 +378,7 @@ public final class Checkpointer implements AutoCloseable {
 
   private void work() {
     try {
-      while (true) {
-        long ticket = awaitReason();
-        if (ticket < 0) {
-          return;
-        }
-        attempt(ticket);
-      }
+      while (turn()) {}
     } finally {
       stopped = true;
       lock.lock();
@@ -385,6 +387,22 @@ public final class Checkpointer implements AutoCloseable {
       } finally {
         lock.unlock();
       }
+    }
+  }
+
+  /**
+   * One checkpoint; false to end. Whatever is thrown, the thread goes on: commits wait for it. Who
+   * has asked is answered by a later turn, since {@link #attempt} counts the answer last.
+   */
+  private boolean turn() {
+    try {
+      Threads.turn();
+      long ticket = awaitReason();
+      return ticket >= 0 && attempt(ticket);
+    } catch (Throwable t) {
+      failing = t;
+      LockSupport.parkNanos(POLL_NANOS);
+      return true;
     }
   }
 
@@ -433,7 +451,7 @@ public final class Checkpointer implements AutoCloseable {
         && log.tail() != lastTail;
   }
 
-  private void attempt(long ticket) {
+  private boolean attempt(long ticket) {
     long began = System.nanoTime();
     boolean resting = rest.isDue(lastTail);
     boolean all = ticket > answered || resting || overdue();
@@ -445,10 +463,11 @@ public final class Checkpointer implements AutoCloseable {
     } catch (RuntimeException | Error e) {
       failure = e;
     }
-    if (failure != null && failing == null && !stop()) {
-      LOG.log(Level.WARNING, name + ": a checkpoint failed, and is tried again", failure);
-    }
+    boolean first = failing == null;
     failing = failure;
+    if (failure != null && first && !stop()) {
+      tell(failure);
+    }
     if (resting) {
       rest.tried(failure == null);
     }
@@ -474,6 +493,14 @@ public final class Checkpointer implements AutoCloseable {
     } finally {
       lock.unlock();
     }
+    return true;
+  }
+
+  private void tell(Throwable failure) {
+    try {
+      LOG.log(Level.WARNING, name + ": a checkpoint failed, and is tried again", failure);
+    } catch (Throwable again) {
+    } // the logger may fail for the same reason; who has asked is answered all the same
   }
 
   private void make(boolean all, boolean resting) {

@@ -8,6 +8,7 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.error.CorruptionException;
 import io.fovea.memory.Hash;
 import io.fovea.memory.Mem;
+import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import io.fovea.txn.CommitCursor;
 import io.fovea.txn.CommitRecord;
@@ -221,18 +222,17 @@ final class Replay {
    */
   void commits(LogReader reader, long end, Progress progress) {
     List<Thread> threads = new ArrayList<>();
-    for (int i = 0; i < workers; i++) {
-      Worker worker = new Worker(i);
-      Thread t = new Thread(worker::run, "fovea-replay-" + i);
-      t.setDaemon(true);
-      t.start();
-      threads.add(t);
-    }
     try {
+      for (int i = 0; i < workers; i++) {
+        Worker worker = new Worker(i);
+        threads.add(Threads.start("fovea-replay-" + i, worker::run));
+      }
       read(reader, end, progress);
     } catch (Throwable e) {
       failure.compareAndSet(null, e);
     } finally {
+      // Also where not all have started: nothing was published then, so this waits for nobody, and
+      // those that run take the last chunk.
       finish();
       threads.forEach(Waits::join);
     }

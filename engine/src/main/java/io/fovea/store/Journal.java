@@ -437,6 +437,9 @@ public final class Journal {
     Log l = log();
     l.requireAlive();
     leftovers.run();
+    // Where that has failed at the mark, and no checkpoint came since: a crash while the catalog
+    // gets new counts must not add to them what they have already. Else this writes nothing.
+    counts();
     long number = save.getAsLong();
     noteTables();
     l.awaitDurable(l.tail());

@@ -402,11 +402,11 @@ public final class Store {
       throw new InvalidUseException(readOnlyRefusal());
     }
     if (!marked && mark()) {
-      onMarked.run();
       if (journal != null) {
         journal.counts();
         journal.noteTables();
       }
+      onMarked.run(); // last: it may fail, and nobody else does what is above
     }
   }
 

@@ -3,6 +3,7 @@ package io.fovea.wal;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.io.BlockDevice;
+import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -79,11 +80,7 @@ public final class Log implements DurableLog, AutoCloseable {
     this.waits = new DurableWaits(ring.tail());
     this.space = new Space(this, ring, file.room());
     this.writer = new LogWriter(this, config, ring, file, waits, space);
-    this.maker =
-        Thread.ofPlatform()
-            .daemon()
-            .name("fovea-log-spare")
-            .unstarted(new SegmentMaker(file, this));
+    this.maker = Threads.unstarted("fovea-log-spare", new SegmentMaker(file, this));
   }
 
   /**
@@ -143,8 +140,16 @@ public final class Log implements DurableLog, AutoCloseable {
         SegmentFile.open(
             device, scan, segmentBytes, buffer, fileBytesMax(config), config.changesBytes(), start);
     Log log = new Log(config, new Ring(buffer, start.startLsn()), file, device);
-    log.writer.start();
-    log.maker.start();
+    boolean begun = false;
+    try {
+      log.writer.start();
+      log.maker.start();
+      begun = true;
+    } finally {
+      if (!begun) {
+        log.abandon(); // waits for the one that has begun, and gives memory back
+      }
+    }
     return log;
   }
 

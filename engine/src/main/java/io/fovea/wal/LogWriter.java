@@ -3,6 +3,7 @@ package io.fovea.wal;
 import io.fovea.io.KillPoint;
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
+import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import io.fovea.wal.Flights.Flight;
 import java.lang.foreign.MemorySegment;
@@ -188,7 +189,7 @@ final class LogWriter implements Runnable {
     this.buffer = region.segment();
     this.alone = new Flight(buffer, Group.BLOCK);
     this.flights = new Flights(payloadMax, buffer, behind, turn.newCondition());
-    this.thread = Thread.ofPlatform().daemon().name("fovea-log").unstarted(this);
+    this.thread = Threads.unstarted("fovea-log", this);
   }
 
   // --------------------------------------------------------------------------------- any thread

@@ -1,0 +1,278 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.catalog.DeferredDrops;
+import io.fovea.memory.Waits;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import io.fovea.store.Switches;
+import io.fovea.support.SetClock;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import io.fovea.support.ThreadStarts;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * The threads of a database: the n-th start of one fails, for all n, or a turn of one does. All
+ * that was asked for ends: with the error, and then a second try succeeds; or as if nothing had
+ * been.
+ */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class EngineThreadsTest {
+  private static final Layout.Definition B = Layout.define();
+  private static final Field AT = B.int64("at");
+  private static final TableSpec EVENTS =
+      TableSpec.of("events", KeySpec.of(FieldType.INT32), B.build())
+          .with(IndexSpec.on("by_time", AT))
+          .expireAfter(AT, Duration.ofMillis(100));
+  private static final TableSpec PLAIN = TableSpec.bytes("plain", 40);
+  private static final TableSpec DOOMED = TableSpec.bytes("doomed", 40);
+
+  private static final int ROWS = 40;
+  private static final int RECORDS = 600;
+  private static final int STARTS_MAX = 100;
+
+  /** The threads of a test are told by their group, which those that they start inherit. */
+  private final ThreadGroup group = new ThreadGroup("EngineThreadsTest");
+
+  private final SetClock clock = new SetClock(1_000);
+  private final AtomicInteger errors = new AtomicInteger();
+
+  private Options options() {
+    return Options.defaults()
+        .bufferBytes(4 << 20)
+        .memory(mem -> mem.timestampBytes(1 << 20))
+        .expiry(e -> e.clock(clock).sweepInterval(Duration.ofMillis(1)))
+        .transactions(txs -> txs.activeMax(4))
+        .snapshots(s -> s.memoryBytes(256 << 10).fileBytes(8 << 20))
+        .log(
+            log ->
+                log.bufferBytes(64 << 10)
+                    .segmentBytes(64 << 10)
+                    .bytesMax(256 << 10)
+                    .checkpointInterval(Duration.ZERO));
+  }
+
+  private boolean own() {
+    return Thread.currentThread().getThreadGroup() == group;
+  }
+
+  /** Does something on a thread of the group, whose error is the test's. */
+  private void inGroup(Runnable work) throws InterruptedException {
+    AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
+    Thread thread =
+        new Thread(
+            group,
+            () -> {
+              try {
+                work.run();
+              } catch (Throwable t) {
+                thrown.set(t);
+              }
+            },
+            "engine-threads");
+    thread.start();
+    thread.join();
+    if (thrown.get() != null) {
+      throw new AssertionError(thrown.get());
+    }
+  }
+
+  /** Once more after an error of the JVM, which the start that fails throws. */
+  private <T> T again(Supplier<T> work) {
+    try {
+      return work.get();
+    } catch (OutOfMemoryError e) {
+      errors.incrementAndGet();
+      return work.get();
+    }
+  }
+
+  private void again(Runnable work) {
+    again(
+        () -> {
+          work.run();
+          return 0;
+        });
+  }
+
+  private static byte[] bytes(int i) {
+    return ByteBuffer.allocate(4).putInt(i).array();
+  }
+
+  private static void awaits(String what, BooleanSupplier condition) {
+    for (int i = 0; !condition.getAsBoolean(); i++) {
+      assertTrue(i < 20_000, what);
+      try {
+        Thread.sleep(1);
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      }
+    }
+  }
+
+  private void fill(Database db, TableSpec spec, int records) {
+    ByteTable t = again(() -> db.table(spec)).bytes();
+    for (int i = 0; i < records; i += 20) {
+      int from = i;
+      again(
+          () ->
+              db.run(
+                  tx -> {
+                    for (int k = from; k < from + 20; k++) {
+                      t.put(tx, bytes(k), new byte[400]);
+                    }
+                  }));
+    }
+  }
+
+  /** All that threads are needed for; more than the log may have, several times. */
+  private void everything(SimDisk disk, boolean allRun) {
+    clock.set(1_000);
+    try (Database db = again(() -> Database.open(new SimStorage(disk), options(), Switches.NONE))) {
+      Table events = again(() -> db.table(EVENTS));
+      again(
+          () ->
+              db.run(
+                  tx -> {
+                    for (int i = 0; i < ROWS; i++) {
+                      events.put(tx, events.key().set(i), events.row().setLong(AT, 900 + i));
+                    }
+                  }));
+      fill(db, PLAIN, RECORDS);
+      fill(db, DOOMED, RECORDS);
+      try (Database then = again(db::snapshot)) {
+        fill(db, PLAIN, RECORDS);
+        assertEquals(RECORDS, then.table(PLAIN).count());
+      }
+      db.checkpoint();
+      clock.set(5_000);
+      drop(db);
+      fill(db, PLAIN, RECORDS);
+      db.checkpoint();
+      if (allRun) {
+        awaits("rows go that have expired", () -> db.stats().expiredRows().swept() >= ROWS);
+        awaits("pages are free", () -> drops(db) == 0);
+      }
+      assertEquals(DatabaseStats.Health.OK, db.stats().health());
+    }
+  }
+
+  /** While a transaction is active, which leaves the pages to the background. */
+  private void drop(Database db) {
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch dropped = new CountDownLatch(1);
+    Thread other =
+        new Thread(
+            () -> {
+              try (Transaction tx = db.begin()) {
+                begun.countDown();
+                awaitUninterruptibly(dropped);
+                tx.rollback();
+              }
+            });
+    other.start();
+    awaitUninterruptibly(begun);
+    try {
+      again(() -> db.dropTable("doomed"));
+    } finally {
+      dropped.countDown();
+      Waits.join(other);
+    }
+  }
+
+  private static void awaitUninterruptibly(CountDownLatch latch) {
+    awaits("the other thread", () -> latch.getCount() == 0);
+  }
+
+  private static int drops(Database db) {
+    AtomicInteger n = new AtomicInteger();
+    DeferredDrops.forEach(db.store().catalog(), (id, root) -> n.incrementAndGet());
+    return n.get();
+  }
+
+  /** What was left: a crash, a recovery, which has threads of its own, and a look at everything. */
+  private void after(SimDisk disk) {
+    SimDisk left;
+    Database db = again(() -> Database.open(new SimStorage(disk), options(), Switches.NONE));
+    fill(db, PLAIN, RECORDS + 40);
+    db.checkpoint();
+    fill(db, PLAIN, RECORDS + 40);
+    left = disk.crash(SimCrash.KEEP_ALL);
+    db.abandon();
+    try (Database then =
+        again(() -> Database.open(new SimStorage(left), options(), Switches.NONE))) {
+      assertEquals(RECORDS + 40, then.table(PLAIN).count());
+      VerifyReport report = then.verify();
+      assertTrue(report.ok(), report::toString);
+    }
+  }
+
+  @Test
+  void everyStartFailsOnce() throws InterruptedException {
+    int n = 1;
+    for (boolean some = true; some; n++) {
+      assertTrue(n < STARTS_MAX, "there is no end of starts");
+      int nth = n;
+      try (ThreadStarts starts = ThreadStarts.failing(name -> own(), start -> start == nth)) {
+        SimDisk disk = new SimDisk(n);
+        errors.set(0);
+        inGroup(
+            () -> {
+              everything(disk, false);
+              after(disk);
+            });
+        assertTrue(errors.get() <= 1, "the error came again");
+        some = starts.failed() > 0;
+      }
+    }
+    assertTrue(n > 8, n + " starts");
+  }
+
+  /** Whatever the others do: their n-th turn fails, for some n. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "fovea-checkpoint",
+        "fovea-reclaim",
+        "fovea-sweep",
+        "fovea-copies",
+        "fovea-writer"
+      })
+  void aTurnFails(String thread) throws InterruptedException {
+    Predicate<String> which = name -> own() && name.startsWith(thread);
+    for (int n = 1; n <= 2; n++) {
+      int nth = n;
+      try (ThreadStarts turns = ThreadStarts.failingTurns(which, turn -> turn <= nth)) {
+        SimDisk disk = new SimDisk(n);
+        errors.set(0);
+        inGroup(
+            () -> {
+              everything(disk, true);
+              after(disk);
+            });
+        assertEquals(0, errors.get(), "the error of a thread is nobody else's");
+        assertTrue(turns.failed() > 0, "no turn has failed");
+      }
+    }
+  }
+}

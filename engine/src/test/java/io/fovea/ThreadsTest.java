@@ -1,0 +1,67 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/**
+ * A thread is noted behind its start, which may fail: threads are made by {@link
+ * io.fovea.memory.Threads} alone, whose {@code start} returns one that has begun. {@link
+ * EngineThreadsTest} fails the starts.
+ *
+ * <p>By the lines of the sources, as the formatter leaves them.
+ */
+class ThreadsTest {
+  private static final Pattern MAKES =
+      Pattern.compile("\\bnew Thread\\(|Thread\\.ofPlatform\\(|Executors\\.|\\.unstarted\\(");
+
+  /**
+   * Where a thread is known before it begins, or is no thread of the engine. Each says why nobody
+   * waits for it if its start fails.
+   */
+  private static final Set<String> ELSEWHERE =
+      Set.of(
+          "buffer/BackgroundWriter.java", // the pool is not opened then
+          "buffer/PageTrace.java", // a hook of the JVM's end
+          "btree/PlaceTable.java", // taken back
+          "io/RingPoller.java", // there is no ring then
+          "wal/Log.java", // the log is not opened then
+          "wal/LogWriter.java"); // likewise
+
+  @Test
+  void threadsAreMadeInOnePlace() throws IOException {
+    List<String> wrong = new ArrayList<>();
+    Set<String> elsewhere = new TreeSet<>();
+    int starts = 0;
+    Path root = Path.of("src/main/java/io/fovea");
+    try (Stream<Path> files = Files.walk(root)) {
+      for (Path file : files.filter(f -> f.toString().endsWith(".java")).toList()) {
+        String name = root.relativize(file).toString().replace('\\', '/');
+        List<String> lines = Files.readAllLines(file);
+        for (int i = 0; i < lines.size() && !name.equals("memory/Threads.java"); i++) {
+          String line = lines.get(i).strip();
+          starts += line.contains("Threads.start(") ? 1 : 0;
+          if (!line.startsWith("*") && !line.startsWith("//") && MAKES.matcher(line).find()) {
+            elsewhere.add(name);
+            if (!ELSEWHERE.contains(name)) {
+              wrong.add(name + ":" + (i + 1) + ": " + line);
+            }
+          }
+        }
+      }
+    }
+    assertEquals(List.of(), wrong);
+    assertEquals(ELSEWHERE, elsewhere);
+    assertTrue(starts > 4, starts + " starts");
+  }
+}
