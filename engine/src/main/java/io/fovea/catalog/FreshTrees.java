@@ -25,9 +25,10 @@ import java.util.function.Consumer;
  *   <li><b>The redo point.</b> An ALLOCATE in the log whose page has no image there says that
  *       nobody owns the page. So the redo point must have passed those records before anybody uses
  *       the trees; a checkpoint does that. Then the pages are like any that were written long ago.
- *   <li><b>Backups</b> that began before the last page was written may have copied what was there
- *       before, and have a log that does not tell of them: such backups must have ended, too. One
- *       that begins later finds the pages in the file.
+ *   <li><b>Backups</b> are recovered from as crashes are, and each has a redo point of its own.
+ *       Those that began before the redo point had passed the trees have their records in the log,
+ *       and may have copied what was in the pages before: such backups must have ended, too. One
+ *       that begins later finds the pages in the file, and has a log that begins behind them.
  * </ol>
  *
  * <p>The thread that builds.
@@ -88,9 +89,26 @@ final class FreshTrees {
           flush.run();
           store.pool().checkpoint().sync();
         });
-    Set<Object> backups = new HashSet<>(store.backups());
     step.accept(() -> announce(trees));
     awaitRedo();
+    awaitBackups();
+  }
+
+  /**
+   * Waits until each backup has ended that may have a redo point before the trees.
+   *
+   * <p>They are noted here, behind {@link #awaitRedo}, and not before: the redo point may be held
+   * back for long, by another load, and a backup that begins meanwhile has a log from there on. In
+   * it the pages were given out and have no image, and what uses them would come before its end.
+   *
+   * <p>A backup is in the set of those that run before it asks for its checkpoint, and the redo
+   * point of the newest superblock never goes back. So one that is not in the set when it is read
+   * here makes its checkpoint behind that, and its redo point is one behind the trees. One that is
+   * in the set has ended, and has the end of its log, before anything is appended that uses the
+   * trees. The set is concurrent: a backup that is added before it is read is seen.
+   */
+  private void awaitBackups() {
+    Set<Object> backups = new HashSet<>(store.backups());
     while (!backups.isEmpty()) {
       backups.retainAll(store.backups());
       pause(!backups.isEmpty());

@@ -307,7 +307,8 @@ public final class Store {
     }
     willWrite();
     Object mine = new Object();
-    backups.add(mine); // before its checkpoint: a load that sees none has all its pages in the file
+    backups.add(
+        mine); // before its checkpoint: one that a load does not see has a redo point behind it
     pool.checkpoint().space().keep(); // what the checkpoint counts stays until it was copied
     try {
       return backup.hot(

@@ -1,0 +1,315 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.TableSpec;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * A backup that begins at any step of a load or of a build of an index, and ends when that is
+ * published, or has to wait for it: the copy has all or nothing, and what is added to it has all.
+ *
+ * <p>Another load has begun before, and holds back the redo point for as long as the test likes.
+ */
+class BackupBesideBuildTest {
+  private static final int RECORDS = 20_000;
+  private static final TableSpec OTHER = TableSpec.bytes("other", 8);
+  private static final TableSpec PLAIN = TableSpec.bytes("t", 8);
+
+  /** The record at which the build comes to the gate. */
+  private static final int HALF = RECORDS / 2;
+
+  @TempDir Path dir;
+
+  private final Gate half = new Gate();
+
+  private final TableSpec indexed =
+      PLAIN.with(
+          IndexSpec.bytes(
+              "i",
+              KeySpec.of(FieldType.INT64),
+              false,
+              (key, value, entry) -> {
+                long k = ByteBuffer.wrap(key).getLong();
+                if (k == HALF) {
+                  half.pass();
+                }
+                entry.int64(-k);
+                return true;
+              }));
+
+  /** Where the build is when the backup begins. */
+  enum Step {
+    /** It has not begun. */
+    NONE,
+    /** It has read half of its records. */
+    READING,
+    /** The catalog knows its trees, and the redo point has not passed them. */
+    REDO,
+    /** It waits for a backup that began before. */
+    BACKUPS
+  }
+
+  // -------------------------------------------------------------------------------------- held
+
+  /** Holds who comes until it is opened. */
+  private static final class Gate {
+    private final CountDownLatch reached = new CountDownLatch(1);
+    private final CountDownLatch open = new CountDownLatch(1);
+
+    void pass() {
+      reached.countDown();
+      await(open);
+    }
+
+    void awaitSomebody() {
+      await(reached);
+    }
+
+    void open() {
+      open.countDown();
+    }
+
+    private static void await(CountDownLatch latch) {
+      try {
+        latch.await();
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      }
+    }
+  }
+
+  /** A thread whose failure is the test's. */
+  private static final class Work {
+    private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+    final Thread thread;
+
+    Work(Runnable what) {
+      thread = Thread.ofPlatform().daemon().unstarted(what);
+      thread.setUncaughtExceptionHandler((t, e) -> failure.set(e));
+    }
+
+    /** Waits until it is in a method of the trees that nobody knows yet, or has ended. */
+    void awaitIn(String method) throws InterruptedException {
+      while (thread.isAlive() && !isIn(method)) {
+        Thread.sleep(1);
+      }
+    }
+
+    private boolean isIn(String method) {
+      return Arrays.stream(thread.getStackTrace())
+          .anyMatch(
+              f ->
+                  f.getClassName().equals("io.fovea.catalog.FreshTrees")
+                      && f.getMethodName().equals(method));
+    }
+
+    void join() throws InterruptedException {
+      thread.join();
+      assertNull(failure.get());
+    }
+  }
+
+  /** A backup that has its superblock, and copies no page before it may. */
+  private static final class HeldBackup {
+    private final Gate gate = new Gate();
+    private final Work work;
+    private volatile @Nullable BackupReport report;
+
+    private final ByteArrayOutputStream archive =
+        new ByteArrayOutputStream() {
+          @Override
+          public synchronized void write(byte[] b, int off, int len) {
+            gate.pass();
+            super.write(b, off, len);
+          }
+        };
+
+    HeldBackup(Database db) {
+      work = new Work(() -> report = db.backup(archive));
+      work.thread.start();
+      gate.awaitSomebody();
+    }
+
+    void end() throws InterruptedException {
+      gate.open();
+      work.join();
+    }
+
+    BackupPosition position() {
+      return Objects.requireNonNull(Objects.requireNonNull(report).position());
+    }
+
+    ByteArrayInputStream stream() {
+      return new ByteArrayInputStream(archive.toByteArray());
+    }
+  }
+
+  // ------------------------------------------------------------------------------------ copies
+
+  private static byte[] key(long i) {
+    return ByteBuffer.allocate(8).putLong(i).array();
+  }
+
+  private void load(Database db) {
+    db.table(PLAIN)
+        .bytes()
+        .load(
+            LoadOptions.defaults().ascending(true),
+            into -> {
+              for (int i = 0; i < RECORDS; i++) {
+                if (i == HALF) {
+                  half.pass();
+                }
+                into.add(key(i), key(i));
+              }
+            });
+  }
+
+  /** How many records of the table there are, each found by its key, and by the index. */
+  private long check(Path file, boolean index) {
+    try (Database db = Database.open(file, Options.defaults())) {
+      assertEquals(List.of(), db.verify().problems());
+      ByteTable t = db.table(index ? indexed : PLAIN).bytes();
+      long n = db.read(tx -> count(t.scan(tx, null, null, Order.ASCENDING)));
+      if (index) {
+        ByteIndex i = t.index("i");
+        assertEquals(n, i.count());
+        assertEquals(List.of(), db.verify().problems());
+      }
+      return n;
+    }
+  }
+
+  private static long count(ByteCursor c) {
+    long n = 0;
+    try (c) {
+      while (c.next()) {
+        assertEquals(n, ByteBuffer.wrap(c.key()).getLong());
+        n++;
+      }
+    }
+    return n;
+  }
+
+  // ------------------------------------------------------------------------------------- tests
+
+  @ParameterizedTest
+  @EnumSource(Step.class)
+  @Timeout(120)
+  void besideALoad(Step step) throws Exception {
+    beside(step, false);
+  }
+
+  @ParameterizedTest
+  @EnumSource(Step.class)
+  @Timeout(120)
+  void besideABuildOfAnIndex(Step step) throws Exception {
+    beside(step, true);
+  }
+
+  private void beside(Step step, boolean index) throws Exception {
+    Options options =
+        Options.defaults()
+            .bufferBytes(8 << 20)
+            .log(log -> log.checkpointInterval(Duration.ofMillis(20)));
+    Gate source = new Gate();
+    try (Database db = Database.open(dir.resolve("db"), options)) {
+      try {
+        beside(db, step, index, source);
+      } finally {
+        half.open();
+        source.open();
+      }
+    }
+  }
+
+  private void beside(Database db, Step step, boolean index, Gate source) throws Exception {
+    db.table(PLAIN);
+    if (index) {
+      db.run(
+          tx -> {
+            for (int i = 0; i < RECORDS; i++) {
+              db.table(PLAIN).bytes().put(tx, key(i), key(i));
+            }
+          });
+    }
+    Work other =
+        new Work(
+            () ->
+                db.table(OTHER)
+                    .bytes()
+                    .load(LoadOptions.defaults().ascending(true), into -> source.pass()));
+    other.thread.start();
+    source.awaitSomebody();
+
+    HeldBackup before = step == Step.BACKUPS ? new HeldBackup(db) : null;
+    HeldBackup backup = step == Step.NONE ? new HeldBackup(db) : null;
+    Work build = new Work(index ? () -> db.table(indexed) : () -> load(db));
+    build.thread.start();
+    half.awaitSomebody();
+    if (step == Step.READING) {
+      backup = new HeldBackup(db);
+    }
+    half.open();
+    build.awaitIn("awaitRedo");
+    assertTrue(build.thread.isAlive());
+    if (step == Step.REDO) {
+      backup = new HeldBackup(db);
+    }
+    source.open();
+    build.awaitIn("awaitBackups");
+    if (before != null) {
+      assertTrue(build.thread.isAlive());
+      backup = new HeldBackup(db);
+      before.end();
+      build.join(); // it does not wait for one that has begun behind the redo point
+    }
+    HeldBackup held = Objects.requireNonNull(backup);
+    held.end();
+    build.join();
+    other.join();
+
+    copies("one", held, added(db, held), index);
+    if (before != null) {
+      copies("before", before, added(db, before), index);
+    }
+  }
+
+  private static ByteArrayOutputStream added(Database db, HeldBackup to) {
+    ByteArrayOutputStream more = new ByteArrayOutputStream();
+    db.backup(more, BackupOptions.defaults().since(to.position()));
+    return more;
+  }
+
+  private void copies(String name, HeldBackup first, ByteArrayOutputStream more, boolean index) {
+    Path one = dir.resolve(name);
+    assertTrue(Restore.from(first.stream()).to(one, Options.defaults()).ok());
+    long n = check(one, index);
+    assertTrue(n == RECORDS || n == 0 && !index, () -> "records: " + n);
+
+    Path both = dir.resolve(name + "-and-more");
+    Restore chain = Restore.from(first.stream()).then(new ByteArrayInputStream(more.toByteArray()));
+    assertTrue(chain.to(both, Options.defaults()).ok());
+    assertEquals(RECORDS, check(both, index));
+  }
+}
