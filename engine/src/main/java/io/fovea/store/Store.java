@@ -307,8 +307,8 @@ public final class Store {
     }
     willWrite();
     Object mine = new Object();
-    backups.add(
-        mine); // before its checkpoint: one that a load does not see has a redo point behind it
+    // Before its checkpoint: one that a load does not see has a redo point behind it.
+    backups.add(mine);
     pool.checkpoint().space().keep(); // what the checkpoint counts stays until it was copied
     try {
       return backup.hot(
