@@ -454,20 +454,46 @@ public abstract sealed class TransactionRunner permits Catalog {
             "A transaction can't begin inside the body of another of the same database and thread.");
       }
       Transaction tx = beginExplicitly(txOptions);
-      Slot slot = tx.slot();
-      Tx context = tx.context();
-      tx.onEnd =
-          leaks.watch(
-              tx,
-              "A transaction of " + store.name(),
-              () -> {
-                // Unreachable, so that nobody else can use the context at the same time.
-                if (slot.enter()) {
-                  context.rollback();
-                  slot.release();
-                }
-              });
-      return tx;
+      boolean watched = false;
+      try {
+        tx.onEnd =
+            leaks.watch(
+                tx,
+                "A transaction of " + store.name(),
+                forgotten(tx.slot(), tx.context(), tx.attempts));
+        watched = true;
+        return tx;
+      } finally {
+        if (!watched) {
+          tx.abandon(); // nobody has it
+        }
+      }
+    }
+
+    /**
+     * Ends a transaction that its user has forgotten. Has no reference to the transaction itself,
+     * which would keep that reachable.
+     */
+    private static Runnable forgotten(Slot slot, Tx context, @Nullable Attempts attempts) {
+      long epoch = context.epoch();
+      return () -> {
+        // Unreachable, so that nobody else can use the context at the same time. The epoch has
+        // moved where an error cut its end off: context and slot may be another's by then. The
+        // collector that found the transaction unreachable ran after its last store to the epoch.
+        try {
+          if (context.epoch() == epoch && slot.enter()) {
+            try {
+              context.rollback();
+            } finally {
+              slot.release();
+            }
+          }
+        } finally {
+          if (attempts != null) {
+            attempts.close(); // else nobody would be pessimistic any more
+          }
+        }
+      };
     }
 
     private long timeoutNanos(TxOptions txOptions) {
@@ -512,9 +538,10 @@ public abstract sealed class TransactionRunner permits Catalog {
         store.willWrite();
       }
       Tx tx = store.engine().begin(onlyReads, timeoutNanos(txOptions), attempts);
+      Slot slot = null;
       boolean done = false;
       try {
-        Slot slot = store.claimSlot();
+        slot = store.claimSlot();
         Transaction t = new Transaction(database, slot, tx, attempt, previous, managed);
         if (onlyReads && managed && attempt == 1 && txOptions.attemptsMax() != 1) {
           tx.repeated();
@@ -523,7 +550,13 @@ public abstract sealed class TransactionRunner permits Catalog {
         return t;
       } finally {
         if (!done) {
-          tx.rollback();
+          try {
+            tx.rollback();
+          } finally {
+            if (slot != null) {
+              slot.release();
+            }
+          }
         }
       }
     }

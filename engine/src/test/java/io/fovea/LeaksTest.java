@@ -10,6 +10,7 @@ import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntFunction;
 import java.util.stream.Stream;
@@ -55,8 +56,34 @@ class LeaksTest {
     }
   }
 
+  /** The turn of a pessimistic transaction is given up with the transaction. */
+  @Test
+  void forgottenPessimisticTransactionsHoldNobodyUp() {
+    TxOptions pessimistic =
+        TxOptions.defaults().abortsBeforeLocking(0).timeout(Duration.ofSeconds(10));
+    try (Database db = Database.inMemory(ALL)) {
+      Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
+      for (int i = 0; i < 2; i++) {
+        int found = i + 1;
+        forget(db, t, i, pessimistic);
+        await(() -> db.leaks().found() == found);
+        await(() -> db.stats().activeTransactions() == 0);
+        try (Transaction tx = db.begin(pessimistic)) {
+          assertTrue(tx.isPessimistic());
+          t.insert(tx, t.key().set(i), t.row());
+          tx.commit();
+        }
+        db.run(pessimistic, tx -> assertTrue(tx.isPessimistic()));
+      }
+    }
+  }
+
   private static void forget(Database db, Table t, int id) {
-    Transaction tx = db.begin();
+    forget(db, t, id, TxOptions.defaults());
+  }
+
+  private static void forget(Database db, Table t, int id, TxOptions options) {
+    Transaction tx = db.begin(options);
     t.insert(tx, t.key().set(id), t.row());
     t.scan(tx, Range.all(), Order.ASCENDING).next();
   }

@@ -54,11 +54,22 @@ public final class Leaks {
     }
     boolean site = ThreadLocalRandom.current().nextInt(oneOf) == 0;
     Watch watch = new Watch(this, what, site ? new Throwable("made here") : null, release);
-    Cleaner.Cleanable cleanable = Holder.CLEANER.register(closeable, watch);
-    return () -> {
-      watch.closed = true;
-      cleanable.clean();
-    };
+    boolean done = false;
+    try {
+      Cleaner.Cleanable cleanable = Holder.CLEANER.register(closeable, watch);
+      Runnable end =
+          () -> {
+            watch.closed = true;
+            cleanable.clean();
+          };
+      done = true;
+      return end;
+    } finally {
+      // The caller closes what is not watched: it must not be released once more later.
+      if (!done) {
+        watch.closed = true;
+      }
+    }
   }
 
   public void report(String what, @Nullable Throwable site) {

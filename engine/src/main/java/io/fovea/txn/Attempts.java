@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  *       reservation, it waits for the end of that, since another attempt would meet it again.
  *   <li>After {@code abortsBeforeLocking} aborts it queues up for being pessimistic. Until its turn
  *       comes it makes attempts still, and waits longer and longer between them.
- *   <li>When its turn has come every attempt is pessimistic, until the work is done.
+ *   <li>When its turn has come every attempt is pessimistic, until the work is done. Where the turn
+ *       was taken away, because an attempt took too long, it queues up again.
  * </ol>
  */
 public final class Attempts implements AutoCloseable {
@@ -45,7 +46,8 @@ public final class Attempts implements AutoCloseable {
   }
 
   private void queueUp() {
-    if (turn == null && aborts >= abortsBeforeLocking) {
+    Turn t = turn;
+    if ((t == null || t.isOver()) && aborts >= abortsBeforeLocking) {
       turn = reservations.enqueue();
     }
   }
@@ -110,7 +112,10 @@ public final class Attempts implements AutoCloseable {
     met = r;
   }
 
-  /** The work is done, or given up: the next one's turn. */
+  /**
+   * The work is done, or given up: the next one's turn. Twice is fine. Also by the thread that
+   * finds a transaction which its user has forgotten.
+   */
   @Override
   public void close() {
     Turn t = turn;

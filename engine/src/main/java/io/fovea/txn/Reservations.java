@@ -41,7 +41,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Time.</b> A reservation whose transaction is older than its limit may be ended by any
  * writer that meets it ({@link Reservation#expel}), by a compare-and-set against the owner's {@link
- * Reservation#decide}. The owner aborts.
+ * Reservation#decide}. The owner aborts, and its turn is over: to be pessimistic again it queues up
+ * again, at the end ({@link Attempts}). A transaction that its user has forgotten gives its turn up
+ * when the leak detector finds it.
  */
 final class Reservations {
   private static final long LOOK_NANOS = 100_000_000L;
@@ -76,9 +78,10 @@ final class Reservations {
   }
 
   synchronized void leave(Turn turn) {
-    if (queue.remove(turn) && turn.isGranted()) {
+    if (queue.remove(turn)) {
+      boolean granted = turn.isGranted();
       turn.withdraw();
-      if (!queue.isEmpty()) {
+      if (granted && !queue.isEmpty()) {
         queue.iterator().next().grant();
       }
     }

@@ -9,6 +9,7 @@ final class Turn {
   private final Reservations queue;
   private final Thread owner = Thread.currentThread();
   private volatile boolean granted;
+  private volatile boolean over;
 
   Turn(Reservations queue) {
     this.queue = queue;
@@ -27,9 +28,19 @@ final class Turn {
     }
   }
 
+  /**
+   * Whether it is out of the queue for good: given up by its owner, or taken away by another thread
+   * because its reservation had lasted too long. It is never granted again. An owner that looks a
+   * moment too early finds out before its next attempt.
+   */
+  boolean isOver() {
+    return over;
+  }
+
   /** By the queue, under its lock. */
   void withdraw() {
     granted = false;
+    over = true;
   }
 
   /** Gives the place up, granted or not. Twice is fine. */

@@ -291,6 +291,31 @@ class PessimisticTest {
     }
   }
 
+  /** Whose turn was taken away queues up again, behind those who wait. */
+  @ParameterizedTest
+  @EnumSource(ProtocolKind.class)
+  void whoTookTooLongHasItsTurnAgain(ProtocolKind kind) {
+    try (TxFixture f = fixture(kind, "a=1");
+        Attempts attempts = f.engine.attempts(0)) {
+      for (int i = 0; i < 2; i++) {
+        Attempts next = f.engine.attempts(0);
+        long limit = 1_000;
+        long began = System.nanoTime();
+        Client p = new Client(f.engine.begin(false, limit, attempts));
+        assertTrue(p.tx.pessimistic());
+        while (System.nanoTime() - began <= 2 * limit) {
+          Thread.onSpinWait();
+        }
+        assertTrue(next.awaitTurn(1_000_000_000), "it ends what has lasted too long");
+        p.tx.rollback();
+        next.close();
+        attempts.backOff();
+      }
+      begin(f, attempts).tx.rollback();
+      ProtocolsTest.atRest(f);
+    }
+  }
+
   @ParameterizedTest
   @EnumSource(ProtocolKind.class)
   void oneAtATime(ProtocolKind kind) {
