@@ -32,6 +32,8 @@ import org.jspecify.annotations.Nullable;
  * wait for frames in vain, and it tries again, less and less often.
  */
 final class BackgroundWriter implements Replacement.Writer, Runnable {
+  private static final System.Logger LOG = System.getLogger(BackgroundWriter.class.getName());
+
   private static final long SLEEP_NANOS = 100_000_000;
   private static final int FAILURES_SHIFT_MAX = 7;
   private static final int MORE_PART = 64;
@@ -132,7 +134,13 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
       } catch (Throwable e) {
         // Nothing here throws on purpose; a writer that ended would stop everybody.
         asleep = false;
-        tell(e);
+        Threads.tell(
+            LOG,
+            System.Logger.Level.ERROR,
+            "The buffer pool's writer failed and goes on.",
+            "",
+            "",
+            e);
       }
       if (gained < 0) {
         continue;
@@ -142,15 +150,6 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
         // Nothing could be had: everything is in use, or the device or the log refuses.
         LockSupport.parkNanos(this, 50_000L << Math.min(failures, FAILURES_SHIFT_MAX));
       }
-    }
-  }
-
-  private static void tell(Throwable e) {
-    try {
-      System.getLogger(BackgroundWriter.class.getName())
-          .log(System.Logger.Level.ERROR, "The buffer pool's writer failed and goes on.", e);
-    } catch (Throwable again) {
-      // The logger may fail for the same reason.
     }
   }
 

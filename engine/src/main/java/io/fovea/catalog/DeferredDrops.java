@@ -403,7 +403,13 @@ public final class DeferredDrops {
   private void failed(Drop drop, Throwable e) {
     if (!drop.told) {
       drop.told = true;
-      tell("Not all pages could be freed yet of a dropped tree of ", e);
+      Threads.tell(
+          LOG,
+          Level.WARNING,
+          "Not all pages of a dropped tree of ",
+          store.name(),
+          " could be freed yet",
+          e);
     }
   }
 
@@ -415,17 +421,14 @@ public final class DeferredDrops {
         thread = Threads.start("fovea-reclaim " + store.name(), this::background);
       } catch (OutOfMemoryError none) {
         // What was dropped is dropped. The next change or the next opening starts a thread.
-        tell("No thread could be started that frees pages of dropped trees of ", none);
+        Threads.tell(
+            LOG,
+            Level.WARNING,
+            "No thread could be started that frees pages of dropped trees of ",
+            store.name(),
+            "",
+            none);
       }
-    }
-  }
-
-  /** Logs; a logger that fails ends nothing. */
-  private void tell(String what, Throwable why) {
-    try {
-      LOG.log(Level.WARNING, what + store.name(), why);
-    } catch (Throwable again) {
-      // It may be for the same reason.
     }
   }
 

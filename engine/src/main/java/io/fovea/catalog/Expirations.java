@@ -341,16 +341,13 @@ public final class Expirations {
       thread = Threads.start("fovea-sweep " + store.name(), this::background);
     } catch (OutOfMemoryError none) {
       // The table has the option, and nobody sees what has expired.
-      tell("No thread could be started that removes expired rows of ", none);
-    }
-  }
-
-  /** Logs; a logger that fails ends nothing. */
-  private void tell(String what, Throwable why) {
-    try {
-      LOG.log(Level.WARNING, what + store.name() + "; it is tried again", why);
-    } catch (Throwable again) {
-      // It may be for the same reason.
+      Threads.tell(
+          LOG,
+          Level.WARNING,
+          "No thread could be started that removes expired rows of ",
+          store.name(),
+          "; it is tried again",
+          none);
     }
   }
 
@@ -383,7 +380,13 @@ public final class Expirations {
         failures.incrementAndGet();
         if (!told) {
           told = true;
-          tell("Expired rows could not be removed of ", t);
+          Threads.tell(
+              LOG,
+              Level.WARNING,
+              "Expired rows of ",
+              store.name(),
+              " could not be removed; it is tried again",
+              t);
         }
       }
       if (!stopped) {

@@ -347,17 +347,9 @@ public final class PageCopies {
         tired = moves != null && !moved(moves);
       } catch (Throwable t) {
         // The thread goes on: it is noted, so nobody would start another.
-        stay(t);
+        Threads.tell(LOG, System.Logger.Level.DEBUG, "copies stay in memory", "", "", t);
       }
       Waits.sleep(tired ? TIRED_NANOS : LOOK_NANOS);
-    }
-  }
-
-  private static void stay(Throwable why) {
-    try {
-      LOG.log(System.Logger.Level.DEBUG, "copies stay in memory", why);
-    } catch (Throwable again) {
-      // The logger may fail for the same reason.
     }
   }
 

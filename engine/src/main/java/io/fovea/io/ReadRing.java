@@ -3,6 +3,7 @@ package io.fovea.io;
 import io.fovea.bindings.Errno;
 import io.fovea.bindings.NativeException;
 import io.fovea.bindings.Ring;
+import io.fovea.memory.Threads;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
@@ -343,7 +344,7 @@ public final class ReadRing {
       Objects.requireNonNull(completion).ended(slot, errno);
     } catch (RuntimeException | Error e) {
       // As for a thread of the device: any thread that reaps survives whatever is thrown.
-      log("The end of a read of " + device.name() + " failed", e);
+      Threads.tell(LOG, Level.ERROR, "The end of a read of ", device.name(), " failed", e);
     }
   }
 
@@ -356,16 +357,7 @@ public final class ReadRing {
     } finally {
       endAll();
     }
-    log("A ring of " + device.name() + " has failed", e);
-  }
-
-  /** A logger that fails keeps nobody waiting. */
-  private static void log(String what, Throwable e) {
-    try {
-      LOG.log(Level.ERROR, what, e);
-    } catch (RuntimeException | Error again) {
-      // It may be for the same reason.
-    }
+    Threads.tell(LOG, Level.ERROR, "A ring of ", device.name(), " has failed", e);
   }
 
   private void endAll() {

@@ -413,6 +413,6 @@ final class RingPoller {
       fail(rest, currentNext);
     }
     emptyQueue();
-    LOG.log(Level.ERROR, "The io_uring of " + device.name() + " has failed", t);
+    Threads.tell(LOG, Level.ERROR, "The io_uring of ", device.name(), " has failed", t);
   }
 }

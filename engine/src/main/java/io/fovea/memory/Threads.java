@@ -14,8 +14,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>A turn may fail.</b> A thread that serves others as long as a database is open survives
  * whatever a turn of its loop throws: nobody would make another. So all of a turn lies within a
- * {@code try}, from {@link #turn} on, and what its handler does that may fail, such as logging,
- * lies within another.
+ * {@code try}, from {@link #turn} on, and its handler logs by {@link #tell}.
  *
  * <p>Any thread.
  *
@@ -88,6 +87,31 @@ public final class Threads {
     Consumer<String> told = onTurn;
     if (told != null) {
       told.accept(Thread.currentThread().getName());
+    }
+  }
+
+  /**
+   * Logs what has failed, where nobody may be kept waiting for a logger that fails as well, perhaps
+   * for the same reason. Throws nothing; the words are put together within it.
+   *
+   * @param logger where to
+   * @param level how bad it is
+   * @param before the words before the name
+   * @param name of whom it is
+   * @param after the words behind the name
+   * @param why what was thrown
+   */
+  public static void tell(
+      System.Logger logger,
+      System.Logger.Level level,
+      String before,
+      String name,
+      String after,
+      Throwable why) {
+    try {
+      logger.log(level, before + name + after, why);
+    } catch (Throwable again) {
+      // Whoever waits is told all the same.
     }
   }
 

@@ -466,7 +466,8 @@ public final class Checkpointer implements AutoCloseable {
     boolean first = failing == null;
     failing = failure;
     if (failure != null && first && !stop()) {
-      tell(failure);
+      Threads.tell(
+          LOG, Level.WARNING, name, ": a checkpoint failed, and is tried again", "", failure);
     }
     if (resting) {
       rest.tried(failure == null);
@@ -494,13 +495,6 @@ public final class Checkpointer implements AutoCloseable {
       lock.unlock();
     }
     return true;
-  }
-
-  private void tell(Throwable failure) {
-    try {
-      LOG.log(Level.WARNING, name + ": a checkpoint failed, and is tried again", failure);
-    } catch (Throwable again) {
-    } // the logger may fail for the same reason; who has asked is answered all the same
   }
 
   private void make(boolean all, boolean resting) {

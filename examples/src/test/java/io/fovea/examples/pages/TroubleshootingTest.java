@@ -36,18 +36,7 @@ class TroubleshootingTest {
           "Leaks.java",
           List.of("was never closed", "A cursor of table", "A transaction of", "Database …"),
           "Devices.java",
-          List.of("with a device and a reason in parentheses"),
-          "DeferredDrops.java",
-          List.of(
-              "Pages of a dropped tree of",
-              "Not all pages could be freed yet of a dropped tree of",
-              "No thread could be started that frees pages of dropped trees of"),
-          "Expirations.java",
-          List.of(
-              "No thread could be started that removes expired rows of",
-              "Expired rows could not be removed of"),
-          "ReadRing.java",
-          List.of("The end of a read of", "A ring of"));
+          List.of("with a device and a reason in parentheses"));
 
   private static final Pattern STATEMENT =
       Pattern.compile("(?s)Level\\s*\\.(?:WARNING|ERROR)\\b(.*?);\\n");
