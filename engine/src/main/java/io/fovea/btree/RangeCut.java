@@ -42,6 +42,12 @@ import java.lang.foreign.MemorySegment;
  * <p>One thread.
  */
 public final class RangeCut {
+  /** How many images of pages a parent of leaves costs at most; see {@link #logBytes}. */
+  private static final int PARENT_PAGES = 5;
+
+  /** What the log has of a page that becomes free: half of a grant, which has room for a filler. */
+  private static final long FREED_BYTES = AllocatorRecord.FREE_SPACE / 2;
+
   private final BTree tree;
   private final KeyRange range;
   private final LogSession log;
@@ -109,6 +115,49 @@ public final class RangeCut {
    */
   public void run() {
     freeLoose();
+    toTheEnd();
+    while (more) {
+      cutUnderParent();
+    }
+    removeRest();
+  }
+
+  /**
+   * How many bytes {@link #run} appends to the log at most, if nobody changes the tree before: by a
+   * look at the parents of the leaves, of which leaves are {@value #PARENT_PAGES} pages each.
+   *
+   * <p>A page that becomes free takes a record, and a place in that of its parent. A parent takes
+   * images: of itself and of a leaf where they are cut, which are small then but at both ends; of
+   * two pages each where the leaf that is left and the parent are merged with what is on their
+   * right; and those above, of which there are few.
+   *
+   * @throws FoveaException where a page can't be had
+   */
+  public long logBytes() {
+    long bytes = 2L * PARENT_PAGES * pageSize;
+    TreeScratch scratch = change.scratches.take();
+    try {
+      toTheEnd();
+      for (int i = 0; more; ) {
+        if (!looked(scratch.parent)) {
+          Pause.after(++i);
+          continue;
+        }
+        if (more || first <= last) {
+          bytes += (long) PARENT_PAGES * pageSize;
+          bytes += Math.max(0, last - first) * (FREED_BYTES + 8);
+          key.set(lower.segment(), 0, lower.length());
+        }
+        i = 0;
+      }
+    } finally {
+      change.scratches.give(scratch);
+    }
+    return bytes;
+  }
+
+  /** The place is at the end of the interval. */
+  private void toTheEnd() {
     if (range.highLength() < 0) {
       // No key is above the longest one of 0xFF only.
       key.segment().asSlice(0, tree.maxKeySize()).fill((byte) 0xFF);
@@ -117,10 +166,6 @@ public final class RangeCut {
       key.set(range.high(), range.highOffset(), range.highLength());
     }
     more = true;
-    while (more) {
-      cutUnderParent();
-    }
-    removeRest();
   }
 
   private void cutUnderParent() {
@@ -174,18 +219,7 @@ public final class RangeCut {
 
   private int tryCut(TreeScratch scratch) {
     Position parent = scratch.parent;
-    descent.descendTo(key.segment(), 0, key.length(), false, 1, parent);
-    if (parent.frame < 0) {
-      more = false; // the root is a leaf
-      return StructureChange.NEEDLESS;
-    }
-    try {
-      look(pool.base(parent.frame));
-    } catch (IndexOutOfBoundsException e) {
-      TreeDamage.requireTorn(pool, parent.frame, parent.version, parent.pid, pages, 0, 0, e);
-      return StructureChange.AGAIN;
-    }
-    if (!pool.validate(parent.frame, parent.version)) {
+    if (!looked(parent)) {
       return StructureChange.AGAIN;
     }
     if (first > last) {
@@ -197,6 +231,28 @@ public final class RangeCut {
       return StructureChange.NEEDLESS; // of another attempt; a look, for it is no matter
     }
     return cut(parent, leaf, scratch);
+  }
+
+  /**
+   * Finds the parent of the place, and which of its children lie within the interval.
+   *
+   * @return false where it changed meanwhile
+   */
+  private boolean looked(Position parent) {
+    descent.descendTo(key.segment(), 0, key.length(), false, 1, parent);
+    if (parent.frame < 0) {
+      more = false; // the root is a leaf
+      first = 0;
+      last = -1;
+      return true;
+    }
+    try {
+      look(pool.base(parent.frame));
+    } catch (IndexOutOfBoundsException e) {
+      TreeDamage.requireTorn(pool, parent.frame, parent.version, parent.pid, pages, 0, 0, e);
+      return false;
+    }
+    return pool.validate(parent.frame, parent.version);
   }
 
   /** Which children lie within the interval. Of a page that may change. */

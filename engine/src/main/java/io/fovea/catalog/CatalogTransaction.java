@@ -595,6 +595,7 @@ public final class CatalogTransaction implements CatalogPart {
               + " bytes, the limit is "
               + bytesMax);
     }
+    cuts.claim(session);
     session.grant(LogSession.space(bytes));
     long id = c.append();
     cuts.append(session, id);

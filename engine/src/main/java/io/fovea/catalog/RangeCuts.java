@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  *   commit    locks of the tables and of the schema: still the same trees, without indexes?
  *             table GOING ─► moment: decides, alone
  *             records and bytes counted again: as many as the body was told?       else aborted
+ *             room of the log claimed for what leaves and parents will log         else refused
  *             CATALOG · RANGE* · COMMIT_PART* · COMMIT in the log                 it has happened
  *             leaves cut out and freed ({@link RangeCut}) ─► table there again
  * </pre>
@@ -228,6 +229,21 @@ final class RangeCuts {
         counts.add(cut.tree, -cut.records, -cut.bytes);
       }
     }
+  }
+
+  /**
+   * Before anything is appended: what the cuts will log must have room.
+   *
+   * @throws StorageFullException where it has not
+   */
+  void claim(LogSession session) {
+    long bytes = 0;
+    for (Cut cut : cuts) {
+      if (!cut.dropped && session.logging()) {
+        bytes += new RangeCut(cut.tree, cut.range, session).logBytes();
+      }
+    }
+    session.claim(bytes);
   }
 
   /** Appends what recovery must know. */

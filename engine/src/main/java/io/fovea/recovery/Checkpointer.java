@@ -517,7 +517,7 @@ public final class Checkpointer implements AutoCloseable {
     leftovers.run();
     final AllocatorSnapshot pages = pool.checkpoint().snapshot(log, redo);
     final long counted = counts(redo, tail);
-    log.awaitDurable(Math.max(Math.max(now, counted), Math.max(redo, pages.lsn())));
+    log.awaitDurableUnlessFull(Math.max(Math.max(now, counted), Math.max(redo, pages.lsn())));
     sync();
     KillPoint.here("checkpoint.before-superblock");
     final long changes = tables == null ? 0 : tables.keptFrom(superblocks.current(), redo);
@@ -562,14 +562,14 @@ public final class Checkpointer implements AutoCloseable {
 
   /** Writes what is older than the target, in steps, the oldest first. */
   private void flush(long target, long tail) {
-    log.awaitDurable(tail);
+    log.awaitDurableUnlessFull(tail);
     long from = Math.min(redoLsn, target);
     for (int i = 1; i <= STEPS && !stop(); i++) {
       pool.checkpoint().flushOlder(i == STEPS ? target : from + (target - from) / STEPS * i);
     }
     if (pool.checkpoint().minRecLsn() < target) {
       // Pages that changed again, and were not yet in the log on disk when it was their turn.
-      log.awaitDurable(log.tail());
+      log.awaitDurableUnlessFull(log.tail());
       pool.checkpoint().flushOlder(target);
     }
   }

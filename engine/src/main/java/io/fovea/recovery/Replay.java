@@ -381,8 +381,10 @@ final class Replay {
     }
     session.begin(0);
     try {
+      RangeCut cut = new RangeCut(trees[number], record.range(), session);
+      session.claim(cut.logBytes()); // nothing recycles segments beside a recovery
       session.position(reader.start(), reader.end());
-      new RangeCut(trees[number], record.range(), session).run();
+      cut.run();
     } finally {
       session.end();
     }
@@ -422,6 +424,7 @@ final class Replay {
 
     Worker(int me) {
       this.me = me;
+      session.endsWhereFull();
       for (int i = 0; i < trees.length; i++) {
         positions[i] = new Position();
       }

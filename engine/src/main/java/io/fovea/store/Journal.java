@@ -9,6 +9,7 @@ import io.fovea.error.CorruptionException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
+import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.KillPoint;
 import io.fovea.io.Storage;
@@ -429,6 +430,9 @@ public final class Journal {
   /**
    * Writes everything and says that the file is complete. Nobody changes anything any more.
    *
+   * <p>Where the log is full to its end and the disk gives no more, this throws: what is behind the
+   * durable end of the log is lost then, as by a crash, and nobody was told of it.
+   *
    * @param save puts the counts of trees into the catalog; see {@link Store#counting}
    */
   void finish(BufferPool pool, int nextTreeId, LongSupplier save) {
@@ -436,13 +440,16 @@ public final class Journal {
     c.close();
     Log l = log();
     l.requireAlive();
+    l.awaitDurableUnlessFull(l.tail()); // before more is appended, which would have to wait
+    session().endsWhereFull();
+    hold().endsWhereFull();
     leftovers.run();
     // Where that has failed at the mark, and no checkpoint came since: a crash while the catalog
     // gets new counts must not add to them what they have already. Else this writes nothing.
     counts();
     long number = save.getAsLong();
     noteTables();
-    l.awaitDurable(l.tail());
+    l.awaitDurableUnlessFull(l.tail());
     pool.flushAll();
     KillPoint.here("close.before-clean");
     // The log may be about to begin one more segment, nearer to the start of its file.
@@ -477,8 +484,8 @@ public final class Journal {
   void persist() {
     Log l = log();
     try {
-      l.awaitDurable(l.tail());
-    } catch (DurabilityLostException e) {
+      l.awaitDurableUnlessFull(l.tail());
+    } catch (DurabilityLostException | StorageFullException e) {
       LOG.log(Level.DEBUG, name + ": the end of the log is lost", e);
     }
   }

@@ -188,11 +188,32 @@ final class DurableWaits {
    * @return whether it became durable; not so where the log ended before
    */
   boolean await(long lsn, LogWriter writer) {
+    return await(lsn, writer, Long.MAX_VALUE);
+  }
+
+  /**
+   * Waits for what was requested, but not longer than so.
+   *
+   * @param lsn up to where
+   * @param writer is told, if the group is not under way
+   * @param nanos how long at most
+   * @return whether it became durable; not so where the log ended before, or the time
+   */
+  boolean await(long lsn, LogWriter writer, long nanos) {
     Waiter self = add(lsn);
     block(lsn, writer);
     boolean interrupted = false;
+    long began = nanos == Long.MAX_VALUE ? 0 : System.nanoTime();
     while (durable < lsn && !ended) {
-      LockSupport.park(this);
+      if (nanos == Long.MAX_VALUE) {
+        LockSupport.park(this);
+      } else {
+        long left = nanos - (System.nanoTime() - began);
+        if (left <= 0) {
+          break;
+        }
+        LockSupport.parkNanos(this, left);
+      }
       interrupted |= Thread.interrupted();
     }
     self.thread = null;

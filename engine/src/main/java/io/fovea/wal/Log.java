@@ -2,6 +2,7 @@ package io.fovea.wal;
 
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
+import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
@@ -34,6 +35,9 @@ import org.jspecify.annotations.Nullable;
 public final class Log implements DurableLog, AutoCloseable {
   /** The first position of a new log; 0 stands for none. */
   public static final long FIRST_LSN = 4096;
+
+  /** From one look at the room of the file to the next. */
+  private static final long LOOK_NANOS = 50_000_000;
 
   private static final int BUFFER_MIN = 64 << 10;
 
@@ -235,16 +239,48 @@ public final class Log implements DurableLog, AutoCloseable {
     if (waits.durable() >= lsn) {
       return;
     }
-    if (lsn > ring.tail()) {
-      throw new IllegalArgumentException(
-          "Position " + lsn + " is beyond the end of the log, " + ring.tail() + ".");
-    }
+    requireReserved(lsn);
     waited.increment();
     waits.request(lsn);
     if (writer.lead(lsn, false)) {
       writer.wanted();
     }
     await(lsn);
+  }
+
+  /**
+   * As {@link #awaitDurable}, for a checkpoint, a close and whoever else must not wait for space on
+   * a full disk. A writer without a slot waits for a checkpoint to recycle one; so a checkpoint
+   * that waited for the writer would wait for itself. The thread does not lead: one that leads may
+   * be the one that waits for the slot.
+   *
+   * @param lsn a position that was reserved
+   * @throws StorageFullException where the writer has no room, and the file can't be made larger
+   * @throws DurabilityLostException if it can't become durable any more
+   * @throws DatabaseClosedException if the log was closed before it did
+   */
+  public void awaitDurableUnlessFull(long lsn) {
+    if (waits.durable() >= lsn) {
+      return;
+    }
+    requireReserved(lsn);
+    waited.increment();
+    waits.request(lsn);
+    writer.wanted();
+    while (!waits.await(lsn, writer, LOOK_NANOS)) {
+      requireAlive();
+      StorageFullException full = file.room().whyStuck();
+      if (full != null) {
+        throw full;
+      }
+    }
+  }
+
+  private void requireReserved(long lsn) {
+    if (lsn > ring.tail()) {
+      throw new IllegalArgumentException(
+          "Position " + lsn + " is beyond the end of the log, " + ring.tail() + ".");
+    }
   }
 
   /**

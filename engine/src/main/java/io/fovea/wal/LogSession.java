@@ -45,6 +45,9 @@ public final class LogSession {
 
   static final long IDLE = Long.MAX_VALUE;
 
+  /** How much of a claim is used before it is looked at. */
+  private static final long SPENT_MIN = 64 << 10;
+
   private static final VarHandle SLOT;
 
   static {
@@ -73,6 +76,19 @@ public final class LogSession {
   private long recLsn;
   private long pageLsn;
   private int pagesPromised = -1;
+  private boolean endsWhereFull;
+
+  /** Of the file, for what comes behind the operation's record: see {@link #claim}. */
+  private long claimed;
+
+  /** Of how many bytes of records that is. */
+  private long expected;
+
+  /** What was left of the grant when it was looked at last. */
+  private long granted;
+
+  /** What was logged of the claim, and is still claimed. */
+  private long spent;
 
   @SuppressWarnings("NullAway") // nobody reserves here
   private LogSession() {
@@ -154,7 +170,8 @@ public final class LogSession {
    *
    * @param bytes as for {@link #begin}
    * @throws io.fovea.error.StorageFullException where the log could not grow for half a minute; not
-   *     for an operation whose record is in the log, which waits
+   *     for an operation whose record is in the log, which waits, unless {@link #endsWhereFull} was
+   *     called
    * @throws io.fovea.error.DurabilityLostException where nothing can become durable any more
    */
   public void grant(long bytes) {
@@ -162,17 +179,70 @@ public final class LogSession {
       return;
     }
     requireActive();
+    if (claimed > 0) {
+      spend(log);
+    }
     if (bytes <= left) {
       return;
     }
     boolean must = recLsn != 0; // its commit record is in the log
     if ((must || log.space().hasReserve()) && ring.take(bytes - left)) {
       left = bytes;
+      granted = bytes;
       return;
     }
     giveBack();
-    log.space().more(bytes, must);
+    log.space().more(bytes, must, endsWhereFull);
     left = bytes;
+    granted = bytes;
+  }
+
+  /**
+   * Sees to it that the file of the log has room for what is logged behind the operation's record,
+   * until {@link #end}. It can't be refused then any more, nor can anybody make room for it: the
+   * redo point stays before the operation. Nothing is latched, and the record is not reserved yet.
+   *
+   * <p>For what may be much. Of a few pages no operation has to say anything.
+   *
+   * @param bytes how many bytes of records
+   * @throws io.fovea.error.StorageFullException where the file can't be made so large; nothing was
+   *     claimed
+   * @throws io.fovea.error.DurabilityLostException where nothing can become durable any more
+   */
+  public void claim(long bytes) {
+    if (log != null) {
+      requireActive();
+      long more = log.space().claim(bytes);
+      granted = left;
+      claimed += more;
+      expected += more > 0 ? bytes : 0;
+    }
+  }
+
+  /** What was logged of a claim is in the file or about to be: it is not counted twice. */
+  private void spend(Log of) {
+    spent += granted - left;
+    granted = left;
+    if (spent >= SPENT_MIN) {
+      long part = spent < expected ? (long) ((double) claimed / expected * spent) : claimed;
+      expected -= Math.min(spent, expected);
+      spent = 0;
+      unclaim(of, part);
+    }
+  }
+
+  private void unclaim(Log of, long bytes) {
+    claimed -= bytes; // once, whatever fails
+    of.space().unclaim(bytes);
+  }
+
+  /**
+   * From now on {@link #grant} throws where nothing more can be written, whether the operation's
+   * record is in the log or not. For a recovery and for a close: no checkpoint is made meanwhile,
+   * so nothing would make room, and the next opening does what is left undone.
+   */
+  public void endsWhereFull() {
+    endsWhereFull = true;
   }
 
   /**
@@ -192,8 +262,16 @@ public final class LogSession {
       try {
         giveBack();
       } finally {
-        active = false;
-        SLOT.setVolatile(this, IDLE);
+        try {
+          if (claimed > 0 && log != null) {
+            unclaim(log, claimed);
+          }
+        } finally {
+          expected = 0;
+          spent = 0;
+          active = false;
+          SLOT.setVolatile(this, IDLE);
+        }
       }
     }
   }
@@ -202,6 +280,7 @@ public final class LogSession {
     long rest = left;
     if (rest > 0) {
       left = 0; // once, whatever fails
+      granted = 0;
       ring.giveBack(rest);
       if (log != null) {
         log.space().changed();

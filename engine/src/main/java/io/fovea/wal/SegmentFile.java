@@ -69,6 +69,7 @@ final class SegmentFile {
       BlockDevice device,
       LogStart start,
       long segmentBytes,
+      long groupBytes,
       long low,
       long keepBytes,
       long changesBytes) {
@@ -76,7 +77,7 @@ final class SegmentFile {
     this.start = start;
     this.segmentBytes = segmentBytes;
     this.file = new SlotFile(device, start, segmentBytes);
-    this.room = new SegmentRoom(file, segmentBytes, low);
+    this.room = new SegmentRoom(file, segmentBytes, groupBytes, low);
     // What is needed, in segments whose first and last may be needed in part, and what is ready.
     long capacity = SegmentHeader.capacity(segmentBytes);
     long keep = keepBytes / capacity + 2 + room.ready();
@@ -150,7 +151,8 @@ final class SegmentFile {
     }
     long group = Group.fileBytes(payloadMax(bufferBytes));
     long low = bufferBytes + bufferBytes / 2 + 2 * group;
-    SegmentFile file = new SegmentFile(device, start, segmentBytes, low, keepBytes, changesBytes);
+    SegmentFile file =
+        new SegmentFile(device, start, segmentBytes, group, low, keepBytes, changesBytes);
     file.nextNumber = Math.max(scan.lastNumber(), start.lastSegment()) + 1;
     file.slots.adopt(scan, start);
     file.takeSlot();

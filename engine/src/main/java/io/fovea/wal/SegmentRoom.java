@@ -23,6 +23,13 @@ import org.jspecify.annotations.Nullable;
  * those that can't go back any more, and for the groups that make durable what is in the ring: a
  * large operation does not use up what a checkpoint needs to recycle segments.
  *
+ * <p><b>Claims.</b> An operation may have more to log behind its record than {@code low} is meant
+ * for: a long interval of keys that is cut out of a tree, or a large transaction that splits many
+ * leaves. It claims room for that before its record, while it can be refused ({@link #claim}),
+ * since nobody could make room later: it holds back the redo point until its end. Until then others
+ * begin only where so much more is left. What has been logged of it is claimed no more ({@link
+ * #unclaim}).
+ *
  * <p><b>Questions.</b> A thread that needs a slot raises {@code asked} and waits until {@code
  * answered} has reached its number. The answer is a slot, or why there is none.
  *
@@ -35,10 +42,19 @@ final class SegmentRoom {
   private final SlotFile file;
   private final long segmentBytes;
 
+  /** How large a group of the log may be in the file. */
+  private final long groupBytes;
+
   /** What must be left for an operation to begin, without the sessions' blocks; and with them. */
   private final long lowAlone;
 
   private volatile long low;
+
+  /** What is claimed for operations that can't go back any more. Written under the lock. */
+  private volatile long claimed;
+
+  /** What is about to be claimed: slots are made for it. Written under the lock. */
+  private volatile long wanted;
 
   /** What is left of the current segment, in bytes. The writer's. */
   private volatile long rest;
@@ -50,11 +66,13 @@ final class SegmentRoom {
   private long asked;
   private long answered;
   private boolean ended;
+  private boolean writerWaits;
   private @Nullable StorageFullException full;
 
-  SegmentRoom(SlotFile file, long segmentBytes, long low) {
+  SegmentRoom(SlotFile file, long segmentBytes, long groupBytes, long low) {
     this.file = file;
     this.segmentBytes = segmentBytes;
+    this.groupBytes = groupBytes;
     this.lowAlone = low;
     this.low = low;
   }
@@ -73,33 +91,39 @@ final class SegmentRoom {
 
   /** Whether an operation may begin. */
   boolean isEnough() {
-    return room() >= low;
+    return room() >= low + claimed;
   }
 
   /** Whether another slot is to be made ahead of need. */
   boolean isScarce() {
-    return room() < low + segmentBytes / 4;
+    return room() < needed() + segmentBytes / 4;
+  }
+
+  /** What should be left. */
+  private long needed() {
+    return low + claimed + wanted;
   }
 
   /** Whether there is room for those that have begun and can still give up. */
   boolean hasReserve() {
-    return room() >= low >> 1;
+    return room() >= (low >> 1) + claimed;
   }
 
   /** How many free slots there should be: one more than the maker would make. */
   long ready() {
-    return (low + segmentBytes / 4) / SegmentHeader.capacity(segmentBytes) + 2;
+    return (needed() + segmentBytes / 4) / SegmentHeader.capacity(segmentBytes) + 2;
   }
 
   /** How many free slots could go, and none would be made in their place at once. */
   long spare() {
-    return Math.max(0, room() - low - segmentBytes / 4) / SegmentHeader.capacity(segmentBytes);
+    long spare = room() - needed() - segmentBytes / 4;
+    return Math.max(0, spare) / SegmentHeader.capacity(segmentBytes);
   }
 
   /** How many slots there are at least where the current segment is a new one: it and free ones. */
   int least() {
     long capacity = SegmentHeader.capacity(segmentBytes);
-    return (int) ((low + segmentBytes / 4 + capacity - 1) / capacity);
+    return (int) ((needed() + segmentBytes / 4 + capacity - 1) / capacity);
   }
 
   /** There are so many sessions: each of them may need a block of its own for a short record. */
@@ -153,19 +177,75 @@ final class SegmentRoom {
     }
     lock.lock();
     try {
-      while (!isEnough() && !ended) {
-        long mine = ++asked;
-        changed.signalAll();
-        while (answered < mine && !isEnough() && !ended) {
-          await(1000);
-        }
-        if (!isEnough() && full != null) {
-          throw isFull(full);
-        }
+      requireRoom(0);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** For an operation to begin, and for so many bytes that it claims; under the lock. */
+  private void requireRoom(long claim) {
+    while (room() < low + claimed + claim && !ended) {
+      long mine = ++asked;
+      changed.signalAll();
+      while (answered < mine && room() < low + claimed + claim && !ended) {
+        await(1000);
+      }
+      if (room() < low + claimed + claim && full != null) {
+        throw isFull(full);
+      }
+    }
+  }
+
+  /**
+   * Claims room for what an operation logs behind its record, until {@link #unclaim}. Nothing where
+   * it is so little that all who have begun find room for as much.
+   *
+   * @param payload how many bytes of records
+   * @return how many bytes of the file, which may be less than it would take, or 0
+   * @throws StorageFullException where there is no such room, and the file can't be made larger:
+   *     nothing was claimed
+   */
+  long claim(long payload) {
+    if (payload <= lowAlone >> 4) {
+      return 0;
+    }
+    long bytes = fileBytes(payload);
+    lock.lock();
+    try {
+      wanted += bytes;
+      try {
+        requireRoom(bytes);
+        claimed += bytes;
+      } finally {
+        wanted -= bytes;
       }
     } finally {
       lock.unlock();
     }
+    return bytes;
+  }
+
+  /** So many bytes of the file that were claimed are used, or not needed any more. */
+  void unclaim(long bytes) {
+    lock.lock();
+    try {
+      claimed -= bytes;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * What records take of the file where groups are half full, the rest of a segment is lost that
+   * the next group does not fit, and the first segment is lost as well.
+   */
+  private long fileBytes(long payload) {
+    long groups = payload / (groupBytes / 2) + 1;
+    long written = payload + groups * Group.BLOCK;
+    long capacity = SegmentHeader.capacity(segmentBytes);
+    long lost = Math.min(groupBytes, capacity / 2);
+    return written + (written / (capacity - lost) + 2) * lost;
   }
 
   /** Why the file can't be made larger, if it is too small and can't. */
@@ -173,6 +253,20 @@ final class SegmentRoom {
     lock.lock();
     try {
       return !isEnough() && full != null ? isFull(full) : null;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Why nothing more can be written: the writer waits for a slot, and the file can't be made
+   * larger. Null where that is not so. Slots become free by checkpoints; so a checkpoint, and
+   * whoever would wait for one, must not wait for the writer then.
+   */
+  @Nullable StorageFullException whyStuck() {
+    lock.lock();
+    try {
+      return writerWaits && freeSlots == 0 && full != null ? isFull(full) : null;
     } finally {
       lock.unlock();
     }
@@ -194,6 +288,15 @@ final class SegmentRoom {
    * @return whether a slot is free
    */
   boolean awaitSlot(long pauseNanos, SlotFile.Stop stop) {
+    writerWaits = true;
+    try {
+      return awaitAnySlot(pauseNanos, stop);
+    } finally {
+      writerWaits = false;
+    }
+  }
+
+  private boolean awaitAnySlot(long pauseNanos, SlotFile.Stop stop) {
     while (freeSlots == 0) {
       long mine = ++asked;
       changed.signalAll();

@@ -50,7 +50,7 @@ final class Space {
     }
     log.requireAlive();
     if (bytes > 0 && (waiting > 0 || !ring.take(bytes))) {
-      await(bytes, true, false);
+      await(bytes, true, false, false);
     }
   }
 
@@ -66,10 +66,23 @@ final class Space {
    * Takes space in the middle of an operation.
    *
    * @param must whether the operation can't go back any more: it may use the last of the file
+   * @param ends whether it ends all the same where nothing more can be written
    */
-  void more(long bytes, boolean must) {
+  void more(long bytes, boolean must, boolean ends) {
     check(bytes);
-    await(bytes, false, must);
+    await(bytes, false, must, ends);
+  }
+
+  /** See {@link SegmentRoom#claim}. */
+  long claim(long bytes) {
+    log.requireAlive();
+    return room.claim(bytes);
+  }
+
+  /** See {@link SegmentRoom#unclaim}; threads that wait for room may have it now. */
+  void unclaim(long bytes) {
+    room.unclaim(bytes);
+    changed();
   }
 
   private void check(long bytes) {
@@ -79,7 +92,7 @@ final class Space {
     }
   }
 
-  private void await(long bytes, boolean beginning, boolean must) {
+  private void await(long bytes, boolean beginning, boolean must, boolean ends) {
     boolean interrupted = false;
     long since = System.nanoTime();
     Thread self = Thread.currentThread();
@@ -96,6 +109,10 @@ final class Space {
         boolean patient = must || !beginning && System.nanoTime() - since <= PATIENCE_NANOS;
         if (full != null && !patient) {
           throw full;
+        }
+        StorageFullException stuck = ends ? room.whyStuck() : null;
+        if (stuck != null) {
+          throw stuck;
         }
         log.wakeWriter();
         if (!room.hasReserve()) {

@@ -158,6 +158,33 @@ class RangeCutTest {
     }
   }
 
+  /** What is claimed of the log before is never less than what is appended. */
+  @ParameterizedTest
+  @EnumSource(RandomKeys.Kind.class)
+  void noMoreIsLoggedThanWasClaimed(RandomKeys.Kind kind) {
+    for (long seed = 1; seed <= 4; seed++) {
+      Random random = new Random(seed);
+      try (LoggedTree t = new LoggedTree(4096, 4096)) {
+        RandomKeys keys = new RandomKeys(kind, seed, t.tree.maxKeySize());
+        for (int round = 0; round < 4; round++) {
+          for (int i = 0; i < 4000; i++) {
+            t.put(keys.next(), new byte[random.nextInt(round % 2 == 0 ? 60 : 900)]);
+          }
+          byte[] a = random.nextInt(3) == 0 ? null : keys.next();
+          byte[] b = random.nextInt(3) == 0 ? null : keys.next();
+          boolean turn = a != null && b != null && TestTree.ORDER.compare(a, b) > 0;
+          KeyRange range = range(turn ? b : a, true, turn ? a : b, false);
+          RangeCount count = count(t.tree, range);
+          long claimed = new RangeCut(t.tree, range, LogSession.NONE).logBytes();
+          long before = t.log.tail();
+          t.main.cut(turn ? b : a, turn ? a : b);
+          long logged = t.log.tail() - before;
+          assertTrue(logged <= claimed, () -> logged + " bytes, claimed " + claimed);
+        }
+      }
+    }
+  }
+
   /** A million records are some hundred records of the log, and little more than frees. */
   @Test
   void freesLeavesWithoutReadingThem() {

@@ -20,6 +20,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** Full disks, failing syncs, misuse, interrupts: who is told what, and what goes on. */
 class LogFailureTest {
@@ -92,6 +93,46 @@ class LogFailureTest {
     }
     log.close();
     assertEquals(sessions.size() + 1, Logs.readAll(device, Log.FIRST_LSN).size());
+  }
+
+  /**
+   * Who appends more behind a commit record than there is room for fills the file and the ring. A
+   * checkpoint and a close are told, for they can't wait for what waits for a checkpoint; so is a
+   * recovery. When there is room all goes on.
+   */
+  @Test
+  @Timeout(60)
+  void nobodyWaitsForWhatWaitsForACheckpoint() {
+    Log log = Logs.create(device);
+    disk.capacity(device.size());
+    LogSession session = log.session();
+    session.begin(LogSession.space(100));
+    long commit = Logs.put(session, RecordType.COMMIT, Logs.body(0, 100));
+    session.position(commit - 8, commit);
+    session.endsWhereFull();
+    int n = 1;
+    StorageFullException full = null;
+    while (full == null && n < 10_000) {
+      try {
+        session.grant(LogSession.space(1000));
+        Logs.put(session, RecordType.COMMIT, Logs.body(n, 1000));
+        n++;
+      } catch (StorageFullException e) {
+        full = e;
+      }
+    }
+    assertTrue(full != null, "never full");
+    long tail = log.tail();
+    assertThrows(StorageFullException.class, () -> log.awaitDurableUnlessFull(tail));
+    log.awaitDurableUnlessFull(log.durableLsn());
+
+    disk.capacity(Long.MAX_VALUE);
+    log.awaitDurable(tail);
+    log.awaitDurableUnlessFull(tail);
+    session.grant(LogSession.space(1000));
+    session.end();
+    log.close();
+    assertEquals(n + 1, Logs.readAll(device, Log.FIRST_LSN).size());
   }
 
   @Test

@@ -1,0 +1,207 @@
+package io.fovea.crash;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.ByteCursor;
+import io.fovea.ByteTable;
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.LoadOptions;
+import io.fovea.Options;
+import io.fovea.Order;
+import io.fovea.SimDatabase;
+import io.fovea.Transaction;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.StorageFullException;
+import io.fovea.schema.TableSpec;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * A transaction that has much to log behind its commit, where the log's file may get larger by so
+ * many segments and no more. Either it is refused, or there is room for all of it and for what
+ * comes next: a checkpoint, a close and the next opening. Nobody waits for ever.
+ */
+@Timeout(value = 300, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class ClaimsOnFullDiskTest {
+  private static final TableSpec SPEC = TableSpec.bytes("t", 8);
+  private static final int SEGMENT = 64 << 10;
+
+  /** What the transaction does, with how many records, and up to how many segments it is tried. */
+  private enum Deed {
+    /** An interval is cut out as a whole: pages become free. */
+    RANGE(12_000, 900, 32, 2) {
+      @Override
+      void in(Transaction tx, ByteTable t) {
+        t.deleteRange(tx, key(1), key(records - 1));
+      }
+
+      @Override
+      int left() {
+        return 2;
+      }
+    },
+
+    /** The pages of long values become free. */
+    LONG(3, 900_000, 16, 1) {
+      @Override
+      void in(Transaction tx, ByteTable t) {
+        for (int i = 0; i < records; i++) {
+          t.delete(tx, key(i));
+        }
+      }
+
+      @Override
+      int left() {
+        return 0;
+      }
+    },
+
+    /** Leaves are split. */
+    INSERTS(100, 900, 320, 10) {
+      @Override
+      void in(Transaction tx, ByteTable t) {
+        for (int i = records; i < 3_000; i++) {
+          t.put(tx, key(i), new byte[bytes]);
+        }
+      }
+
+      @Override
+      int left() {
+        return 3_000;
+      }
+    };
+
+    final int records;
+    final int bytes;
+    final int segmentsMax;
+    final int step;
+
+    Deed(int records, int bytes, int segmentsMax, int step) {
+      this.records = records;
+      this.bytes = bytes;
+      this.segmentsMax = segmentsMax;
+      this.step = step;
+    }
+
+    abstract void in(Transaction tx, ByteTable t);
+
+    /** How many records there are afterwards. */
+    abstract int left();
+  }
+
+  private static Options options() {
+    return Session.small()
+        .durability(Durability.ASYNC)
+        .bufferBytes(8 << 20)
+        .memory(mem -> mem.timestampBytes(8 << 20))
+        .log(
+            log ->
+                log.bufferBytes(64 << 10)
+                    .segmentBytes(SEGMENT)
+                    .bytesMax(8 << 20)
+                    .checkpointInterval(Duration.ZERO));
+  }
+
+  private static byte[] key(int i) {
+    return ByteBuffer.allocate(8).putLong(i).array();
+  }
+
+  private static int count(Database db) {
+    ByteTable t = db.table(SPEC).bytes();
+    return db.read(
+        tx -> {
+          int n = 0;
+          try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+            while (c.next()) {
+              n++;
+            }
+          }
+          return n;
+        });
+  }
+
+  /** Whether it was done. */
+  private static boolean tried(Runnable what) {
+    try {
+      what.run();
+      return true;
+    } catch (StorageFullException | DatabaseClosedException | DurabilityLostException e) {
+      return false;
+    }
+  }
+
+  private static void open(SimDisk disk, Consumer<Database> use) {
+    try (Database db = SimDatabase.open(new SimStorage(disk), options())) {
+      use.accept(db);
+    }
+  }
+
+  private static void fill(Database db, Deed deed) {
+    ByteTable t = db.table(SPEC).bytes();
+    t.load(
+        LoadOptions.defaults().ascending(true),
+        into -> {
+          for (int i = 0; i < deed.records; i++) {
+            into.add(key(i), new byte[deed.bytes]);
+          }
+        });
+    db.checkpoint();
+  }
+
+  /** Returns whether it was done. */
+  private static boolean with(Deed deed, int segments) {
+    SimDisk disk = new SimDisk(3);
+    boolean[] done = new boolean[1];
+    open(disk, db -> fill(db, deed));
+    String name = SimStorage.NAME + ".log";
+    boolean closed =
+        tried(
+            () ->
+                open(
+                    disk,
+                    db -> {
+                      ByteTable t = db.table(SPEC).bytes();
+                      disk.capacity(name, disk.allocated(name) + (long) segments * SEGMENT);
+                      done[0] = tried(() -> db.run(tx -> deed.in(tx, t)));
+                      boolean checked = tried(db::checkpoint);
+                      assertTrue(checked || !done[0], "no room for a checkpoint");
+                      assertEquals(done[0] ? deed.left() : deed.records, count(db));
+                    }));
+    assertTrue(closed || !done[0], "no room for a close");
+    tried(() -> open(disk, db -> assertEquals(done[0] ? deed.left() : deed.records, count(db))));
+    disk.capacity(name, Long.MAX_VALUE);
+    open(
+        disk,
+        db -> {
+          assertEquals(done[0] ? deed.left() : deed.records, count(db));
+          assertTrue(db.verify().ok());
+        });
+    return done[0];
+  }
+
+  @ParameterizedTest
+  @EnumSource(Deed.class)
+  void whatIsNotRefusedHasRoom(Deed deed) {
+    int refused = 0;
+    int done = 0;
+    for (int segments = 0; segments <= deed.segmentsMax; segments += deed.step) {
+      if (with(deed, segments)) {
+        done++;
+      } else {
+        refused++;
+      }
+    }
+    assertTrue(refused > 0, "never refused");
+    assertTrue(done > 0, "refused with " + deed.segmentsMax + " segments");
+  }
+}
