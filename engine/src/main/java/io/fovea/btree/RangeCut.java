@@ -138,18 +138,14 @@ public final class RangeCut {
     TreeScratch scratch = change.scratches.take();
     try {
       toTheEnd();
-      for (int i = 0; more; ) {
-        if (!looked(scratch.parent)) {
-          Pause.after(++i);
-          continue;
+      do {
+        for (int i = 0; !looked(scratch.parent); i++) {
+          Pause.after(i); // what was seen of it may be false
         }
-        if (more || first <= last) {
-          bytes += (long) PARENT_PAGES * pageSize;
-          bytes += Math.max(0, last - first) * (FREED_BYTES + 8);
-          key.set(lower.segment(), 0, lower.length());
-        }
-        i = 0;
-      }
+        bytes += (long) PARENT_PAGES * pageSize;
+        bytes += Math.max(0, last - first) * (FREED_BYTES + 8);
+        key.set(lower.segment(), 0, lower.length());
+      } while (more);
     } finally {
       change.scratches.give(scratch);
     }

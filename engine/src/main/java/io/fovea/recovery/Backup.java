@@ -292,7 +292,8 @@ public final class Backup implements AutoCloseable {
         log.requireAlive();
         throw new CorruptionException("LSN of a page", -1, -1, log.tail(), reader.maxLsn());
       }
-      log.awaitDurable(
+      // What the writer waits for may be the segments that are pinned here.
+      log.awaitDurableUnlessFull(
           Math.max(Math.max(begun, reader.maxLsn()), Math.max(s.redoLsn(), s.snapshotLsn())));
       long end = log.durableLsn();
       check(logDevice, s, end);

@@ -70,11 +70,12 @@ public final class LogGate implements PoolLog {
     return l == null || broken ? Long.MAX_VALUE : l.durableLsn();
   }
 
+  /** Pages that are not written for lack of room in the log are written later. */
   @Override
   public void awaitDurable(long lsn) {
     Log l = log;
     if (l != null && !broken) {
-      l.awaitDurable(lsn);
+      l.awaitDurableUnlessFull(lsn);
     }
   }
 

@@ -4,6 +4,7 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.LeafAhead;
 import io.fovea.btree.Position;
 import io.fovea.btree.RangeCut;
+import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.BufferPool;
 import io.fovea.error.CorruptionException;
 import io.fovea.memory.Hash;
@@ -377,9 +378,10 @@ final class Replay {
     LogSession session = rangeSession;
     if (session == null) {
       session = log.session();
+      session.endsWhereFull();
       rangeSession = session;
     }
-    session.begin(0);
+    session.begin(AllocatorRecord.FREE_SPACE); // which takes room, of which little is not claimed
     try {
       RangeCut cut = new RangeCut(trees[number], record.range(), session);
       session.claim(cut.logBytes()); // nothing recycles segments beside a recovery

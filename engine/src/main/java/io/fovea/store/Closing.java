@@ -54,6 +54,10 @@ final class Closing {
       Waits.sleep(QUIESCE_NANOS);
     }
     engine.waitNoMore();
+    Journal journal = parts.journal();
+    if (journal != null) {
+      journal.waitNoMore();
+    }
     slots.refuse();
     engine.refuse(); // also those in the middle of an operation who wait for a page
     // Whoever claimed a context before the line above is counted here; any thread that claims one

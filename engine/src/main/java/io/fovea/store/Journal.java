@@ -480,6 +480,14 @@ public final class Journal {
     clean = superblocks.current().clean();
   }
 
+  /** A commit that is in the log already waits for room no more: see {@link Log#waitNoMore}. */
+  void waitNoMore() {
+    Log l = log;
+    if (l != null) {
+      l.waitNoMore();
+    }
+  }
+
   /** Makes what is in the log durable, if that is possible: for a database that has stopped. */
   void persist() {
     Log l = log();

@@ -1,6 +1,7 @@
 package io.fovea.txn;
 
 import io.fovea.btree.BTree;
+import io.fovea.buffer.AllocatorRecord;
 import io.fovea.memory.LongList;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
@@ -43,6 +44,15 @@ final class ChainPages {
       Mem.putLong(to, at + 8L * i, pids.get(i));
     }
     return at + 8L * pids.size();
+  }
+
+  /**
+   * Before the record that releases them: {@link #free} must have room in the log.
+   *
+   * @throws io.fovea.error.StorageFullException where there is none
+   */
+  void claim(LogSession session) {
+    session.claim(pids.size() * AllocatorRecord.FREE_SPACE / 2); // of a grant half is for a filler
   }
 
   /** Frees all of them, the last first. */

@@ -3,7 +3,6 @@ package io.fovea.txn;
 import io.fovea.btree.BTree;
 import io.fovea.btree.ChainMove;
 import io.fovea.btree.Position;
-import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.PagePromises;
 import io.fovea.error.AbortCause;
 import io.fovea.error.StorageFullException;
@@ -39,16 +38,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Long values.</b> A chain is never changed: a new value is a new chain, also after a patch.
  * The chains that a commit releases are listed in its record and freed after it has published, by
  * the same session: any transaction that dies in between leaves a record that names what is to be
- * freed.
- *
- * <p><b>Room behind the record.</b> Leaves that are split and pages that become free are logged
- * behind it, when nothing can be refused any more. Where that may be much, the file of the log must
- * have room for it before ({@link LogSession#claim}): the record, and twice the bytes that new
- * records have, which is what leaves take that are filled in order; and a record for each page of
- * an old long value.
- *
- * <p>The file has more than 600 lines because a record is measured, filled and accounted for in the
- * same walk over the entries.
+ * freed, and has claimed room for what is logged of that.
  */
 final class CommitAppender {
   /** What a context keeps of promised pages for its next commit: so many, or so many bytes. */
@@ -88,9 +78,6 @@ final class CommitAppender {
 
   private int pages;
 
-  /** How many bytes the records have that may be new. */
-  private long fresh;
-
   // How far the record in the making goes: up to this entry, and this patch of it.
   private int entry;
   private int patch;
@@ -128,7 +115,6 @@ final class CommitAppender {
     }
     promisePages();
     session.begin(LogSession.space(Math.min(bound, partBytes)));
-    session.claim(3 * fresh); // the record, and what leaves that are split log behind it
   }
 
   // ---------------------------------------------------------------- pages
@@ -152,17 +138,13 @@ final class CommitAppender {
   private int worst(boolean looked) {
     int inserts = 0;
     long bytes = 0;
-    long added = 0;
     for (int e = 0, n = writes.size(); e < n; e++) {
       byte kind = writes.kind(e);
       if (kind == WriteSet.INSERT || kind == WriteSet.PUT && !(looked && staysInPlace(e))) {
-        long entry = entryBytes(e);
         inserts++;
-        bytes += entry;
-        added += writes.existed(e) == WriteSet.PRESENT ? 0 : entry;
+        bytes += entryBytes(e);
       }
     }
-    fresh = added;
     CatalogPart catalog = Commit.changed(work.catalog);
     if (catalog != null) {
       inserts += catalog.inserts();
@@ -217,7 +199,7 @@ final class CommitAppender {
           "the transaction changes too many tables and indexes for one record of the log: split it"
               + " or raise the size of the log's buffer");
     }
-    session.claim(released.size() * AllocatorRecord.FREE_SPACE / 2);
+    released.claim(session);
     PagePromises p = promises;
     if (p != null) {
       promise(p);

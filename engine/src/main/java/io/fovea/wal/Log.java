@@ -31,6 +31,9 @@ import org.jspecify.annotations.Nullable;
  * stays so and is not denied to who waits for it.
  *
  * <p>Any thread, platform or virtual.
+ *
+ * <p>The file has more than 600 lines because it is the one door to the parts of the log, with what
+ * each caller is told.
  */
 public final class Log implements DurableLog, AutoCloseable {
   /** The first position of a new log; 0 stands for none. */
@@ -82,7 +85,7 @@ public final class Log implements DurableLog, AutoCloseable {
     this.file = file;
     this.windowBytes = Math.min(config.windowBytes(), ring.size() / 2);
     this.waits = new DurableWaits(ring.tail());
-    this.space = new Space(this, ring, file.room());
+    this.space = new Space(this, ring, file);
     this.writer = new LogWriter(this, config, ring, file, waits, space);
     this.maker = Threads.unstarted("fovea-log-spare", new SegmentMaker(file, this));
   }
@@ -274,6 +277,14 @@ public final class Log implements DurableLog, AutoCloseable {
         throw full;
       }
     }
+  }
+
+  /**
+   * The log is about to be closed. An operation that is in the log already waits for room no more
+   * where the file can't be made larger: {@link LogSession#grant} throws then.
+   */
+  public void waitNoMore() {
+    space.waitNoMore();
   }
 
   private void requireReserved(long lsn) {

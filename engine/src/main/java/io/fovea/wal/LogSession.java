@@ -219,9 +219,9 @@ public final class LogSession {
     }
   }
 
-  /** What was logged of a claim is in the file or about to be: it is not counted twice. */
+  /** What was logged of a claim, behind the record, is not in the way of others twice. */
   private void spend(Log of) {
-    spent += granted - left;
+    spent += recLsn == 0 ? 0 : granted - left; // what comes before the record is not of the claim
     granted = left;
     if (spent >= SPENT_MIN) {
       long part = spent < expected ? (long) ((double) claimed / expected * spent) : claimed;
@@ -434,6 +434,7 @@ public final class LogSession {
     if (log != null) {
       recLsn = start;
       pageLsn = end;
+      granted = left;
     }
   }
 }

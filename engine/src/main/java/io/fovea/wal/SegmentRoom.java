@@ -24,11 +24,10 @@ import org.jspecify.annotations.Nullable;
  * large operation does not use up what a checkpoint needs to recycle segments.
  *
  * <p><b>Claims.</b> An operation may have more to log behind its record than {@code low} is meant
- * for: a long interval of keys that is cut out of a tree, or a large transaction that splits many
- * leaves. It claims room for that before its record, while it can be refused ({@link #claim}),
- * since nobody could make room later: it holds back the redo point until its end. Until then others
- * begin only where so much more is left. What has been logged of it is claimed no more ({@link
- * #unclaim}).
+ * for: a long interval of keys that is cut out of a tree, or long values whose pages become free.
+ * It claims room for that before its record, while it can be refused ({@link #claim}), since nobody
+ * could make room later: it holds back the redo point until its end. Until then others begin only
+ * where so much more is left. What has been logged of it is claimed no more ({@link #unclaim}).
  *
  * <p><b>Questions.</b> A thread that needs a slot raises {@code asked} and waits until {@code
  * answered} has reached its number. The answer is a slot, or why there is none.
@@ -266,7 +265,8 @@ final class SegmentRoom {
   @Nullable StorageFullException whyStuck() {
     lock.lock();
     try {
-      return writerWaits && freeSlots == 0 && full != null ? isFull(full) : null;
+      boolean stuck = writerWaits && freeSlots == 0 && answered >= asked;
+      return stuck && full != null ? isFull(full) : null;
     } finally {
       lock.unlock();
     }

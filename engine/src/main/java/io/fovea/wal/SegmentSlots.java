@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * slots that stay: the two that watermarks take turns in, and what is needed until the next one
  * would be made ({@link #rest}). It is over when the next segment is full ({@link #busy}): from
  * then on the slots that are made stay as before, for to make one takes as long as hundreds of
- * groups.
+ * groups. The same is done where slots were made for a claim that was refused.
  *
  * <p><b>For who follows changes</b> segments stay live that no recovery needs, so many bytes of
  * them. From where on they do is in the superblock before the older ones are free ({@link
@@ -214,6 +214,37 @@ final class SegmentSlots {
       if (slot >= 0) {
         add(slot);
       }
+      room.tell();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Claims room; see {@link SegmentRoom#claim}. What was made for it in vain goes again: who has
+   * pages to write may need the space.
+   *
+   * @param payload how many bytes of records
+   * @return how many bytes of the file
+   */
+  long claim(long payload) {
+    int had = count;
+    boolean done = false;
+    try {
+      long bytes = room.claim(payload);
+      done = true;
+      return bytes;
+    } finally {
+      if (!done) {
+        backTo(had);
+      }
+    }
+  }
+
+  private void backTo(int had) {
+    lock.lock();
+    try {
+      stay = Math.min(stay, Math.max(least(), had));
       room.tell();
     } finally {
       lock.unlock();

@@ -25,16 +25,21 @@ final class Space {
 
   private final Log log;
   private final Ring ring;
+  private final SegmentSlots slots;
   private final SegmentRoom room;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final ArrayDeque<Thread> line = new ArrayDeque<>();
   private volatile int waiting;
 
-  Space(Log log, Ring ring, SegmentRoom room) {
+  /** The log is about to be closed: who finds no room has waited for long enough. */
+  private volatile boolean waitsNoMore;
+
+  Space(Log log, Ring ring, SegmentFile file) {
     this.log = log;
     this.ring = ring;
-    this.room = room;
+    this.slots = file.slots();
+    this.room = file.room();
   }
 
   /** Whether somebody waits. */
@@ -73,10 +78,16 @@ final class Space {
     await(bytes, false, must, ends);
   }
 
-  /** See {@link SegmentRoom#claim}. */
+  /** Who can't go back any more, and finds no room, is told so instead of waiting. */
+  void waitNoMore() {
+    waitsNoMore = true;
+    changed();
+  }
+
+  /** See {@link SegmentSlots#claim}. */
   long claim(long bytes) {
     log.requireAlive();
-    return room.claim(bytes);
+    return slots.claim(bytes);
   }
 
   /** See {@link SegmentRoom#unclaim}; threads that wait for room may have it now. */
@@ -106,11 +117,12 @@ final class Space {
         log.requireAlive();
         StorageFullException full = room.whyFull();
         // Who can't go back any more waits for as long as it takes.
-        boolean patient = must || !beginning && System.nanoTime() - since <= PATIENCE_NANOS;
+        boolean patient =
+            must || !beginning && !waitsNoMore && System.nanoTime() - since <= PATIENCE_NANOS;
         if (full != null && !patient) {
           throw full;
         }
-        StorageFullException stuck = ends ? room.whyStuck() : null;
+        StorageFullException stuck = ends || waitsNoMore ? room.whyStuck() : null;
         if (stuck != null) {
           throw stuck;
         }

@@ -22,14 +22,16 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * A transaction that has much to log behind its commit, where the log's file may get larger by so
- * many segments and no more. Either it is refused, or there is room for all of it and for what
- * comes next: a checkpoint, a close and the next opening. Nobody waits for ever.
+ * many segments and no more. Where that is known before, it is refused, or there is room for all of
+ * it and for what comes next: a checkpoint, a close and the next opening. Else it waits, but nobody
+ * waits for it for ever.
  */
 @Timeout(value = 300, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ClaimsOnFullDiskTest {
@@ -63,21 +65,6 @@ class ClaimsOnFullDiskTest {
       @Override
       int left() {
         return 0;
-      }
-    },
-
-    /** Leaves are split. */
-    INSERTS(100, 900, 320, 10) {
-      @Override
-      void in(Transaction tx, ByteTable t) {
-        for (int i = records; i < 3_000; i++) {
-          t.put(tx, key(i), new byte[bytes]);
-        }
-      }
-
-      @Override
-      int left() {
-        return 3_000;
       }
     };
 
@@ -203,5 +190,87 @@ class ClaimsOnFullDiskTest {
     }
     assertTrue(refused > 0, "never refused");
     assertTrue(done > 0, "refused with " + deed.segmentsMax + " segments");
+  }
+
+  /**
+   * Leaves that are split log images. The commit waits for room with its record in the log. A
+   * checkpoint ends all the same, and a close ends the commit.
+   */
+  @Test
+  void whatWaitsEndsWithTheClose() {
+    int inDoubt = 0;
+    for (int segments = 0; segments <= 160; segments += 20) {
+      SimDisk disk = new SimDisk(segments);
+      String name = SimStorage.NAME + ".log";
+      Attempt attempt = new Attempt();
+      int more = segments;
+      tried(
+          () -> {
+            Options options = options().transactions(txs -> txs.closeGrace(Duration.ZERO));
+            try (Database db = SimDatabase.open(new SimStorage(disk), options)) {
+              ByteTable t = db.table(SPEC).bytes();
+              db.checkpoint();
+              disk.capacity(name, disk.allocated(name) + (long) more * SEGMENT);
+              attempt.start(db, t);
+              tried(db::checkpoint);
+            }
+          });
+      attempt.join();
+      inDoubt += attempt.inDoubt ? 1 : 0;
+      disk.capacity(name, Long.MAX_VALUE);
+      open(
+          disk,
+          db -> {
+            int n = count(db);
+            boolean may = attempt.done ? n == Attempt.RECORDS || n == 0 : n == 0;
+            assertTrue(may || attempt.inDoubt && n == Attempt.RECORDS, n + " records");
+            assertTrue(db.verify().ok());
+          });
+    }
+    assertTrue(inDoubt > 0, "no commit had to wait");
+  }
+
+  /** Puts many records in one transaction, in a thread of its own. */
+  private static final class Attempt {
+    static final int RECORDS = 3_000;
+
+    private Thread thread = new Thread(() -> {});
+    volatile boolean done;
+    volatile boolean inDoubt;
+
+    /** Starts it, and returns when it has ended, or has stood still for a while. */
+    void start(Database db, ByteTable t) {
+      thread = new Thread(() -> run(db, t));
+      thread.start();
+      join(1000);
+    }
+
+    private void run(Database db, ByteTable t) {
+      try {
+        db.run(
+            tx -> {
+              for (int i = 0; i < RECORDS; i++) {
+                t.put(tx, key(i), new byte[900]);
+              }
+            });
+        done = true;
+      } catch (DurabilityLostException e) {
+        inDoubt = e.mayHaveCommitted();
+      } catch (StorageFullException | DatabaseClosedException e) {
+        // It has not happened.
+      }
+    }
+
+    void join() {
+      join(0);
+    }
+
+    private void join(long millis) {
+      try {
+        thread.join(millis);
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      }
+    }
   }
 }
