@@ -5,6 +5,7 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
+import io.fovea.error.StorageFullException;
 import io.fovea.memory.LongList;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
@@ -251,6 +252,11 @@ final class LongValues {
       return true;
     } catch (CorruptionException e) {
       return true;
+    } catch (StorageFullException e) {
+      if (log.recLsn() != 0) {
+        throw e; // of a close that ends a commit: nobody would free it later but recovery
+      }
+      return false;
     } catch (FoveaException e) {
       return false;
     }

@@ -4,7 +4,6 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.LeafAhead;
 import io.fovea.btree.Position;
 import io.fovea.btree.RangeCut;
-import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.BufferPool;
 import io.fovea.error.CorruptionException;
 import io.fovea.memory.Hash;
@@ -381,7 +380,7 @@ final class Replay {
       session.endsWhereFull();
       rangeSession = session;
     }
-    session.begin(AllocatorRecord.FREE_SPACE); // which takes room, of which little is not claimed
+    session.begin(0);
     try {
       RangeCut cut = new RangeCut(trees[number], record.range(), session);
       session.claim(cut.logBytes()); // nothing recycles segments beside a recovery

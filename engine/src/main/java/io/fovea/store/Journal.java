@@ -488,6 +488,14 @@ public final class Journal {
     }
   }
 
+  /** See {@link Log#failWhereStuck}. */
+  void failWhereStuck() {
+    Log l = log;
+    if (l != null) {
+      l.failWhereStuck();
+    }
+  }
+
   /** Makes what is in the log durable, if that is possible: for a database that has stopped. */
   void persist() {
     Log l = log();

@@ -606,7 +606,11 @@ public final class Store {
   public boolean quiesce(Duration grace) {
     open = false;
     try {
-      return Closing.quiesce(parts, slots, grace);
+      boolean quiet = Closing.quiesce(parts, slots, grace);
+      if (journal != null) {
+        journal.failWhereStuck(); // a change of the schema waits for the log with its lock held
+      }
+      return quiet;
     } finally {
       serving = false;
     }

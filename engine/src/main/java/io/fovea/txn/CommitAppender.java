@@ -199,11 +199,11 @@ final class CommitAppender {
           "the transaction changes too many tables and indexes for one record of the log: split it"
               + " or raise the size of the log's buffer");
     }
-    released.claim(session);
     PagePromises p = promises;
     if (p != null) {
       promise(p);
     }
+    released.claim(session);
   }
 
   /** Ends promises: of all pages, or of more than a few. */

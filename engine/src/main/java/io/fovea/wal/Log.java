@@ -42,6 +42,8 @@ public final class Log implements DurableLog, AutoCloseable {
   /** From one look at the room of the file to the next. */
   private static final long LOOK_NANOS = 50_000_000;
 
+  private static final int STUCK_LOOKS = 20;
+
   private static final int BUFFER_MIN = 64 << 10;
 
   private static final VarHandle FAILURE;
@@ -270,13 +272,13 @@ public final class Log implements DurableLog, AutoCloseable {
     waited.increment();
     waits.request(lsn);
     writer.wanted();
-    while (!waits.await(lsn, writer, LOOK_NANOS)) {
+    do {
       requireAlive();
       StorageFullException full = file.room().whyStuck();
       if (full != null) {
         throw full;
       }
-    }
+    } while (!waits.await(lsn, writer, LOOK_NANOS));
   }
 
   /**
@@ -285,6 +287,21 @@ public final class Log implements DurableLog, AutoCloseable {
    */
   public void waitNoMore() {
     space.waitNoMore();
+  }
+
+  /**
+   * For a close: where the writer has no room, the file can't be made larger, and that does not
+   * change within a second, nothing more becomes durable. Whoever waits for that is told.
+   */
+  public void failWhereStuck() {
+    StorageFullException full = file.room().whyStuck();
+    for (int i = 0; i < STUCK_LOOKS && full != null; i++) {
+      Waits.sleep(LOOK_NANOS);
+      full = file.room().whyStuck();
+    }
+    if (full != null) {
+      fail(full);
+    }
   }
 
   private void requireReserved(long lsn) {

@@ -36,6 +36,9 @@ import org.jspecify.annotations.Nullable;
  * which {@link SegmentSlots} shares.
  */
 final class SegmentRoom {
+  /** How long what was refused is refused again, without another attempt. */
+  private static final long DENIED_NANOS = TimeUnit.SECONDS.toNanos(1);
+
   final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final SlotFile file;
@@ -66,6 +69,15 @@ final class SegmentRoom {
   private long answered;
   private boolean ended;
   private boolean writerWaits;
+
+  /** The writer's last question: those of others come all the time where the storage is full. */
+  private long writerAsked;
+
+  /** A claim of so many bytes was refused, when, and why; null for none. */
+  private long deniedBytes;
+
+  private long deniedNanos;
+  private @Nullable StorageFullException denied;
   private @Nullable StorageFullException full;
 
   SegmentRoom(SlotFile file, long segmentBytes, long groupBytes, long low) {
@@ -212,10 +224,16 @@ final class SegmentRoom {
     long bytes = fileBytes(payload);
     lock.lock();
     try {
+      requireHope(bytes);
       wanted += bytes;
       try {
         requireRoom(bytes);
         claimed += bytes;
+      } catch (StorageFullException e) {
+        denied = e;
+        deniedBytes = bytes;
+        deniedNanos = System.nanoTime();
+        throw e;
       } finally {
         wanted -= bytes;
       }
@@ -223,6 +241,17 @@ final class SegmentRoom {
       lock.unlock();
     }
     return bytes;
+  }
+
+  /** Who tries again at once does not fill the storage with slots again; under the lock. */
+  private void requireHope(long bytes) {
+    StorageFullException e = denied;
+    if (e != null && room() < low + claimed + bytes) {
+      if (bytes >= deniedBytes && System.nanoTime() - deniedNanos < DENIED_NANOS) {
+        throw isFull(e);
+      }
+    }
+    denied = null;
   }
 
   /** So many bytes of the file that were claimed are used, or not needed any more. */
@@ -265,7 +294,7 @@ final class SegmentRoom {
   @Nullable StorageFullException whyStuck() {
     lock.lock();
     try {
-      boolean stuck = writerWaits && freeSlots == 0 && answered >= asked;
+      boolean stuck = writerWaits && freeSlots == 0 && answered >= writerAsked;
       return stuck && full != null ? isFull(full) : null;
     } finally {
       lock.unlock();
@@ -299,6 +328,7 @@ final class SegmentRoom {
   private boolean awaitAnySlot(long pauseNanos, SlotFile.Stop stop) {
     while (freeSlots == 0) {
       long mine = ++asked;
+      writerAsked = mine;
       changed.signalAll();
       // First the answer, then a pause: a full disk is not asked at every signal.
       long again = System.nanoTime() + pauseNanos;

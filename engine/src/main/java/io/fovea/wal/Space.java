@@ -117,8 +117,9 @@ final class Space {
         log.requireAlive();
         StorageFullException full = room.whyFull();
         // Who can't go back any more waits for as long as it takes.
+        boolean hurried = waitsNoMore && !room.hasReserve();
         boolean patient =
-            must || !beginning && !waitsNoMore && System.nanoTime() - since <= PATIENCE_NANOS;
+            must || !beginning && !hurried && System.nanoTime() - since <= PATIENCE_NANOS;
         if (full != null && !patient) {
           throw full;
         }

@@ -15,13 +15,17 @@ import io.fovea.Transaction;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.StorageFullException;
+import io.fovea.error.TransactionAbortedException;
 import io.fovea.schema.TableSpec;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.IntConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -36,6 +40,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Timeout(value = 300, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ClaimsOnFullDiskTest {
   private static final TableSpec SPEC = TableSpec.bytes("t", 8);
+  private static final TableSpec OTHER = TableSpec.bytes("u", 8);
   private static final int SEGMENT = 64 << 10;
 
   /** What the transaction does, with how many records, and up to how many segments it is tried. */
@@ -194,7 +199,8 @@ class ClaimsOnFullDiskTest {
 
   /**
    * Leaves that are split log images. The commit waits for room with its record in the log. A
-   * checkpoint ends all the same, and a close ends the commit.
+   * checkpoint ends all the same, though others begin and are refused all the time, and a close
+   * ends the commit, and whoever makes a table and waits for the log.
    */
   @Test
   void whatWaitsEndsWithTheClose() {
@@ -203,19 +209,27 @@ class ClaimsOnFullDiskTest {
       SimDisk disk = new SimDisk(segments);
       String name = SimStorage.NAME + ".log";
       Attempt attempt = new Attempt();
+      List<Thread> others = new ArrayList<>();
       int more = segments;
       tried(
           () -> {
-            Options options = options().transactions(txs -> txs.closeGrace(Duration.ZERO));
+            Options options =
+                options().transactions(txs -> txs.closeGrace(Duration.ZERO).activeMax(8));
             try (Database db = SimDatabase.open(new SimStorage(disk), options)) {
               ByteTable t = db.table(SPEC).bytes();
+              ByteTable u = db.table(OTHER).bytes();
               db.checkpoint();
               disk.capacity(name, disk.allocated(name) + (long) more * SEGMENT);
               attempt.start(db, t);
+              others.add(beside(i -> db.run(tx -> u.put(tx, key(i), new byte[100]))));
+              others.add(beside(i -> db.run(tx -> u.put(tx, key(-i), new byte[100]))));
+              others.add(beside(i -> db.table(TableSpec.bytes("made " + i, 8))));
+              attempt.join(200);
               tried(db::checkpoint);
             }
           });
-      attempt.join();
+      attempt.join(0);
+      others.forEach(ClaimsOnFullDiskTest::join);
       inDoubt += attempt.inDoubt ? 1 : 0;
       disk.capacity(name, Long.MAX_VALUE);
       open(
@@ -261,16 +275,39 @@ class ClaimsOnFullDiskTest {
       }
     }
 
-    void join() {
-      join(0);
+    void join(long millis) {
+      ClaimsOnFullDiskTest.join(thread, millis);
     }
+  }
 
-    private void join(long millis) {
-      try {
-        thread.join(millis);
-      } catch (InterruptedException e) {
-        throw new AssertionError(e);
-      }
+  /** A thread that does something again and again, refused or not, until the database is closed. */
+  private static Thread beside(IntConsumer what) {
+    Thread thread =
+        new Thread(
+            () -> {
+              for (int i = 1; ; i++) {
+                try {
+                  what.accept(i);
+                } catch (StorageFullException | TransactionAbortedException e) {
+                  Thread.yield();
+                } catch (DatabaseClosedException | DurabilityLostException e) {
+                  return;
+                }
+              }
+            });
+    thread.start();
+    return thread;
+  }
+
+  private static void join(Thread thread) {
+    join(thread, 0);
+  }
+
+  private static void join(Thread thread, long millis) {
+    try {
+      thread.join(millis);
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
     }
   }
 }
