@@ -21,6 +21,17 @@ import org.jspecify.annotations.Nullable;
  * keys), so that a scan for the first key reads one item and a long one looks at the version
  * seldom.
  *
+ * <p><b>Where versions can't stay.</b> Leaves without records are passed, and a run of them may be
+ * longer than the pool: the first has left its frame when the last one comes. So what an attempt
+ * needs is one of two: versions that are the same, or words that were read before the copies were
+ * begun, by an attempt that failed, and are the same behind them, each time unlocked. The second is
+ * as good. Whoever installs or removes a key holds the lock of its item and of the next one from
+ * before that until the wts of both has moved, to a value that they never had. (A key alone whose
+ * record changes: its own.) So between the two looks nobody has published anything that the batch
+ * depends on, nor was in the middle of it at either; what was published before the first look is in
+ * the copies, for they came later. Where an older version is wanted, the word says no more than
+ * that: then versions of leaves it must be.
+ *
  * <p><b>By leaves.</b> A transaction that only reads, and that is repeated if it is aborted, reads
  * no items here: what it has read are the leaves that were copied, and its commit looks at them
  * ({@link LeafReads}). A batch is a copy of keys then, and no more. The copies cover all that was
@@ -59,6 +70,10 @@ abstract class ScanBatches extends ScanRange {
 
   // the leaf copy
   private boolean positioned;
+
+  /** How many items had been read when the copies were begun. */
+  private int readsBefore;
+
   private int slot;
   private boolean boundRead;
 
@@ -285,6 +300,7 @@ abstract class ScanBatches extends ScanRange {
       leaf.seek(tree, bounds, from, fromLength, fromInclusive, descending);
     }
     positioned = false; // where a device refuses the leaf: from the last key again
+    readsBefore = reads.size();
     boolean more = leaf.load();
     slot = descending ? leaf.to() - 1 : leaf.from();
     positioned = true;
@@ -466,6 +482,7 @@ abstract class ScanBatches extends ScanRange {
         return false;
       }
     } else {
+      readsBefore = reads.size();
       above.seek(tree, bounds, from, fromLength, !fromInclusive, false);
       if (above.load()) {
         int length = above.copyKey(above.from(), keys, 0);
@@ -473,7 +490,7 @@ abstract class ScanBatches extends ScanRange {
       } else {
         items[0] = Items.atEnd(tree);
       }
-      if (!readWord(0) || !above.stillValid()) {
+      if (!readWord(0) || !above.stillValid() && !wasKnown(0)) {
         return false;
       }
     }
@@ -484,12 +501,14 @@ abstract class ScanBatches extends ScanRange {
 
   /** Words of the batch's items, then the versions of the leaves again. */
   private boolean readItems(int n) {
+    boolean known = true;
     for (int i = 0; i < n; i++) {
       if (!readWord(i)) {
         return false;
       }
+      known &= wasKnown(i);
     }
-    if (!leaf.stillValid()) {
+    if (!leaf.stillValid() && !known) {
       return false;
     }
     if (waits) {
@@ -516,6 +535,11 @@ abstract class ScanBatches extends ScanRange {
     tooNew[i] = old != null && word == Mvto.OLD;
     handles[i] = reader.enter(h, item, stamp, Word.withoutLock(word));
     return true;
+  }
+
+  /** Whether the word of an item was read before the copies were made, and is the same since. */
+  private boolean wasKnown(int i) {
+    return handles[i] < readsBefore && !tooNew[i];
   }
 
   private void enter(int n, boolean last) {

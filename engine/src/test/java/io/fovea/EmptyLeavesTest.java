@@ -1,0 +1,89 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.fovea.btree.BTree;
+import io.fovea.btree.Position;
+import io.fovea.memory.Mem;
+import io.fovea.schema.TableSpec;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimStorage;
+import io.fovea.wal.LogSession;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Scans pass leaves without records, several times as many as the pool has frames. */
+@Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class EmptyLeavesTest {
+  private static final TableSpec SPEC = TableSpec.bytes("t", 8);
+  private static final int RECORDS = 2_000;
+
+  private static byte[] key(int i) {
+    return ByteBuffer.allocate(8).putLong(i).array();
+  }
+
+  private static Options options(Protocol protocol) {
+    return Options.defaults()
+        .durability(Durability.NONE)
+        .bufferBytes(400_000)
+        .device(dev -> dev.pageSize(4096))
+        .memory(mem -> mem.timestampBytes(1 << 20))
+        .transactions(txs -> txs.activeMax(2))
+        .experiments(exp -> exp.protocol(protocol));
+  }
+
+  /** Removes all but the first and the last, as merges that fail would leave it. */
+  private static void empty(Database db) {
+    BTree tree = db.schema().core("t").tree;
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment key = arena.allocate(8, 8);
+      Position p = new Position();
+      for (int i = 1; i < RECORDS - 1; i++) {
+        Mem.putBytes(key, 0, key(i), 0, 8);
+        tree.remove(key, 0, 8, false, p, LogSession.NONE);
+      }
+    }
+  }
+
+  private static int count(Database db, ByteTable t, boolean writes, Order order) {
+    return db.call(
+        tx -> {
+          int n = 0;
+          try (ByteCursor c = t.scan(tx, key(0), key(RECORDS), order)) {
+            while (c.next()) {
+              n++;
+            }
+          }
+          if (writes) {
+            t.put(tx, key(RECORDS), new byte[1]);
+            t.delete(tx, key(RECORDS));
+          }
+          return n;
+        });
+  }
+
+  @ParameterizedTest
+  @EnumSource(Protocol.class)
+  void aScanPassesMoreThanThePoolHas(Protocol protocol) {
+    try (Database db = SimDatabase.open(new SimStorage(new SimDisk(1)), options(protocol))) {
+      ByteTable t = db.table(SPEC).bytes();
+      t.load(
+          LoadOptions.defaults().ascending(true),
+          into -> {
+            for (int i = 0; i < RECORDS; i++) {
+              into.add(key(i), new byte[900]);
+            }
+          });
+      empty(db);
+      for (Order order : Order.values()) {
+        assertEquals(2, count(db, t, false, order));
+        assertEquals(2, count(db, t, true, order));
+      }
+    }
+  }
+}
