@@ -124,12 +124,12 @@ public final class RangeCut {
 
   /**
    * How many bytes {@link #run} appends to the log at most, if nobody changes the tree before: by a
-   * look at the parents of the leaves, of which leaves are {@value #PARENT_PAGES} pages each.
+   * look at the parents of the leaves.
    *
    * <p>A page that becomes free takes a record, and a place in that of its parent. A parent takes
-   * images: of itself and of a leaf where they are cut, which are small then but at both ends; of
-   * two pages each where the leaf that is left and the parent are merged with what is on their
-   * right; and those above, of which there are few.
+   * {@value #PARENT_PAGES} images: of itself and of a leaf where they are cut, which are small then
+   * but at both ends; of two pages each where the leaf that is left and the parent are merged with
+   * what is on their right; and those above, of which there are few.
    *
    * @throws FoveaException where a page can't be had
    */

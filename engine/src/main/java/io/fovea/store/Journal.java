@@ -440,9 +440,6 @@ public final class Journal {
     c.close();
     Log l = log();
     l.requireAlive();
-    l.awaitDurableUnlessFull(l.tail()); // before more is appended, which would have to wait
-    session().endsWhereFull();
-    hold().endsWhereFull();
     leftovers.run();
     // Where that has failed at the mark, and no checkpoint came since: a crash while the catalog
     // gets new counts must not add to them what they have already. Else this writes nothing.

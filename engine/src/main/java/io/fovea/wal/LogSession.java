@@ -210,7 +210,7 @@ public final class LogSession {
    * @throws io.fovea.error.DurabilityLostException where nothing can become durable any more
    */
   public void claim(long bytes) {
-    if (log != null) {
+    if (log != null && bytes > 0) {
       requireActive();
       long more = log.space().claim(bytes);
       granted = left;
@@ -238,8 +238,9 @@ public final class LogSession {
 
   /**
    * From now on {@link #grant} throws where nothing more can be written, whether the operation's
-   * record is in the log or not. For a recovery and for a close: no checkpoint is made meanwhile,
-   * so nothing would make room, and the next opening does what is left undone.
+   * record is in the log or not. For a recovery: no checkpoint is made meanwhile, so nothing would
+   * make room, and the next opening does what is left undone. For a close see {@link
+   * Log#waitNoMore}.
    */
   public void endsWhereFull() {
     endsWhereFull = true;

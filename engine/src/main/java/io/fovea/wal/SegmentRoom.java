@@ -102,7 +102,12 @@ final class SegmentRoom {
 
   /** Whether an operation may begin. */
   boolean isEnough() {
-    return room() >= low + claimed;
+    return isEnough(0);
+  }
+
+  /** The same, and for so many bytes to be claimed. */
+  private boolean isEnough(long claim) {
+    return room() >= low + claimed + claim;
   }
 
   /** Whether another slot is to be made ahead of need. */
@@ -196,13 +201,13 @@ final class SegmentRoom {
 
   /** For an operation to begin, and for so many bytes that it claims; under the lock. */
   private void requireRoom(long claim) {
-    while (room() < low + claimed + claim && !ended) {
+    while (!isEnough(claim) && !ended) {
       long mine = ++asked;
       changed.signalAll();
-      while (answered < mine && room() < low + claimed + claim && !ended) {
+      while (answered < mine && !isEnough(claim) && !ended) {
         await(1000);
       }
-      if (room() < low + claimed + claim && full != null) {
+      if (!isEnough(claim) && full != null) {
         throw isFull(full);
       }
     }
@@ -221,7 +226,7 @@ final class SegmentRoom {
     if (payload <= lowAlone >> 4) {
       return 0;
     }
-    long bytes = fileBytes(payload);
+    long bytes = inFile(payload);
     lock.lock();
     try {
       requireHope(bytes);
@@ -246,10 +251,11 @@ final class SegmentRoom {
   /** Who tries again at once does not fill the storage with slots again; under the lock. */
   private void requireHope(long bytes) {
     StorageFullException e = denied;
-    if (e != null && room() < low + claimed + bytes) {
-      if (bytes >= deniedBytes && System.nanoTime() - deniedNanos < DENIED_NANOS) {
-        throw isFull(e);
-      }
+    if (e != null
+        && !isEnough(bytes)
+        && bytes >= deniedBytes
+        && System.nanoTime() - deniedNanos < DENIED_NANOS) {
+      throw isFull(e);
     }
     denied = null;
   }
@@ -268,7 +274,7 @@ final class SegmentRoom {
    * What records take of the file where groups are half full, the rest of a segment is lost that
    * the next group does not fit, and the first segment is lost as well.
    */
-  private long fileBytes(long payload) {
+  private long inFile(long payload) {
     long groups = payload / (groupBytes / 2) + 1;
     long written = payload + groups * Group.BLOCK;
     long capacity = SegmentHeader.capacity(segmentBytes);

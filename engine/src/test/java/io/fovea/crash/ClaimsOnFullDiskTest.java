@@ -229,7 +229,7 @@ class ClaimsOnFullDiskTest {
             }
           });
       attempt.join(0);
-      others.forEach(ClaimsOnFullDiskTest::join);
+      others.forEach(thread -> join(thread, 0));
       inDoubt += attempt.inDoubt ? 1 : 0;
       disk.capacity(name, Long.MAX_VALUE);
       open(
@@ -297,10 +297,6 @@ class ClaimsOnFullDiskTest {
             });
     thread.start();
     return thread;
-  }
-
-  private static void join(Thread thread) {
-    join(thread, 0);
   }
 
   private static void join(Thread thread, long millis) {
