@@ -501,6 +501,7 @@ abstract class ScanBatches extends ScanRange {
 
   /** Words of the batch's items, then the versions of the leaves again. */
   private boolean readItems(int n) {
+    switches.probe().at(TxSwitches.Stage.KEYS_COPIED, control.locked);
     boolean known = true;
     for (int i = 0; i < n; i++) {
       if (!readWord(i)) {
@@ -539,7 +540,8 @@ abstract class ScanBatches extends ScanRange {
 
   /** Whether the word of an item was read before the copies were made, and is the same since. */
   private boolean wasKnown(int i) {
-    return handles[i] < readsBefore && !tooNew[i];
+    return !tooNew[i]
+        && (handles[i] < readsBefore || switches.lacks(TxSwitches.Step.WORDS_BEFORE_COPIES));
   }
 
   private void enter(int n, boolean last) {

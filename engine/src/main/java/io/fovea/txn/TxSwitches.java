@@ -2,12 +2,12 @@ package io.fovea.txn;
 
 /**
  * What a test may leave out of the protocol, to see that its checks would notice, and where it may
- * stop a commit, to put others in between.
+ * stop a transaction, to put others in between.
  *
  * @param without the steps that are left out, as bits
  * @param everyLeaf nothing is left out: all read-only transactions scan by leaves and may read
  *     alone, and not only those that somebody repeats
- * @param probe is called by commits on their way
+ * @param probe is called by scans and commits on their way
  */
 public record TxSwitches(int without, boolean everyLeaf, Probe probe) {
 
@@ -40,11 +40,15 @@ public record TxSwitches(int without, boolean everyLeaf, Probe probe) {
     /** A scan by leaves looks at its leaves again. */
     VERSIONS_OF_LEAVES,
     /** A read that was alone is entered into the read set when another one comes. */
-    ENTRY_OF_A_LONE_READ
+    ENTRY_OF_A_LONE_READ,
+    /** A scan does without versions of leaves only if it knew its words before the copies. */
+    WORDS_BEFORE_COPIES
   }
 
-  /** Where a commit is. */
+  /** Where a transaction is: a commit, but for the first. */
   public enum Stage {
+    /** A scan has copied the keys of a batch, and is about to read their items. */
+    KEYS_COPIED,
     /** An item is not reserved, and about to be locked for writing. */
     UNRESERVED,
     /** The successor of a key that appears or disappears is known, and not yet locked. */
@@ -58,13 +62,13 @@ public record TxSwitches(int without, boolean everyLeaf, Probe probe) {
   }
 
   /**
-   * Looks at commits, in the thread that commits; it may wait, with the items locked, and it may
-   * throw what a tree would.
+   * Looks at scans and commits, in their threads; it may wait, with a commit's items locked, and it
+   * may throw what a tree would.
    */
   @FunctionalInterface
   public interface Probe {
     /**
-     * A commit has come to a stage.
+     * A transaction has come to a stage.
      *
      * @param stage where it is
      * @param locked what its transaction has locked: slots of {@link Timestamps}

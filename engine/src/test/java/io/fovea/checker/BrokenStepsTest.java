@@ -318,6 +318,31 @@ class BrokenStepsTest {
     scanner.commit();
   }
 
+  // ------------------------------------------------------------------ words known before copies
+
+  @Test
+  void scansThatBelieveWordsThatAreYoungerThanTheirCopies() {
+    finds(
+        "scansThatBelieveWordsThatAreYoungerThanTheirCopies",
+        Step.WORDS_BEFORE_COPIES,
+        BrokenStepsTest::keyThatComesBehindTheCopy,
+        Kind.G_SINGLE);
+  }
+
+  /**
+   * A key comes when the leaf is copied and no item of it is read: the words are those of after,
+   * and say that nothing has come since. Only the leaf's version tells. (A descending scan has read
+   * the item above before.)
+   */
+  private static void keyThatComesBehindTheCopy(Script s) {
+    s.seed(A, ABOVE, OTHER);
+    Actor scanner = s.begin();
+    s.during(Stage.KEYS_COPIED, 0, scanner, locked -> s.seed(INSERTED, OTHER));
+    scanner.scan(A, BETWEEN);
+    scanner.read(OTHER);
+    scanner.commit();
+  }
+
   // ------------------------------------------------------------------ lookups by a unique index
 
   @Test
@@ -528,13 +553,15 @@ class BrokenStepsTest {
 
   // ----------------------------------------------------------------------------------- at random
 
-  private static final Set<Stage> SLOW = EnumSet.of(Stage.SUCCESSOR_FOUND, Stage.INSTALLING);
+  private static final Set<Stage> SLOW =
+      EnumSet.of(Stage.KEYS_COPIED, Stage.SUCCESSOR_FOUND, Stage.INSTALLING);
 
   private static final int ROUNDS_MAX = 10_000;
 
   /** What the random load meets within some rounds; the rest needs many, and the long form. */
   private static final Set<Step> SOON =
-      EnumSet.of(Step.VALIDATION, Step.LOCKS_OF_OTHERS, Step.READ_OF_NO_ENTRY);
+      EnumSet.of(
+          Step.VALIDATION, Step.LOCKS_OF_OTHERS, Step.READ_OF_NO_ENTRY, Step.WORDS_BEFORE_COPIES);
 
   /**
    * All but seven. The three of scans by leaves, and that of lone reads, were not tried at random.
