@@ -9,12 +9,17 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.ratis.Operations.Add;
 import io.fovea.ratis.Operations.Put;
 import io.fovea.replication.Wipe;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 import org.apache.ratis.server.RaftServerConfigKeys;
 import org.apache.ratis.util.SizeInBytes;
 import org.junit.jupiter.api.Tag;
@@ -139,6 +144,43 @@ class CopyTest {
         read++;
       }
       assertArrayEquals(Group.export(leader, LINEARIZABLE), Group.export(behind, LINEARIZABLE));
+    }
+  }
+
+  /**
+   * The next entry of a peer that was away is the first one that its leader has left, so the leader
+   * has no entry before it to name. With Ratis 3.2.2 its thread for that peer ended there, for good
+   * (RATIS-2487, RATIS-2499): the peer stayed behind until another one led.
+   */
+  @Test
+  void aPeerThatWasAwaySinceBeforeTheLeadersTermIsServed() throws Exception {
+    try (Group g = Group.ofThree(directory, o -> o.snapshotEvery(LIMIT))) {
+      ReplicatedDatabase first = g.leader();
+      first.submit(new Add("n", 1)).get();
+      List<String> others = g.up.keySet().stream().filter(id -> !id.equals(first.id())).toList();
+      for (String id : others) {
+        g.get(id).read(LINEARIZABLE, tx -> null); // it has all that there is
+      }
+      String away = others.get(0);
+      g.stop(away);
+      first.membership().transferLeadership(others.get(1), Duration.ofSeconds(10));
+      ReplicatedDatabase leader = g.leader();
+      assertEquals(others.get(1), leader.id());
+      try (Writer writer = new Writer(leader)) {
+        while (hasFirstSegment(g.directory(leader.id()))) {
+          writer.until(LIMIT);
+        }
+      }
+      g.start(away);
+      assertArrayEquals(
+          Group.export(leader, LINEARIZABLE), Group.export(g.get(away), LINEARIZABLE));
+    }
+  }
+
+  /** Whether the log has the segment that it began with. */
+  private static boolean hasFirstSegment(Path peer) throws IOException {
+    try (Stream<Path> files = Files.walk(peer.resolve("log"))) {
+      return files.anyMatch(f -> f.getFileName().toString().startsWith("log_0-"));
     }
   }
 }
