@@ -117,8 +117,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
    * @throws io.fovea.error.FoveaException what {@link Database#open} throws
    */
   public static ReplicatedDatabase join(ReplicationOptions options) {
-    // Ratis would end the whole JVM where it can't listen.
-    ExitUtils.disableSystemExit();
+    leaveTheProcessAlone();
     PeerState state = new PeerState(options.self().id());
     @Nullable Replica replica = null;
     @Nullable RaftServer server = null;
@@ -167,6 +166,16 @@ public final class ReplicatedDatabase implements AutoCloseable {
         }
       }
     }
+  }
+
+  /**
+   * Ratis would end the whole JVM where it can't listen, and takes what no thread of the
+   * application catches.
+   */
+  private static synchronized void leaveTheProcessAlone() {
+    Thread.UncaughtExceptionHandler handler = Thread.getDefaultUncaughtExceptionHandler();
+    ExitUtils.disableSystemExit();
+    Thread.setDefaultUncaughtExceptionHandler(handler);
   }
 
   private static String cantJoin(ReplicationOptions options, Throwable e) {

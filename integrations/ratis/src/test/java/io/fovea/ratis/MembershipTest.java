@@ -4,6 +4,7 @@ import static io.fovea.ratis.Consistency.LINEARIZABLE;
 import static io.fovea.ratis.Consistency.LOCAL;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -121,6 +122,16 @@ class MembershipTest {
       assertEquals(Reason.STOPPED, e.reason());
       assertTrue(e.getMessage().contains("This command has a bug."), e.getMessage());
       assertEquals(1, register(leader, LOCAL, "n"));
+    }
+  }
+
+  /** Ratis would take it for all threads of the JVM. */
+  @Test
+  void whatNoThreadCatchesIsLeftToTheApplication() {
+    try (Group g = new Group(directory, UnaryOperator.identity(), "a", "b", "c")) {
+      g.start("a");
+      Thread.UncaughtExceptionHandler handler = Thread.getDefaultUncaughtExceptionHandler();
+      assertFalse(handler != null && handler.getClass().getName().startsWith("org.apache.ratis"));
     }
   }
 
