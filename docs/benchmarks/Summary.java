@@ -3,6 +3,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -136,6 +137,7 @@ public final class Summary {
           }
         });
     seconds(longRuns, "transactions");
+    outgrown(longRuns);
     Map<String, List<String>> cold = new TreeMap<>(runs);
     cold.keySet().removeIf(name -> !name.startsWith("warm-"));
     warmth(cold);
@@ -163,7 +165,7 @@ public final class Summary {
           double[][] shares = new double[shown.length][n];
           for (int i = 0; i < n; i++) {
             double[] all = column(after(reports.get(i), "\"series\""), "operations", 0);
-            steady[i] = median(java.util.Arrays.copyOfRange(all, all.length * 2 / 3, all.length));
+            steady[i] = median(Arrays.copyOfRange(all, all.length * 2 / 3, all.length));
             int second = 0;
             while (second < all.length && all[second] < 0.9 * steady[i]) {
               second++;
@@ -310,6 +312,48 @@ public final class Summary {
                       most(column(series, "reads", from)),
                       most(column(series, "writes", from)));
                 }));
+    System.out.println();
+  }
+
+  /** Runs whose data outgrows the pool: before, and at the end. */
+  private static void outgrown(Map<String, Map<String, String>> runs) {
+    Map<String, String> all = new TreeMap<>();
+    runs.forEach(
+        (name, rounds) -> {
+          if (name.startsWith("transition")) {
+            all.put(name, after(rounds.values().iterator().next(), "\"series\""));
+          }
+        });
+    if (all.isEmpty()) {
+      return;
+    }
+    System.out.println("Data that outgrows the pool; medians of seconds:\n");
+    System.out.println(
+        "| run | first 20 s, transactions/s | data is as large as the pool after, s | last 20 s,"
+            + " transactions/s | of the first run's | pools of data at the end |");
+    System.out.println("|---|---|---|---|---|---|");
+    double first = Double.NaN;
+    for (Map.Entry<String, String> run : all.entrySet()) {
+      int from = warmup(run.getValue());
+      double[] perSecond = column(run.getValue(), "operations", from);
+      double[] ratio = column(run.getValue(), "dataRatio", from);
+      int few = Math.min(20, perSecond.length);
+      int full = 0;
+      while (full < ratio.length && ratio[full] < 1) {
+        full++;
+      }
+      double end = median(Arrays.copyOfRange(perSecond, perSecond.length - few, perSecond.length));
+      first = Double.isNaN(first) ? end : first;
+      System.out.printf(
+          Locale.ROOT,
+          "| %s | %,.0f | %s | %,.0f | %.2f | %.2f |%n",
+          run.getKey(),
+          median(Arrays.copyOf(perSecond, few)),
+          full < ratio.length ? Integer.toString(full) : "-",
+          end,
+          end / first,
+          ratio.length == 0 ? Double.NaN : ratio[ratio.length - 1]);
+    }
     System.out.println();
   }
 

@@ -44,10 +44,11 @@
 #   recovery    how fast a log of 1 GiB is replayed
 #   reads       random point reads of data 5 and 10 times the pool, in turn with fio
 #   larger      TPC-C on data 5 times the pool, second by second
-#   transition  from a working set in memory to one that is not, and back; TPC-C that outgrows the pool
+#   transition  TPC-C that outgrows the pool, three translations; from a working set in memory to one that is not, and
+#               back; thirteen minutes
 #   drift       a working set of which a quarter is replaced at every interval, each translation beside
 #               the others; nine minutes
-#   sizes       working sets of 0.5 to 3 pools beside what their misses explain; six minutes
+#   sizes       working sets of 0.5 to 3 pools beside what their misses explain, three translations; fourteen minutes
 #   replacement hit ratios of the replacement policies, by replay of traces
 #   doors       what a random read costs by system call, by a poller's ring, by a ring of one's own
 #   features    what large operations take, and what they cost others: snapshots, loads, openings, index builds, drops, range
@@ -642,9 +643,11 @@ do_transition() {
   # warehouse is 112 MB, ITEM some 20.
   warehouses=${WAREHOUSES:-${quick:+1}}
   warehouses=${warehouses:-10}
-  long_tpcc transition-tpcc-1 180 --warehouses "$warehouses" --threads 2 \
-    --buffer $(((warehouses * 112 + 20) * 2))m
-  plot transition-tpcc-1 "TPC-C, from half of the pool to more than all of it"
+  for kind in predictive swizzled virtual; do
+    long_tpcc "transition-tpcc-$kind-1" 180 --warehouses "$warehouses" --threads 2 \
+      --buffer $(((warehouses * 112 + 20) * 2))m --translation $kind
+    plot "transition-tpcc-$kind-1" "TPC-C, from half of the pool to more than all of it, $kind"
+  done
   load_table
   time=${quick:+6s}
   lookups transition-lookups-1 --buffer "$fifth" --threads 2 --grow 0.5..3 --shrink \
@@ -657,8 +660,10 @@ do_drift() {
 }
 
 do_sizes_once() {
-  lookups "sizes-$1" --buffer "$fifth" --threads 2 --sizes 0.5,0.9,1.0,1.1,1.2,1.5,2,3 \
-    --duration "$(seconds 5 2)s" --warmup "$(seconds 5 2)s"
+  for kind in predictive swizzled virtual; do
+    lookups "sizes-$kind-$1" --buffer "$fifth" --threads 2 --sizes 0.5,0.9,1.0,1.1,1.2,1.5,2,3 \
+      --duration "$(seconds 5 2)s" --warmup "$(seconds 5 2)s" --translation $kind
+  done
 }
 
 do_doors() {
