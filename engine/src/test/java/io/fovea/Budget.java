@@ -25,6 +25,8 @@ import java.util.concurrent.atomic.AtomicReference;
  *   baseline N                          resident then
  *   load | get | update | scan: what N budget N
  *   close N
+ *   reopened N                          more than before, with a buffer of {@link #LARGE_BYTES}
+ *   buffer N                            which it has
  * </pre>
  *
  * <p>Usage: {@code Budget DIRECTORY BUFFER_BYTES TIMES TRANSLATION}. All numbers are bytes.
@@ -35,6 +37,9 @@ final class Budget {
   private static final int ROWS_PER_PAGE = 4;
   private static final int THREADS = 6;
   private static final int BATCH = 50;
+
+  /** Of the last opening. */
+  static final long LARGE_BYTES = 1L << 30;
 
   private static final Layout.Definition B = Layout.define();
   private static final Field COUNT = B.int64("count");
@@ -210,5 +215,10 @@ final class Budget {
     run(dir.resolve("large"), Long.parseLong(args[1]), Integer.parseInt(args[2]), kind, out);
     out.println("close " + status("VmRSS"));
     out.println("peak " + status("VmHWM"));
+    long before = status("VmRSS");
+    try (Database db = Database.open(dir.resolve("large"), options(LARGE_BYTES, kind))) {
+      out.println("reopened " + (status("VmRSS") - before));
+      out.println("buffer " + db.stats().buffer().bytesMax());
+    }
   }
 }

@@ -38,6 +38,11 @@ class BudgetTest {
   /** What is there again when it is closed. */
   private static final long LEFT_BYTES = 16 * MIB;
 
+  /**
+   * What an opening touches of a buffer that nobody has used: lines of frames, and what it reads.
+   */
+  private static final long TOUCHED_BYTES = Budget.LARGE_BYTES / 16;
+
   @TempDir Path dir;
 
   @ParameterizedTest
@@ -63,6 +68,9 @@ class BudgetTest {
     }
     long left = Long.parseLong(said.get("close")) - baseline;
     assertTrue(left <= LEFT_BYTES, () -> "after the close: " + said);
+    long touched = Long.parseLong(said.get("reopened"));
+    assertTrue(Long.parseLong(said.get("buffer")) >= Budget.LARGE_BYTES / 2, () -> "" + said);
+    assertTrue(touched <= TOUCHED_BYTES, () -> "an opening touches its buffer: " + said);
   }
 
   /** What the process said, by its lines' first words. */
