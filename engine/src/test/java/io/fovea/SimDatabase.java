@@ -14,6 +14,7 @@ import io.fovea.txn.TestLocks;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
 import io.fovea.txn.TxSwitches;
+import io.fovea.wal.TestSpace;
 import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
@@ -102,15 +103,20 @@ public final class SimDatabase {
     return all;
   }
 
-  /** Whether a session of the log holds back the redo point for longer than a piece of work. */
+  /** Whether the log's redo point or its space is held for longer than by a piece of work. */
   private static String heldBack(@Nullable Journal journal) {
     for (int round = 0; journal != null && round < 3_000; round++) {
-      if (journal.log().minActive() == Long.MAX_VALUE) {
+      if (journal.log().minActive() == Long.MAX_VALUE && TestSpace.held(journal.log()) == 0) {
         return "";
       }
       LockSupport.parkNanos(1_000_000);
     }
-    return journal == null ? "" : " the redo point: " + journal.log().minActive();
+    return journal == null
+        ? ""
+        : " the redo point: "
+            + journal.log().minActive()
+            + ", of the log's space: "
+            + TestSpace.held(journal.log());
   }
 
   /** Tables and indexes of which is not known how many records they have; empty where it is. */

@@ -232,8 +232,9 @@ public final class LogSession {
   }
 
   private void unclaim(Log of, long bytes) {
-    claimed -= bytes; // once, whatever fails
     of.space().unclaim(bytes);
+    claimed -= bytes; // once, whatever fails behind it
+    of.space().changed();
   }
 
   /**
@@ -261,12 +262,10 @@ public final class LogSession {
       cancel();
     } finally {
       try {
-        giveBack();
+        giveAllBack();
       } finally {
         try {
-          if (claimed > 0 && log != null) {
-            unclaim(log, claimed);
-          }
+          giveAllBack(); // what is left of it, where it has failed
         } finally {
           expected = 0;
           spent = 0;
@@ -277,12 +276,19 @@ public final class LogSession {
     }
   }
 
+  private void giveAllBack() {
+    giveBack();
+    if (claimed > 0 && log != null) {
+      unclaim(log, claimed);
+    }
+  }
+
   private void giveBack() {
     long rest = left;
     if (rest > 0) {
-      left = 0; // once, whatever fails
-      granted = 0;
       ring.giveBack(rest);
+      left = 0; // once, whatever fails behind it
+      granted = 0;
       if (log != null) {
         log.space().changed();
       }

@@ -2,6 +2,7 @@ package io.fovea.wal;
 
 import io.fovea.error.StorageFullException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -52,8 +53,8 @@ final class SegmentRoom {
 
   private volatile long low;
 
-  /** What is claimed for operations that can't go back any more. Written under the lock. */
-  private volatile long claimed;
+  /** What is claimed for operations that can't go back any more. Raised under the lock. */
+  private final AtomicLong claimed = new AtomicLong();
 
   /** What is about to be claimed: slots are made for it. Written under the lock. */
   private volatile long wanted;
@@ -107,7 +108,7 @@ final class SegmentRoom {
 
   /** The same, and for so many bytes to be claimed. */
   private boolean isEnough(long claim) {
-    return room() >= low + claimed + claim;
+    return room() >= low + claimed.get() + claim;
   }
 
   /** Whether another slot is to be made ahead of need. */
@@ -117,12 +118,12 @@ final class SegmentRoom {
 
   /** What should be left. */
   private long needed() {
-    return low + claimed + wanted;
+    return low + claimed.get() + wanted;
   }
 
   /** Whether there is room for those that have begun and can still give up. */
   boolean hasReserve() {
-    return room() >= (low >> 1) + claimed;
+    return room() >= (low >> 1) + claimed.get();
   }
 
   /** How many free slots there should be: one more than the maker would make. */
@@ -233,7 +234,7 @@ final class SegmentRoom {
       wanted += bytes;
       try {
         requireRoom(bytes);
-        claimed += bytes;
+        claimed.addAndGet(bytes);
       } catch (StorageFullException e) {
         denied = e;
         deniedBytes = bytes;
@@ -260,14 +261,17 @@ final class SegmentRoom {
     denied = null;
   }
 
-  /** So many bytes of the file that were claimed are used, or not needed any more. */
+  /** How many bytes are claimed. */
+  long claimed() {
+    return claimed.get();
+  }
+
+  /**
+   * So many bytes of the file that were claimed are used, or not needed any more. Nothing that can
+   * fail: what is not given back here keeps all out.
+   */
   void unclaim(long bytes) {
-    lock.lock();
-    try {
-      claimed -= bytes;
-    } finally {
-      lock.unlock();
-    }
+    claimed.addAndGet(-bytes);
   }
 
   /**

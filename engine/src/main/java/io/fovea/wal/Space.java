@@ -90,10 +90,9 @@ final class Space {
     return slots.claim(bytes);
   }
 
-  /** See {@link SegmentRoom#unclaim}; threads that wait for room may have it now. */
+  /** See {@link SegmentRoom#unclaim}; then comes {@link #changed}. */
   void unclaim(long bytes) {
     room.unclaim(bytes);
-    changed();
   }
 
   private void check(long bytes) {
@@ -105,6 +104,7 @@ final class Space {
 
   private void await(long bytes, boolean beginning, boolean must, boolean ends) {
     boolean interrupted = false;
+    long taken = 0;
     long since = System.nanoTime();
     Thread self = Thread.currentThread();
     lock.lock();
@@ -137,6 +137,7 @@ final class Space {
           interrupted = true;
         }
       }
+      taken = bytes;
     } finally {
       waiting--;
       boolean left = false;
@@ -146,7 +147,7 @@ final class Space {
       } finally {
         try {
           if (!left) {
-            leave(beginning, self); // what is left of it: who is first in line keeps all others out
+            leaveAfterAll(beginning, self, taken);
           }
         } finally {
           lock.unlock();
@@ -158,11 +159,28 @@ final class Space {
     }
   }
 
+  /**
+   * What is left of it: who is first in line keeps all others out, and what was taken is nobody's
+   * where the caller does not hear of it.
+   */
+  private void leaveAfterAll(boolean beginning, Thread self, long taken) {
+    try {
+      leave(beginning, self);
+    } finally {
+      ring.giveBack(taken);
+    }
+  }
+
   private void leave(boolean beginning, Thread self) {
     if (beginning) {
       line.remove(self);
     }
     changed.signalAll();
+  }
+
+  /** What operations have of the ring and of the file, in bytes: exact when nobody is at it. */
+  long held() {
+    return ring.unused() + room.claimed();
   }
 
   /** There is more space. */
