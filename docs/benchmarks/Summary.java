@@ -137,6 +137,7 @@ public final class Summary {
           }
         });
     seconds(longRuns, "transactions");
+    longRuns.keySet().removeIf(name -> !name.startsWith("transition"));
     outgrown(longRuns);
     Map<String, List<String>> cold = new TreeMap<>(runs);
     cold.keySet().removeIf(name -> !name.startsWith("warm-"));
@@ -317,14 +318,7 @@ public final class Summary {
 
   /** Runs whose data outgrows the pool: before, and at the end. */
   private static void outgrown(Map<String, Map<String, String>> runs) {
-    Map<String, String> all = new TreeMap<>();
-    runs.forEach(
-        (name, rounds) -> {
-          if (name.startsWith("transition")) {
-            all.put(name, after(rounds.values().iterator().next(), "\"series\""));
-          }
-        });
-    if (all.isEmpty()) {
+    if (runs.isEmpty()) {
       return;
     }
     System.out.println("Data that outgrows the pool; medians of seconds:\n");
@@ -333,10 +327,11 @@ public final class Summary {
             + " transactions/s | of the first run's | pools of data at the end |");
     System.out.println("|---|---|---|---|---|---|");
     double first = Double.NaN;
-    for (Map.Entry<String, String> run : all.entrySet()) {
-      int from = warmup(run.getValue());
-      double[] perSecond = column(run.getValue(), "operations", from);
-      double[] ratio = column(run.getValue(), "dataRatio", from);
+    for (Map.Entry<String, Map<String, String>> run : runs.entrySet()) {
+      String series = after(run.getValue().get("1"), "\"series\"");
+      int from = warmup(series);
+      double[] perSecond = column(series, "operations", from);
+      double[] ratio = column(series, "dataRatio", from);
       int few = Math.min(20, perSecond.length);
       int full = 0;
       while (full < ratio.length && ratio[full] < 1) {

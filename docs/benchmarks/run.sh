@@ -638,12 +638,15 @@ do_larger() {
   done
 }
 
+# What transition and sizes compare.
+outgrowing="predictive swizzled virtual"
+
 do_transition() {
   # As in the paper: what was loaded has half of the pool, and TPC-C fills the rest by itself. A
   # warehouse is 112 MB, ITEM some 20.
   warehouses=${WAREHOUSES:-${quick:+1}}
   warehouses=${warehouses:-10}
-  for kind in predictive swizzled virtual; do
+  for kind in $outgrowing; do
     long_tpcc "transition-tpcc-$kind-1" 180 --warehouses "$warehouses" --threads 2 \
       --buffer $(((warehouses * 112 + 20) * 2))m --translation $kind
     plot "transition-tpcc-$kind-1" "TPC-C, from half of the pool to more than all of it, $kind"
@@ -660,7 +663,7 @@ do_drift() {
 }
 
 do_sizes_once() {
-  for kind in predictive swizzled virtual; do
+  for kind in $outgrowing; do
     lookups "sizes-$kind-$1" --buffer "$fifth" --threads 2 --sizes 0.5,0.9,1.0,1.1,1.2,1.5,2,3 \
       --duration "$(seconds 5 2)s" --warmup "$(seconds 5 2)s" --translation $kind
   done

@@ -33,8 +33,8 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Questions.</b> A thread that needs a slot raises {@code asked} and waits until {@code
  * answered} has reached its number. The answer is a slot, or why there is none.
  *
- * <p>Threads: any. Numbers that one thread writes are volatile; everything else is under the lock,
- * which {@link SegmentSlots} shares.
+ * <p>Threads: any. Numbers that one thread writes are volatile, and claims are given back without
+ * the lock; everything else is under the lock, which {@link SegmentSlots} shares.
  */
 final class SegmentRoom {
   /** How long what was refused is refused again, without another attempt. */

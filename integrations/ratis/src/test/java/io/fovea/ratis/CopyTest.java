@@ -167,7 +167,7 @@ class CopyTest {
       ReplicatedDatabase leader = g.leader();
       assertEquals(others.get(1), leader.id());
       try (Writer writer = new Writer(leader)) {
-        while (hasFirstSegment(g.directory(leader.id()))) {
+        while (writer.thread.isAlive() && hasFirstSegment(g, leader.id())) {
           writer.until(LIMIT);
         }
       }
@@ -177,9 +177,13 @@ class CopyTest {
     }
   }
 
-  /** Whether the log has the segment that it began with. */
-  private static boolean hasFirstSegment(Path peer) throws IOException {
-    try (Stream<Path> files = Files.walk(peer.resolve("log"))) {
+  /**
+   * Whether the log has the segment that it began with. Files may go meanwhile, so none is opened.
+   */
+  private static boolean hasFirstSegment(Group g, String id) throws IOException {
+    String group = RaftSetup.groupId(g.options(id, g.peers)).getUuid().toString();
+    Path current = g.directory(id).resolve("log").resolve(group).resolve("current");
+    try (Stream<Path> files = Files.list(current)) {
       return files.anyMatch(f -> f.getFileName().toString().startsWith("log_0-"));
     }
   }
