@@ -241,10 +241,10 @@ class CompactLongTest {
                 () -> {
                   Random r = new Random(me);
                   try {
-                    while (!stop.get()) {
+                    do { // once at least, whenever it comes to run
                       work(db, stays, changes, me, r);
                       done.incrementAndGet();
-                    }
+                    } while (!stop.get());
                   } catch (Throwable e) {
                     synchronized (failures) {
                       failures.add(e);

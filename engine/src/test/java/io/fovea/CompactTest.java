@@ -261,10 +261,10 @@ class CompactTest {
                 () -> {
                   Random r = new Random(me);
                   try {
-                    while (!stop.get()) {
+                    do { // once at least, whenever it comes to run
                       work(db, still, moves, me, r);
                       done.incrementAndGet();
-                    }
+                    } while (!stop.get());
                   } catch (Throwable e) {
                     synchronized (failures) {
                       failures.add(e);

@@ -210,7 +210,7 @@ abstract class IndexBuilds {
   }
 
   static void write(Database db, Random random, AtomicBoolean end, AtomicLong changes) {
-    while (!end.get()) {
+    do { // once at least, whenever it comes to run
       Table t;
       try {
         t = db.table(PLAIN);
@@ -247,7 +247,7 @@ abstract class IndexBuilds {
       } catch (DuplicateKeyException e) {
         // there is one, or was when the index was there
       }
-    }
+    } while (!end.get());
   }
 
   /** So many indexes are being built that no other is built from below. */

@@ -159,7 +159,8 @@ class TablesComeAndGoTest {
       AtomicReference<Throwable> failed = new AtomicReference<>();
       AtomicLong seen = new AtomicLong();
       Thread reader = Thread.ofPlatform().start(() -> read(db, current, over, failed, seen));
-      for (int n = 1; n <= 300 && failed.get() == null; n++) {
+      // Longer where the reader does not come to run: a read for each table at least.
+      for (int n = 1; (n <= 300 || seen.get() <= 300) && failed.get() == null; n++) {
         Named before = current.get();
         current.set(filled(db, n));
         assertTrue(db.dropTable(before.name()));
@@ -167,7 +168,6 @@ class TablesComeAndGoTest {
       over.set(true);
       reader.join();
       Assertions.assertNull(failed.get(), () -> failed.get() + " after " + seen + " reads");
-      assertTrue(seen.get() > 300, () -> seen + " reads");
       assertTrue(pages(db) < 150 * ofOne, () -> pages(db) + " pages, a table has " + ofOne);
     }
   }

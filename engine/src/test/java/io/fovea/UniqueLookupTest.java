@@ -101,10 +101,10 @@ class UniqueLookupTest {
             start(
                 failure,
                 () -> {
-                  while (swappers.get() > 0 && failure.get() == null) {
+                  do { // once at least, whenever it comes to run
                     look(db, t);
                     looks.incrementAndGet();
-                  }
+                  } while (swappers.get() > 0 && failure.get() == null);
                 }));
       }
       for (Thread thread : threads) {

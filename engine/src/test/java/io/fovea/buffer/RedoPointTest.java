@@ -66,10 +66,10 @@ class RedoPointTest {
         THREADS,
         t -> {
           if (t == 0) {
-            while (running.get() > 0) {
+            do { // once at least, whenever it comes to run
               checkpoint(pool, log);
               checkpoints.incrementAndGet();
-            }
+            } while (running.get() > 0);
             return;
           }
           try {
