@@ -89,10 +89,15 @@ final class CommitLocks {
       for (int i = from; i < to; i++) {
         int e = entry(i);
         if (writes.slot(e) == Control.LATER) {
-          writes.slot(e, control.pinToLock(writes.item(e)));
+          writes.slot(e, control.pinToLock(itemToPin(e)));
         }
       }
     }
+  }
+
+  private long itemToPin(int e) {
+    boolean another = switches.lacks(TxSwitches.Step.ITEM_OF_A_BLIND_WRITE);
+    return another ? ~writes.item(e) : writes.item(e);
   }
 
   void lockWrites(int n) {
@@ -169,6 +174,7 @@ final class CommitLocks {
                 writes.keyLength(lower))
             > 0
         && (!hasSuccessor
+            || switches.lacks(TxSwitches.Step.END_OF_THE_GAP)
             || Mem.compare(
                     s,
                     writes.keyOffset(e),

@@ -21,6 +21,10 @@ public record TxSwitches(int without, boolean everyLeaf, Probe probe) {
     SECOND_LOOK,
     /** A commit that takes versions for that second look asks the leaf where the gap begins. */
     LEAF_OF_THE_GAP,
+    /** A commit that holds a gap asks of the next key whether it is below the gap's end. */
+    END_OF_THE_GAP,
+    /** A key that was written without being read is locked by the slot of its own item. */
+    ITEM_OF_A_BLIND_WRITE,
     /** Reads wait for an item that a commit has locked. */
     LOCKS_OF_OTHERS,
     /** A commit cares whether a snapshot began meanwhile. */

@@ -188,6 +188,52 @@ class BrokenStepsTest {
     scanner[0].commit();
   }
 
+  // ------------------------------------------------------------------- keys that are not read
+
+  @Test
+  void everyKeyAboveAGapForOneInIt() {
+    finds(
+        "everyKeyAboveAGapForOneInIt",
+        Step.END_OF_THE_GAP,
+        BrokenStepsTest::gapAboveTheNext,
+        Kind.G_SINGLE);
+  }
+
+  /** The second key that comes is above the end of the first one's gap, where another scans. */
+  private static void gapAboveTheNext(Script s) {
+    s.seed(A, BETWEEN, OTHER);
+    Actor scanner = s.begin();
+    scanner.scan(ABOVE, ABOVE + 2);
+    Actor writer = s.begin();
+    writer.beginLists(INSERTED, ABOVE + 1);
+    writer.append(A);
+    writer.commit();
+    scanner.read(A);
+    scanner.commit();
+  }
+
+  @Test
+  void blindWritesThatLockAnotherItem() {
+    finds(
+        "blindWritesThatLockAnotherItem",
+        Step.ITEM_OF_A_BLIND_WRITE,
+        BrokenStepsTest::keyThatWasNotThere,
+        Kind.G_SINGLE);
+  }
+
+  /** A key comes that was looked for; who put it has not read it. */
+  private static void keyThatWasNotThere(Script s) {
+    s.seed(A, OTHER);
+    Actor reader = s.begin();
+    reader.read(INSERTED);
+    Actor writer = s.begin();
+    writer.beginLists(INSERTED);
+    writer.append(A);
+    writer.commit();
+    reader.read(A);
+    reader.commit();
+  }
+
   // ---------------------------------------------------------------------- locks not looked at
 
   @Test

@@ -329,6 +329,15 @@ final class ListClient {
     return after;
   }
 
+  /** Begins the list of a grave that nobody has had, without a look at it. */
+  State begin(long key) {
+    State after = State.of(1, element(State.ABSENT));
+    graves.put(
+        tx(), graveKey.set(Keys.number(key)), graveRow.clear().setBytes(DELETES, bytes(after)));
+    txn().ops.add(new Op.Append(key, after));
+    return after;
+  }
+
   /** The next element of this transaction; -1 where a list takes no more, or it has no more. */
   long element(State before) {
     return before.list().length == LENGTH_MAX || appended + 1 >= Elements.PER_TXN

@@ -225,6 +225,13 @@ final class Script implements AutoCloseable {
       return after == null ? 0 : after.last();
     }
 
+    /** Begins lists of graves without a look at them. */
+    void beginLists(long... keys) {
+      for (long key : keys) {
+        step(() -> client.begin(key));
+      }
+    }
+
     void lookup(long key, int group) {
       step(() -> client.lookup(key, group));
     }
