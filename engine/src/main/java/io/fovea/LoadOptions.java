@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.btree.BulkLoader;
 import io.fovea.catalog.LoadHow;
 import java.util.Objects;
 import java.util.function.Consumer;
@@ -39,21 +40,25 @@ import java.util.function.Consumer;
  */
 public final class LoadOptions {
   private static final long MEMORY_MIN = 1 << 20;
+  private static final double FILL_MIN = 0.5;
   private static final LoadOptions DEFAULTS =
-      new LoadOptions(64 << 20, false, Duplicates.FAIL, p -> {});
+      new LoadOptions(64 << 20, false, BulkLoader.FILL, Duplicates.FAIL, p -> {});
 
   private final long memoryBytes;
   private final boolean ascending;
+  private final double fill;
   private final Duplicates duplicates;
   private final Consumer<? super LoadProgress> progress;
 
   private LoadOptions(
       long memoryBytes,
       boolean ascending,
+      double fill,
       Duplicates duplicates,
       Consumer<? super LoadProgress> progress) {
     this.memoryBytes = memoryBytes;
     this.ascending = ascending;
+    this.fill = fill;
     this.duplicates = duplicates;
     this.progress = progress;
   }
@@ -81,7 +86,7 @@ public final class LoadOptions {
       throw new IllegalArgumentException(
           "LoadOptions.memoryBytes is " + MEMORY_MIN + " or more, not " + bytes + ".");
     }
-    return new LoadOptions(bytes, ascending, duplicates, progress);
+    return new LoadOptions(bytes, ascending, fill, duplicates, progress);
   }
 
   /**
@@ -102,7 +107,7 @@ public final class LoadOptions {
    * @return new options
    */
   public LoadOptions ascending(boolean is) {
-    return new LoadOptions(memoryBytes, is, duplicates, progress);
+    return new LoadOptions(memoryBytes, is, fill, duplicates, progress);
   }
 
   /**
@@ -115,13 +120,42 @@ public final class LoadOptions {
   }
 
   /**
+   * Sets how full the pages are made, of the table and of its indexes. What is left is for records
+   * that come between those of a page later, or get longer: where there is room they change one
+   * page, and else they split it in two. So 1 is for what stays as it is, or goes on behind the
+   * last key, and gives the smallest file; less than the default is for records that come in any
+   * order soon.
+   *
+   * @param share of a page, from 0.5 to 1; 15/16 by default
+   * @return new options
+   * @throws IllegalArgumentException if it is outside of that
+   */
+  public LoadOptions fill(double share) {
+    if (!(share >= FILL_MIN && share <= 1)) {
+      throw new IllegalArgumentException(
+          "LoadOptions.fill is from " + FILL_MIN + " to 1, not " + share + ".");
+    }
+    return new LoadOptions(memoryBytes, ascending, share, duplicates, progress);
+  }
+
+  /**
+   * How full the pages are made.
+   *
+   * @return the share of a page
+   */
+  public double fill() {
+    return fill;
+  }
+
+  /**
    * Sets what becomes of two records of the same key.
    *
    * @param what {@link Duplicates#FAIL} by default
    * @return new options
    */
   public LoadOptions duplicates(Duplicates what) {
-    return new LoadOptions(memoryBytes, ascending, Objects.requireNonNull(what, "what"), progress);
+    return new LoadOptions(
+        memoryBytes, ascending, fill, Objects.requireNonNull(what, "what"), progress);
   }
 
   /**
@@ -142,13 +176,14 @@ public final class LoadOptions {
    */
   public LoadOptions progress(Consumer<? super LoadProgress> told) {
     return new LoadOptions(
-        memoryBytes, ascending, duplicates, Objects.requireNonNull(told, "told"));
+        memoryBytes, ascending, fill, duplicates, Objects.requireNonNull(told, "told"));
   }
 
   LoadHow how() {
     return new LoadHow(
         memoryBytes,
         ascending,
+        fill,
         LoadHow.Duplicates.valueOf(duplicates.name()),
         (phase, done, of) ->
             progress.accept(new LoadProgress(LoadProgress.Phase.valueOf(phase.name()), done, of)));

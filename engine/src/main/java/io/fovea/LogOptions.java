@@ -224,10 +224,11 @@ public final class LogOptions {
 
   /**
    * Sets after how much time without any change the files are made as small as they may be, where
-   * the log's has grown: a checkpoint writes all pages that have changed, the log's file keeps two
-   * segments (more where the log's buffer is larger than a segment, and what {@link #changesBytes}
-   * asks for), and the room that the data's file has ahead of need is given back. When changes go
-   * on both grow again, which costs the time to fill them with zeros.
+   * the log's has grown, or the data's has much room ahead of need: a checkpoint writes all pages
+   * that have changed, the log's file keeps two segments (more where the log's buffer is larger
+   * than a segment, and what {@link #changesBytes} asks for), and the room that the data's file has
+   * ahead of need is given back. When changes go on both grow again, which costs the time to fill
+   * them with zeros.
    *
    * <p>Without this the log's file stays as large as it was, about {@link #bytesMax}, until the
    * database is closed. Not where {@link #checkpointInterval} is zero.

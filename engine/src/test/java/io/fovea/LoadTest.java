@@ -24,7 +24,9 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
@@ -216,6 +218,34 @@ class LoadTest {
 
   private static Row row(Table t, int i) {
     return t.row().setInt(COLOUR, i % 7).setLong(CODE, 3L * i);
+  }
+
+  @Test
+  void pagesAreAsFullAsIsAskedFor() {
+    int n = 20_000;
+    Map<Double, Long> pages = new HashMap<>();
+    for (double fill : new double[] {0.5, 0.75, LoadOptions.defaults().fill(), 1}) {
+      try (Database db = Database.inMemory(Options.defaults().bufferBytes(32 << 20))) {
+        ByteTable t = db.table(BYTES).bytes();
+        long before = db.stats().storage().bytes();
+        t.load(
+            LoadOptions.defaults().fill(fill),
+            into -> {
+              for (int i = 0; i < n; i++) {
+                into.add(key(i), value(i, 120));
+              }
+            });
+        pages.put(fill, db.stats().storage().bytes() - before);
+        sound(db);
+      }
+    }
+    double whole = pages.get(1.0);
+    // A leaf takes about 30 of these: as many as fit, so that it may be one less full than asked.
+    pages.forEach((fill, of) -> assertEquals(fill, whole / of, 0.04, pages::toString));
+    for (double no : new double[] {0.49, 1.01, 0, -1, Double.NaN}) {
+      assertThrows(
+          IllegalArgumentException.class, () -> LoadOptions.defaults().fill(no), () -> "" + no);
+    }
   }
 
   @Test

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -90,6 +91,10 @@ class RestingLogTest {
   }
 
   private static void await(BooleanSupplier what, String message) {
+    await(what, () -> message);
+  }
+
+  private static void await(BooleanSupplier what, Supplier<String> message) {
     long deadline = System.nanoTime() + WAIT_NANOS;
     while (!what.getAsBoolean()) {
       assertTrue(System.nanoTime() < deadline, message);
@@ -200,6 +205,35 @@ class RestingLogTest {
       write(db, 590, 600);
     } catch (RuntimeException | Error e) {
       throw new AssertionError("seed " + SEED + ", " + what, e);
+    }
+  }
+
+  /**
+   * A load goes past the log, which stays small: the data's room ahead of need goes all the same.
+   */
+  @Test
+  void theRoomOfALoadGoes() {
+    long segment = 1 << 20;
+    int records = 13_000; // the file has grown by an eighth just before their end
+    Options options =
+        options(Duration.ofMillis(30)).log(log -> log.segmentBytes(segment).bytesMax(8 * segment));
+    try (Database db = Database.open(new SimStorage(disk), options, Switches.NONE)) {
+      ByteTable t = db.table(SPEC).bytes();
+      t.load(
+          LoadOptions.defaults().ascending(true),
+          into -> {
+            for (int i = 0; i < records; i++) {
+              into.add(key(i), ByteBuffer.allocate(900).putInt(i).array());
+            }
+          });
+      long used = db.stats().storage().bytes();
+      assertTrue(logBytes() <= 2 * segment, "the log has " + logBytes());
+      long most = used + (256 << 10);
+      await(
+          () -> disk.device("db").size() <= most,
+          () -> used + " bytes are used, and the file has " + disk.device("db").size());
+      assertTrue(db.verify().ok(), () -> db.verify().toString());
+      assertEquals(records, t.table().count());
     }
   }
 

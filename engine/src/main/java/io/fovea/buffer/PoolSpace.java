@@ -284,6 +284,18 @@ public final class PoolSpace {
   }
 
   /**
+   * Whether the file has so much more room than is needed now that a database that rests should
+   * give it back: a part of the file, and a MiB. Any thread.
+   *
+   * @return whether it has
+   */
+  public boolean hasRoomAhead() {
+    long needed = allocator.highWater();
+    long few = (1L << 20) >>> frames.pageShift;
+    return allocator.extent().pages() - needed > Math.max(few, needed / WORTH_PART);
+  }
+
+  /**
    * How many free pages at the end are worth being cut off: a part of the file, and a MiB, or a
    * part of a small pool.
    *

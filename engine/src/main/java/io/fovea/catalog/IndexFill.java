@@ -66,8 +66,6 @@ final class IndexFill implements Loads.Work {
   /** With how many ties the tree is ended. */
   private static final int TIES_MAX = 1 << 16;
 
-  private static final double FILL = 0.9;
-
   private final Host host;
   private final Store store;
   private final SchemaChanges changes;
@@ -246,7 +244,7 @@ final class IndexFill implements Loads.Work {
             session.begin(0);
             boolean frames = of.hints.kind.frames();
             tree = BTree.create(store.pool(), store.nextTreeId(), frames, session);
-            loader = BulkLoader.unlogged(made(tree), FILL, session);
+            loader = BulkLoader.unlogged(made(tree), BulkLoader.FILL, session);
             ties = new SortedRuns(SORT_BYTES_MIN, file, this::withinStep);
           });
       BTree fill = made(tree);

@@ -5,11 +5,12 @@ package io.fovea.catalog;
  *
  * @param memoryBytes the memory for sorting, about
  * @param ascending whether records come in the order of their keys
+ * @param fill how full pages are made, above 0 up to 1
  * @param duplicates what becomes of records of the same key
  * @param progress is told
  */
 public record LoadHow(
-    long memoryBytes, boolean ascending, Duplicates duplicates, Progress progress) {
+    long memoryBytes, boolean ascending, double fill, Duplicates duplicates, Progress progress) {
   /** What becomes of records of the same key. */
   public enum Duplicates {
     /** The load fails. */

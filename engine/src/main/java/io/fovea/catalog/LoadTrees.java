@@ -43,8 +43,6 @@ final class LoadTrees implements AutoCloseable {
   /** How many pages a tree makes before they are written, where the buffer is large enough. */
   private static final int FLUSH_PAGES = 2048;
 
-  private static final double FILL = 0.9;
-
   /** An index and what becomes of it. */
   private static final class IndexTree {
     final IndexCore index;
@@ -131,12 +129,13 @@ final class LoadTrees implements AutoCloseable {
     try {
       List<IndexCore> all = core.readable();
       this.tree = make(store, false);
-      this.loader = BulkLoader.unlogged(tree, FILL, log);
+      this.loader = BulkLoader.unlogged(tree, how.fill(), log);
       long memory = how.memoryBytes() / Math.max(1, all.size() + (how.ascending() ? 0 : 1));
       for (IndexCore index : all) {
         BTree made = make(store, index.hints.kind.frames());
         SortedRuns entries = new SortedRuns(memory, file, check);
-        indexes.add(new IndexTree(index, made, BulkLoader.unlogged(made, FILL, log), entries));
+        BulkLoader loader = BulkLoader.unlogged(made, how.fill(), log);
+        indexes.add(new IndexTree(index, made, loader, entries));
         long room = Math.max(index.entryBytesMax(), entry.byteSize());
         entry = entryArena.allocate(room, 8);
         long values = core.keyBytesMax + (long) index.hints.bytes();

@@ -190,7 +190,9 @@ public final class Checkpointer implements AutoCloseable {
     this.intervalNanos = intervalNanos;
     this.use = new LogUse(Math.max(4096, bytesMax / 64));
     this.end = new FileEnd(name, pool, superblocks, log::session, CUT_NANOS, CUT_PAGES);
-    this.rest = new LogRest(log, intervalNanos == 0 ? 0 : quietNanos);
+    this.rest =
+        new LogRest(
+            log, pool.checkpoint().space()::hasRoomAhead, intervalNanos == 0 ? 0 : quietNanos);
     this.redoLsn = Long.MAX_VALUE;
   }
 

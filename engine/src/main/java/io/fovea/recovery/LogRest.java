@@ -1,10 +1,11 @@
 package io.fovea.recovery;
 
 import io.fovea.wal.Log;
+import java.util.function.BooleanSupplier;
 
 /**
- * When the file of the log is made small: nothing was logged for a while, and the file is larger
- * than it need be.
+ * When the files are made small: nothing was logged for a while, and the log's is larger than it
+ * need be, or that of the data has room ahead of need.
  *
  * <pre>
  *   commits ... | quiet ................. | checkpoint of everything, the log rests: free slots at
@@ -26,6 +27,7 @@ final class LogRest {
   private static final long PAUSE_NANOS = 100_000_000;
 
   private final Log log;
+  private final BooleanSupplier roomAhead;
   private final long quietNanos;
 
   private long seen;
@@ -35,10 +37,12 @@ final class LogRest {
   /**
    * It begins to be quiet now.
    *
+   * @param roomAhead whether the data has room that is worth giving back
    * @param quietNanos how long nothing is logged before; 0 for never
    */
-  LogRest(Log log, long quietNanos) {
+  LogRest(Log log, BooleanSupplier roomAhead, long quietNanos) {
     this.log = log;
+    this.roomAhead = roomAhead;
     this.quietNanos = quietNanos;
     this.seen = log.tail();
   }
@@ -61,7 +65,9 @@ final class LogRest {
         return false;
       }
     }
-    return attempts < ATTEMPTS && System.nanoTime() - since >= quietNanos && log.isLarge();
+    return attempts < ATTEMPTS
+        && System.nanoTime() - since >= quietNanos
+        && (log.isLarge() || roomAhead.getAsBoolean());
   }
 
   /** That checkpoint was tried, and made or not. */
