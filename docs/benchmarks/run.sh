@@ -28,7 +28,7 @@
 #   translations-larger  the same with data five times the buffer, and what lies beside pages; ten minutes
 #   swizzling   the experiments of "In-Memory Performance for Big Data": sizes of working sets, inserts, TPC-C
 #               without log and locks; eleven minutes
-#   vmcache     TPC-C in memory beside vmcache, whose program VMCACHE names; not a part of everything; eight minutes
+#   vmcache     TPC-C in memory beside vmcache, whose program VMCACHE names; not a part of everything; eleven minutes
 #   promotion   whether pages that hints of frames find should go to their preferred frames; three minutes
 #   budget      what each operation costs, and its parts
 #   forms       each operation with rows, with byte strings and with objects; codecs that are made and those by hand
