@@ -12,7 +12,7 @@
 #                                              where the time goes in one benchmark: hot methods
 #   docs/benchmarks/run.sh change OLD.jar [OPERATION...]
 #                                              the budget's operations beside those of an older build, in turn in
-#                                              one JVM: whether a change has made one slower; ten minutes
+#                                              one JVM: whether a change has made one slower; 21 minutes
 #
 #   beside      Fovea beside LMDB, RocksDB and MVStore: a table, and plots/beside.svg
 #   scans       scans of 1, 10, 100 and 1,000 records by leaves and by items; those of 100 beside the others;
