@@ -60,14 +60,6 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class BulkLoader implements AutoCloseable {
-  private static final long[] NONE = {};
-
-  private final BTree tree;
-  private final BufferPool pool;
-  private final MemorySegment pages;
-  private final int leafLayout;
-  private final int pageSize;
-
   /**
    * How full pages are made where nobody says otherwise: what is left is for a record or two that
    * come between, or get longer, so that not each of them splits a page. InnoDB leaves as much when
@@ -75,6 +67,13 @@ public final class BulkLoader implements AutoCloseable {
    */
   public static final double FILL = 15 / 16.0;
 
+  private static final long[] NONE = {};
+
+  private final BTree tree;
+  private final BufferPool pool;
+  private final MemorySegment pages;
+  private final int leafLayout;
+  private final int pageSize;
   private final double fill;
   private final LogSession log;
 

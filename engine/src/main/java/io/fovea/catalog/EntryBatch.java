@@ -1,5 +1,6 @@
 package io.fovea.catalog;
 
+import io.fovea.error.CorruptionException;
 import io.fovea.memory.Mem;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -45,8 +46,17 @@ final class EntryBatch implements AutoCloseable {
     return size == entryLengths.length;
   }
 
+  /**
+   * Adds one.
+   *
+   * @throws CorruptionException if it is longer than any is: it comes from damaged notes
+   */
   void add(
       MemorySegment from, long entry, int entryLength, MemorySegment of, long key, int length) {
+    if (entryLength < 0 || entryLength > entryRoom || length < 0 || length > stride - entryRoom) {
+      throw new CorruptionException(
+          "length of a noted entry", -1, -1, stride, entryLength + length);
+    }
     Mem.copy(from, entry, memory, entryAt(size), entryLength);
     Mem.copy(of, key, memory, keyAt(size), length);
     entryLengths[size] = entryLength;

@@ -180,7 +180,7 @@ final class IndexFill implements Loads.Work {
         new SortedRuns(
             Math.clamp(buffer / 8, SORT_BYTES_MIN, SORT_BYTES_MAX), file, this::withinStep);
     step(() -> sorter = runs);
-    try (OldRecords all = OldRecords.ofChanging(core.tree)) {
+    try (OldRecords all = OldRecords.ofChanging(core)) {
       Entries entries = new Entries(index, runs);
       pace.begin();
       steps(() -> entries.next(all));
@@ -340,7 +340,7 @@ final class IndexFill implements Loads.Work {
         steps(index, batch, () -> next(from, batch));
       }
       steps(index, batch, () -> next(made(sorted), batch));
-      try (OldRecords noted = new OldRecords(notes)) {
+      try (OldRecords noted = OldRecords.ofNotes(notes)) {
         steps(index, batch, () -> next(index, noted, batch));
       }
     }

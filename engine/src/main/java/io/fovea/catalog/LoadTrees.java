@@ -134,14 +134,14 @@ final class LoadTrees implements AutoCloseable {
       for (IndexCore index : all) {
         BTree made = make(store, index.hints.kind.frames());
         SortedRuns entries = new SortedRuns(memory, file, check);
-        BulkLoader loader = BulkLoader.unlogged(made, how.fill(), log);
-        indexes.add(new IndexTree(index, made, loader, entries));
+        BulkLoader from = BulkLoader.unlogged(made, how.fill(), log);
+        indexes.add(new IndexTree(index, made, from, entries));
         long room = Math.max(index.entryBytesMax(), entry.byteSize());
         entry = entryArena.allocate(room, 8);
         long values = core.keyBytesMax + (long) index.hints.bytes();
         entryValue = entryArena.allocate(Math.max(values, entryValue.byteSize()), 8);
       }
-      this.old = new OldRecords(core.tree);
+      this.old = OldRecords.of(core);
       this.hasOld = old.next();
       whole = true;
     } finally {

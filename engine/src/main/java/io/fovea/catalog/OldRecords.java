@@ -9,16 +9,18 @@ import io.fovea.index.PackedRows;
 import io.fovea.index.TableCore;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The records of a tree, in the order of their keys: of one that nobody changes, or of one that
- * others change, where each is as it was at some moment since the walk began. A key that is there
- * all the time is met.
+ * The records of a table, or what was noted in a tree, in the order of their keys: where nobody
+ * changes it, or where others do, and each is as it was at some moment since the walk began. A key
+ * that is there all the time is met.
  *
  * <p>One thread.
  */
 final class OldRecords implements AutoCloseable {
   private final BTree tree;
+  private final @Nullable TableCore table;
   private final LeafScan scan = new LeafScan();
   private final Position place = new Position();
   private final Arena arena = Arena.ofShared();
@@ -39,18 +41,24 @@ final class OldRecords implements AutoCloseable {
   /** The same as the tree has it, where rows have a variable length. */
   private MemorySegment packed = MemorySegment.NULL;
 
-  /** Stands before the first record of a tree that nobody changes. */
-  OldRecords(BTree tree) {
-    this(tree, false);
+  /** Stands before the first record of a table that nobody changes. */
+  static OldRecords of(TableCore table) {
+    return new OldRecords(table.tree, table, false);
   }
 
-  /** Stands before the first record of a tree that others change. */
-  static OldRecords ofChanging(BTree tree) {
-    return new OldRecords(tree, true);
+  /** Stands before the first record of a table that others change. */
+  static OldRecords ofChanging(TableCore table) {
+    return new OldRecords(table.tree, table, true);
   }
 
-  private OldRecords(BTree tree, boolean changing) {
+  /** Stands before the first of what was noted in a tree, which nobody changes. */
+  static OldRecords ofNotes(BTree tree) {
+    return new OldRecords(tree, null, false);
+  }
+
+  private OldRecords(BTree tree, @Nullable TableCore table, boolean changing) {
     this.tree = tree;
+    this.table = table;
     this.changing = changing;
     this.key = arena.allocate(Math.max(8, tree.maxKeySize()), 8);
     scan.seek(tree, key, 0, -1, true, false);
@@ -80,6 +88,9 @@ final class OldRecords implements AutoCloseable {
 
   private boolean read(int at) {
     keyLength = scan.copyKey(at, key, 0);
+    if (table != null && keyLength > table.keyBytesMax) {
+      throw table.longKey(scan.page(), table.keyBytesMax, keyLength);
+    }
     if (scan.isOverflow(at)) {
       return readLong();
     }

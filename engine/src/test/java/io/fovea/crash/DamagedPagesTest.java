@@ -8,7 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.fovea.ByteCursor;
+import io.fovea.ByteLoad;
 import io.fovea.Database;
+import io.fovea.LoadSource;
 import io.fovea.Order;
 import io.fovea.SimDatabase;
 import io.fovea.Table;
@@ -17,6 +19,10 @@ import io.fovea.VerifyReport;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DurabilityLostException;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.TableSpec;
 import io.fovea.support.SimDisk;
 import java.util.Arrays;
 import java.util.List;
@@ -436,6 +442,7 @@ class DamagedPagesTest {
   void aKeyThatIsTooLong() {
     PageForger all = new PageForger(clean.disk(), new StringBuilder());
     int tried = 0;
+    int met = 0;
     for (long leaf : all.find(PageHeader.LEAF, 0)) {
       if (leaf == 2 || all.load(leaf).count() <= 3 || tried++ % 3 != 0) {
         continue;
@@ -451,8 +458,42 @@ class DamagedPagesTest {
               () -> State.read(s.db(), clean.state(), clean.state().trees())),
           leaf);
       assertNoticed(s.db());
+      if (isMet(s.db())) {
+        assertLoadsName(s.db(), leaf);
+        met++;
+      }
       s.abandon();
     }
     assertTrue(tried > 3);
+    assertTrue(met > 0, "no leaf of the table was tried");
+  }
+
+  private static boolean isMet(Database db) {
+    try {
+      scan(db, Order.ASCENDING);
+      return false;
+    } catch (CorruptionException e) {
+      return true;
+    }
+  }
+
+  /** Who reads the whole table without a transaction comes by a damaged leaf, too. */
+  private static void assertLoadsName(Database db, long leaf) {
+    TableSpec spec = clean.state().tables.get("bytes").spec("bytes");
+    IndexSpec more =
+        IndexSpec.bytes(
+            "more",
+            KeySpec.of(FieldType.INT32),
+            false,
+            (key, value, entry) -> {
+              entry.int32(value.length);
+              return true;
+            });
+    assertNames(
+        assertThrows(CorruptionException.class, () -> db.table(spec.with(more)), "an index"), leaf);
+    LoadSource<ByteLoad, RuntimeException> one = into -> into.add(new byte[] {-1}, new byte[1]);
+    assertNames(
+        assertThrows(CorruptionException.class, () -> db.table(spec).bytes().load(one), "a load"),
+        leaf);
   }
 }
