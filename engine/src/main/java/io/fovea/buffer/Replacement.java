@@ -39,6 +39,12 @@ import org.jspecify.annotations.Nullable;
  * has waited for {@link #PATIENCE_NANOS} takes any page that is cold and clean, so that a device
  * that takes no writes for a while does not keep those from reading who need not wait for it.
  *
+ * <p><b>Few frames are none.</b> While no page can be written, those frames alone come and go whose
+ * pages were clean when that began. Where they are fewer than a read needs at a time ({@link
+ * #FEW}), each of its pages takes the frame of the one before, and it begins anew until its time is
+ * over. So a miss that finds it like that for as long as an empty pool is waited for is told that
+ * there is no frame, and why.
+ *
  * <p>Inner nodes are not pushed out of their frames by a page that prefers them: only the policy
  * evicts them.
  *
@@ -64,6 +70,12 @@ final class Replacement implements Residency.Room {
    */
   private static final int LOOKS = 4;
 
+  /**
+   * A way down, a page of a long value, and some more. Those of one that is long are read one after
+   * the other, and the leaf that names them has to stay.
+   */
+  static final int FEW = 8;
+
   /** How many steps a thread makes from one page that leaves to the next that leaves with it. */
   private static final int MORE_STEPS = 64;
 
@@ -75,6 +87,10 @@ final class Replacement implements Residency.Room {
   private final long exhaustedMillis;
   private final Writer writer;
   private volatile boolean closed;
+
+  // Since when there are few frames, and when that was seen last; any thread, and as good as any.
+  private volatile long fewSince;
+  private volatile long fewSeen;
 
   /** What the background writer looks like from here. */
   interface Writer {
@@ -156,6 +172,9 @@ final class Replacement implements Residency.Room {
         long waited = System.nanoTime() - begin;
         // Not each time: where no page is clean, that is a look at thousands.
         boolean look = round % LOOKS == 0 || waited >= most;
+        if (look && hasBeenFew(most)) {
+          throw exhausted();
+        }
         int frame = claimAny(look && waited >= patience);
         if (frame >= 0) {
           return frame;
@@ -189,6 +208,27 @@ final class Replacement implements Residency.Room {
     } catch (Error e) {
       throw frames.stop(e); // a frame may be claimed by nobody
     }
+  }
+
+  /**
+   * Whether no page could be written for so long, and few are clean.
+   *
+   * <p>Two that come at the same time may both begin a time, or one may end that of the other: then
+   * it is told later.
+   */
+  private boolean hasBeenFew(long nanos) {
+    if (frames.residency.capacity() - frames.counters.dirty.sum() >= FEW
+        || writer.failure() == null) {
+      fewSeen = 0;
+      return false;
+    }
+    long now = System.nanoTime();
+    // A time that nobody has looked at for as long may have had an end.
+    if (fewSeen == 0 || now - fewSeen > nanos) {
+      fewSince = now;
+    }
+    fewSeen = now == 0 ? 1 : now;
+    return now - fewSince >= nanos;
   }
 
   private RuntimeException exhausted() {

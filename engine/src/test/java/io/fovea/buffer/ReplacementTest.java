@@ -7,7 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.PoolExhaustedException;
+import io.fovea.error.StorageException;
 import io.fovea.wal.LogSession;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -263,6 +265,52 @@ class ReplacementTest {
     }
     assertTrue(frames.counters.frameWaits.sum() > 0);
     assertEquals(frames.plan.batch(), frames.unwritten.size());
+  }
+
+  /**
+   * While no page can be written, the last clean ones come and go: a read that needs more of them
+   * at a time than there are would begin anew for ever, and each of its misses gets a frame.
+   */
+  @Test
+  void aFewFramesAreNone() {
+    Frames frames = mostlyDirty(false);
+    AtomicReference<Throwable> failure =
+        new AtomicReference<>(new StorageException("write", "db", 0, 5, "EIO"));
+    Replacement replacement =
+        new Replacement(
+            frames,
+            300,
+            new Replacement.Writer() {
+              @Override
+              public void wake(boolean urgent) {}
+
+              @Override
+              public @Nullable Throwable failure() {
+                return failure.get();
+              }
+            });
+    int got = missesUntil(frames, replacement, 10_000);
+    assertTrue(got < 10_000, "misses went on");
+    // It passes with the failure, ...
+    failure.set(null);
+    assertEquals(40, missesUntil(frames, replacement, 40));
+    // ... and where there are enough.
+    failure.set(new StorageException("write", "db", 0, 5, "EIO"));
+    frames.counters.dirty.add(-Replacement.FEW);
+    assertEquals(40, missesUntil(frames, replacement, 40));
+  }
+
+  /** Takes the frame of a clean page, and reads one into it, again and again; how often. */
+  private static int missesUntil(Frames frames, Replacement replacement, int most) {
+    for (int i = 0; i < most; i++) {
+      try {
+        FrameHeader.setUsed(frames.headers, bring(frames, replacement, 1_000 + i), false);
+      } catch (PoolExhaustedException e) {
+        assertTrue(e.getCause() instanceof StorageException, e::toString);
+        return i;
+      }
+    }
+    return most;
   }
 
   @Test

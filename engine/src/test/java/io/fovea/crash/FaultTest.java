@@ -56,6 +56,9 @@ class FaultTest {
   /** Every n-th operation is tried; all of them, with pauses, by {@code -Dcrash.faults=1}. */
   private static final int STRIDE = Integer.getInteger("crash.faults", 181);
 
+  /** The first of them. */
+  private static final long FROM = Long.getLong("crash.faults.from", 1);
+
   /** Counts what was thrown, by class. */
   private final Map<String, Integer> thrown = new TreeMap<>();
 
@@ -153,7 +156,7 @@ class FaultTest {
   }
 
   private void loop(String name, int stride, LoopBody body) {
-    long n = 1;
+    long n = FROM;
     boolean hit = true;
     try {
       for (; hit; n += stride) {
@@ -165,7 +168,8 @@ class FaultTest {
               + n
               + ", seed "
               + CrashTest.SEED
-              + ". Replay: mvn -pl engine -am test -Dtest=FaultTest -Dcrash.faults=1",
+              + ". Replay: mvn -pl engine -am test -Dtest=FaultTest -Dcrash.faults=1 -Dcrash.faults.from="
+              + n,
           e);
     }
     SoakReport.line(
