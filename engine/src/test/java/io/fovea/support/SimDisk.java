@@ -545,7 +545,7 @@ public final class SimDisk {
         }
         case FLIP -> flipOne(bytes, bytes.length);
         case FLIP_HEAD -> flipOne(bytes, HEAD);
-        case LOSE, MISDIRECT -> faultsHit--;
+        case LOSE, MISDIRECT, REFUSE_CUT -> faultsHit--;
       }
     }
     put(bytes, seg, segOff);
@@ -597,6 +597,10 @@ public final class SimDisk {
         flipOne(bytes, fault.effect() == SimFault.Effect.FLIP ? bytes.length : HEAD);
         file.write(offset, bytes);
       }
+      case REFUSE_CUT -> {
+        faultsHit--;
+        file.write(offset, bytes, owner);
+      }
     }
     return 0;
   }
@@ -619,8 +623,12 @@ public final class SimDisk {
 
   int resize(SimFile file, long bytes) {
     SimFault fault = fault(IoOp.RESIZE);
-    if (fault != null && fault.effect() == SimFault.Effect.ERROR) {
-      return fault.errno();
+    if (fault != null) {
+      boolean cut = fault.effect() == SimFault.Effect.REFUSE_CUT;
+      if (fault.effect() == SimFault.Effect.ERROR || cut && bytes < file.size()) {
+        return fault.errno();
+      }
+      faultsHit -= cut ? 1 : 0;
     }
     if (bytes > file.size() && grows(file, bytes - 1, 1)) {
       return Errno.ENOSPC;

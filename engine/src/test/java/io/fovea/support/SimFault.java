@@ -24,6 +24,8 @@ public record SimFault(@Nullable IoOp op, long nth, boolean forever, Effect effe
      * fails leaves the writes before it in doubt for ever.
      */
     ERROR,
+    /** A resize that would make a file shorter fails; one that makes it longer does not. */
+    REFUSE_CUT,
     /** A write is acknowledged and never happens. */
     LOSE,
     /** A write is acknowledged and lands one block further on, or one block before. */
