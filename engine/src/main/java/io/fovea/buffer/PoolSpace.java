@@ -279,8 +279,16 @@ public final class PoolSpace {
   public boolean shrink(long durableMark, boolean all) {
     long chunk =
         all ? 0 : Math.min(allocator.extent().slack(), frames.residency.capacity() / SMALL_PART);
-    long above = allocator.extent().pages() - Math.max(durableMark, allocator.highWater());
-    return above > chunk && allocator.shrink(durableMark, chunk / 2);
+    return roomAbove(durableMark) > chunk && allocator.shrink(durableMark, chunk / 2);
+  }
+
+  /** How many pages the file has behind the high-water mark, and behind one that is durable. */
+  private long roomAbove(long durableMark) {
+    return allocator.extent().pages() - Math.max(durableMark, allocator.highWater());
+  }
+
+  private long pagesOfMib() {
+    return (1L << 20) >>> frames.pageShift;
   }
 
   /**
@@ -290,9 +298,7 @@ public final class PoolSpace {
    * @return whether it has
    */
   public boolean hasRoomAhead() {
-    long needed = allocator.highWater();
-    long few = (1L << 20) >>> frames.pageShift;
-    return allocator.extent().pages() - needed > Math.max(few, needed / WORTH_PART);
+    return roomAbove(0) > Math.max(pagesOfMib(), allocator.highWater() / WORTH_PART);
   }
 
   /**
@@ -303,9 +309,7 @@ public final class PoolSpace {
    */
   public long worthCutting() {
     AllocatorState state = allocator.state();
-    long few =
-        Math.min(
-            (1L << 20) >>> frames.pageShift, 1 + frames.residency.capacity() / (8 * SMALL_PART));
+    long few = Math.min(pagesOfMib(), 1 + frames.residency.capacity() / (8 * SMALL_PART));
     long least = Math.max(few, state.highWater() / WORTH_PART);
     return state.freePages() < least ? Long.MAX_VALUE : least;
   }

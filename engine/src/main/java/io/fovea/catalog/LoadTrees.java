@@ -134,8 +134,8 @@ final class LoadTrees implements AutoCloseable {
       for (IndexCore index : all) {
         BTree made = make(store, index.hints.kind.frames());
         SortedRuns entries = new SortedRuns(memory, file, check);
-        BulkLoader from = BulkLoader.unlogged(made, how.fill(), log);
-        indexes.add(new IndexTree(index, made, from, entries));
+        BulkLoader entryLoader = BulkLoader.unlogged(made, how.fill(), log);
+        indexes.add(new IndexTree(index, made, entryLoader, entries));
         long room = Math.max(index.entryBytesMax(), entry.byteSize());
         entry = entryArena.allocate(room, 8);
         long values = core.keyBytesMax + (long) index.hints.bytes();

@@ -163,8 +163,7 @@ public final class Checkpointer implements AutoCloseable {
    * @param tables notes the tables for who follows changes; null where nobody does
    * @param bytesMax how much log a crash may need
    * @param intervalNanos how often there is one at least; 0 for by bytes alone
-   * @param quietNanos after how long without any record the file of the log is made small; 0 for
-   *     never
+   * @param quietNanos after how long without any record the files are made small; 0 for never
    */
   public Checkpointer(
       String name,

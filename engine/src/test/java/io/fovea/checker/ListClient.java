@@ -330,7 +330,7 @@ final class ListClient {
   }
 
   /** Begins the list of a grave that nobody has had, without a look at it. */
-  State begin(long key) {
+  State beginList(long key) {
     State after = State.of(1, element(State.ABSENT));
     graves.put(
         tx(), graveKey.set(Keys.number(key)), graveRow.clear().setBytes(DELETES, bytes(after)));

@@ -228,7 +228,7 @@ final class Script implements AutoCloseable {
     /** Begins lists of graves without a look at them. */
     void beginLists(long... keys) {
       for (long key : keys) {
-        step(() -> client.begin(key));
+        step(() -> client.beginList(key));
       }
     }
 

@@ -623,12 +623,10 @@ public final class SimDisk {
 
   int resize(SimFile file, long bytes) {
     SimFault fault = fault(IoOp.RESIZE);
-    if (fault != null) {
-      boolean cut = fault.effect() == SimFault.Effect.REFUSE_CUT;
-      if (fault.effect() == SimFault.Effect.ERROR || cut && bytes < file.size()) {
-        return fault.errno();
-      }
-      faultsHit -= cut ? 1 : 0;
+    if (fault != null && fault.effect() == SimFault.Effect.REFUSE_CUT && bytes >= file.size()) {
+      faultsHit--;
+    } else if (fault != null && fault.effect().failsResize()) {
+      return fault.errno();
     }
     if (bytes > file.size() && grows(file, bytes - 1, 1)) {
       return Errno.ENOSPC;

@@ -33,7 +33,11 @@ public record SimFault(@Nullable IoOp op, long nth, boolean forever, Effect effe
     /** One random bit of what is read, or written, is another. */
     FLIP,
     /** One of its first {@value SimDisk#HEAD} bytes, where headers are. */
-    FLIP_HEAD
+    FLIP_HEAD;
+
+    boolean failsResize() {
+      return this == ERROR || this == REFUSE_CUT;
+    }
   }
 
   /** The n-th operation of any kind fails with EIO, once. */
