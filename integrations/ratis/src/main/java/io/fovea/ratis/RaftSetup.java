@@ -77,6 +77,12 @@ final class RaftSetup {
     // it has when it is done, which the leader would have to know when it begins.
     RaftServerConfigKeys.Log.Appender.setInstallSnapshotEnabled(p, false);
 
+    // A follower would append one request behind another's future, and get two things wrong (3.3.0,
+    // ServerImplUtils.NavigableIndices): a request that begins where one begins that is under way
+    // is acknowledged as a whole, with what only it has; and a request that gets ahead of the one
+    // before it fails, and with it each later one for good.
+    RaftServerConfigKeys.Log.setAppendEntriesComposeEnabled(p, false);
+
     // Entries that say what is committed would be half of the log; commands say it as well.
     RaftServerConfigKeys.Log.setLogMetadataEnabled(p, false);
 

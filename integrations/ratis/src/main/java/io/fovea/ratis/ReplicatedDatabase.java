@@ -12,6 +12,7 @@ import io.fovea.replication.Replica;
 import io.fovea.replication.RequestId;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.UUID;
@@ -24,6 +25,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.apache.ratis.client.RaftClient;
 import org.apache.ratis.conf.RaftProperties;
 import org.apache.ratis.protocol.RaftGroup;
+import org.apache.ratis.protocol.exceptions.ChecksumException;
 import org.apache.ratis.retry.RetryPolicies;
 import org.apache.ratis.server.RaftServer;
 import org.apache.ratis.server.storage.RaftStorage;
@@ -113,7 +115,8 @@ public final class ReplicatedDatabase implements AutoCloseable {
    *
    * @param options which group, and how
    * @return the database, to be closed
-   * @throws UncheckedIOException if the directory or the address can't be used
+   * @throws UncheckedIOException if the directory or the address can't be used, or the peer's log
+   *     is damaged
    * @throws io.fovea.error.FoveaException what {@link Database#open} throws
    */
   public static ReplicatedDatabase join(ReplicationOptions options) {
@@ -129,21 +132,20 @@ public final class ReplicatedDatabase implements AutoCloseable {
               options.database(),
               options.commands(),
               options.experiments());
-      VoteFile.mend(
-          options.directory().resolve("log"),
-          RaftSetup.groupId(options).getUuid(),
-          options.self().id(),
-          replica.applied());
+      Path log = options.directory().resolve("log");
+      UUID group = RaftSetup.groupId(options).getUuid();
+      VoteFile.mend(log, group, options.self().id(), replica.applied());
+      LogTail.mend(log, group, options.self().id());
       FoveaStateMachine machine = new FoveaStateMachine(replica, state, options.sessionWindow());
       RaftProperties properties = RaftSetup.properties(options);
-      RaftGroup group =
+      RaftGroup members =
           options.joining()
               ? RaftGroup.valueOf(RaftSetup.groupId(options))
               : RaftSetup.group(options);
       server =
           RaftServer.newBuilder()
               .setServerId(RaftSetup.peer(options.self()).getId())
-              .setGroup(group)
+              .setGroup(members)
               .setOption(RaftStorage.StartupOption.RECOVER)
               .setProperties(properties)
               .setParameters(options.parameters())
@@ -157,6 +159,8 @@ public final class ReplicatedDatabase implements AutoCloseable {
       throw new UncheckedIOException(cantJoin(options, e), e);
     } catch (ExitUtils.ExitException e) {
       throw new UncheckedIOException(cantJoin(options, e), new IOException(e));
+    } catch (CompletionException e) {
+      throw new UncheckedIOException(cantStart(options, e), new IOException(e));
     } finally {
       if (!done) {
         state.closing();
@@ -187,6 +191,24 @@ public final class ReplicatedDatabase implements AutoCloseable {
         + options.listen().address()
         + ". Is the address in use, or does another process use the directory? The cause: "
         + e.getMessage();
+  }
+
+  /** Ratis starts what it does for a group on a thread of its own. */
+  private static String cantStart(ReplicationOptions options, CompletionException e) {
+    Throwable cause = e;
+    while (cause.getCause() != null) {
+      cause = cause.getCause();
+    }
+    return "Peer \""
+        + options.self().id()
+        + "\" can't go on with its log in "
+        + options.directory()
+        + ": "
+        + cause.getMessage()
+        + (cause instanceof ChecksumException
+            ? " The log is damaged. While a majority of the others is up: remove this peer from the"
+                + " group, delete its directory, start it with joining(true), and add it."
+            : "");
   }
 
   private static void close(@Nullable RaftServer server) {

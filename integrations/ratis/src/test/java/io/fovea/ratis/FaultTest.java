@@ -39,8 +39,11 @@ class FaultTest {
   /** Fewer answers show nothing. */
   private static final long LEAST = 200;
 
-  /** So much longer it goes on for {@link #LEAST} at most: a test has five minutes. */
-  private static final long MORE_SECONDS = 60;
+  /**
+   * So much longer it goes on for {@link #LEAST} at most: a test has five minutes, of which the
+   * last fault, clients and a peer that does not tell its ledger take a minute and a half at most.
+   */
+  private static final long MORE_SECONDS = 30;
 
   /** How long a broken one has, to be found. */
   private static final long FOUND_SECONDS = 90;

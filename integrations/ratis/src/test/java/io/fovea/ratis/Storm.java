@@ -13,6 +13,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
@@ -31,6 +32,9 @@ import java.util.concurrent.atomic.AtomicLong;
 final class Storm implements AutoCloseable {
   private static final int KEYS = 3;
   private static final long PATIENCE_MILLIS = 10_000;
+
+  /** A peer that was let alone for so long without telling its ledger does not serve. */
+  private static final long LEDGER_SECONDS = 40;
 
   /** How large files may be on a disk that is full: some, or all of them, are larger. */
   private static final long[] FULL_AT = {1, 6 << 10, 64 << 10, 1 << 20};
@@ -351,15 +355,18 @@ final class Storm implements AutoCloseable {
     for (Thread t : clients) {
       t.join();
     }
-    Map<String, Entry> first = ledger("a");
-    for (String id : List.of("b", "c")) {
-      ledger(id)
-          .forEach(
-              (name, entry) -> {
-                if (!entry.equals(first.getOrDefault(name, entry))) {
-                  wrong.add(name + " is " + entry + " at " + id + ", and not as at a.");
-                }
-              });
+    Map<String, Entry> first = Map.of();
+    for (String id : List.of("a", "b", "c")) {
+      Optional<Map<String, Entry>> ledger = ledger(id);
+      if (ledger.isEmpty()) {
+        return List.copyOf(wrong); // which says so, before the time of the test is up
+      }
+      for (Map.Entry<String, Entry> e : ledger.get().entrySet()) {
+        if (!e.getValue().equals(first.getOrDefault(e.getKey(), e.getValue()))) {
+          wrong.add(e + " at " + id + " is " + first.get(e.getKey()) + " at a.");
+        }
+      }
+      first = id.equals("a") ? ledger.get() : first;
     }
     strict();
     look();
@@ -396,7 +403,7 @@ final class Storm implements AutoCloseable {
       seen = new ArrayList<>(observations);
     }
     Map<String, Payment> known = Map.copyOf(payments);
-    Map<String, Entry> ledger = ledger("a");
+    Map<String, Entry> ledger = ledger("a").orElse(Map.of());
     List<Transfer> commands = new ArrayList<>();
     ledger.forEach(
         (name, entry) -> {
@@ -422,16 +429,22 @@ final class Storm implements AutoCloseable {
     }
   }
 
-  /** Each payment is in the ledger of the peer as often as its client was told. */
-  Map<String, Entry> ledger(String id) {
+  /**
+   * Each payment is in the ledger of the peer as often as its client was told.
+   *
+   * @return nothing if the peer did not tell it, which is wrong as well
+   */
+  Optional<Map<String, Entry>> ledger(String id) {
     Map<String, Payment> told = Map.copyOf(payments);
     String answer = "";
-    for (int tries = 0; tries < 20 && !answer.startsWith("ok"); tries++) {
-      answer = peers.get(id).ask("ledger", 10_000);
-    }
-    if (!answer.startsWith("ok ")) {
-      wrong.add("Peer " + id + " did not tell its ledger: " + answer);
-      return Map.of();
+    long until = System.nanoTime() + LEDGER_SECONDS * 1_000_000_000L;
+    while (!answer.startsWith("ok ")) {
+      if (System.nanoTime() - until > 0) {
+        wrong.add("Peer " + id + " did not tell its ledger: " + answer + ". " + states());
+        return Optional.empty();
+      }
+      answer = peers.get(id).ask("ledger", PATIENCE_MILLIS);
+      pause(answer.startsWith("ok ") ? 0 : 100);
     }
     String[] parts = answer.substring(3).split(" ");
     if (!parts[1].equals("0")) {
@@ -458,7 +471,19 @@ final class Storm implements AutoCloseable {
             wrong.add("Payment " + name + " has " + p.told + ", and is at peer " + id + ".");
           }
         });
-    return entries;
+    return Optional.of(entries);
+  }
+
+  /** What each peer says of itself. */
+  private String states() {
+    StringBuilder all = new StringBuilder();
+    peers.forEach(
+        (id, peer) -> {
+          for (String what : List.of("role", "leader", "index", "health")) {
+            all.append(id + " " + what + ": " + peer.ask(what, 1000) + "; ");
+          }
+        });
+    return all.toString();
   }
 
   @Override

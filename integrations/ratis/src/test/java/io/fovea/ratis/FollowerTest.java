@@ -1,0 +1,150 @@
+package io.fovea.ratis;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.ratis.proto.RaftProtos.AppendEntriesReplyProto;
+import org.apache.ratis.proto.RaftProtos.AppendEntriesReplyProto.AppendResult;
+import org.apache.ratis.proto.RaftProtos.AppendEntriesRequestProto;
+import org.apache.ratis.proto.RaftProtos.LogEntryProto;
+import org.apache.ratis.proto.RaftProtos.RaftGroupIdProto;
+import org.apache.ratis.proto.RaftProtos.RaftRpcRequestProto;
+import org.apache.ratis.proto.RaftProtos.StateMachineLogEntryProto;
+import org.apache.ratis.proto.RaftProtos.TermIndexProto;
+import org.apache.ratis.protocol.ClientId;
+import org.apache.ratis.server.RaftServer;
+import org.apache.ratis.server.raftlog.RaftLog;
+import org.apache.ratis.server.storage.RaftStorage;
+import org.apache.ratis.statemachine.impl.BaseStateMachine;
+import org.apache.ratis.thirdparty.com.google.protobuf.ByteString;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * A follower of Ratis with our properties, to whom the test is the leader: what it acknowledges it
+ * has, and what one request does to the log ends no later one. Both are not so where appends are
+ * composed, which is Ratis' default ({@link RaftSetup}).
+ */
+class FollowerTest {
+  private static final long TERM = 3;
+  private static final ByteString CLIENT = ClientId.randomId().toByteString();
+
+  @TempDir Path directory;
+  private ReplicationOptions options;
+  private RaftServer server;
+  private RaftLog log;
+  private final AtomicLong calls = new AtomicLong();
+
+  @BeforeEach
+  void start() throws Exception {
+    String self = "127.0.0.1:" + Ports.next();
+    List<Peer> peers =
+        List.of(
+            new Peer("a", self),
+            new Peer("b", "127.0.0.1:" + Ports.next()),
+            new Peer("c", "127.0.0.1:" + Ports.next()));
+    options =
+        Group.small(ReplicationOptions.of("a", directory, peers))
+            .electionTimeout(Duration.ofMinutes(10));
+    server =
+        RaftServer.newBuilder()
+            .setServerId(RaftSetup.peer(options.self()).getId())
+            .setGroup(RaftSetup.group(options))
+            .setOption(RaftStorage.StartupOption.RECOVER)
+            .setProperties(RaftSetup.properties(options))
+            .setStateMachine(new BaseStateMachine())
+            .build();
+    server.start();
+    log = server.getDivision(RaftSetup.groupId(options)).getRaftLog();
+  }
+
+  @AfterEach
+  void close() throws Exception {
+    server.close();
+  }
+
+  /** The entries from the first to the last index. */
+  private CompletableFuture<AppendEntriesReplyProto> append(boolean previous, long first, long last)
+      throws Exception {
+    AppendEntriesRequestProto.Builder request =
+        AppendEntriesRequestProto.newBuilder()
+            .setServerRequest(
+                RaftRpcRequestProto.newBuilder()
+                    .setRequestorId(ByteString.copyFromUtf8("b"))
+                    .setReplyId(ByteString.copyFromUtf8("a"))
+                    .setRaftGroupId(
+                        RaftGroupIdProto.newBuilder()
+                            .setId(RaftSetup.groupId(options).toByteString()))
+                    .setCallId(calls.incrementAndGet()))
+            .setLeaderTerm(TERM)
+            .setLeaderCommit(0);
+    if (previous) {
+      request.setPreviousLog(TermIndexProto.newBuilder().setTerm(TERM).setIndex(first - 1));
+    }
+    for (long i = first; i <= last; i++) {
+      request.addEntries(
+          LogEntryProto.newBuilder()
+              .setTerm(TERM)
+              .setIndex(i)
+              .setStateMachineLogEntry(
+                  StateMachineLogEntryProto.newBuilder().setClientId(CLIENT).setCallId(i)));
+    }
+    return server.appendEntriesAsync(request.build());
+  }
+
+  /** A leader that was cut off sends again, and has more by then. */
+  @Test
+  void whatIsAcknowledgedIsThere() throws Exception {
+    append(false, 0, 0).get();
+    for (int i = 0; i < 100; i++) {
+      long next = log.getNextIndex();
+      var first = append(true, next, next);
+      var again = append(true, next, next + 1);
+      for (var reply : List.of(first.get(), again.get())) {
+        if (reply.getResult() == AppendResult.SUCCESS) {
+          assertNotNull(log.getTermIndex(reply.getMatchIndex()), () -> missing(reply));
+        }
+      }
+    }
+  }
+
+  private static String missing(AppendEntriesReplyProto reply) {
+    return "acknowledged, and not there: " + reply.getMatchIndex();
+  }
+
+  /** Two connections of a leader: the second request is there before the first has its turn. */
+  @Test
+  void requestsThatOvertakeEachOtherEndNoLaterOne() throws Exception {
+    append(false, 0, 0).get();
+    for (int i = 0; i < 500; i++) {
+      long next = log.getNextIndex();
+      Thread second = Thread.ofPlatform().start(() -> tryFor(30, next + 1));
+      tryFor(30, next);
+      second.join();
+      assertEquals(next + 2, log.getNextIndex(), "it takes no entry any more, round " + i);
+    }
+  }
+
+  /** Sends an entry until it is taken. */
+  private void tryFor(int seconds, long index) {
+    long until = System.nanoTime() + seconds * 1_000_000_000L;
+    while (!isAppended(index) && System.nanoTime() - until < 0) {
+      Thread.onSpinWait();
+    }
+  }
+
+  private boolean isAppended(long index) {
+    try {
+      return append(true, index, index).get().getResult() == AppendResult.SUCCESS;
+    } catch (Exception e) {
+      return false; // the leader would send it again
+    }
+  }
+}
