@@ -50,12 +50,20 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   1  notifyInstallSnapshotFromLeader     Ratis' thread; returns at once
  *   2  Replica.takeIn                      a thread of its own; the old database is read meanwhile
+ *   1  notifyInstallSnapshotFromLeader     again: the copy is here
  *   3  pause        Replica.use            the pointer is durable before the log is dropped: a
  *                                          crash between the two finds a log that ends before the
  *                                          database, which Ratis drops, and not a gap
  *   4  reinitialize                        updater; entries that it applied between 3 and 4 were
  *                                          at or below the copy's index, and passed over
  * </pre>
+ *
+ * <p><b>Ratis is told of a copy within the notification that it is used in.</b> It notes the first
+ * index of the log of the leader that has sent one, and takes no notification with a lower one
+ * until the copy was used (3.3.0, {@code SnapshotInstallationHandler}: "is not eligible"). So were
+ * it told before, and another led then whose log begins before that, the peer would be stuck until
+ * that one drops its log. So the first notification ends as if it had failed, when the copy is
+ * here; that lets Ratis forget the index. The next one, of whichever leader, has the copy at once.
  *
  * <p>Threads: Ratis' updater applies and makes checkpoints; its other threads ask and tell.
  */
@@ -93,6 +101,9 @@ final class FoveaStateMachine extends BaseStateMachine {
 
   /** Up to where the log is not needed any more. */
   private volatile Position durable;
+
+  /** Where a copy ends that was taken in, and that Ratis was not told of; null for none. */
+  private volatile @Nullable Position ready;
 
   FoveaStateMachine(Replica replica, PeerState state, long sessionWindow) {
     this.replica = replica;
@@ -198,6 +209,7 @@ final class FoveaStateMachine extends BaseStateMachine {
     try {
       Position at = replica.checkpoint();
       durable = at;
+      replica.discardPassed();
       return at.index();
     } catch (RuntimeException e) {
       state.fail("its database can't make a checkpoint: " + e.getMessage(), e);
@@ -250,11 +262,33 @@ final class FoveaStateMachine extends BaseStateMachine {
   @Override
   public CompletableFuture<TermIndex> notifyInstallSnapshotFromLeader(
       RoleInfoProto role, TermIndex first) {
+    Position copy = ready;
+    ready = null;
+    if (copy != null && reaches(copy, first) && copy.index() > replica.applied().index()) {
+      return CompletableFuture.completedFuture(termIndex(copy));
+    }
     RaftPeerId leader = RaftPeerId.valueOf(role.getFollowerInfo().getLeaderInfo().getId().getId());
-    return CompletableFuture.supplyAsync(() -> termIndex(takeIn(leader, first)), IN_BACKGROUND);
+    CompletableFuture<TermIndex> told = new CompletableFuture<>();
+    IN_BACKGROUND.execute(
+        () -> {
+          try {
+            ready = takeIn(leader, first);
+            told.completeExceptionally(
+                new StateMachineException(
+                    "This is no failure: the copy is here, and is used as soon as the leader asks"
+                        + " again."));
+          } catch (IOException | RuntimeException | Error e) {
+            told.completeExceptionally(e);
+          }
+        });
+    return told;
   }
 
-  private Position takeIn(RaftPeerId leader, TermIndex first) {
+  private static boolean reaches(Position copy, TermIndex first) {
+    return copy.index() >= first.getIndex() - 1;
+  }
+
+  private Position takeIn(RaftPeerId leader, TermIndex first) throws IOException {
     try {
       Asking by = asking;
       long id = ByteBuffer.wrap(by.ask(leader, new byte[] {BEGIN}, ANSWER)).getLong();
@@ -268,7 +302,7 @@ final class FoveaStateMachine extends BaseStateMachine {
                         : Arrays.copyOfRange(answer, 1, answer.length);
                   },
                   copyBytes::add));
-      if (at.index() < first.getIndex() - 1) {
+      if (!reaches(at, first)) {
         throw new IOException(
             "The copy of peer "
                 + leader
@@ -284,7 +318,7 @@ final class FoveaStateMachine extends BaseStateMachine {
       if (FullDisk.isCause(e)) {
         stop("the copy that it needs can't be taken in: " + e.getMessage(), e);
       }
-      throw new CompletionException(e);
+      throw e;
     }
   }
 

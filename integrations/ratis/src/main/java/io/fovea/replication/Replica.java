@@ -458,6 +458,19 @@ public final class Replica implements AutoCloseable {
     }
   }
 
+  /** Gives up a copy that was taken in and not used, if this replica has come as far itself. */
+  public void discardPassed() {
+    lock.lock();
+    try {
+      Staged s = staged;
+      if (s != null && s.at.index() <= applied.index()) {
+        discard();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
   private void discard() {
     lock.lock();
     try {

@@ -3,23 +3,32 @@ package io.fovea.ratis;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 
+import io.fovea.replication.Position;
+import io.fovea.replication.Replica;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.ratis.proto.RaftProtos.AppendEntriesReplyProto;
 import org.apache.ratis.proto.RaftProtos.AppendEntriesReplyProto.AppendResult;
 import org.apache.ratis.proto.RaftProtos.AppendEntriesRequestProto;
+import org.apache.ratis.proto.RaftProtos.InstallSnapshotRequestProto;
+import org.apache.ratis.proto.RaftProtos.InstallSnapshotRequestProto.NotificationProto;
+import org.apache.ratis.proto.RaftProtos.InstallSnapshotResult;
 import org.apache.ratis.proto.RaftProtos.LogEntryProto;
 import org.apache.ratis.proto.RaftProtos.RaftGroupIdProto;
 import org.apache.ratis.proto.RaftProtos.RaftRpcRequestProto;
 import org.apache.ratis.proto.RaftProtos.StateMachineLogEntryProto;
 import org.apache.ratis.proto.RaftProtos.TermIndexProto;
 import org.apache.ratis.protocol.ClientId;
+import org.apache.ratis.protocol.Message;
 import org.apache.ratis.server.RaftServer;
 import org.apache.ratis.server.raftlog.RaftLog;
 import org.apache.ratis.server.storage.RaftStorage;
+import org.apache.ratis.statemachine.StateMachine;
 import org.apache.ratis.statemachine.impl.BaseStateMachine;
 import org.apache.ratis.thirdparty.com.google.protobuf.ByteString;
 import org.junit.jupiter.api.AfterEach;
@@ -43,7 +52,7 @@ class FollowerTest {
   private final AtomicLong calls = new AtomicLong();
 
   @BeforeEach
-  void start() throws Exception {
+  void options() {
     String self = "127.0.0.1:" + Ports.next();
     List<Peer> peers =
         List.of(
@@ -53,13 +62,16 @@ class FollowerTest {
     options =
         Group.small(ReplicationOptions.of("a", directory, peers))
             .electionTimeout(Duration.ofMinutes(10));
+  }
+
+  private void start(StateMachine machine) throws Exception {
     server =
         RaftServer.newBuilder()
             .setServerId(RaftSetup.peer(options.self()).getId())
             .setGroup(RaftSetup.group(options))
             .setOption(RaftStorage.StartupOption.RECOVER)
             .setProperties(RaftSetup.properties(options))
-            .setStateMachine(new BaseStateMachine())
+            .setStateMachine(machine)
             .build();
     server.start();
     log = server.getDivision(RaftSetup.groupId(options)).getRaftLog();
@@ -70,19 +82,22 @@ class FollowerTest {
     server.close();
   }
 
+  private RaftRpcRequestProto from(String leader) {
+    return RaftRpcRequestProto.newBuilder()
+        .setRequestorId(ByteString.copyFromUtf8(leader))
+        .setReplyId(ByteString.copyFromUtf8("a"))
+        .setRaftGroupId(
+            RaftGroupIdProto.newBuilder().setId(RaftSetup.groupId(options).toByteString()))
+        .setCallId(calls.incrementAndGet())
+        .build();
+  }
+
   /** The entries from the first to the last index. */
   private CompletableFuture<AppendEntriesReplyProto> append(boolean previous, long first, long last)
       throws Exception {
     AppendEntriesRequestProto.Builder request =
         AppendEntriesRequestProto.newBuilder()
-            .setServerRequest(
-                RaftRpcRequestProto.newBuilder()
-                    .setRequestorId(ByteString.copyFromUtf8("b"))
-                    .setReplyId(ByteString.copyFromUtf8("a"))
-                    .setRaftGroupId(
-                        RaftGroupIdProto.newBuilder()
-                            .setId(RaftSetup.groupId(options).toByteString()))
-                    .setCallId(calls.incrementAndGet()))
+            .setServerRequest(from("b"))
             .setLeaderTerm(TERM)
             .setLeaderCommit(0);
     if (previous) {
@@ -102,6 +117,7 @@ class FollowerTest {
   /** A leader that was cut off sends again, and has more by then. */
   @Test
   void whatIsAcknowledgedIsThere() throws Exception {
+    start(new BaseStateMachine());
     append(false, 0, 0).get();
     for (int i = 0; i < 100; i++) {
       long next = log.getNextIndex();
@@ -122,6 +138,7 @@ class FollowerTest {
   /** Two connections of a leader: the second request is there before the first has its turn. */
   @Test
   void requestsThatOvertakeEachOtherEndNoLaterOne() throws Exception {
+    start(new BaseStateMachine());
     append(false, 0, 0).get();
     for (int i = 0; i < 500; i++) {
       long next = log.getNextIndex();
@@ -145,6 +162,62 @@ class FollowerTest {
       return append(true, index, index).get().getResult() == AppendResult.SUCCESS;
     } catch (Exception e) {
       return false; // the leader would send it again
+    }
+  }
+
+  /** Another leads, whose log begins before that of the one which the copy was begun for. */
+  @Test
+  void aCopyIsTakenInThoughTheLeaderChanges() throws Exception {
+    long session = options.sessionWindow();
+    try (Replica from = replica("from");
+        Replica to = replica("to")) {
+      from.passed(new Position(TERM, 150));
+      FoveaStateMachine gives = new FoveaStateMachine(from, new PeerState("b"), session);
+      gives.takeSnapshot();
+      FoveaStateMachine takes = new FoveaStateMachine(to, new PeerState("a"), session);
+      CountDownLatch asked = new CountDownLatch(1);
+      takes.asking(
+          (peer, question, most) -> {
+            asked.countDown();
+            Message message = Message.valueOf(ByteString.copyFrom(question));
+            return gives.queryStale(message, 0).join().getContent().toByteArray();
+          });
+      start(takes);
+      install("b", TERM, 100);
+      asked.await();
+      InstallSnapshotResult result = InstallSnapshotResult.IN_PROGRESS;
+      for (int i = 0; i < 600 && result != InstallSnapshotResult.SNAPSHOT_INSTALLED; i++) {
+        Thread.sleep(50);
+        result = install("c", TERM + 1, 90);
+      }
+      assertEquals(InstallSnapshotResult.SNAPSHOT_INSTALLED, result);
+      assertEquals(1, takes.copiesTaken.sum());
+      assertEquals(150, to.applied().index());
+      assertEquals(151, log.getNextIndex());
+    }
+  }
+
+  private Replica replica(String name) throws IOException {
+    return Replica.open(
+        directory.resolve(name), options.database(), options.commands(), options.experiments());
+  }
+
+  /** What a leader sends to a peer that is too far behind, whose log begins at an index. */
+  private InstallSnapshotResult install(String leader, long term, long first) throws Exception {
+    try {
+      return server
+          .installSnapshot(
+              InstallSnapshotRequestProto.newBuilder()
+                  .setServerRequest(from(leader))
+                  .setLeaderTerm(term)
+                  .setNotification(
+                      NotificationProto.newBuilder()
+                          .setFirstAvailableTermIndex(
+                              TermIndexProto.newBuilder().setTerm(TERM).setIndex(first)))
+                  .build())
+          .getResult();
+    } catch (IllegalStateException e) {
+      return InstallSnapshotResult.IN_PROGRESS; // the leader would send it again
     }
   }
 }
