@@ -264,23 +264,29 @@ final class FoveaStateMachine extends BaseStateMachine {
       RoleInfoProto role, TermIndex first) {
     Position copy = ready;
     ready = null;
-    if (copy != null && reaches(copy, first) && copy.index() > replica.applied().index()) {
+    if (copy != null
+        && copy.index() >= 0
+        && (reaches(copy, first) || copy.index() > replica.applied().index())) {
       return CompletableFuture.completedFuture(termIndex(copy));
     }
     RaftPeerId leader = RaftPeerId.valueOf(role.getFollowerInfo().getLeaderInfo().getId().getId());
     CompletableFuture<TermIndex> told = new CompletableFuture<>();
-    IN_BACKGROUND.execute(
-        () -> {
-          try {
-            ready = takeIn(leader, first);
-            told.completeExceptionally(
-                new StateMachineException(
-                    "This is no failure: the copy is here, and is used as soon as the leader asks"
-                        + " again."));
-          } catch (IOException | RuntimeException | Error e) {
-            told.completeExceptionally(e);
-          }
-        });
+    try {
+      IN_BACKGROUND.execute(
+          () -> {
+            try {
+              ready = takeIn(leader, first);
+              told.completeExceptionally(
+                  new StateMachineException(
+                      "This is no failure: the copy is here, and is used as soon as the leader asks"
+                          + " again."));
+            } catch (IOException | RuntimeException | Error e) {
+              told.completeExceptionally(e);
+            }
+          });
+    } catch (RuntimeException | Error e) {
+      told.completeExceptionally(e); // no thread could be started
+    }
     return told;
   }
 
@@ -343,10 +349,14 @@ final class FoveaStateMachine extends BaseStateMachine {
     try {
       if (replica.use()) {
         copiesTaken.increment();
+        durable = replica.applied();
+      } else {
+        durable = replica.checkpoint();
       }
-      durable = replica.applied();
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
+      // Else Ratis would drop the log up to the copy's index, and the database would lack that.
       stop("the copy that it has taken in can't be used: " + e.getMessage(), e);
+      throw new IllegalStateException("The copy can't be used.", e);
     }
     getLifeCycle().transition(LifeCycle.State.PAUSED);
   }

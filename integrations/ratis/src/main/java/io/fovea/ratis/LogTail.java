@@ -29,14 +29,18 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>What may be dropped.</b> Only what was never synced, since all else may have been counted
  * for a majority. Ratis syncs behind the whole write, so an entry that was written in part has not
- * been synced. Where nothing of its checksum is there, and nothing but zeros behind it, it is
- * dropped. Where a part of the checksum is there, and is right, all before it is whole: the rest of
- * the checksum is written, which is as if the write had come to its end.
+ * been synced ({@link SerialAppends} acknowledges nothing else). Where its checksum is not there,
+ * or a right part of it is, with nothing but zeros behind, it is dropped. But where one byte of the
+ * checksum is all that is missing, that is written instead: a bit of a synced entry may have turned
+ * over, and to keep an entry that nobody asked about is never wrong.
  *
  * <p>An entry that was whole once, and was damaged since, has a checksum that is there and wrong,
  * or a length that is not the one that the entry says of itself. It stays, as does everything that
- * has something behind it, and Ratis refuses the file: an operator lets the peer take a copy
- * instead.
+ * has something behind it, such as pages of one write that reached the disk in another order before
+ * the power was lost. Ratis refuses that file, and an operator lets the peer take a copy.
+ *
+ * <p>This takes for granted that a disk keeps what was synced, also in a sector that is written
+ * again. One that loses its last sector leaves the same bytes as a write that was cut.
  *
  * <p>An entry is its length as a varint, its bytes, and four bytes of CRC-32C of both, the highest
  * first. The first of them follows eight bytes that name the format.
@@ -45,6 +49,10 @@ final class LogTail {
   private static final System.Logger LOG = System.getLogger("io.fovea.ratis");
   private static final byte[] HEADER = "RaftLog1".getBytes(StandardCharsets.US_ASCII);
   private static final int CHECKSUM_BYTES = 4;
+
+  /** The most bytes of a length. */
+  private static final int VARINT_BYTES = 5;
+
   private static final ValueLayout.OfInt CHECKSUM =
       ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
 
@@ -60,11 +68,12 @@ final class LogTail {
    * @param at where it begins
    * @param checksum where its checksum is
    * @param right what its checksum is, if all before it is whole
+   * @param complete whether only a byte of the checksum is missing
    * @param written where the zeros begin that end the file
    */
-  private record Part(long at, long checksum, int right, long written) {
-    boolean hasChecksum() {
-      return written > checksum;
+  private record Part(long at, long checksum, int right, boolean complete, long written) {
+    static Part dropped(long at, long written) {
+      return new Part(at, 0, 0, false, written);
     }
   }
 
@@ -102,7 +111,7 @@ final class LogTail {
       if (part == null) {
         return false;
       }
-      if (part.hasChecksum()) {
+      if (part.complete()) {
         f.write(ByteBuffer.allocate(CHECKSUM_BYTES).putInt(0, part.right()), part.checksum());
       } else {
         f.truncate(part.at());
@@ -119,7 +128,7 @@ final class LogTail {
               + " to "
               + part.written()
               + ". "
-              + (part.hasChecksum() ? "Its checksum was completed." : "It was dropped.")
+              + (part.complete() ? "Its checksum was completed." : "It was dropped.")
               + " The peer had not answered for it.");
       return true;
     }
@@ -140,11 +149,13 @@ final class LogTail {
     while (at < written) {
       Varint length = Varint.at(bytes, at, bytes.byteSize());
       if (length == null) {
-        return new Part(at, bytes.byteSize(), 0, written);
+        // The end of the file cuts the number itself, which Ratis refuses.
+        return bytes.byteSize() - at < VARINT_BYTES ? Part.dropped(at, written) : null;
       }
       long most = bytes.byteSize() - length.end - CHECKSUM_BYTES;
       if (length.value < 0 || length.value > most) {
-        return null; // Ratis ignores what the end of the file cuts
+        // Ratis ignores what the end of the file cuts, but reads a cut number in its own way.
+        return written <= length.end ? Part.dropped(at, written) : null;
       }
       long checksum = length.end + length.value;
       crc.reset();
@@ -152,9 +163,10 @@ final class LogTail {
       int right = (int) crc.getValue();
       int there = bytes.get(CHECKSUM, checksum);
       if (there != right) {
-        return isBeginning(there, right, written - checksum)
+        long bytesThere = Math.max(0, written - checksum);
+        return isBeginning(there, right, bytesThere)
                 && isAsLong(bytes, length.end, written, checksum)
-            ? new Part(at, checksum, right, written)
+            ? new Part(at, checksum, right, bytesThere > 0 && isOneByte(there ^ right), written)
             : null;
       }
       at = checksum + CHECKSUM_BYTES;
@@ -162,17 +174,18 @@ final class LogTail {
     return null;
   }
 
-  /**
-   * Whether of a checksum no more than the first bytes were written.
-   *
-   * @param bytes how many of it are there; none or less if not all before it is
-   */
+  /** Whether of a checksum the first bytes were written, which may be none, and no more. */
   private static boolean isBeginning(int there, int right, long bytes) {
-    if (bytes <= 0) {
-      return true;
+    if (bytes == 0 || bytes >= CHECKSUM_BYTES) {
+      return bytes == 0;
     }
     int shift = (int) (Byte.SIZE * (CHECKSUM_BYTES - bytes));
-    return bytes < CHECKSUM_BYTES && there >>> shift == right >>> shift;
+    return there >>> shift == right >>> shift;
+  }
+
+  private static boolean isOneByte(int bits) {
+    return Integer.numberOfLeadingZeros(bits) / Byte.SIZE
+        == (Integer.SIZE - 1 - Integer.numberOfTrailingZeros(bits)) / Byte.SIZE;
   }
 
   /**

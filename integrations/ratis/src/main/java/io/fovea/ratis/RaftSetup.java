@@ -6,6 +6,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import org.apache.ratis.RaftConfigKeys;
 import org.apache.ratis.client.RaftClientConfigKeys;
 import org.apache.ratis.conf.RaftProperties;
 import org.apache.ratis.grpc.GrpcConfigKeys;
@@ -48,6 +49,7 @@ final class RaftSetup {
   static RaftProperties properties(ReplicationOptions o) {
     RaftProperties p = new RaftProperties();
     RaftServerConfigKeys.setStorageDir(p, List.of(o.directory().resolve("log").toFile()));
+    RaftConfigKeys.Rpc.setType(p, new SerialGrpc());
     GrpcConfigKeys.Server.setHost(p, o.listen().host());
     GrpcConfigKeys.Server.setPort(p, o.listen().port());
 
@@ -80,7 +82,7 @@ final class RaftSetup {
     // A follower would append one request behind another's future, and get two things wrong (3.3.0,
     // ServerImplUtils.NavigableIndices): a request that begins where one begins that is under way
     // is acknowledged as a whole, with what only it has; and a request that gets ahead of the one
-    // before it fails, and with it each later one for good.
+    // before it fails, and with it each later one for good. SerialAppends waits instead.
     RaftServerConfigKeys.Log.setAppendEntriesComposeEnabled(p, false);
 
     // Entries that say what is committed would be half of the log; commands say it as well.

@@ -25,7 +25,6 @@ import java.util.concurrent.atomic.LongAdder;
 import org.apache.ratis.client.RaftClient;
 import org.apache.ratis.conf.RaftProperties;
 import org.apache.ratis.protocol.RaftGroup;
-import org.apache.ratis.protocol.exceptions.ChecksumException;
 import org.apache.ratis.retry.RetryPolicies;
 import org.apache.ratis.server.RaftServer;
 import org.apache.ratis.server.storage.RaftStorage;
@@ -205,10 +204,8 @@ public final class ReplicatedDatabase implements AutoCloseable {
         + options.directory()
         + ": "
         + cause.getMessage()
-        + (cause instanceof ChecksumException
-            ? " The log is damaged. While a majority of the others is up: remove this peer from the"
-                + " group, delete its directory, start it with joining(true), and add it."
-            : "");
+        + " If the log is damaged, and a majority of the others is up: remove this peer from the"
+        + " group, delete its directory, start it with joining(true), and add it.";
   }
 
   private static void close(@Nullable RaftServer server) {

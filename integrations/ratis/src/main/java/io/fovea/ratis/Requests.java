@@ -224,8 +224,11 @@ final class Requests {
         }
         hint = null;
       }
-      // One that ran out of time, as the last one does at the end, says less than one that ended.
-      if (last == null || !(e instanceof TimeoutException)) {
+      // One that ran out of time, as the last one does at the end, says less than one that ended;
+      // and
+      // that this peer does not lead says less than why it does not reach another.
+      boolean own = target.equals(server.getId()) && e instanceof NotLeaderException;
+      if (last == null || !own && !(e instanceof TimeoutException)) {
         last = e;
         lastTarget = target;
       }

@@ -377,6 +377,9 @@ public final class Replica implements AutoCloseable {
    * @param out where to
    */
   public void copyTo(OutputStream out) {
+    if (State.of(database).at.index() < 0) {
+      checkpoint(); // entries that were not for the database have moved the position in memory only
+    }
     database.backup(out);
   }
 
@@ -444,31 +447,44 @@ public final class Replica implements AutoCloseable {
       database = next.database;
       forgotten = next.forgotten;
       moved(next.at);
-      closing =
-          Thread.ofPlatform()
-              .name("fovea-replica-close")
-              .start(
-                  () -> {
-                    before.close();
-                    ReplicaFiles.delete(old);
-                  });
+      closeInBackground(before, old);
       return true;
     } finally {
       lock.unlock();
     }
   }
 
-  /** Gives up a copy that was taken in and not used, if this replica has come as far itself. */
+  /**
+   * Gives up a copy that was taken in and not used, if this replica has come as far itself. Its
+   * files are deleted in the background.
+   */
   public void discardPassed() {
     lock.lock();
     try {
       Staged s = staged;
       if (s != null && s.at.index() <= applied.index()) {
-        discard();
+        staged = null;
+        Path file;
+        synchronized (files) {
+          file = files.beside();
+        }
+        closeInBackground(s.database, file);
       }
     } finally {
       lock.unlock();
     }
+  }
+
+  /** Guarded by the lock. Who takes in the next copy waits for it. */
+  private void closeInBackground(Database old, Path directory) {
+    closing =
+        Thread.ofPlatform()
+            .name("fovea-replica-close")
+            .start(
+                () -> {
+                  old.close();
+                  ReplicaFiles.delete(directory);
+                });
   }
 
   private void discard() {

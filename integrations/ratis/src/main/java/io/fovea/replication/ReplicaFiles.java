@@ -71,6 +71,11 @@ final class ReplicaFiles {
     return beside.resolve(DATA);
   }
 
+  /** Where a database lies that is taken in. */
+  Path beside() {
+    return directory.resolve(other());
+  }
+
   /** Makes the staged database the one that is used, durably, and tells where the old one is. */
   Path use() throws IOException {
     Path old = directory.resolve(current);

@@ -1,7 +1,9 @@
 package io.fovea.ratis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.replication.Position;
 import io.fovea.replication.Replica;
@@ -12,6 +14,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
+import org.apache.ratis.RaftConfigKeys;
 import org.apache.ratis.proto.RaftProtos.AppendEntriesReplyProto;
 import org.apache.ratis.proto.RaftProtos.AppendEntriesReplyProto.AppendResult;
 import org.apache.ratis.proto.RaftProtos.AppendEntriesRequestProto;
@@ -38,8 +41,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * A follower of Ratis with our properties, to whom the test is the leader: what it acknowledges it
- * has, and what one request does to the log ends no later one. Both are not so where appends are
- * composed, which is Ratis' default ({@link RaftSetup}).
+ * has, synced, and what one request does to the log ends no later one ({@link SerialAppends}).
  */
 class FollowerTest {
   private static final long TERM = 3;
@@ -65,7 +67,7 @@ class FollowerTest {
   }
 
   private void start(StateMachine machine) throws Exception {
-    server =
+    RaftServer ratis =
         RaftServer.newBuilder()
             .setServerId(RaftSetup.peer(options.self()).getId())
             .setGroup(RaftSetup.group(options))
@@ -73,7 +75,8 @@ class FollowerTest {
             .setProperties(RaftSetup.properties(options))
             .setStateMachine(machine)
             .build();
-    server.start();
+    ratis.start();
+    server = SerialAppends.around(ratis);
     log = server.getDivision(RaftSetup.groupId(options)).getRaftLog();
   }
 
@@ -133,6 +136,32 @@ class FollowerTest {
 
   private static String missing(AppendEntriesReplyProto reply) {
     return "acknowledged, and not there: " + reply.getMatchIndex();
+  }
+
+  /** The same again, while the first waits for the disk. */
+  @Test
+  void whatIsAcknowledgedIsSynced() throws Exception {
+    start(new BaseStateMachine());
+    append(false, 0, 0).get();
+    for (int i = 0; i < 200; i++) {
+      long next = log.getNextIndex();
+      var first = append(true, next, next + 1);
+      var again =
+          append(true, next, next + 1)
+              .thenApply(
+                  reply ->
+                      reply.getResult() != AppendResult.SUCCESS
+                          || log.getFlushIndex() >= reply.getMatchIndex());
+      assertTrue(again.get(), "acknowledged, and not synced: " + next);
+      first.get();
+    }
+  }
+
+  /** What these tests ask stands between the network and the server. */
+  @Test
+  void itIsOnTheWay() throws Exception {
+    start(new BaseStateMachine());
+    assertInstanceOf(SerialGrpc.class, RaftConfigKeys.Rpc.type(server.getProperties(), s -> {}));
   }
 
   /** Two connections of a leader: the second request is there before the first has its turn. */

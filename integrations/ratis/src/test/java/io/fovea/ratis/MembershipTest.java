@@ -77,6 +77,19 @@ class MembershipTest {
   }
 
   @Test
+  void aPeerComesToAGroupThatHasNothing() throws Exception {
+    try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
+      Peer d = new Peer("d", "127.0.0.1:" + Ports.next());
+      List<Peer> four = new ArrayList<>(g.peers);
+      four.add(d);
+      g.up.put("d", ReplicatedDatabase.join(g.options("d", four).joining(true)));
+      g.leader().membership().add(d);
+      g.get("d").submit(new Add("n", 1)).get();
+      assertEquals(1, register(g.get("d"), LINEARIZABLE, "n"));
+    }
+  }
+
+  @Test
   void withoutAMajorityRequestsEndAndLocalReadsGoOn() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o.requestTimeout(Duration.ofSeconds(2)))) {
       g.leader().submit(new Add("n", 1)).get();

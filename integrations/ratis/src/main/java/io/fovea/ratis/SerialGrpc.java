@@ -1,0 +1,34 @@
+package io.fovea.ratis;
+
+import org.apache.ratis.conf.Parameters;
+import org.apache.ratis.grpc.GrpcFactory;
+import org.apache.ratis.grpc.server.GrpcServices;
+import org.apache.ratis.rpc.RpcFactory;
+import org.apache.ratis.rpc.RpcType;
+import org.apache.ratis.server.RaftServer;
+
+/**
+ * Ratis' gRPC, with {@link SerialAppends} between it and the server. Not for applications: it is
+ * public because Ratis makes it by its name.
+ *
+ * @since 0.1
+ */
+public final class SerialGrpc implements RpcType {
+  /** For Ratis. */
+  public SerialGrpc() {}
+
+  @Override
+  public String name() {
+    return SerialGrpc.class.getName();
+  }
+
+  @Override
+  public RpcFactory newFactory(Parameters parameters) {
+    return new GrpcFactory(parameters) {
+      @Override
+      public GrpcServices newRaftServerRpc(RaftServer server) {
+        return super.newRaftServerRpc(SerialAppends.around(server));
+      }
+    };
+  }
+}
