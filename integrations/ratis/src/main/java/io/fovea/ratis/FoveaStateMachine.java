@@ -22,6 +22,7 @@ import org.apache.ratis.protocol.RaftGroupId;
 import org.apache.ratis.protocol.RaftPeerId;
 import org.apache.ratis.protocol.exceptions.StateMachineException;
 import org.apache.ratis.server.RaftServer;
+import org.apache.ratis.server.raftlog.RaftLog;
 import org.apache.ratis.server.protocol.TermIndex;
 import org.apache.ratis.server.storage.RaftStorage;
 import org.apache.ratis.statemachine.SnapshotInfo;
@@ -209,7 +210,9 @@ final class FoveaStateMachine extends BaseStateMachine {
     try {
       Position at = replica.checkpoint();
       durable = at;
-      replica.discardPassed();
+      if (replica.discardPassed()) {
+        ready = null;
+      }
       return at.index();
     } catch (RuntimeException e) {
       state.fail("its database can't make a checkpoint: " + e.getMessage(), e);
@@ -264,9 +267,7 @@ final class FoveaStateMachine extends BaseStateMachine {
       RoleInfoProto role, TermIndex first) {
     Position copy = ready;
     ready = null;
-    if (copy != null
-        && copy.index() >= 0
-        && (reaches(copy, first) || copy.index() > replica.applied().index())) {
+    if (copy != null && copy.index() > replica.applied().index() && copy.index() >= lastOfLog()) {
       return CompletableFuture.completedFuture(termIndex(copy));
     }
     RaftPeerId leader = RaftPeerId.valueOf(role.getFollowerInfo().getLeaderInfo().getId().getId());
@@ -275,11 +276,18 @@ final class FoveaStateMachine extends BaseStateMachine {
       IN_BACKGROUND.execute(
           () -> {
             try {
-              ready = takeIn(leader, first);
+              boolean has = reaches(replica.applied(), first);
+              if (has) {
+                durable = replica.checkpoint();
+                log().updateSnapshotIndex(durable.index());
+              } else {
+                ready = takeIn(leader, first);
+              }
               told.completeExceptionally(
                   new StateMachineException(
-                      "This is no failure: the copy is here, and is used as soon as the leader asks"
-                          + " again."));
+                      "This is no failure: "
+                          + (has ? "what the copy has is here" : "the copy is here")
+                          + ", and is used as soon as the leader asks again."));
             } catch (IOException | RuntimeException | Error e) {
               told.completeExceptionally(e);
             }
@@ -288,6 +296,20 @@ final class FoveaStateMachine extends BaseStateMachine {
       told.completeExceptionally(e); // no thread could be started
     }
     return told;
+  }
+
+  private RaftLog log() throws IOException {
+    return getServer().join().getDivision(getGroupId()).getRaftLog();
+  }
+
+  /** The last index of the log: Ratis would lose its place if a copy ended before that. */
+  private long lastOfLog() {
+    try {
+      TermIndex last = log().getLastEntryTermIndex();
+      return last == null ? -1 : last.getIndex();
+    } catch (IOException e) {
+      return Long.MAX_VALUE; // it is closing
+    }
   }
 
   private static boolean reaches(Position copy, TermIndex first) {
@@ -353,7 +375,7 @@ final class FoveaStateMachine extends BaseStateMachine {
       } else {
         durable = replica.checkpoint();
       }
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       // Else Ratis would drop the log up to the copy's index, and the database would lack that.
       stop("the copy that it has taken in can't be used: " + e.getMessage(), e);
       throw new IllegalStateException("The copy can't be used.", e);

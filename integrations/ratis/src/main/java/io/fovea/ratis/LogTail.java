@@ -86,7 +86,7 @@ final class LogTail {
    * @param group the group's id
    * @param self the name of this peer
    * @return whether the last entry was written in part
-   * @throws IOException if a file can't be read or written
+   * @throws IOException if a file can't be read or written, or is damaged
    */
   static boolean mend(Path log, UUID group, String self) throws IOException {
     Path directory = log.resolve(group.toString()).resolve("current");
@@ -128,14 +128,15 @@ final class LogTail {
               + " to "
               + part.written()
               + ". "
-              + (part.complete() ? "Its checksum was completed." : "It was dropped.")
-              + " The peer had not answered for it.");
+              + (part.complete()
+                  ? "Its checksum was completed."
+                  : "It was dropped; the peer had not answered for it."));
       return true;
     }
   }
 
   /** The last entry, if it was written in part and nothing is behind it; null otherwise. */
-  private static @Nullable Part last(MemorySegment bytes) {
+  private static @Nullable Part last(MemorySegment bytes) throws IOException {
     long written = bytes.byteSize();
     while (written > 0 && bytes.get(ValueLayout.JAVA_BYTE, written - 1) == 0) {
       written--;
@@ -154,8 +155,18 @@ final class LogTail {
       }
       long most = bytes.byteSize() - length.end - CHECKSUM_BYTES;
       if (length.value < 0 || length.value > most) {
-        // Ratis ignores what the end of the file cuts, but reads a cut number in its own way.
-        return written <= length.end ? Part.dropped(at, written) : null;
+        // Ratis ignores what the end of the file cuts, but reads a cut number in its own way, and
+        // would drop all that is behind a damaged one.
+        if (written <= length.end) {
+          return Part.dropped(at, written);
+        }
+        if (!isAsLong(bytes, length.end, written, length.end + length.value)) {
+          throw new IOException(
+              "The log is damaged at byte "
+                  + at
+                  + ": the length of an entry is not the one that the entry says of itself.");
+        }
+        return null;
       }
       long checksum = length.end + length.value;
       crc.reset();

@@ -224,11 +224,7 @@ final class Requests {
         }
         hint = null;
       }
-      // One that ran out of time, as the last one does at the end, says less than one that ended;
-      // and
-      // that this peer does not lead says less than why it does not reach another.
-      boolean own = target.equals(server.getId()) && e instanceof NotLeaderException;
-      if (last == null || !own && !(e instanceof TimeoutException)) {
+      if (last == null || says(target, e) >= says(lastTarget, last)) {
         last = e;
         lastTarget = target;
       }
@@ -236,6 +232,15 @@ final class Requests {
       long pause = Math.min(PAUSE_MOST_MILLIS, PAUSE_LEAST_MILLIS << Math.min(10, tries - 1));
       CompletableFuture.delayedExecutor(pause, TimeUnit.MILLISECONDS, TELL)
           .execute(() -> attempt(not));
+    }
+
+    /**
+     * How much a failure says: that this peer does not lead, less than that another did not answer
+     * in time, as none does at the end; and that less than any other.
+     */
+    private int says(@Nullable RaftPeerId target, @Nullable Throwable e) {
+      boolean own = e instanceof NotLeaderException && server.getId().equals(target);
+      return own ? 0 : e instanceof TimeoutException ? 1 : 2;
     }
 
     private void end() {

@@ -11,7 +11,7 @@ import org.apache.ratis.server.RaftServer;
  * Ratis' gRPC, with {@link SerialAppends} between it and the server. Not for applications: it is
  * public because Ratis makes it by its name.
  *
- * @since 0.1
+ * @since 0.1.0
  */
 public final class SerialGrpc implements RpcType {
   /** For Ratis. */

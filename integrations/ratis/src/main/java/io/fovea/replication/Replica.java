@@ -38,8 +38,8 @@ import org.jspecify.annotations.Nullable;
  * transactions: with {@link io.fovea.Durability#ASYNC} it takes a suffix of them. The log is
  * applied from the next index on; entries at or below it are passed over.
  *
- * <p><b>Threads.</b> {@link #apply}, {@link #passed} and {@link #checkpoint} are called by one
- * thread at a time, in the order of the log; {@link #use} by any thread. The lock orders them, and
+ * <p><b>Threads.</b> {@link #apply} and {@link #passed} are called by one thread at a time, in the
+ * order of the log; {@link #checkpoint} and {@link #use} by any thread. The lock orders them, and
  * guards the position. A command that does not end keeps the lock, so nothing else waits for it:
  * who waits for an entry has a lock of their own, and the position and the counts are volatile,
  * written under the lock. Reading takes no lock: a read that finds its database closed, as another
@@ -408,7 +408,13 @@ public final class Replica implements AutoCloseable {
     }
     Restore.from(in).to(file, options);
     Database opened = Database.open(file, options);
-    State state = State.of(opened);
+    State state;
+    try {
+      state = State.of(opened);
+    } catch (RuntimeException | Error e) {
+      opened.close();
+      throw e;
+    }
     lock.lock();
     try {
       if (closed) {
@@ -457,19 +463,23 @@ public final class Replica implements AutoCloseable {
   /**
    * Gives up a copy that was taken in and not used, if this replica has come as far itself. Its
    * files are deleted in the background.
+   *
+   * @return whether there was one
    */
-  public void discardPassed() {
+  public boolean discardPassed() {
     lock.lock();
     try {
       Staged s = staged;
-      if (s != null && s.at.index() <= applied.index()) {
-        staged = null;
-        Path file;
-        synchronized (files) {
-          file = files.beside();
-        }
-        closeInBackground(s.database, file);
+      if (s == null || s.at.index() > applied.index()) {
+        return false;
       }
+      staged = null;
+      Path directory;
+      synchronized (files) {
+        directory = files.beside();
+      }
+      closeInBackground(s.database, directory);
+      return true;
     } finally {
       lock.unlock();
     }
@@ -482,8 +492,11 @@ public final class Replica implements AutoCloseable {
             .name("fovea-replica-close")
             .start(
                 () -> {
-                  old.close();
-                  ReplicaFiles.delete(directory);
+                  try (old) {
+                    // it may fail, as on a full disk
+                  } finally {
+                    ReplicaFiles.delete(directory);
+                  }
                 });
   }
 

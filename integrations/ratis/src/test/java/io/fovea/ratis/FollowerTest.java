@@ -10,9 +10,11 @@ import io.fovea.replication.Replica;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.ratis.RaftConfigKeys;
 import org.apache.ratis.proto.RaftProtos.AppendEntriesReplyProto;
@@ -29,6 +31,7 @@ import org.apache.ratis.proto.RaftProtos.TermIndexProto;
 import org.apache.ratis.protocol.ClientId;
 import org.apache.ratis.protocol.Message;
 import org.apache.ratis.server.RaftServer;
+import org.apache.ratis.server.protocol.TermIndex;
 import org.apache.ratis.server.raftlog.RaftLog;
 import org.apache.ratis.server.storage.RaftStorage;
 import org.apache.ratis.statemachine.StateMachine;
@@ -98,23 +101,30 @@ class FollowerTest {
   /** The entries from the first to the last index. */
   private CompletableFuture<AppendEntriesReplyProto> append(boolean previous, long first, long last)
       throws Exception {
-    AppendEntriesRequestProto.Builder request =
-        AppendEntriesRequestProto.newBuilder()
-            .setServerRequest(from("b"))
-            .setLeaderTerm(TERM)
-            .setLeaderCommit(0);
+    AppendEntriesRequestProto.Builder request = request("b", TERM);
     if (previous) {
       request.setPreviousLog(TermIndexProto.newBuilder().setTerm(TERM).setIndex(first - 1));
     }
     for (long i = first; i <= last; i++) {
-      request.addEntries(
-          LogEntryProto.newBuilder()
-              .setTerm(TERM)
-              .setIndex(i)
-              .setStateMachineLogEntry(
-                  StateMachineLogEntryProto.newBuilder().setClientId(CLIENT).setCallId(i)));
+      request.addEntries(entry(TERM, i));
     }
     return server.appendEntriesAsync(request.build());
+  }
+
+  private AppendEntriesRequestProto.Builder request(String leader, long term) {
+    return AppendEntriesRequestProto.newBuilder()
+        .setServerRequest(from(leader))
+        .setLeaderTerm(term)
+        .setLeaderCommit(0);
+  }
+
+  private static LogEntryProto entry(long term, long index) {
+    return LogEntryProto.newBuilder()
+        .setTerm(term)
+        .setIndex(index)
+        .setStateMachineLogEntry(
+            StateMachineLogEntryProto.newBuilder().setClientId(CLIENT).setCallId(index))
+        .build();
   }
 
   /** A leader that was cut off sends again, and has more by then. */
@@ -155,6 +165,44 @@ class FollowerTest {
       assertTrue(again.get(), "acknowledged, and not synced: " + next);
       first.get();
     }
+  }
+
+  /** Where the log is closed under appends, Ratis ends some of them never. */
+  @Test
+  void whatIsUnderWayEndsWithTheLog() throws Exception {
+    start(new BaseStateMachine());
+    append(false, 0, 0).get();
+    List<CompletableFuture<AppendEntriesReplyProto>> all = new ArrayList<>();
+    for (int i = 1; i <= 50; i++) {
+      all.add(append(true, i, i));
+    }
+    server.getDivision(RaftSetup.groupId(options)).close();
+    all.add(append(true, 51, 51));
+    for (CompletableFuture<AppendEntriesReplyProto> reply : all) {
+      reply.handle((r, e) -> r).get(30, TimeUnit.SECONDS);
+    }
+  }
+
+  /** A vote for another, between a request and its reply. */
+  @Test
+  void aReplyIsOfTheTermOfItsRequest() throws Exception {
+    start(new BaseStateMachine());
+    append(false, 0, 0).get();
+    int failed = 0;
+    for (int i = 0; i < 50; i++) {
+      TermIndex last = log.getLastEntryTermIndex();
+      var reply =
+          server.appendEntriesAsync(
+              request("b", TERM + i)
+                  .setPreviousLog(
+                      TermIndexProto.newBuilder().setTerm(last.getTerm()).setIndex(last.getIndex()))
+                  .addEntries(entry(TERM + i, last.getIndex() + 1))
+                  .build());
+      // The next term begins before the entry is synced, or not: both are right.
+      server.appendEntriesAsync(request("c", TERM + i + 1).build()).get();
+      failed += reply.handle((r, e) -> e == null ? 0 : 1).get();
+    }
+    assertTrue(failed > 0, "no reply was a failure");
   }
 
   /** What these tests ask stands between the network and the server. */
