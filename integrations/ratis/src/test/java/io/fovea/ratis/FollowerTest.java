@@ -10,11 +10,9 @@ import io.fovea.replication.Replica;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.ratis.RaftConfigKeys;
 import org.apache.ratis.proto.RaftProtos.AppendEntriesReplyProto;
@@ -164,22 +162,6 @@ class FollowerTest {
                           || log.getFlushIndex() >= reply.getMatchIndex());
       assertTrue(again.get(), "acknowledged, and not synced: " + next);
       first.get();
-    }
-  }
-
-  /** Where the log is closed under appends, Ratis ends some of them never. */
-  @Test
-  void whatIsUnderWayEndsWithTheLog() throws Exception {
-    start(new BaseStateMachine());
-    append(false, 0, 0).get();
-    List<CompletableFuture<AppendEntriesReplyProto>> all = new ArrayList<>();
-    for (int i = 1; i <= 50; i++) {
-      all.add(append(true, i, i));
-    }
-    server.getDivision(RaftSetup.groupId(options)).close();
-    all.add(append(true, 51, 51));
-    for (CompletableFuture<AppendEntriesReplyProto> reply : all) {
-      reply.handle((r, e) -> r).get(30, TimeUnit.SECONDS);
     }
   }
 
