@@ -276,7 +276,8 @@ final class FoveaStateMachine extends BaseStateMachine {
       IN_BACKGROUND.execute(
           () -> {
             try {
-              boolean has = reaches(replica.applied(), first);
+              Position at = replica.applied();
+              boolean has = at.index() >= 0 && reaches(at, first);
               if (has) {
                 durable = replica.checkpoint();
                 log().updateSnapshotIndex(durable.index());
