@@ -23,7 +23,6 @@ import org.apache.ratis.protocol.RaftPeerId;
 import org.apache.ratis.protocol.exceptions.StateMachineException;
 import org.apache.ratis.server.RaftServer;
 import org.apache.ratis.server.protocol.TermIndex;
-import org.apache.ratis.server.raftlog.RaftLog;
 import org.apache.ratis.server.storage.RaftStorage;
 import org.apache.ratis.statemachine.SnapshotInfo;
 import org.apache.ratis.statemachine.StateMachineStorage;
@@ -192,7 +191,7 @@ final class FoveaStateMachine extends BaseStateMachine {
       IN_BACKGROUND.execute(
           () -> {
             try {
-              getServer().join().getDivision(getGroupId()).close();
+              division().close();
             } catch (IOException | RuntimeException e) {
               // it is ending already
             }
@@ -280,7 +279,7 @@ final class FoveaStateMachine extends BaseStateMachine {
               boolean has = at.index() >= 0 && reaches(at, first);
               if (has) {
                 durable = replica.checkpoint();
-                log().updateSnapshotIndex(durable.index());
+                division().getRaftLog().updateSnapshotIndex(durable.index());
               } else {
                 ready = takeIn(leader, first);
               }
@@ -299,14 +298,14 @@ final class FoveaStateMachine extends BaseStateMachine {
     return told;
   }
 
-  private RaftLog log() throws IOException {
-    return getServer().join().getDivision(getGroupId()).getRaftLog();
+  private RaftServer.Division division() throws IOException {
+    return getServer().join().getDivision(getGroupId());
   }
 
   /** The last index of the log: Ratis would lose its place if a copy ended before that. */
   private long lastOfLog() {
     try {
-      TermIndex last = log().getLastEntryTermIndex();
+      TermIndex last = division().getRaftLog().getLastEntryTermIndex();
       return last == null ? -1 : last.getIndex();
     } catch (IOException e) {
       return Long.MAX_VALUE; // it is closing

@@ -92,16 +92,16 @@ final class SerialAppends {
   }
 
   private synchronized Object install(Method method, Object[] args) throws Throwable {
-    boolean goesOn = false;
+    boolean moved = true; // the log; also where Ratis fails in the middle of it
     try {
       InstallSnapshotReplyProto reply = (InstallSnapshotReplyProto) pass(method, args);
-      goesOn = reply.getResult() != InstallSnapshotResult.SNAPSHOT_INSTALLED;
+      moved = reply.getResult() == InstallSnapshotResult.SNAPSHOT_INSTALLED;
       return reply;
     } catch (IllegalStateException e) {
-      goesOn = true; // Ratis does not take it, as it does not fit what it is doing
+      moved = false; // Ratis does not take it, as it does not fit what it is doing
       throw e;
     } finally {
-      if (!goesOn) {
+      if (moved) {
         abandon("A copy was used instead.");
       }
     }

@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -112,15 +113,29 @@ class CopyTest {
       assertTrue(g.get(id).stats().copiesTaken() > 0, () -> g.get(id).stats().toString());
       assertEquals(Health.State.UP, g.get(id).health().state());
       leader.submit(new Add("end", 1)).get();
-      byte[] export = Group.export(leader, LINEARIZABLE);
-      assertArrayEquals(export, Group.export(g.get(id), LINEARIZABLE));
+      assertHasTheSame(leader, g.get(id));
 
       // What it has taken in is what it goes on with, over a restart.
       g.stop(id);
       g.start(id);
-      assertArrayEquals(export, Group.export(g.get(id), LINEARIZABLE));
+      assertHasTheSame(leader, g.get(id));
       assertEquals(0, g.get(id).stats().copiesTaken());
     }
+  }
+
+  /**
+   * Byte by byte. A checkpoint of one of them alone stores its position behind the last command,
+   * also where entries that change nothing follow it; the next command stores that of both.
+   */
+  private static void assertHasTheSame(ReplicatedDatabase one, ReplicatedDatabase other)
+      throws Exception {
+    for (int tries = 0; tries < 5; tries++) {
+      if (Arrays.equals(Group.export(one, LINEARIZABLE), Group.export(other, LINEARIZABLE))) {
+        return;
+      }
+      one.submit(new Add("again", 1)).get();
+    }
+    assertArrayEquals(Group.export(one, LINEARIZABLE), Group.export(other, LINEARIZABLE));
   }
 
   @Test
@@ -143,7 +158,7 @@ class CopyTest {
         assertEquals(1, n);
         read++;
       }
-      assertArrayEquals(Group.export(leader, LINEARIZABLE), Group.export(behind, LINEARIZABLE));
+      assertHasTheSame(leader, behind);
     }
   }
 
@@ -172,8 +187,7 @@ class CopyTest {
         }
       }
       g.start(away);
-      assertArrayEquals(
-          Group.export(leader, LINEARIZABLE), Group.export(g.get(away), LINEARIZABLE));
+      assertHasTheSame(leader, g.get(away));
     }
   }
 

@@ -86,6 +86,11 @@ class FollowerTest {
     server.close();
   }
 
+  private void startWithAnEntry() throws Exception {
+    start(new BaseStateMachine());
+    append(false, 0, 0).get();
+  }
+
   private RaftRpcRequestProto from(String leader) {
     return RaftRpcRequestProto.newBuilder()
         .setRequestorId(ByteString.copyFromUtf8(leader))
@@ -128,8 +133,7 @@ class FollowerTest {
   /** A leader that was cut off sends again, and has more by then. */
   @Test
   void whatIsAcknowledgedIsThere() throws Exception {
-    start(new BaseStateMachine());
-    append(false, 0, 0).get();
+    startWithAnEntry();
     for (int i = 0; i < 100; i++) {
       long next = log.getNextIndex();
       var first = append(true, next, next);
@@ -149,8 +153,7 @@ class FollowerTest {
   /** The same again, while the first waits for the disk. */
   @Test
   void whatIsAcknowledgedIsSynced() throws Exception {
-    start(new BaseStateMachine());
-    append(false, 0, 0).get();
+    startWithAnEntry();
     for (int i = 0; i < 200; i++) {
       long next = log.getNextIndex();
       var first = append(true, next, next + 1);
@@ -168,8 +171,7 @@ class FollowerTest {
   /** A vote for another, between a request and its reply. */
   @Test
   void aReplyIsOfTheTermOfItsRequest() throws Exception {
-    start(new BaseStateMachine());
-    append(false, 0, 0).get();
+    startWithAnEntry();
     int failed = 0;
     for (int i = 0; i < 50; i++) {
       TermIndex last = log.getLastEntryTermIndex();
@@ -197,8 +199,7 @@ class FollowerTest {
   /** Two connections of a leader: the second request is there before the first has its turn. */
   @Test
   void requestsThatOvertakeEachOtherEndNoLaterOne() throws Exception {
-    start(new BaseStateMachine());
-    append(false, 0, 0).get();
+    startWithAnEntry();
     for (int i = 0; i < 500; i++) {
       long next = log.getNextIndex();
       Thread second = Thread.ofPlatform().start(() -> tryFor(30, next + 1));

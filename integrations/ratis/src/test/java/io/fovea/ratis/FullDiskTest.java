@@ -20,7 +20,6 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.UUID;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -162,10 +161,7 @@ class FullDiskTest {
       assertEquals(0, Operations.number(g.leader().submit(new Add("n", 1)).get().result()));
       String id = g.follower().id();
       g.stop(id);
-      Path file;
-      try (Stream<Path> files = Files.walk(g.directory(id).resolve("log"))) {
-        file = files.filter(f -> f.endsWith("raft-meta")).findFirst().get();
-      }
+      Path file = g.inLog(id, f -> f.endsWith("raft-meta"));
       long term = term(file);
       Files.write(file, new byte[0]);
       g.start(id);

@@ -7,13 +7,16 @@ import io.fovea.schema.TableSpec;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
 
 /** Peers of a group in this JVM. One thread. */
 final class Group implements AutoCloseable {
@@ -54,6 +57,13 @@ final class Group implements AutoCloseable {
     return directory.resolve(id);
   }
 
+  /** A file of Ratis' directory. */
+  Path inLog(String id, Predicate<Path> is) throws IOException {
+    try (Stream<Path> files = Files.walk(directory(id).resolve("log"))) {
+      return files.filter(is).findFirst().orElseThrow();
+    }
+  }
+
   ReplicationOptions options(String id, List<Peer> members) {
     return change.apply(small(ReplicationOptions.of(id, directory(id), members)));
   }
@@ -62,6 +72,13 @@ final class Group implements AutoCloseable {
     ReplicatedDatabase db = ReplicatedDatabase.join(options(id, peers));
     up.put(id, db);
     return db;
+  }
+
+  /** Starts a peer that is to be added, or was. */
+  void startJoining(Peer peer) {
+    List<Peer> members = new ArrayList<>(peers);
+    members.add(peer);
+    up.put(peer.id(), ReplicatedDatabase.join(options(peer.id(), members).joining(true)));
   }
 
   void stop(String id) {

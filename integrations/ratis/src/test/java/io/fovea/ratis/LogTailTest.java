@@ -17,7 +17,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
-import java.util.stream.Stream;
 import org.apache.ratis.proto.RaftProtos.LogEntryProto;
 import org.apache.ratis.proto.RaftProtos.MetadataProto;
 import org.apache.ratis.proto.RaftProtos.StateMachineLogEntryProto;
@@ -172,7 +171,7 @@ class LogTailTest {
       assertEquals(0, Operations.number(g.leader().submit(new Add("n", 1)).get().result()));
       String id = g.follower().id();
       g.stop(id);
-      Path open = open(g.directory(id));
+      Path open = g.inLog(id, LogTailTest::isOpen);
       byte[] log = Files.readAllBytes(open);
       Files.write(open, Arrays.copyOf(Arrays.copyOf(log, log.length - 5), log.length + 100));
       g.start(id);
@@ -191,7 +190,7 @@ class LogTailTest {
       g.leader().submit(new Add("n", 1)).get();
       String id = g.follower().id();
       g.stop(id);
-      Path open = open(g.directory(id));
+      Path open = g.inLog(id, LogTailTest::isOpen);
       byte[] log = Files.readAllBytes(open);
       log[log.length - 5] ^= 1;
       Files.write(open, log);
@@ -202,12 +201,7 @@ class LogTailTest {
     }
   }
 
-  private static Path open(Path peer) throws IOException {
-    try (Stream<Path> files = Files.walk(peer.resolve("log"))) {
-      return files
-          .filter(f -> f.getFileName().toString().startsWith("log_inprogress_"))
-          .findFirst()
-          .get();
-    }
+  private static boolean isOpen(Path segment) {
+    return segment.getFileName().toString().startsWith("log_inprogress_");
   }
 }

@@ -17,7 +17,6 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.function.UnaryOperator;
@@ -42,9 +41,7 @@ class MembershipTest {
         g.leader().submit(new Add("n", 1)).get();
       }
       Peer d = new Peer("d", "127.0.0.1:" + Ports.next());
-      List<Peer> four = new ArrayList<>(g.peers);
-      four.add(d);
-      g.up.put("d", ReplicatedDatabase.join(g.options("d", four).joining(true)));
+      g.startJoining(d);
       assertEquals(State.NO_LEADER, g.get("d").health().state());
       g.follower().membership().add(d);
       assertEquals(30, register(g.get("d"), LINEARIZABLE, "n"));
@@ -62,7 +59,7 @@ class MembershipTest {
 
       // It comes back with what is stored, not with what its options said.
       g.stop("d");
-      g.up.put("d", ReplicatedDatabase.join(g.options("d", four).joining(true)));
+      g.startJoining(d);
       assertEquals(31, register(g.get("d"), LINEARIZABLE, "n"));
       assertArrayEquals(
           Group.export(g.leader(), LINEARIZABLE), Group.export(g.get("d"), LINEARIZABLE));
@@ -80,9 +77,7 @@ class MembershipTest {
   void aPeerComesToAGroupThatHasNothing() throws Exception {
     try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
       Peer d = new Peer("d", "127.0.0.1:" + Ports.next());
-      List<Peer> four = new ArrayList<>(g.peers);
-      four.add(d);
-      g.up.put("d", ReplicatedDatabase.join(g.options("d", four).joining(true)));
+      g.startJoining(d);
       g.leader().membership().add(d);
       g.get("d").submit(new Add("n", 1)).get();
       assertEquals(1, register(g.get("d"), LINEARIZABLE, "n"));

@@ -11,7 +11,6 @@ import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.stream.Collectors;
@@ -101,9 +100,7 @@ class ReplicaCommandTest {
 
       Peer d = new Peer("d", "127.0.0.1:" + Ports.next());
       String fourth = d.id() + "=" + d.address();
-      List<Peer> four = new ArrayList<>(g.peers);
-      four.add(d);
-      g.up.put("d", ReplicatedDatabase.join(g.options("d", four).joining(true)));
+      g.startJoining(d);
       assertEquals(new Ran(0, "d is a member now.\n", ""), run("add", one, fourth));
       assertEquals(
           new Ran(0, "d was a member already, at this address.\n", ""), run("add", one, fourth));
