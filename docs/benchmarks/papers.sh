@@ -33,7 +33,8 @@ do_beyond() {
   JAVA_HOME=$home "$root/tpcc/tpcc.sh" load --path "$out/beyond.fovea" --durability none --buffer 1g \
     --warehouses "$warehouses" --threads 2 >"$out/beyond-load.txt" 2>&1 ||
     die "the load ended with $?: see $out/beyond-load.txt"
-  pool=$(($(wc -c <"$out/beyond.fovea") / ${POOLS:-25}))
+  # POOLS may be 2.5, which sh can't divide by.
+  pool=$(wc -c <"$out/beyond.fovea" | awk -v pools="${POOLS:-25}" '{ printf "%d", $1 / pools }')
   numbers="2 16"
   [ -n "$quick" ] && numbers=16
   for threads in $numbers; do
