@@ -123,7 +123,7 @@ public final class Forms {
           ratios[i] = Double.parseDouble(words[2 + 2 * i]);
         }
         all.computeIfAbsent(Operation.valueOf(words[0]), o -> new ArrayList<>())
-            .add(new InTurn.Medians(nanos, ratios));
+            .add(new InTurn.Medians(nanos, ratios, ratios, ratios));
       }
     }
     if (process.waitFor() != 0) {

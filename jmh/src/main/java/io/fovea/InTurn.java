@@ -3,6 +3,7 @@ package io.fovea;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.ToDoubleFunction;
 
 /**
  * Measures several things in turn, a piece of each in every round, so that each gets the same of a
@@ -29,22 +30,28 @@ public final class InTurn {
     double run(long nanos);
   }
 
-  /** Medians: of the nanoseconds, and of the ratio to the first. */
-  record Medians(double[] nanos, double[] ratios) {
-    /** Of each, the median over several. */
+  /** Medians, of the nanoseconds and of the ratio to the first; and between what the ratio is. */
+  record Medians(double[] nanos, double[] ratios, double[] low, double[] high) {
+    /** Of each, the median over several; its ratio is between the least and the most of them. */
     static Medians of(List<Medians> all) {
-      double[] nanos = new double[all.get(0).nanos.length];
-      double[] ratios = new double[nanos.length];
-      for (int i = 0; i < nanos.length; i++) {
+      int n = all.get(0).nanos.length;
+      Medians middle = new Medians(new double[n], new double[n], new double[n], new double[n]);
+      for (int i = 0; i < n; i++) {
         int at = i;
-        nanos[i] = median(all.stream().mapToDouble(m -> m.nanos[at]).toArray());
-        ratios[i] = median(all.stream().mapToDouble(m -> m.ratios[at]).toArray());
+        double[] ratios = all.stream().mapToDouble(m -> m.ratios[at]).sorted().toArray();
+        middle.nanos[i] = median(all.stream().mapToDouble(m -> m.nanos[at]).toArray());
+        middle.ratios[i] = median(ratios);
+        middle.low[i] = ratios[0];
+        middle.high[i] = ratios[ratios.length - 1];
       }
-      return new Medians(nanos, ratios);
+      return middle;
     }
 
     String cell(int i) {
-      return String.format(Locale.ROOT, "%.0f (%.2f)", nanos[i], ratios[i]);
+      return low[i] == high[i]
+          ? String.format(Locale.ROOT, "%,.0f (%.2f)", nanos[i], ratios[i])
+          : String.format(
+              Locale.ROOT, "%,.0f (%.2f, %.2f-%.2f)", nanos[i], ratios[i], low[i], high[i]);
     }
 
     String[] cells() {
@@ -54,7 +61,7 @@ public final class InTurn {
     }
   }
 
-  /** Pieces of each in turn, so often; the first quarter does not count. */
+  /** Pieces of each in turn, so often; the first quarter does not count. With quartiles. */
   static Medians run(int rounds, List<Piece> pieces) {
     int n = pieces.size();
     int warmUp = rounds / 4;
@@ -70,7 +77,19 @@ public final class InTurn {
       }
     }
     return new Medians(
-        Arrays.stream(nanos).mapToDouble(InTurn::median).toArray(),
-        Arrays.stream(ratios).mapToDouble(InTurn::median).toArray());
+        each(nanos, InTurn::median),
+        each(ratios, InTurn::median),
+        each(ratios, all -> quartile(all, 1)),
+        each(ratios, all -> quartile(all, 3)));
+  }
+
+  private static double quartile(double[] values, int number) {
+    double[] sorted = values.clone();
+    Arrays.sort(sorted);
+    return sorted[(sorted.length - 1) * number / 4];
+  }
+
+  private static double[] each(double[][] values, ToDoubleFunction<double[]> figure) {
+    return Arrays.stream(values).mapToDouble(figure).toArray();
   }
 }

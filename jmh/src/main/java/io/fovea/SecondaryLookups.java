@@ -28,7 +28,7 @@ import java.util.Locale;
  *            paper calls conventional, and what it becomes; and with both trees remembered, which is none of the
  *            paper's; with one lookup and with {@value #GROUP}
  *            in a transaction. Each in a JVM of its own; so often with new ones, and at last the
- *            medians of all: -Dsets=5
+ *            medians of all, with the least and the most: -Dsets=5
  *   poison   full hints, none, and hints that are all wrong, at random; with one lookup and with
  *            {@value #GROUP} in a transaction
  *
@@ -42,8 +42,8 @@ import java.util.Locale;
  * InTurn#PIECE_MILLIS} ms of each in turn, so that each gets the same of a machine whose speed
  * changes. The first quarter of the ROUNDS is warm-up and does not count. Printed, as Markdown, are
  * the median of the nanoseconds for a lookup and, in brackets, the median over the rounds of their
- * ratio to the first column's, or line's, of the same round. A lookup is {@link Index#get}, of all
- * entries in random order.
+ * ratio to the first column's, or line's, of the same round, and its quartiles. A lookup is {@link
+ * Index#get}, of all entries in random order.
  */
 public final class SecondaryLookups {
   private static final int GROUP = 64;
