@@ -196,5 +196,4 @@ do_protocols() {
   do_fig37
   do_fig38
   do_equal
-  jmh timestamp-stores TimestampStoreCost
 }

@@ -529,6 +529,7 @@ do_shortcut() {
 do_timestamps() {
   jmh timestamps-1t TimestampCost -t 1 -prof gc
   jmh timestamps-2t TimestampCost -t 2 -prof gc
+  jmh timestamp-stores 'TimestampStoreCost.(readAndExtend|mapReadAndExtend|wrappedReadAndExtend)' -t 2 -prof gc
 }
 
 do_disk_once() {
@@ -673,7 +674,8 @@ do_doors() {
   load_table
   say doors
   "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.DeviceReads "$table" \
-    "${quick:-2}" "$rounds" >"$out/doors.txt" 2>&1 || say "doors failed: see $out/doors.txt"
+    "${quick:-2}" "$rounds" >"$out/doors.md" 2>"$out/doors.txt" || say "doors failed: see $out/doors.txt"
+  cat "$out/doors.md"
 }
 
 . "$here/durable.sh"
@@ -684,7 +686,8 @@ do_doors() {
 do_forms() {
   say forms
   "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.Forms ${quick:+4} \
-    ${quick:+1} >"$out/forms.txt" 2>&1 || say "forms failed: see $out/forms.txt"
+    ${quick:+1} >"$out/forms.md" 2>"$out/forms.txt" || say "forms failed: see $out/forms.txt"
+  cat "$out/forms.md"
   jmh codecs ObjectTables -prof gc
 }
 
@@ -729,8 +732,9 @@ do_replacement() {
       >>"$out/replacement-trace.txt" 2>&1 ||
     say "the trace of TPC-C failed: see $out/replacement-trace.txt"
   "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.ReplacementTraces \
-    --json "$out/replacement.json" TPC-C="$out/tpcc.trace" >"$out/replacement.txt" 2>&1 ||
+    --json "$out/replacement.json" TPC-C="$out/tpcc.trace" >"$out/replacement.md" 2>"$out/replacement.txt" ||
     say "replacement failed: see $out/replacement.txt"
+  cat "$out/replacement.md"
   rm -f "$out/trace.fovea" "$out/tpcc.trace"
 }
 

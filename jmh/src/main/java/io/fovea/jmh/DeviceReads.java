@@ -122,19 +122,22 @@ public final class DeviceReads {
         }
       }
     }
-    System.out.println("| way | depth | reads/s | CPU, us a read | p50, us | p99, us |");
+    System.out.println("| way | depth | reads/s (least-most) | CPU, us a read | p50, us | p99, us |");
     System.out.println("|---|---|---|---|---|---|");
     for (int i = 0; i < ways.size(); i++) {
       List<Result> all = results.get(i);
       if (all.isEmpty()) {
         continue;
       }
+      double[] rates = all.stream().mapToDouble(Result::perSecond).sorted().toArray();
       System.out.printf(
           Locale.ROOT,
-          "| %s | %d | %,.0f | %.1f | %.0f | %.0f |%n",
+          "| %s | %d | %,.0f (%,.0f-%,.0f) | %.1f | %.0f | %.0f |%n",
           ways.get(i).name,
           ways.get(i).depth,
-          median(all.stream().mapToDouble(Result::perSecond).toArray()),
+          median(rates),
+          rates[0],
+          rates[rates.length - 1],
           median(all.stream().mapToDouble(Result::cpuMicros).toArray()),
           median(all.stream().mapToDouble(Result::p50).toArray()),
           median(all.stream().mapToDouble(Result::p99).toArray()));

@@ -1,7 +1,6 @@
 package io.fovea.translations;
 
 import io.fovea.Markdown;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
@@ -67,47 +66,67 @@ final class Drift {
     Markdown.head(
         "kind",
         "lookups/s at the ends of intervals",
-        "of " + engines.getFirst().title,
+        "of " + engines.getFirst().title + " (quartiles)",
         "lookups/s of all",
-        "of " + engines.getFirst().title,
+        "of " + engines.getFirst().title + " (quartiles)",
         "ms below half, pool not full: median",
         "most",
         "pool full: median",
         "most",
         "reads of the device a replacement");
-    double[] steady = new double[engines.size()];
-    double[] all = new double[engines.size()];
+    int split = Math.min(full, intervals);
     for (int e = 0; e < engines.size(); e++) {
-      List<Double> ends = new ArrayList<>();
-      double sum = 0;
-      for (double[] interval : found[e]) {
-        for (int b = 0; b < n; b++) {
-          sum += interval[b];
-          if (b >= n * 2 / 3) {
-            ends.add(interval[b]);
-          }
-        }
-      }
-      steady[e] = ends.stream().mapToDouble(d -> d).average().orElse(0) * 1e9 / BUCKET_NANOS;
-      all[e] = sum / intervals * 1e9 / (n * BUCKET_NANOS);
-      double half = steady[e] / 2 * BUCKET_NANOS / 1e9;
+      double half = average(ends(e, found, n)) / 2;
       double[] slow =
           Arrays.stream(found[e]).mapToDouble(interval -> slow(interval, n, half)).toArray();
-      int split = Math.min(full, intervals);
       double[] before = Arrays.copyOf(slow, split);
       double[] after = Arrays.copyOfRange(slow, split, intervals);
       Markdown.line(
           engines.get(e).title,
-          text("%,.0f", steady[e]),
-          text("%.2f", steady[e] / steady[0]),
-          text("%,.0f", all[e]),
-          text("%.2f", all[e] / all[0]),
+          rate(ends(e, found, n)),
+          ratios(ends(e, found, n), ends(0, found, n)),
+          rate(wholes(e, found, n)),
+          ratios(wholes(e, found, n), wholes(0, found, n)),
           quantile(before, 0.5),
           quantile(before, 1),
           quantile(after, 0.5),
           quantile(after, 1),
           text("%,.0f", Arrays.stream(found[e]).mapToDouble(i -> i[n]).average().orElse(0)));
     }
+  }
+
+  /** Of each interval, lookups in a bucket: in the last third. */
+  private static double[] ends(int engine, double[][][] found, int buckets) {
+    return each(engine, found, buckets * 2 / 3, buckets);
+  }
+
+  private static double[] wholes(int engine, double[][][] found, int buckets) {
+    return each(engine, found, 0, buckets);
+  }
+
+  private static double[] each(int engine, double[][][] found, int from, int to) {
+    return Arrays.stream(found[engine])
+        .mapToDouble(interval -> average(Arrays.copyOfRange(interval, from, to)))
+        .toArray();
+  }
+
+  private static double average(double[] values) {
+    return Arrays.stream(values).average().orElse(0);
+  }
+
+  private static String rate(double[] lookups) {
+    return text("%,.0f", average(lookups) * 1e9 / BUCKET_NANOS);
+  }
+
+  /** The median of the intervals' ratios, and quartiles. */
+  private static String ratios(double[] values, double[] beside) {
+    double[] ratios = new double[values.length];
+    Arrays.setAll(ratios, i -> values[i] / beside[i]);
+    return text(
+        "%.2f (%.2f-%.2f)",
+        Turns.quantile(ratios, 0.5),
+        Turns.quantile(ratios, 0.25),
+        Turns.quantile(ratios, 0.75));
   }
 
   private static double slow(double[] interval, int n, double half) {

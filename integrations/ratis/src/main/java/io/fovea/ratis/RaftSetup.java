@@ -4,8 +4,10 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
+import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.apache.ratis.RaftConfigKeys;
 import org.apache.ratis.client.RaftClientConfigKeys;
 import org.apache.ratis.conf.RaftProperties;
@@ -16,9 +18,22 @@ import org.apache.ratis.protocol.RaftPeer;
 import org.apache.ratis.server.RaftServerConfigKeys;
 import org.apache.ratis.util.SizeInBytes;
 import org.apache.ratis.util.TimeDuration;
+import org.jspecify.annotations.Nullable;
 
 /** What our options are in Ratis' words. */
 final class RaftSetup {
+  /**
+   * What a caller may not change: the transport, whose requests wait for each other; composed
+   * appends, which acknowledge what is not there; copies of Ratis' own, which are none of a
+   * database; and the directory of the log, whose end is mended before Ratis reads it.
+   */
+  private static final List<String> HELD =
+      List.of(
+          RaftConfigKeys.Rpc.TYPE_KEY,
+          RaftServerConfigKeys.Log.APPEND_ENTRIES_COMPOSE_ENABLED_KEY,
+          RaftServerConfigKeys.Log.Appender.INSTALL_SNAPSHOT_ENABLED_KEY,
+          RaftServerConfigKeys.STORAGE_DIR_KEY);
+
   private RaftSetup() {}
 
   static RaftGroupId groupId(ReplicationOptions o) {
@@ -93,7 +108,23 @@ final class RaftSetup {
     RaftServerConfigKeys.RetryCache.setExpiryTime(p, TimeDuration.valueOf(1, TimeUnit.SECONDS));
     RaftServerConfigKeys.Write.setElementLimit(p, o.pendingMax());
     RaftServerConfigKeys.Log.Appender.setBufferByteLimit(p, SizeInBytes.valueOf("4MB"));
-    o.properties().accept(p);
+    change(p, o.properties());
     return p;
+  }
+
+  /** Lets a caller change all but what acknowledged commands rest on. */
+  private static void change(RaftProperties p, Consumer<RaftProperties> change) {
+    List<@Nullable String> before = HELD.stream().map(p::get).toList();
+    change.accept(p);
+    for (int i = 0; i < HELD.size(); i++) {
+      String now = p.get(HELD.get(i));
+      if (!Objects.equals(before.get(i), now)) {
+        throw new IllegalArgumentException(
+            HELD.get(i)
+                + " can't be changed to "
+                + now
+                + ": what is acknowledged could be lost, or the peer not start again.");
+      }
+    }
   }
 }

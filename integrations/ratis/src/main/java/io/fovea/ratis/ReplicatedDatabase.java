@@ -116,6 +116,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
    * @return the database, to be closed
    * @throws UncheckedIOException if the directory or the address can't be used, or the peer's log
    *     is damaged
+   * @throws IllegalArgumentException if {@link ReplicationOptions#ratis} changes what it may not
    * @throws io.fovea.error.FoveaException what {@link Database#open} throws
    */
   public static ReplicatedDatabase join(ReplicationOptions options) {

@@ -215,9 +215,14 @@ public final class StreamsBench {
     Broker.delete(files);
   }
 
-  private static double median(List<Double> values) {
+  /** The median, and the least and the most. */
+  private static String text(Figure figure, List<Double> values) {
     double[] sorted = values.stream().mapToDouble(v -> v).sorted().toArray();
-    return (sorted[(sorted.length - 1) / 2] + sorted[sorted.length / 2]) / 2;
+    int last = sorted.length - 1;
+    double median = (sorted[last / 2] + sorted[sorted.length / 2]) / 2;
+    String f = figure.format;
+    return String.format(
+        Locale.ROOT, f + " (" + f + "-" + f + ")", median, sorted[0], sorted[last]);
   }
 
   private void print(PrintStream out, int rounds) {
@@ -231,7 +236,7 @@ public final class StreamsBench {
       for (StoreType type : StoreType.values()) {
         List<Double> values = figures.get(type).get(f);
         b.append(' ')
-            .append(values == null ? "-" : String.format(Locale.ROOT, f.format, median(values)))
+            .append(values == null ? "-" : text(f, values))
             .append(" |");
       }
       b.append('\n');
