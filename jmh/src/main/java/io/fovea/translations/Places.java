@@ -2,6 +2,7 @@ package io.fovea.translations;
 
 import io.fovea.Translation;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -51,17 +52,27 @@ final class Places {
     }
     List<Engine> engines = Engine.start(PoolEngine.class, trees);
     visitAll(engines, "run 2", n);
-    if (first && vmcache != null) {
-      engines.addAll(
-          Engine.start(
-              VmcacheEngine.class,
-              Map.of("vmcache", List.of(vmcache.toString(), String.valueOf(n)))));
+    treeLookups(kind, engines, n, 1, first);
+    if (first) {
+      treeLookups(kind, engines, n, 2, true);
+    }
+    Engine.close(engines);
+  }
+
+  private void treeLookups(
+      Translation kind, List<Engine> trees, long n, int threads, boolean besideVmcache) {
+    List<Engine> others = List.of();
+    if (besideVmcache && vmcache != null) {
+      List<String> words = List.of(vmcache.toString(), String.valueOf(n), String.valueOf(threads));
+      others = Engine.start(VmcacheEngine.class, Map.of("vmcache", words));
     }
     System.out.printf(
-        "%n%s: the tree alone (search, copy, validation), %,d records of 8 + 120 bytes, a thread:%n%n",
-        Translations.name(kind), n);
-    figures.print(engines, "run 1", 0, true);
-    Engine.close(engines);
+        "%n%s: the tree alone (search, copy, validation), %,d records of 8 + 120 bytes, threads: %d%n%n",
+        Translations.name(kind), n, threads);
+    List<Engine> all = new ArrayList<>(trees);
+    all.addAll(others);
+    figures.print(all, "run " + threads, 0, true);
+    Engine.close(others);
   }
 
   private void api(Translation kind, boolean first, long n) {

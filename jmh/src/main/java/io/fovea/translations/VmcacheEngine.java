@@ -10,12 +10,12 @@ import java.util.Map;
 
 /**
  * vmcache's program (Leis et al., Virtual-Memory Assisted Buffer Management, SIGMOD 2023), which is
- * built beside the project: random lookups of as many records of 8 + 120 bytes, all in memory, by
- * one thread. It is stopped while it has no turn. See {@link Engine}.
+ * built beside the project: random lookups of as many records of 8 + 120 bytes, all in memory. It
+ * is stopped while it has no turn. See {@link Engine}.
  *
  * <pre>
- *   vmcache RECORDS             the arguments: its program, and how many
- *   run 1 NANOS                 lookups, nanoseconds: those of one second, whatever is asked for
+ *   vmcache RECORDS THREADS     the arguments: its program, and how many
+ *   run THREADS NANOS           lookups, nanoseconds: those of one second, whatever is asked for
  * </pre>
  *
  * <p>It says what it did once a second. The first line after a stop is what it had not said before;
@@ -27,7 +27,8 @@ final class VmcacheEngine {
   private final Process process;
   private final BufferedReader lines;
 
-  private VmcacheEngine(String program, long records, Path file) throws IOException {
+  private VmcacheEngine(String program, long records, String threads, Path file)
+      throws IOException {
     try (RandomAccessFile f = new RandomAccessFile(file.toFile(), "rw")) {
       f.setLength((long) GIB << 30); // a hole: nothing is evicted
     }
@@ -36,7 +37,7 @@ final class VmcacheEngine {
         .putAll(
             Map.of(
                 "RNDREAD", "1",
-                "THREADS", "1",
+                "THREADS", threads,
                 "DATASIZE", String.valueOf(records),
                 "RUNFOR", "1000000",
                 "PHYSGB", String.valueOf(Math.max(1, records * 200 >> 30) + 1),
@@ -85,7 +86,7 @@ final class VmcacheEngine {
   public static void main(String[] args) throws IOException {
     Path file = Files.createTempFile("vmcache", "");
     try {
-      VmcacheEngine engine = new VmcacheEngine(args[0], Long.parseLong(args[1]), file);
+      VmcacheEngine engine = new VmcacheEngine(args[0], Long.parseLong(args[1]), args[2], file);
       try {
         engine.line();
         engine.signal("STOP");
