@@ -174,7 +174,7 @@ public final class MemoryOptions {
    * are enough.
    *
    * @param bytes a hard limit, rounded down to a power of two, of at least 256 KiB; 0, the default:
-   *     a sixteenth of the buffer
+   *     a sixteenth of the buffer, rounded up to a power of two
    * @return new options
    * @throws IllegalArgumentException if it is negative, or more than 1 TiB
    */
@@ -187,7 +187,7 @@ public final class MemoryOptions {
   /**
    * The memory that places of records may take.
    *
-   * @return bytes; 0 for a sixteenth of the buffer
+   * @return bytes; 0 for a sixteenth of the buffer, rounded up to a power of two
    */
   public long placeBytes() {
     return v.placeBytes;

@@ -426,9 +426,13 @@ public final class Options {
             : config);
   }
 
+  /**
+   * What was set; else a sixteenth of the buffer, rounded up to a power of two, which a flat table
+   * has: rounded down, a buffer full of records would have up to twice as many as the table.
+   */
   private long placeBytes() {
     long bytes = memory().placeBytes();
-    return bytes != 0 ? bytes : bufferBytes() / BUFFER_BY_PLACES;
+    return bytes != 0 ? bytes : Long.highestOneBit(bufferBytes() / BUFFER_BY_PLACES - 1) << 1;
   }
 
   private long exactBytes(StoreKind kind) {

@@ -95,6 +95,17 @@ class RememberedTest {
     }
   }
 
+  /** A buffer of another size has no fewer places for its bytes. */
+  @Test
+  void theDefaultIsRoundedUp() {
+    try (Database db = Database.inMemory(options().bufferBytes(17 << 20))) {
+      Table t = db.table(SPEC);
+      fill(db, t, 100);
+      read(db, t, 0, 100);
+      assertEquals(2 << 20, db.stats().memory().placeBytesMax());
+    }
+  }
+
   /** The other directory of places; its mappings go with the database. */
   @Test
   void behindAShortcut() {
