@@ -190,7 +190,11 @@ final class LookupArguments {
         run.duration,
         run.warmup,
         work.seed,
-        engine.settle(() -> Memory.bounded(store.records * (valueBytes + RECORD_OVERHEAD_BYTES))),
+        engine.settle(
+            () ->
+                Memory.bounded(
+                    store.records * (valueBytes + RECORD_OVERHEAD_BYTES)
+                        + LookupLoader.room(work.threads(), engine.pageSize()))),
         engine.json);
   }
 

@@ -16,9 +16,17 @@ import java.util.concurrent.atomic.LongAdder;
  */
 final class LookupLoader {
   private static final long POLL_NANOS = 100_000_000;
-  private static final int ROWS_PER_TRANSACTION = 2_000;
+  private static final int ROWS_PER_TRANSACTION = 500;
+
+  /** How many pages a commit is promised for a row, at most: it gives back what it did not need. */
+  private static final int PAGES_PROMISED = 3;
 
   private LookupLoader() {}
+
+  /** Bytes that a load needs beside its records while it runs. */
+  static long room(int threads, int pageSize) {
+    return (long) threads * ROWS_PER_TRANSACTION * PAGES_PROMISED * pageSize;
+  }
 
   /**
    * Loads.

@@ -193,6 +193,15 @@ class LookupsTest {
     assertTrue(report().get("cpuMicrosPerDeviceRead").isJsonNull());
   }
 
+  /** Of a translation whose file has to fit: with what commits of all threads are promised. */
+  @Test
+  void theDefaultBufferHasRoomForALoadByManyThreads() {
+    String[] args = {"--io=memory", "--records=400000", "--translation=direct", "--threads=4"};
+    List<String> all = new ArrayList<>(List.of("lookups", "--duration=100ms", "--warmup=0s"));
+    all.addAll(List.of(args));
+    tpcc.expect(Exit.OK, tpcc.run(all));
+  }
+
   @Test
   void aSetThatGrowsShowsInTheSeries() throws IOException {
     tpcc.expect(Exit.OK, lookups("--grow=0.5..2", "--shrink", "--duration=2500ms"));
