@@ -122,7 +122,8 @@ public final class DeviceReads {
         }
       }
     }
-    System.out.println("| way | depth | reads/s (least-most) | CPU, us a read | p50, us | p99, us |");
+    System.out.println(
+        "| way | depth | reads/s (least-most) | CPU, us a read | p50, us | p99, us |");
     System.out.println("|---|---|---|---|---|---|");
     for (int i = 0; i < ways.size(); i++) {
       List<Result> all = results.get(i);

@@ -124,9 +124,7 @@ final class Drift {
     Arrays.setAll(ratios, i -> values[i] / beside[i]);
     return text(
         "%.2f (%.2f-%.2f)",
-        Turns.quantile(ratios, 0.5),
-        Turns.quantile(ratios, 0.25),
-        Turns.quantile(ratios, 0.75));
+        Turns.quantile(ratios, 0.5), Turns.quantile(ratios, 0.25), Turns.quantile(ratios, 0.75));
   }
 
   private static double slow(double[] interval, int n, double half) {

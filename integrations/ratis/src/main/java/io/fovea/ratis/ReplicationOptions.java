@@ -302,9 +302,9 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Changes properties of Ratis, after those that these options set. What acknowledged commands rest
-   * on can't be changed: the transport, composed appends, Ratis' own copies, and the directory of
-   * the log; {@link ReplicatedDatabase#join} refuses it.
+   * Changes properties of Ratis, after those that these options set. What acknowledged commands
+   * rest on can't be changed: the transport, composed appends, Ratis' own copies, and the directory
+   * of the log; {@link ReplicatedDatabase#join} refuses it.
    *
    * @param change what to change
    * @return new options

@@ -53,8 +53,7 @@ class RaftSetupTest {
         RaftSetup.properties(
             with(
                 of -> {
-                  RaftServerConfigKeys.Log.setSegmentSizeMax(
-                      of, SizeInBytes.valueOf("1MB"));
+                  RaftServerConfigKeys.Log.setSegmentSizeMax(of, SizeInBytes.valueOf("1MB"));
                   // Once more, as it is.
                   RaftServerConfigKeys.Log.setAppendEntriesComposeEnabled(of, false);
                 }));

@@ -235,9 +235,7 @@ public final class StreamsBench {
       b.append("| ").append(f.title).append(" |");
       for (StoreType type : StoreType.values()) {
         List<Double> values = figures.get(type).get(f);
-        b.append(' ')
-            .append(values == null ? "-" : text(f, values))
-            .append(" |");
+        b.append(' ').append(values == null ? "-" : text(f, values)).append(" |");
       }
       b.append('\n');
     }
