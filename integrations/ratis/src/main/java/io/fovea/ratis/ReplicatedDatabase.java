@@ -121,6 +121,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
    */
   public static ReplicatedDatabase join(ReplicationOptions options) {
     leaveTheProcessAlone();
+    RaftProperties properties = RaftSetup.properties(options);
     PeerState state = new PeerState(options.self().id());
     @Nullable Replica replica = null;
     @Nullable RaftServer server = null;
@@ -137,7 +138,6 @@ public final class ReplicatedDatabase implements AutoCloseable {
       VoteFile.mend(log, group, options.self().id(), replica.applied());
       LogTail.mend(log, group, options.self().id());
       FoveaStateMachine machine = new FoveaStateMachine(replica, state, options.sessionWindow());
-      RaftProperties properties = RaftSetup.properties(options);
       RaftGroup members =
           options.joining()
               ? RaftGroup.valueOf(RaftSetup.groupId(options))
