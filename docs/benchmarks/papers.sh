@@ -12,11 +12,9 @@ do_repair() {
     [ $letter = b ] && mix=50/10/40
     [ $letter = c ] && threads=10
     say "repair-6$letter: $lookups lookups of each, pages/frames/slots $mix, $threads threads"
-    "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -Dmix=$mix -Dthreads=$threads -Dlookups="$lookups" \
-      -cp "$jar" io.fovea.SecondaryLookups repair ${quick:+20000} >"$out/repair-6$letter.md" 2>"$out/repair-6$letter.txt" ||
-      say "repair-6$letter failed: see $out/repair-6$letter.txt"
     printf '\nFigure 6%s: pages/frames/slots %s, %s threads, %s lookups of each\n\n' $letter $mix $threads "$lookups"
-    cat "$out/repair-6$letter.md"
+    printed "repair-6$letter" "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -Dmix=$mix -Dthreads=$threads \
+      -Dlookups="$lookups" -cp "$jar" io.fovea.SecondaryLookups repair ${quick:+20000}
   done
 }
 
@@ -104,16 +102,12 @@ do_skewed() {
 # Predictive Translation, figures 10 and 12, and the table of section 6.5. Nothing here is timed, but counters.
 do_chains() {
   say chains
-  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.buffer.ChainLengths ${quick:+4096} >"$out/chains.md" \
-    2>"$out/chains.txt" || say "chains failed: see $out/chains.txt"
-  cat "$out/chains.md"
+  printed chains "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.buffer.ChainLengths ${quick:+4096}
 }
 
 do_metadata() {
   say metadata
-  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.buffer.MetadataBytes >"$out/metadata.md" \
-    2>"$out/metadata.txt" || say "metadata failed: see $out/metadata.txt"
-  cat "$out/metadata.md"
+  printed metadata "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.buffer.MetadataBytes
 }
 
 # The processor's counters where it has some, as JMH takes them for each operation; else misses by simulation.
@@ -123,9 +117,8 @@ do_counters() {
     return
   fi
   say "counters: this processor gives none, so misses are simulated"
-  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.buffer.SimulatedMisses ${quick:+16384} ${quick:+20000} \
-    >"$out/counters.md" 2>"$out/counters.txt" || say "counters failed: see $out/counters.txt"
-  cat "$out/counters.md"
+  printed counters "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.buffer.SimulatedMisses \
+    ${quick:+16384} ${quick:+20000}
 }
 
 # Fovea beside what a user would pick instead. Two of the engines are in no default build.

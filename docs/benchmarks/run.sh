@@ -365,15 +365,21 @@ table() {
   "$java" -XX:TieredStopAtLevel=1 "$here/Beside.java" "$@"
 }
 
+# printed NAME COMMAND...: a program whose output is a table, in NAME.md; what it says else is in NAME.txt.
+printed() {
+  name=$1
+  shift
+  "$@" >"$out/$name.md" 2>"$out/$name.txt" || say "$name failed: see $out/$name.txt"
+  cat "$out/$name.md"
+}
+
 # translations FIGURE ARGUMENT...: one of the figures of io.fovea.translations, in FIGURE.md.
 translations() {
   figure=$1
   shift
   say "translations $figure"
-  "$java" -Xmx512m --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.translations.Translations "$figure" \
-    --dir "$out" --rounds "$(seconds 16 2 | awk '{ printf "%d", $1 + 0.5 }')" ${quick:+--quick} "$@" >"$out/$figure.md" 2>"$out/$figure.txt" ||
-    say "$figure failed: see $out/$figure.txt"
-  cat "$out/$figure.md"
+  printed "$figure" "$java" -Xmx512m --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.translations.Translations \
+    "$figure" --dir "$out" --rounds "$(seconds 16 2 | awk '{ printf "%d", $1 + 0.5 }')" ${quick:+--quick} "$@"
   rm -f "$out"/translations-*.fovea*
 }
 
@@ -494,10 +500,8 @@ do_lookups() {
 do_places() {
   translations places ${VMCACHE:+--vmcache "$VMCACHE"}
   say "places, by secondary keys"
-  "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -Dsets=3 -cp "$jar" io.fovea.SecondaryLookups \
-    engines ${quick:+20000} >"$out/places-secondary.md" 2>"$out/places-secondary.txt" ||
-    say "places, by secondary keys, failed: see $out/places-secondary.txt"
-  cat "$out/places-secondary.md"
+  printed places-secondary "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -Dsets=3 -cp "$jar" \
+    io.fovea.SecondaryLookups engines ${quick:+20000 8}
   same="--io memory --buffer 2g --warehouses 1 --threads 1"
   beside places-tpcc 5 8 "from the root" "$same" "places" "$same --places"
 }
@@ -508,9 +512,7 @@ experiment() {
   class=$2
   shift 2
   say "$name: $class $*"
-  "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -cp "$jar" "io.fovea.shortcut.$class" "$@" \
-    >"$out/$name.md" 2>"$out/$name.txt" || say "$name failed: see $out/$name.txt"
-  cat "$out/$name.md"
+  printed "$name" "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -cp "$jar" "io.fovea.shortcut.$class" "$@"
 }
 
 do_shortcut() {
@@ -673,9 +675,8 @@ do_sizes_once() {
 do_doors() {
   load_table
   say doors
-  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.DeviceReads "$table" \
-    "${quick:-2}" "$rounds" >"$out/doors.md" 2>"$out/doors.txt" || say "doors failed: see $out/doors.txt"
-  cat "$out/doors.md"
+  printed doors "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.DeviceReads "$table" \
+    "${quick:-2}" "$rounds"
 }
 
 . "$here/durable.sh"
@@ -685,9 +686,7 @@ do_doors() {
 
 do_forms() {
   say forms
-  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.Forms ${quick:+4} \
-    ${quick:+1} >"$out/forms.md" 2>"$out/forms.txt" || say "forms failed: see $out/forms.txt"
-  cat "$out/forms.md"
+  printed forms "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.Forms ${quick:+4} ${quick:+1}
   jmh codecs ObjectTables -prof gc
 }
 
@@ -697,11 +696,9 @@ do_secondary() {
     say "secondary $figure"
     beyond=
     [ $figure = robust-beyond ] && beyond=-Dbeyond=true
-    "$java" -Xmx1g --enable-native-access=ALL-UNNAMED $beyond -cp "$jar" io.fovea.SecondaryLookups \
-      ${figure%-beyond} ${quick:+20000} >"$out/secondary-$figure.md" 2>"$out/secondary-$figure.txt" ||
-      say "secondary $figure failed: see $out/secondary-$figure.txt"
     printf '\n**%s**\n\n' $figure
-    cat "$out/secondary-$figure.md"
+    printed "secondary-$figure" "$java" -Xmx1g --enable-native-access=ALL-UNNAMED $beyond -cp "$jar" \
+      io.fovea.SecondaryLookups ${figure%-beyond} ${quick:+20000 8}
   done
 }
 
@@ -731,10 +728,8 @@ do_replacement() {
       --path "$out/trace.fovea" --durability none --threads 1 --warmup 0 --duration "${length:-20s}" \
       >>"$out/replacement-trace.txt" 2>&1 ||
     say "the trace of TPC-C failed: see $out/replacement-trace.txt"
-  "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.ReplacementTraces \
-    --json "$out/replacement.json" TPC-C="$out/tpcc.trace" >"$out/replacement.md" 2>"$out/replacement.txt" ||
-    say "replacement failed: see $out/replacement.txt"
-  cat "$out/replacement.md"
+  printed replacement "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.ReplacementTraces \
+    --json "$out/replacement.json" TPC-C="$out/tpcc.trace"
   rm -f "$out/trace.fovea" "$out/tpcc.trace"
 }
 

@@ -18,9 +18,14 @@ public final class InTurn {
 
   /** The middle one. */
   public static double median(double[] values) {
+    return quantile(values, 0.5);
+  }
+
+  /** The value that such a part of the others is below: 0 is the least, 1 the most. */
+  public static double quantile(double[] values, double part) {
     double[] sorted = values.clone();
     Arrays.sort(sorted);
-    return sorted[sorted.length / 2];
+    return sorted[(int) Math.round(part * (sorted.length - 1))];
   }
 
   /** Something that is measured in turn with others. */
@@ -79,14 +84,8 @@ public final class InTurn {
     return new Medians(
         each(nanos, InTurn::median),
         each(ratios, InTurn::median),
-        each(ratios, all -> quartile(all, 1)),
-        each(ratios, all -> quartile(all, 3)));
-  }
-
-  private static double quartile(double[] values, int number) {
-    double[] sorted = values.clone();
-    Arrays.sort(sorted);
-    return sorted[(sorted.length - 1) * number / 4];
+        each(ratios, all -> quantile(all, 0.25)),
+        each(ratios, all -> quantile(all, 0.75)));
   }
 
   private static double[] each(double[][] values, ToDoubleFunction<double[]> figure) {

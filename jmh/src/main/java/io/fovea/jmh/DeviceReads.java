@@ -1,6 +1,7 @@
 package io.fovea.jmh;
 
 import com.sun.management.OperatingSystemMXBean;
+import io.fovea.InTurn;
 import io.fovea.bindings.NativeException;
 import io.fovea.bindings.generated.LibUring;
 import io.fovea.io.BlockDevice;
@@ -136,18 +137,13 @@ public final class DeviceReads {
           "| %s | %d | %,.0f (%,.0f-%,.0f) | %.1f | %.0f | %.0f |%n",
           ways.get(i).name,
           ways.get(i).depth,
-          median(rates),
+          InTurn.median(rates),
           rates[0],
           rates[rates.length - 1],
-          median(all.stream().mapToDouble(Result::cpuMicros).toArray()),
-          median(all.stream().mapToDouble(Result::p50).toArray()),
-          median(all.stream().mapToDouble(Result::p99).toArray()));
+          InTurn.median(all.stream().mapToDouble(Result::cpuMicros).toArray()),
+          InTurn.median(all.stream().mapToDouble(Result::p50).toArray()),
+          InTurn.median(all.stream().mapToDouble(Result::p99).toArray()));
     }
-  }
-
-  private static double median(double[] values) {
-    Arrays.sort(values);
-    return values[values.length / 2];
   }
 
   private List<Way> ways() {

@@ -1,5 +1,6 @@
 package io.fovea.shortcut;
 
+import io.fovea.InTurn;
 import io.fovea.Markdown;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -121,9 +122,9 @@ public final class ShortcutTables implements Callable<Integer> {
               Slots.ratio(lookups, ehLookups),
               Slots.ratio(lookups, htLookups),
               t == Tables.SHORTCUT_EH
-                  ? Slots.median(column(rounds, POINTS + 1)) == 1 ? "yes" : "no"
+                  ? InTurn.median(column(rounds, POINTS + 1)) == 1 ? "yes" : "no"
                   : "-",
-              Slots.text("%.0f", Slots.median(column(rounds, POINTS + 2)) / (1 << 20)),
+              Slots.text("%.0f", InTurn.median(column(rounds, POINTS + 2)) / (1 << 20)),
               PAPER[t.ordinal()]);
         });
     System.out.println("\nInserts, accumulated, ms:\n");
@@ -135,9 +136,9 @@ public final class ShortcutTables implements Callable<Integer> {
     found.forEach(
         (t, rounds) -> {
           Object[] cells = new Object[POINTS];
-          double entriesOfPoint = Slots.median(column(rounds, POINTS + 3)) / POINTS;
+          double entriesOfPoint = InTurn.median(column(rounds, POINTS + 3)) / POINTS;
           for (int i = 0; i < POINTS; i++) {
-            double nanos = Slots.median(column(rounds, i)) * entriesOfPoint * (i + 1);
+            double nanos = InTurn.median(column(rounds, i)) * entriesOfPoint * (i + 1);
             cells[i] = Slots.text("%.0f", nanos / 1e6);
           }
           Markdown.line(t.title, cells);

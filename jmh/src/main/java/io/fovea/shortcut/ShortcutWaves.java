@@ -1,5 +1,6 @@
 package io.fovea.shortcut;
 
+import io.fovea.InTurn;
 import io.fovea.Markdown;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -133,7 +134,7 @@ public final class ShortcutWaves implements Callable<Integer> {
           Slots.ratio(inSync[w], eh[w]),
           Slots.cell(behind[w]),
           Slots.cell(millis[w]),
-          Slots.text("%.0f", Slots.median(inserts[w])),
+          Slots.text("%.0f", InTurn.median(inserts[w])),
           "behind for a moment, then below EH");
     }
     if (!out.toString().isEmpty()) {

@@ -1,5 +1,6 @@
 package io.fovea.shortcut;
 
+import io.fovea.InTurn;
 import io.fovea.bindings.Errno;
 import io.fovea.memory.Granules;
 import io.fovea.memory.Granules.RefusedException;
@@ -131,13 +132,6 @@ final class Slots implements AutoCloseable {
     }
   }
 
-  /** The middle one. */
-  static double median(double[] values) {
-    double[] sorted = values.clone();
-    Arrays.sort(sorted);
-    return sorted[sorted.length / 2];
-  }
-
   /** For a cell: the median, with the least and the most. */
   static String cell(double[] values) {
     double[] sorted = values.clone();
@@ -150,7 +144,7 @@ final class Slots implements AutoCloseable {
   static String ratio(double[] above, double[] below) {
     double[] ratios = new double[above.length];
     Arrays.setAll(ratios, i -> above[i] / below[i]);
-    return text("%.2f", median(ratios));
+    return text("%.2f", InTurn.median(ratios));
   }
 
   static String text(String format, Object... values) {

@@ -1,5 +1,6 @@
 package io.fovea.translations;
 
+import io.fovea.InTurn;
 import io.fovea.Markdown;
 import java.util.Arrays;
 import java.util.List;
@@ -76,17 +77,19 @@ final class Drift {
         "reads of the device a replacement");
     int split = Math.min(full, intervals);
     for (int e = 0; e < engines.size(); e++) {
-      double half = average(ends(e, found, n)) / 2;
+      double[] ends = ends(found[e], n);
+      double[] wholes = wholes(found[e], n);
+      double half = average(ends) / 2;
       double[] slow =
           Arrays.stream(found[e]).mapToDouble(interval -> slow(interval, n, half)).toArray();
       double[] before = Arrays.copyOf(slow, split);
       double[] after = Arrays.copyOfRange(slow, split, intervals);
       Markdown.line(
           engines.get(e).title,
-          rate(ends(e, found, n)),
-          ratios(ends(e, found, n), ends(0, found, n)),
-          rate(wholes(e, found, n)),
-          ratios(wholes(e, found, n), wholes(0, found, n)),
+          rate(ends),
+          ratios(ends, ends(found[0], n)),
+          rate(wholes),
+          ratios(wholes, wholes(found[0], n)),
           quantile(before, 0.5),
           quantile(before, 1),
           quantile(after, 0.5),
@@ -96,16 +99,16 @@ final class Drift {
   }
 
   /** Of each interval, lookups in a bucket: in the last third. */
-  private static double[] ends(int engine, double[][][] found, int buckets) {
-    return each(engine, found, buckets * 2 / 3, buckets);
+  private static double[] ends(double[][] intervals, int buckets) {
+    return each(intervals, buckets * 2 / 3, buckets);
   }
 
-  private static double[] wholes(int engine, double[][][] found, int buckets) {
-    return each(engine, found, 0, buckets);
+  private static double[] wholes(double[][] intervals, int buckets) {
+    return each(intervals, 0, buckets);
   }
 
-  private static double[] each(int engine, double[][][] found, int from, int to) {
-    return Arrays.stream(found[engine])
+  private static double[] each(double[][] intervals, int from, int to) {
+    return Arrays.stream(intervals)
         .mapToDouble(interval -> average(Arrays.copyOfRange(interval, from, to)))
         .toArray();
   }
@@ -124,7 +127,7 @@ final class Drift {
     Arrays.setAll(ratios, i -> values[i] / beside[i]);
     return text(
         "%.2f (%.2f-%.2f)",
-        Turns.quantile(ratios, 0.5), Turns.quantile(ratios, 0.25), Turns.quantile(ratios, 0.75));
+        InTurn.quantile(ratios, 0.5), InTurn.quantile(ratios, 0.25), InTurn.quantile(ratios, 0.75));
   }
 
   private static double slow(double[] interval, int n, double half) {
@@ -141,7 +144,7 @@ final class Drift {
   }
 
   private static String quantile(double[] values, double part) {
-    return values.length == 0 ? "-" : text("%.0f", Turns.quantile(values, part));
+    return values.length == 0 ? "-" : text("%.0f", InTurn.quantile(values, part));
   }
 
   private static String text(String format, Object... values) {

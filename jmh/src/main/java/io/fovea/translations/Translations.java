@@ -1,5 +1,6 @@
 package io.fovea.translations;
 
+import io.fovea.InTurn;
 import io.fovea.Markdown;
 import io.fovea.Translation;
 import io.fovea.translations.RecordsEngine.Spec;
@@ -227,9 +228,9 @@ public final class Translations implements Callable<Integer> {
       double[] values = turns.values(i, PER_SECOND);
       Markdown.line(
           engines.get(i).title,
-          text("%,.0f", Turns.quantile(values, 0.5)),
-          text("%,.0f", Turns.quantile(values, 0)),
-          text("%,.0f", Turns.quantile(values, 1)),
+          text("%,.0f", InTurn.quantile(values, 0.5)),
+          text("%,.0f", InTurn.quantile(values, 0)),
+          text("%,.0f", InTurn.quantile(values, 1)),
           turns.ratio(i, beside, PER_SECOND));
     }
   }
@@ -450,8 +451,8 @@ public final class Translations implements Callable<Integer> {
       Markdown.line(
           engines.get(i).title,
           turns.span(i, a -> a[0] / each),
-          text("%.0f", Turns.quantile(Arrays.copyOf(nanos, steps / 10), 0.5)),
-          text("%.0f", Turns.quantile(Arrays.copyOfRange(nanos, steps - steps / 10, steps), 0.5)),
+          text("%.0f", InTurn.quantile(Arrays.copyOf(nanos, steps / 10), 0.5)),
+          text("%.0f", InTurn.quantile(Arrays.copyOfRange(nanos, steps - steps / 10, steps), 0.5)),
           turns.ratio(i, 0, a -> a[0]));
     }
     Engine.close(engines);

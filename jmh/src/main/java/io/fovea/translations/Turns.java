@@ -1,5 +1,6 @@
 package io.fovea.translations;
 
+import io.fovea.InTurn;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
@@ -57,14 +58,18 @@ final class Turns {
   }
 
   double median(int engine, ToDoubleFunction<double[]> figure) {
-    return quantile(values(engine, figure), 0.5);
+    return InTurn.quantile(values(engine, figure), 0.5);
   }
 
   /** Median, least and most of the rounds, as in {@code 1,234 (1,100-1,300)}. */
   String span(int engine, ToDoubleFunction<double[]> figure) {
     double[] all = values(engine, figure);
     return String.format(
-        Locale.ROOT, "%,.0f (%,.0f-%,.0f)", quantile(all, 0.5), quantile(all, 0), quantile(all, 1));
+        Locale.ROOT,
+        "%,.0f (%,.0f-%,.0f)",
+        InTurn.quantile(all, 0.5),
+        InTurn.quantile(all, 0),
+        InTurn.quantile(all, 1));
   }
 
   /** An engine's figure by that of another one, of the same round. */
@@ -81,12 +86,10 @@ final class Turns {
   String ratio(int engine, int other, ToDoubleFunction<double[]> figure) {
     double[] r = ratios(engine, other, figure);
     return String.format(
-        Locale.ROOT, "%.3f (%.2f-%.2f)", quantile(r, 0.5), quantile(r, 0.25), quantile(r, 0.75));
-  }
-
-  static double quantile(double[] values, double part) {
-    double[] sorted = values.clone();
-    Arrays.sort(sorted);
-    return sorted[(int) Math.round(part * (sorted.length - 1))];
+        Locale.ROOT,
+        "%.3f (%.2f-%.2f)",
+        InTurn.quantile(r, 0.5),
+        InTurn.quantile(r, 0.25),
+        InTurn.quantile(r, 0.75));
   }
 }
