@@ -8,9 +8,10 @@ import java.util.Locale;
 import java.util.function.ToDoubleFunction;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
- * Prints a table of runs of the driver, TPC-C or lookups, that took turns by slices.sh, in several rounds: the folder
+ * Prints a table of runs of the driver, TPC-C, YCSB or lookups, that took turns by slices.sh, in several rounds: the folder
  * has a title a line in titles.txt, and the report of the n-th of them in round r as round-r/n.json. What a run says of
  * itself is by the clock, which went on while the others had their turns: with N runs, N times as much is what it
  * does. Figures are medians of the rounds. A ratio is the median of the rounds' ratios to the first line, with the least and the
@@ -97,8 +98,11 @@ final class Beside {
   }
 
   private static double perSecond(String report) {
-    double lookups = number(report, "lookupsPerSecond");
-    return Double.isNaN(lookups) ? number(report, "transactionsPerSecond") : lookups;
+    return Stream.of("lookupsPerSecond", "goodputPerSecond", "transactionsPerSecond")
+        .mapToDouble(name -> number(report, name))
+        .filter(rate -> !Double.isNaN(rate))
+        .findFirst()
+        .orElse(Double.NaN);
   }
 
   /** Reads or writes of the device a second. */

@@ -134,35 +134,63 @@ do_fig38() {
 # 1 % of the keys: 16,384 entries in 512 KiB, 1,024 in 32 KiB. The last of each three is the paper's rule,
 # under which nothing of the region is a cache. A cache and the region are one table of a power of two.
 do_equal() {
-  each='focus-sketch+512k+32k+false,focus-sketch+32k+512k+false,focus-sketch+32k+512k+true'
-  each=$each,focus-counter+128k+384k+false,disk-cache+128k+384k+false,memory+-+-+-
-  few='focus-sketch+32k+32k+false,focus-sketch+32k+32k+true,focus-counter+32k+32k+false'
-  few=$few,disk-cache+32k+32k+false
+  sketch="--timestamps focus-sketch --exact-bytes"
+  counter="--timestamps focus-counter --exact-bytes"
+  cache="--timestamps disk-cache --exact-bytes"
   many=${quick:+20000}
   some=${quick:+60000}
-  heading="TicToc at equal total memory for timestamps"
-  equal_cells equal-544k "$heading: 544 KiB" "$each" timestamps=memory,exact-bytes=-,sketch-bytes=-,evict-at-once=- \
-    --io memory --records "${many:-2000000}"
-  equal_cells equal-64k "$heading: 64 KiB" "$few,memory+-+-+-" \
-    timestamps=memory,exact-bytes=-,sketch-bytes=-,evict-at-once=- --io memory --records "${some:-200000}"
+  equal_slices equal-544k "--io memory --records ${many:-2000000}" \
+    Memory "--timestamps memory" \
+    "Focus-Sketch 512k + 32k" "$sketch 512k --sketch-bytes 32k" \
+    "Focus-Sketch 32k + 512k" "$sketch 32k --sketch-bytes 512k" \
+    "Focus-Sketch 32k + 512k, evicted at once" "$sketch 32k --sketch-bytes 512k --evict-at-once" \
+    "Focus-Counter 128k + 384k" "$counter 128k --sketch-bytes 384k" \
+    "Disk-Cache 128k + 384k" "$cache 128k --sketch-bytes 384k"
+  equal_slices equal-64k "--io memory --records ${some:-200000}" \
+    Memory "--timestamps memory" \
+    "Focus-Sketch 32k + 32k" "$sketch 32k --sketch-bytes 32k" \
+    "Focus-Sketch 32k + 32k, evicted at once" "$sketch 32k --sketch-bytes 32k --evict-at-once" \
+    "Focus-Counter 32k + 32k" "$counter 32k --sketch-bytes 32k" \
+    "Disk-Cache 32k + 32k" "$cache 32k --sketch-bytes 32k"
   # Inside of the pool. Memory has no place there: its entries are a quarter of the records' size.
-  equal_cells equal-tenth "$heading: 64 KiB of a pool of a tenth" "$few" \
-    timestamps=focus-sketch,exact-bytes=32k,sketch-bytes=32k,evict-at-once=false \
-    --path "$out/y.fovea" --durability none --records "${some:-200000}" --pool 10% --timestamps-in-buffer
-  rm -f "$out"/y.fovea*
+  same="--path STORE.fovea --durability none --records ${some:-200000} --pool 10% --timestamps-in-buffer"
+  equal_slices equal-tenth "$same" \
+    "Focus-Sketch 32k + 32k" "$sketch 32k --sketch-bytes 32k" \
+    "Focus-Sketch 32k + 32k, evicted at once" "$sketch 32k --sketch-bytes 32k --evict-at-once" \
+    "Focus-Counter 32k + 32k" "$counter 32k --sketch-bytes 32k" \
+    "Disk-Cache 32k + 32k" "$cache 32k --sketch-bytes 32k"
+  rm -f "$out"/equal-tenth/*.fovea*
 }
 
-# equal_cells NAME TITLE SIZES BESIDE ARGUMENT...
-equal_cells() {
+# equal_slices NAME ARGUMENTS TITLE STORE [TITLE STORE]...: TicToc with each store in slices, in which all four workloads follow each
+# other on one database; a table for each of them. STORE in the arguments is the number of the store.
+equal_slices() {
   name=$1
-  title=$2
-  which=$3
-  reference=$4
-  shift 4
-  cells "$name" 2 --vary "timestamps+exact-bytes+sketch-bytes+evict-at-once=$which" --then "workload=$small" \
-    --then "threads=${THREADS:-16}" ycsb run "$@"
-  drawn "$name" "$title" --over timestamps,exact-bytes,sketch-bytes,evict-at-once --series workload --each threads \
-    --beside "$reference"
+  arguments=$2
+  shift 2
+  later=${small#*,}
+  number=0
+  pairs_left=$(($# / 2))
+  while [ "$number" -lt "$pairs_left" ]; do
+    number=$((number + 1))
+    command="ycsb run $(printf '%s' "$arguments" | sed "s/STORE/$number/") $2 --threads 16 --workload ${small%%,*}"
+    for load in $(printf '%s' "$later" | tr , ' '); do
+      command="$command --then 'workload=$load json=$load/round-ROUND/$number.json'"
+    done
+    set -- "$@" "$1" "$command"
+    shift 2
+  done
+  for load in $(printf '%s' "$later" | tr , ' '); do
+    for round in $(seq "$rounds"); do
+      mkdir -p "$out/$name/$load/round-$round"
+    done
+  done
+  slices "$out/$name" 3 3 "$@"
+  table "$out/$name" "$name, ${small%%,*}"
+  for load in $(printf '%s' "$later" | tr , ' '); do
+    cp "$out/$name/titles.txt" "$out/$name/$load"
+    table "$out/$name/$load" "$name, $load"
+  done
 }
 
 # Figures 4.9 to 4.12: fast storage. The paper takes a disk in memory; so does this, a device in memory behind a pool of a

@@ -307,7 +307,7 @@ slices() {
     (
       for command; do
         shift
-        set -- "$@" "$(printf '%s' "$command" | sed "s/round-ROUND/round-$round/")"
+        set -- "$@" "$(printf '%s' "$command" | sed "s/round-ROUND/round-$round/g")"
       done
       cd "$folder" && JAVA_HOME=$home "$here/slices.sh" "${SLICE:-0.15}" "$@"
     ) >"$folder/round-$round.txt" 2>&1 || say "round $round ended with $?: see $folder"

@@ -61,6 +61,7 @@ final class BesideFovea implements BesideStore {
 
   private final class FoveaSession implements Session {
     private final TxOptions reading = TxOptions.forReading();
+    private boolean begun;
 
     @Override
     public byte[] read(byte[] key) {
@@ -69,9 +70,14 @@ final class BesideFovea implements BesideStore {
 
     @Override
     public int scan(byte[] from, int count, Visitor visitor) {
+      begun = false;
       return db.call(
           reading,
           tx -> {
+            if (begun) {
+              visitor.again();
+            }
+            begun = true;
             int n = 0;
             try (ByteCursor cursor = table.scan(tx, from, null, Order.ASCENDING)) {
               while (n < count && cursor.next()) {

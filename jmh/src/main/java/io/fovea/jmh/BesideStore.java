@@ -73,6 +73,9 @@ interface BesideStore extends AutoCloseable {
   interface Visitor {
     /** One record; the arrays belong to the store again when this returns. */
     void record(byte[] key, byte[] value);
+
+    /** The scan's transaction was aborted, and begins anew: what it has shown does not count. */
+    default void again() {}
   }
 
   /** Version and isolation: a row of the table of engines. */

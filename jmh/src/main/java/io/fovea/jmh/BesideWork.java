@@ -163,9 +163,12 @@ final class BesideWork {
     try (BesideStore.Session session = store.session()) {
       Checker checker = new Checker();
       byte[] from = new byte[BesideRecords.KEY_BYTES];
-      while (session.scan(from, CHECK_BATCH, checker) == CHECK_BATCH && checker.last != -1) {
+      int found;
+      do {
+        checker.begin();
+        found = session.scan(from, CHECK_BATCH, checker);
         BesideRecords.setNumber(checker.last + 1, from);
-      }
+      } while (found == CHECK_BATCH && checker.last != -1);
       if (checker.count != records) {
         throw new WrongValueException(
             "found %d records, expected %d".formatted(checker.count, records));
@@ -179,6 +182,23 @@ final class BesideWork {
     private long last;
     private long count;
     private long versions;
+    private long lastBefore;
+    private long countBefore;
+    private long versionsBefore;
+
+    /** Another scan begins. */
+    void begin() {
+      lastBefore = last;
+      countBefore = count;
+      versionsBefore = versions;
+    }
+
+    @Override
+    public void again() {
+      last = lastBefore;
+      count = countBefore;
+      versions = versionsBefore;
+    }
 
     @Override
     public void record(byte[] key, byte[] value) {

@@ -44,7 +44,15 @@ interface LoadStore extends AutoCloseable {
     enum How {
       PUT,
       INSERT,
-      LOAD
+      /** One load, with pages as full as by default. */
+      LOAD,
+      /** One load, with pages that are full. */
+      LOAD_WHOLE;
+
+      /** Whether all records come by one call. */
+      boolean whole() {
+        return this == LOAD || this == LOAD_WHOLE;
+      }
     }
 
     private final Database db;
@@ -82,15 +90,19 @@ interface LoadStore extends AutoCloseable {
                     table.insert(tx, records.key(n), records.value(n));
                   }
                 });
-        case LOAD ->
-            table.load(
-                LoadOptions.defaults().ascending(true),
-                into -> {
-                  for (long n = from; n < from + count; n++) {
-                    into.add(records.key(n), records.value(n));
-                  }
-                });
+        case LOAD -> load(LoadOptions.defaults(), records, from, count);
+        case LOAD_WHOLE -> load(LoadOptions.defaults().fill(1), records, from, count);
       }
+    }
+
+    private void load(LoadOptions options, Loads.Records records, long from, int count) {
+      table.load(
+          options.ascending(true),
+          into -> {
+            for (long n = from; n < from + count; n++) {
+              into.add(records.key(n), records.value(n));
+            }
+          });
     }
 
     @Override

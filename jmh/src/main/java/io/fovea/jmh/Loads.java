@@ -3,6 +3,7 @@ package io.fovea.jmh;
 import static io.fovea.jmh.NumberedRecords.text;
 
 import io.fovea.Durability;
+import io.fovea.InTurn;
 import io.fovea.Markdown;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -169,6 +170,8 @@ public final class Loads implements Callable<Integer> {
     all.add(fovea("Fovea, puts, ASYNC", bytes, Durability.ASYNC, LoadStore.Fovea.How.PUT));
     all.add(fovea("Fovea, inserts, ASYNC", bytes, Durability.ASYNC, LoadStore.Fovea.How.INSERT));
     all.add(fovea("Fovea, one load, SYNC", bytes, Durability.SYNC, LoadStore.Fovea.How.LOAD));
+    all.add(
+        fovea("Fovea, one load, fill(1)", bytes, Durability.SYNC, LoadStore.Fovea.How.LOAD_WHOLE));
     all.add(new Kind("LMDB, no sync", false, f -> new LoadStore.Lmdb(f, records)));
     all.add(new Kind("RocksDB, no log", false, f -> new LoadStore.Rocks(f, false)));
     all.add(new Kind("RocksDB, log without sync", false, f -> new LoadStore.Rocks(f, true)));
@@ -183,8 +186,7 @@ public final class Loads implements Callable<Integer> {
   }
 
   private Kind fovea(String name, long bytes, Durability durability, LoadStore.Fovea.How how) {
-    return new Kind(
-        name, how == LoadStore.Fovea.How.LOAD, f -> new LoadStore.Fovea(f, bytes, durability, how));
+    return new Kind(name, how.whole(), f -> new LoadStore.Fovea(f, bytes, durability, how));
   }
 
   private void table(List<Kind> all) {
@@ -227,13 +229,12 @@ public final class Loads implements Callable<Integer> {
   }
 
   private static double median(List<Double> values) {
-    double[] sorted = values.stream().mapToDouble(d -> d).sorted().toArray();
-    return sorted.length == 0 ? Double.NaN : sorted[sorted.length / HALF];
+    return quantile(values, 0.5);
   }
 
   private static double quantile(List<Double> values, double part) {
-    double[] sorted = values.stream().mapToDouble(d -> d).sorted().toArray();
-    return sorted.length == 0 ? Double.NaN : sorted[(int) Math.round(part * (sorted.length - 1))];
+    double[] all = values.stream().mapToDouble(d -> d).toArray();
+    return all.length == 0 ? Double.NaN : InTurn.quantile(all, part);
   }
 
   /** Of the rounds' ratios to LMDB. */

@@ -3,6 +3,7 @@ package io.fovea.jmh;
 import static io.fovea.jmh.NumberedRecords.text;
 
 import io.fovea.Database;
+import io.fovea.InTurn;
 import io.fovea.Key;
 import io.fovea.Markdown;
 import io.fovea.Options;
@@ -108,9 +109,7 @@ public final class Openings implements Callable<Integer> {
 
   /** Of all but the first. */
   private static double median(double[] values) {
-    double[] sorted = Arrays.copyOfRange(values, Math.min(1, values.length - 1), values.length);
-    Arrays.sort(sorted);
-    return sorted[sorted.length / 2];
+    return InTurn.median(Arrays.copyOfRange(values, Math.min(1, values.length - 1), values.length));
   }
 
   /** What the system counts as the process' memory. */

@@ -5,7 +5,6 @@ import io.fovea.Markdown;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.stream.DoubleStream;
@@ -145,8 +144,7 @@ public final class ShortcutWaves implements Callable<Integer> {
 
   private static double median(DoubleStream values) {
     double[] all = values.toArray();
-    Arrays.sort(all);
-    return all.length == 0 ? 0 : all[all.length / 2];
+    return all.length == 0 ? 0 : InTurn.median(all);
   }
 
   private void measure(Tables t) throws Exception {

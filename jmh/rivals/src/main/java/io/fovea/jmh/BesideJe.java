@@ -97,6 +97,7 @@ final class BesideJe implements BesideStore {
           return n;
         } catch (LockConflictException e) {
           tx.abort();
+          visitor.again();
         }
       }
     }

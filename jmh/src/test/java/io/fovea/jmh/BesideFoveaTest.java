@@ -1,0 +1,70 @@
+package io.fovea.jmh;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class BesideFoveaTest {
+  private static final int RECORDS = 100;
+
+  @TempDir Path folder;
+
+  /** As one does whose leaf has left the pool, or was changed: who sees its records is told so. */
+  @Test
+  void aScanBeginsAgain() throws Exception {
+    List<Long> seen = new ArrayList<>();
+    int[] again = {0};
+    try (BesideStore store =
+            new BesideFovea(new BesideStore.Setup(folder, 16 << 20, RECORDS, false));
+        BesideStore.Session scans = store.session();
+        BesideStore.Session writes = store.session()) {
+      store.load(0, RECORDS);
+      BesideStore.Visitor visitor =
+          new BesideStore.Visitor() {
+            @Override
+            public void record(byte[] key, byte[] value) {
+              seen.add(BesideRecords.number(key));
+              assertEquals(again[0], BesideRecords.check(key, value));
+              if (again[0] == 0 && seen.size() == RECORDS / 2) {
+                updateAll(writes);
+              }
+            }
+
+            @Override
+            public void again() {
+              again[0]++;
+              seen.clear();
+            }
+          };
+      assertEquals(RECORDS, scans.scan(new byte[BesideRecords.KEY_BYTES], RECORDS, visitor));
+    }
+    assertEquals(1, again[0]);
+    assertEquals(RECORDS, seen.size());
+    for (int i = 1; i < RECORDS; i++) {
+      assertTrue(Long.compareUnsigned(seen.get(i - 1), seen.get(i)) < 0, "the order of keys");
+    }
+  }
+
+  private static void updateAll(BesideStore.Session session) {
+    byte[][] keys = new byte[RECORDS][BesideRecords.KEY_BYTES];
+    for (int n = 0; n < RECORDS; n++) {
+      BesideRecords.key(n, keys[n]);
+    }
+    // On another thread, for this one is inside of a transaction.
+    CompletableFuture.runAsync(
+            () -> {
+              try {
+                session.update(keys, 0);
+              } catch (Exception e) {
+                throw new AssertionError(e);
+              }
+            })
+        .join();
+  }
+}
