@@ -134,26 +134,42 @@ do_fig38() {
 # 1 % of the keys: 16,384 entries in 512 KiB, 1,024 in 32 KiB. The last of each three is the paper's rule,
 # under which nothing of the region is a cache. A cache and the region are one table of a power of two.
 do_equal() {
-  sketch="--timestamps focus-sketch --exact-bytes"
-  counter="--timestamps focus-counter --exact-bytes"
-  cache="--timestamps disk-cache --exact-bytes"
+  do_equal_544k 16
+  do_equal_544k 2
+  do_equal_64k
+  do_equal_tenth
+}
+
+sketch="--timestamps focus-sketch --exact-bytes"
+counter="--timestamps focus-counter --exact-bytes"
+cache="--timestamps disk-cache --exact-bytes"
+
+# do_equal_544k THREADS
+do_equal_544k() {
   many=${quick:+20000}
-  some=${quick:+60000}
-  equal_slices equal-544k "--io memory --records ${many:-2000000}" \
+  equal_slices "equal-544k-${1}t" "--io memory --records ${many:-2000000} --threads $1" \
     Memory "--timestamps memory" \
     "Focus-Sketch 512k + 32k" "$sketch 512k --sketch-bytes 32k" \
     "Focus-Sketch 32k + 512k" "$sketch 32k --sketch-bytes 512k" \
     "Focus-Sketch 32k + 512k, evicted at once" "$sketch 32k --sketch-bytes 512k --evict-at-once" \
     "Focus-Counter 128k + 384k" "$counter 128k --sketch-bytes 384k" \
     "Disk-Cache 128k + 384k" "$cache 128k --sketch-bytes 384k"
-  equal_slices equal-64k "--io memory --records ${some:-200000}" \
+}
+
+do_equal_64k() {
+  many=${quick:+60000}
+  equal_slices equal-64k "--io memory --records ${many:-200000} --threads 16" \
     Memory "--timestamps memory" \
     "Focus-Sketch 32k + 32k" "$sketch 32k --sketch-bytes 32k" \
     "Focus-Sketch 32k + 32k, evicted at once" "$sketch 32k --sketch-bytes 32k --evict-at-once" \
     "Focus-Counter 32k + 32k" "$counter 32k --sketch-bytes 32k" \
     "Disk-Cache 32k + 32k" "$cache 32k --sketch-bytes 32k"
-  # Inside of the pool. Memory has no place there: its entries are a quarter of the records' size.
-  same="--path STORE.fovea --durability none --records ${some:-200000} --pool 10% --timestamps-in-buffer"
+}
+
+# Inside of the pool. Memory has no place there: its entries are a quarter of the records' size.
+do_equal_tenth() {
+  many=${quick:+60000}
+  same="--path STORE.fovea --durability none --records ${many:-200000} --pool 10% --timestamps-in-buffer --threads 16"
   equal_slices equal-tenth "$same" \
     "Focus-Sketch 32k + 32k" "$sketch 32k --sketch-bytes 32k" \
     "Focus-Sketch 32k + 32k, evicted at once" "$sketch 32k --sketch-bytes 32k --evict-at-once" \
@@ -173,7 +189,7 @@ equal_slices() {
   pairs_left=$(($# / 2))
   while [ "$number" -lt "$pairs_left" ]; do
     number=$((number + 1))
-    command="ycsb run $(printf '%s' "$arguments" | sed "s/STORE/$number/") $2 --threads 16 --workload ${small%%,*}"
+    command="ycsb run $(printf '%s' "$arguments" | sed "s/STORE/$number/") $2 --workload ${small%%,*}"
     for load in $(printf '%s' "$later" | tr , ' '); do
       command="$command --then 'workload=$load json=$load/round-ROUND/$number.json'"
     done

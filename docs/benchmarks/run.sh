@@ -57,8 +57,9 @@
 #   hints       TPC-C in memory without hints, with each kind, with the system's page table and with predictive
 #               translation, by 2 and 16 threads; ten minutes. Beyond memory: beyond
 #   protocols   transactional YCSB and TPC-C under each protocol, and with each store of timestamps: fig3.2, fig3.3,
-#               fig3.4, fig3.6, fig3.7, fig3.8 and equal, which are its parts; an hour and a half
-#   equal       Focus-Sketch, the caches and Memory at equal total memory for timestamps
+#               fig3.4, fig3.6, fig3.7, fig3.8 and equal, which are its parts; two hours
+#   equal       Focus-Sketch, the caches and Memory at equal total memory for timestamps: equal-544k with 16 threads,
+#               equal-2t the same with two, equal-64k, equal-tenth; forty minutes, or one of them
 #   loads       records in the order of their keys by transactions of 1,000 and by one load, and what they take of
 #               the disk, beside LMDB and RocksDB; five minutes
 #   repair-a, repair-b, repair-c, repair   lookups beside changes of hints: LIPAH's figure 6a, 6b, 6c, ten million
@@ -866,6 +867,10 @@ part() {
     fig3.7) do_fig37 ;;
     fig3.8) do_fig38 ;;
     equal) do_equal ;;
+    equal-2t) do_equal_544k 2 ;;
+    equal-544k) do_equal_544k 16 ;;
+    equal-64k) do_equal_64k ;;
+    equal-tenth) do_equal_tenth ;;
     loads) do_loads ;;
     repair) do_repair a b c ;;
     repair-a | repair-b | repair-c) do_repair "${1#repair-}" ;;
