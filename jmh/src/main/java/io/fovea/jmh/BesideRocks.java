@@ -26,7 +26,7 @@ import org.rocksdb.WriteOptions;
  * bottom level before anything is measured.
  */
 final class BesideRocks implements BesideStore {
-  private static final long MEMTABLE = 64L << 20;
+  private static final long MEMTABLE_MAX = 64L << 20;
   private static final int MEMTABLES = 2;
   private static final int BLOOM_BITS = 10;
 
@@ -42,12 +42,13 @@ final class BesideRocks implements BesideStore {
   private final ReadOptions reading = new ReadOptions();
 
   BesideRocks(Setup setup) throws RocksDBException {
-    // The budget holds the memtables too.
-    cache = new LRUCache(Math.max(setup.memory() - MEMTABLE * MEMTABLES, setup.memory() / 2));
+    // The budget holds the memtables too, which take half of it at most.
+    long memtable = Math.min(MEMTABLE_MAX, setup.memory() / MEMTABLES / 2);
+    cache = new LRUCache(setup.memory() - memtable * MEMTABLES);
     options =
         new Options()
             .setCreateIfMissing(true)
-            .setWriteBufferSize(MEMTABLE)
+            .setWriteBufferSize(memtable)
             .setMaxWriteBufferNumber(MEMTABLES)
             .setCompressionType(CompressionType.NO_COMPRESSION)
             .setBottommostCompressionType(CompressionType.NO_COMPRESSION)

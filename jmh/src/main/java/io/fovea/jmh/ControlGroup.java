@@ -17,6 +17,8 @@ import org.jspecify.annotations.Nullable;
 final class ControlGroup implements AutoCloseable {
   private static final Path ROOT = Path.of("/sys/fs/cgroup");
   private static final Path OWN = Path.of("/proc/self/cgroup");
+  private static final int LIMIT_ATTEMPTS = 40;
+  private static final int LIMIT_PAUSE_MILLIS = 250;
 
   private final Path folder;
 
@@ -53,11 +55,27 @@ final class ControlGroup implements AutoCloseable {
     }
   }
 
-  /** Bounds it. What it has above that, of files, is written and dropped. */
-  void limit(long bytes) throws IOException {
+  /**
+   * Bounds it. What it has above that, of files, is written and dropped; where the system takes
+   * longer for that than it waits, it is asked again.
+   *
+   * @throws IOException also if what can't be dropped is more than that
+   */
+  void limit(long bytes) throws IOException, InterruptedException {
     Path first = folder.resolve("memory.limit_in_bytes");
     Path limit = Files.exists(first) ? first : folder.resolve("memory.max");
-    Files.writeString(limit, Long.toString(bytes));
+    for (int left = LIMIT_ATTEMPTS; ; left--) {
+      try {
+        Files.writeString(limit, Long.toString(bytes));
+        return;
+      } catch (IOException e) {
+        if (left == 0) {
+          throw new IOException(
+              "a process has more than the %,d bytes left to it".formatted(bytes), e);
+        }
+        Thread.sleep(LIMIT_PAUSE_MILLIS);
+      }
+    }
   }
 
   private static Path parent() throws IOException {

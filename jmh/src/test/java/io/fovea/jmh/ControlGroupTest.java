@@ -1,13 +1,15 @@
 package io.fovea.jmh;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -34,7 +36,7 @@ class ControlGroupTest {
   }
 
   @Test
-  void aProcessAndItsLimit() throws IOException {
+  void aProcessAndItsLimit() throws Exception {
     ControlGroup group = ControlGroup.around(root, 4711);
     Path folder;
     try (Stream<Path> all = Files.list(root)) {
@@ -52,5 +54,23 @@ class ControlGroupTest {
     }
     group.close();
     assertFalse(Files.exists(folder));
+  }
+
+  /** As where more pages of files have to be written than the system waits for. */
+  @Test
+  void aLimitThatIsRefusedAtFirst() throws Exception {
+    ControlGroup group = ControlGroup.around(root, 4711);
+    Path limit;
+    try (Stream<Path> all = Files.list(root)) {
+      limit = all.findFirst().orElseThrow().resolve("memory.max");
+    }
+    Files.createDirectory(limit); // which can't be written to
+    CompletableFuture<Void> later =
+        CompletableFuture.runAsync(
+            () -> assertDoesNotThrow(() -> Files.delete(limit)),
+            CompletableFuture.delayedExecutor(100, TimeUnit.MILLISECONDS));
+    group.limit(1 << 20);
+    later.join();
+    assertEquals("1048576", Files.readString(limit));
   }
 }
