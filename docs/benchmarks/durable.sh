@@ -44,10 +44,9 @@ do_recovery_once() {
 do_clients() {
   say clients
   mkdir -p "$out/clients"
-  "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.DurableClients "$out/clients" \
-    ${quick:+50 3} >"$out/clients.md" 2>"$out/clients.txt" || say "clients failed: see $out/clients.txt"
+  printed clients "$java" --enable-native-access=ALL-UNNAMED -cp "$jar" io.fovea.jmh.DurableClients "$out/clients" \
+    ${quick:+50 3}
   rm -rf "$out/clients"
-  cat "$out/clients.md"
   in_turn do_clients_once
 }
 

@@ -144,7 +144,6 @@ do_rivals() {
     set -- --records "${RECORDS:-500000}" --slice "$(seconds 0.7)" --warm-up 2 --rounds 5 \
       --beyond-records "${BEYOND:-2000000}" --plot "$out/rivals.svg"
   fi
-  "$java" -cp "$module/classes:$(cat "$module/rivals.classpath")" io.fovea.jmh.BesideOthers --rivals --dir "$out" \
-    "$@" >"$out/rivals.md" 2>"$out/rivals.txt" || say "rivals ended with $?: see $out/rivals.txt"
-  cat "$out/rivals.md"
+  printed rivals "$java" -cp "$module/classes:$(cat "$module/rivals.classpath")" io.fovea.jmh.BesideOthers --rivals \
+    --dir "$out" "$@"
 }

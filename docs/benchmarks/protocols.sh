@@ -131,8 +131,8 @@ do_fig38() {
 }
 
 # At equal sums of the region of exact timestamps and the sketch or cache, where the region has less than
-# 1 % of the keys: 16,384 entries in 512 KiB, 1,024 in 32 KiB. The last of each three is the paper's rule,
-# under which nothing of the region is a cache. A cache and the region are one table of a power of two.
+# 1 % of the keys: 16,384 entries in 512 KiB, 1,024 in 32 KiB. What is evicted at once is the
+# paper's rule, under which nothing of the region is a cache. A cache and the region are one table of a power of two.
 do_equal() {
   do_equal_544k 16
   do_equal_544k 2
@@ -157,25 +157,26 @@ do_equal_544k() {
 }
 
 do_equal_64k() {
-  many=${quick:+60000}
-  equal_slices equal-64k "--io memory --records ${many:-200000} --threads 16" \
-    Memory "--timestamps memory" \
-    "Focus-Sketch 32k + 32k" "$sketch 32k --sketch-bytes 32k" \
-    "Focus-Sketch 32k + 32k, evicted at once" "$sketch 32k --sketch-bytes 32k --evict-at-once" \
-    "Focus-Counter 32k + 32k" "$counter 32k --sketch-bytes 32k" \
-    "Disk-Cache 32k + 32k" "$cache 32k --sketch-bytes 32k"
+  equal_few equal-64k "--io memory" Memory "--timestamps memory"
 }
 
 # Inside of the pool. Memory has no place there: its entries are a quarter of the records' size.
 do_equal_tenth() {
+  equal_few equal-tenth "--path STORE.fovea --durability none --pool 10% --timestamps-in-buffer"
+  rm -f "$out"/equal-tenth/*.fovea*
+}
+
+# equal_few NAME ARGUMENTS [TITLE STORE]...: the stores with 64 KiB, and before them what is named.
+equal_few() {
   many=${quick:+60000}
-  same="--path STORE.fovea --durability none --records ${many:-200000} --pool 10% --timestamps-in-buffer --threads 16"
-  equal_slices equal-tenth "$same" \
+  few=$1
+  arguments="$2 --records ${many:-200000} --threads 16"
+  shift 2
+  equal_slices "$few" "$arguments" "$@" \
     "Focus-Sketch 32k + 32k" "$sketch 32k --sketch-bytes 32k" \
     "Focus-Sketch 32k + 32k, evicted at once" "$sketch 32k --sketch-bytes 32k --evict-at-once" \
     "Focus-Counter 32k + 32k" "$counter 32k --sketch-bytes 32k" \
     "Disk-Cache 32k + 32k" "$cache 32k --sketch-bytes 32k"
-  rm -f "$out"/equal-tenth/*.fovea*
 }
 
 # equal_slices NAME ARGUMENTS TITLE STORE [TITLE STORE]...: TicToc with each store in slices, in which all four workloads follow each
@@ -184,26 +185,26 @@ equal_slices() {
   name=$1
   arguments=$2
   shift 2
-  later=${small#*,}
+  later=$(printf '%s' "${small#*,}" | tr , ' ')
   number=0
   pairs_left=$(($# / 2))
   while [ "$number" -lt "$pairs_left" ]; do
     number=$((number + 1))
     command="ycsb run $(printf '%s' "$arguments" | sed "s/STORE/$number/") $2 --workload ${small%%,*}"
-    for load in $(printf '%s' "$later" | tr , ' '); do
+    for load in $later; do
       command="$command --then 'workload=$load json=$load/round-ROUND/$number.json'"
     done
     set -- "$@" "$1" "$command"
     shift 2
   done
-  for load in $(printf '%s' "$later" | tr , ' '); do
+  for load in $later; do
     for round in $(seq "$rounds"); do
       mkdir -p "$out/$name/$load/round-$round"
     done
   done
   slices "$out/$name" 3 3 "$@"
   table "$out/$name" "$name, ${small%%,*}"
-  for load in $(printf '%s' "$later" | tr , ' '); do
+  for load in $later; do
     cp "$out/$name/titles.txt" "$out/$name/$load"
     table "$out/$name/$load" "$name, $load"
   done

@@ -470,12 +470,9 @@ do_scans() {
     jmh_in_turn scans-2t 'ScanRecords.bytesUp' -t 2 -p reading=true $fewer
   }
   say "scans beside others"
-  "$java" -cp "$jar" io.fovea.jmh.BesideOthers --dir "$out" --workloads scan \
-    ${quick:+--records 20000 --slice 0.05 --rounds 1 --warm-up 0} >"$out/scans-beside.md" 2>"$out/scans-beside.txt" || {
-    say "scans beside others failed: see $out/scans-beside.txt"
-    return
-  }
-  cat "$out/scans-beside.md"
+  # shellcheck disable=SC2086 # options are words
+  printed scans-beside "$java" -cp "$jar" io.fovea.jmh.BesideOthers --dir "$out" --workloads scan \
+    ${quick:+--records 20000 --slice 0.05 --rounds 1 --warm-up 0}
 }
 
 do_budget() {
@@ -734,21 +731,17 @@ do_replacement() {
   rm -f "$out/trace.fovea" "$out/tpcc.trace"
 }
 
-# Kafka is not in the benchmarks' jar: this is a main class of the tests of fovea-streams.
 # Loads of records in order, beside others, and the size of the files after them.
 do_loads() {
   say loads
   # lmdbjava sets the addresses of buffers.
   # shellcheck disable=SC2086 # options are words
-  "$java" --enable-native-access=ALL-UNNAMED --add-opens=java.base/java.nio=ALL-UNNAMED \
+  printed loads "$java" --enable-native-access=ALL-UNNAMED --add-opens=java.base/java.nio=ALL-UNNAMED \
     --add-exports=java.base/sun.nio.ch=ALL-UNNAMED -cp "$jar" io.fovea.jmh.Loads --dir "$out" \
-    ${quick:+--records 20000 --rounds 1 --warm-up 0 --quiet 1} >"$out/loads.md" 2>"$out/loads.txt" || {
-    say "loads failed: see $out/loads.txt"
-    return
-  }
-  cat "$out/loads.md"
+    ${quick:+--records 20000 --rounds 1 --warm-up 0 --quiet 1}
 }
 
+# Kafka is not in the benchmarks' jar: this is a main class of the tests of fovea-streams.
 do_streams() {
   say streams
   command -v mvn >/dev/null 2>&1 || die "streams wants Maven, which knows where Kafka is"

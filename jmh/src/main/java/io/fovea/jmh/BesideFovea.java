@@ -61,7 +61,6 @@ final class BesideFovea implements BesideStore {
 
   private final class FoveaSession implements Session {
     private final TxOptions reading = TxOptions.forReading();
-    private boolean begun;
 
     @Override
     public byte[] read(byte[] key) {
@@ -70,14 +69,12 @@ final class BesideFovea implements BesideStore {
 
     @Override
     public int scan(byte[] from, int count, Visitor visitor) {
-      begun = false;
       return db.call(
           reading,
           tx -> {
-            if (begun) {
+            if (tx.attempt() > 1) {
               visitor.again();
             }
-            begun = true;
             int n = 0;
             try (ByteCursor cursor = table.scan(tx, from, null, Order.ASCENDING)) {
               while (n < count && cursor.next()) {

@@ -161,49 +161,47 @@ final class BesideWork {
   /** Reads all records in the order of keys: how many updates that were committed are in none. */
   private long lost() throws Exception {
     try (BesideStore.Session session = store.session()) {
-      Checker checker = new Checker();
       byte[] from = new byte[BesideRecords.KEY_BYTES];
+      long count = 0;
+      long versions = 0;
+      Checker checker;
       int found;
       do {
-        checker.begin();
+        checker = new Checker(BesideRecords.number(from));
         found = session.scan(from, CHECK_BATCH, checker);
+        count += checker.count;
+        versions += checker.versions;
         BesideRecords.setNumber(checker.last + 1, from);
       } while (found == CHECK_BATCH && checker.last != -1);
-      if (checker.count != records) {
-        throw new WrongValueException(
-            "found %d records, expected %d".formatted(checker.count, records));
+      if (count != records) {
+        throw new WrongValueException("found %d records, expected %d".formatted(count, records));
       }
-      return updates.get() - checker.versions;
+      return updates.get() - versions;
     }
   }
 
-  /** Checks what a scan visits. */
+  /** Checks what a scan visits from a key on. */
   private static final class Checker implements BesideStore.Visitor {
+    private final long from;
     private long last;
     private long count;
     private long versions;
-    private long lastBefore;
-    private long countBefore;
-    private long versionsBefore;
 
-    /** Another scan begins. */
-    void begin() {
-      lastBefore = last;
-      countBefore = count;
-      versionsBefore = versions;
+    Checker(long from) {
+      this.from = from;
     }
 
     @Override
     public void again() {
-      last = lastBefore;
-      count = countBefore;
-      versions = versionsBefore;
+      count = 0;
+      versions = 0;
     }
 
     @Override
     public void record(byte[] key, byte[] value) {
       long number = BesideRecords.number(key);
-      if (count > 0 && Long.compareUnsigned(number, last) <= 0) {
+      if (Long.compareUnsigned(number, from) < 0
+          || count > 0 && Long.compareUnsigned(number, last) <= 0) {
         throw new WrongValueException("a scan went back to key " + Long.toHexString(number));
       }
       versions += BesideRecords.check(key, value);
@@ -266,7 +264,7 @@ final class BesideWork {
         BesideRecords.key(chooser.next(), key);
       } while (Long.compareUnsigned(BesideRecords.number(key), lastStart) > 0);
       int expected = Math.min(records, SCANNED);
-      int n = session.scan(key, expected, new Checker());
+      int n = session.scan(key, expected, new Checker(BesideRecords.number(key)));
       if (n != expected) {
         throw new WrongValueException("a scan found " + n + " records, expected " + expected);
       }

@@ -134,10 +134,9 @@ final class Slots implements AutoCloseable {
 
   /** For a cell: the median, with the least and the most. */
   static String cell(double[] values) {
-    double[] sorted = values.clone();
-    Arrays.sort(sorted);
     return text(
-        "%.1f (%.1f to %.1f)", sorted[sorted.length / 2], sorted[0], sorted[sorted.length - 1]);
+        "%.1f (%.1f to %.1f)",
+        InTurn.median(values), InTurn.quantile(values, 0), InTurn.quantile(values, 1));
   }
 
   /** For a cell: the median of the ratios of one round each. */

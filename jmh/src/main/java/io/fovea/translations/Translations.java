@@ -228,7 +228,7 @@ public final class Translations implements Callable<Integer> {
       double[] values = turns.values(i, PER_SECOND);
       Markdown.line(
           engines.get(i).title,
-          text("%,.0f", InTurn.quantile(values, 0.5)),
+          text("%,.0f", InTurn.median(values)),
           text("%,.0f", InTurn.quantile(values, 0)),
           text("%,.0f", InTurn.quantile(values, 1)),
           turns.ratio(i, beside, PER_SECOND));

@@ -58,7 +58,7 @@ final class Turns {
   }
 
   double median(int engine, ToDoubleFunction<double[]> figure) {
-    return InTurn.quantile(values(engine, figure), 0.5);
+    return InTurn.median(values(engine, figure));
   }
 
   /** Median, least and most of the rounds, as in {@code 1,234 (1,100-1,300)}. */
@@ -67,7 +67,7 @@ final class Turns {
     return String.format(
         Locale.ROOT,
         "%,.0f (%,.0f-%,.0f)",
-        InTurn.quantile(all, 0.5),
+        InTurn.median(all),
         InTurn.quantile(all, 0),
         InTurn.quantile(all, 1));
   }
@@ -88,7 +88,7 @@ final class Turns {
     return String.format(
         Locale.ROOT,
         "%.3f (%.2f-%.2f)",
-        InTurn.quantile(r, 0.5),
+        InTurn.median(r),
         InTurn.quantile(r, 0.25),
         InTurn.quantile(r, 0.75));
   }
