@@ -154,7 +154,7 @@ public final class Summary {
     }
     System.out.println("From a cold JVM on:\n");
     System.out.println(
-        "| run | steady, transactions/s | 90 % after, s: median | least | most | share of the steady"
+        "| run | steady, transactions/s (least-most) | 90 % after, s: median | least | most | share of the steady"
             + " rate in seconds 1, 2, 3, 5, 10 | rounds |");
     System.out.println("|---|---|---|---|---|---|---|");
     int[] shown = {1, 2, 3, 5, 10};
@@ -178,9 +178,11 @@ public final class Summary {
           }
           System.out.printf(
               Locale.ROOT,
-              "| %s | %,.0f | %.0f | %.0f | %.0f | %s | %d |%n",
+              "| %s | %,.0f (%,.0f-%,.0f) | %.0f | %.0f | %.0f | %s | %d |%n",
               name,
               median(steady),
+              least(steady),
+              most(steady),
               median(warm),
               least(warm),
               most(warm),
