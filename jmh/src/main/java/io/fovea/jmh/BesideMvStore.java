@@ -23,7 +23,17 @@ import org.h2.mvstore.type.ByteArrayDataType;
  */
 final class BesideMvStore implements BesideStore {
   private static final String NAME = "records";
+  private static final int KIB = 1 << 10;
   private static final int MIB = 1 << 20;
+
+  /**
+   * Of what is changed and not written yet, as a part of the cache. It is written as one array of up to
+   * four times that, for which a small heap has no room in one piece.
+   */
+  private static final int UNSAVED_PART = 32;
+
+  /** What MVStore takes itself in a heap of 1 GiB or more. */
+  private static final int UNSAVED_MAX = 19 * MIB;
 
   private final boolean durable;
   private final MVStore store;
@@ -36,7 +46,9 @@ final class BesideMvStore implements BesideStore {
     MVStore.Builder builder =
         new MVStore.Builder()
             .fileName(setup.folder().resolve("beside.mv").toString())
-            .cacheSize((int) Math.max(1, setup.memory() / MIB));
+            .cacheSize((int) Math.max(1, setup.memory() / MIB))
+            .autoCommitBufferSize(
+                (int) Math.max(1, Math.min(UNSAVED_MAX, setup.memory() / UNSAVED_PART) / KIB));
     store = (durable ? builder.autoCommitDisabled() : builder).open();
     transactions = new TransactionStore(store);
     transactions.init();
@@ -139,9 +151,15 @@ final class BesideMvStore implements BesideStore {
     public void close() {}
   }
 
-  /** Byte strings in unsigned order; MVStore's own type of byte strings has no order. */
-  static final class KeyType extends BasicDataType<byte[]> {
+  /**
+   * Byte strings in unsigned order; MVStore's own type of byte strings has no order. Public, for
+   * MVStore makes one itself when it reads a page of its catalog again that has left its cache.
+   */
+  public static final class KeyType extends BasicDataType<byte[]> {
     static final KeyType INSTANCE = new KeyType();
+
+    /** Made by MVStore, too. */
+    public KeyType() {}
 
     @Override
     public int compare(byte[] a, byte[] b) {

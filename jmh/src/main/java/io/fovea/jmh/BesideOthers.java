@@ -52,6 +52,9 @@ public final class BesideOthers implements Callable<Integer> {
   /** Until a process has closed its store. */
   private static final int EXIT_SECONDS = 60;
 
+  /** Bytes that the system may keep for a process that has loaded and ended: of its own, no file. */
+  private static final long AFTER_LOAD = 16 << 20;
+
   @Option(names = "--records", description = "How many records of 108 bytes.")
   private int records = 1_000_000;
 
@@ -268,31 +271,29 @@ public final class BesideOthers implements Callable<Integer> {
         // One load after the other: two at once are slower than that.
         say(e.title + ", " + phase.name + ": load");
         Path files = Files.createDirectory(folder.resolve(e + "-" + phase.name.replace(' ', '-')));
-        Process process = start(e, files, phase);
+        if (phase.limit > 0 && !loadAhead(e, files, phase)) {
+          continue;
+        }
+        Process process = start(e, files, phase, phase.memory, phase.heap, phase.limit > 0);
         processes.add(process);
         ControlGroup group = phase.limit > 0 ? ControlGroup.around(process.pid()) : null;
         if (group != null) {
           groups.add(group);
         }
         Child child = new Child(e, process);
-        String line = child.line();
-        if (line != null && line.startsWith(BesideWork.READY)) {
-          String[] words = line.substring(BesideWork.READY.length()).split(" ", 2);
-          children.put(e, child);
-          loads.put(e, new double[] {Double.parseDouble(words[0])});
-          isolation.put(e, words[1]);
-        } else if (line != null && line.startsWith(BesideWork.MISSING)) {
-          say(
-              "%s does not run on this machine and is left out: %s"
-                  .formatted(e.title, line.substring(BesideWork.MISSING.length())));
-        } else {
-          throw BesideWork.unexpected(e, line);
+        String ready = child.ready();
+        if (ready == null) {
+          continue;
         }
-        if (group != null && children.containsKey(e)) {
+        String[] words = ready.split(" ", 2);
+        children.put(e, child);
+        loads.put(e, new double[] {Double.parseDouble(words[0])});
+        isolation.put(e, words[1]);
+        if (group != null) {
           group.limit((long) phase.limit << 20);
         }
       }
-      if (rivals) {
+      if (rivals && phase.limit == 0) {
         String title = phase.name + ": records loaded, 1 thread";
         figures.add(new Figures(new Line(title, null, 1, phase.durable), loads));
       }
@@ -305,9 +306,7 @@ public final class BesideOthers implements Callable<Integer> {
         child.getValue().send(BesideWork.END);
       }
       for (Process p : processes) {
-        if (!p.waitFor(EXIT_SECONDS, TimeUnit.SECONDS)) {
-          throw new IOException("a process does not end: " + p.info());
-        }
+        awaitEnd(p);
       }
       return figures;
     } finally {
@@ -318,6 +317,39 @@ public final class BesideOthers implements Callable<Integer> {
       for (ControlGroup group : groups) {
         group.close();
       }
+    }
+  }
+
+  /**
+   * Loads what is measured by a process with little memory: by one with the memory of the lines in
+   * memory, since an engine that splits pages at random through a small cache would take most of
+   * the time for that.
+   *
+   * @return whether the engine is there
+   */
+  private boolean loadAhead(Engine engine, Path files, Phase phase)
+      throws IOException, InterruptedException {
+    Process process = start(engine, files, phase, memory, heap, false);
+    try (ControlGroup group = ControlGroup.around(process.pid())) {
+      try {
+        Child child = new Child(engine, process);
+        if (child.ready() == null) {
+          return false;
+        }
+        child.send(BesideWork.END);
+        awaitEnd(process);
+      } finally {
+        process.destroyForcibly().waitFor();
+      }
+      // What the system keeps of its files would be there for who opens them, and count for nobody.
+      group.limit(AFTER_LOAD);
+      return true;
+    }
+  }
+
+  private static void awaitEnd(Process process) throws IOException, InterruptedException {
+    if (!process.waitFor(EXIT_SECONDS, TimeUnit.SECONDS)) {
+      throw new IOException("a process does not end: " + process.info());
     }
   }
 
@@ -338,10 +370,12 @@ public final class BesideOthers implements Callable<Integer> {
 
   // ------------------------------------------------------------------------------------ processes
 
-  private static Process start(Engine engine, Path folder, Phase phase) throws IOException {
+  private static Process start(
+      Engine engine, Path folder, Phase phase, int memory, int heap, boolean loaded)
+      throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.add("-Xmx" + phase.heap + "m");
+    command.add("-Xmx" + heap + "m");
     command.add("--enable-native-access=ALL-UNNAMED");
     // lmdbjava sets the addresses of buffers.
     command.add("--add-opens=java.base/java.nio=ALL-UNNAMED");
@@ -355,9 +389,10 @@ public final class BesideOthers implements Callable<Integer> {
     command.add(BesideWork.class.getName());
     command.add(engine.name());
     command.add(folder.toString());
-    command.add(Long.toString((long) phase.memory << 20));
+    command.add(Long.toString((long) memory << 20));
     command.add(Integer.toString(phase.records));
     command.add(Boolean.toString(phase.durable));
+    command.add(Boolean.toString(loaded));
     return new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
   }
 
@@ -381,6 +416,21 @@ public final class BesideOthers implements Callable<Integer> {
         }
         System.err.println(engine.title + ": " + s);
       }
+      return null;
+    }
+
+    /** What stands behind the answer to the start; null where the engine is not there. */
+    @Nullable String ready() throws IOException {
+      String line = line();
+      if (line != null && line.startsWith(BesideWork.READY)) {
+        return line.substring(BesideWork.READY.length());
+      }
+      if (line == null || !line.startsWith(BesideWork.MISSING)) {
+        throw BesideWork.unexpected(engine, line);
+      }
+      say(
+          "%s does not run on this machine and is left out: %s"
+              .formatted(engine.title, line.substring(BesideWork.MISSING.length())));
       return null;
     }
 

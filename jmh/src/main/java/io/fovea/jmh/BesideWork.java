@@ -16,13 +16,13 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * One engine of {@link BesideOthers}, in a JVM of its own: loads the records, then does what the
+ * One engine of {@link BesideOthers}, in a JVM of its own: loads the records, if they are not there, then does what the
  * lines of its input say, and answers each with one line. A line that does not begin with {@value
  * #PREFIX} is none of ours: some library has printed it.
  *
  * <pre>
- *   answer to the start         ready RECORDS-LOADED-PER-SECOND ISOLATION, or missing REASON: its native
- *                               library does not load, or it is in no build
+ *   answer to the start         ready RECORDS-LOADED-PER-SECOND ISOLATION, 0 where they were there already; or
+ *                               missing REASON: its native library does not load, or it is in no build
  *   WORKLOAD THREADS NANOS      done OPERATIONS-PER-SECOND
  *   check                       done LOST-UPDATES: all records are read, and their versions count the updates
  *   end                         no answer
@@ -72,7 +72,7 @@ final class BesideWork {
     this.records = records;
   }
 
-  /** ENGINE FOLDER MEMORY RECORDS DURABLE. */
+  /** ENGINE FOLDER MEMORY RECORDS DURABLE LOADED: whether the records are there already. */
   public static void main(String[] args) throws Exception {
     PrintStream out = System.out;
     BesideStore.Engine engine = BesideStore.Engine.valueOf(args[0]);
@@ -94,7 +94,9 @@ final class BesideWork {
     }
     try (store) {
       BesideWork work = new BesideWork(store, records);
-      out.println(PREFIX + READY + work.load() + " " + store.isolation());
+      double perSecond = Boolean.parseBoolean(args[5]) ? 0 : work.load();
+      work.look();
+      out.println(PREFIX + READY + perSecond + " " + store.isolation());
       work.serve(out);
     } catch (Exception e) {
       // Threads may hang in native code.
@@ -110,8 +112,11 @@ final class BesideWork {
       store.load(from, Math.min(records, from + LOAD_BATCH));
     }
     store.settle();
-    double perSecond = records * 1e9 / (System.nanoTime() - begin);
-    // Fills the caches.
+    return records * 1e9 / (System.nanoTime() - begin);
+  }
+
+  /** Fills the caches, and finds out where scans may begin. */
+  private void look() throws Exception {
     if (lost() != 0) {
       throw new WrongValueException("a record was updated before there was an update");
     }
@@ -122,7 +127,6 @@ final class BesideWork {
     }
     Arrays.parallelSort(numbers);
     lastStart = numbers[Math.max(0, records - SCANNED)] ^ Long.MIN_VALUE;
-    return perSecond;
   }
 
   private void serve(PrintStream out) throws Exception {
