@@ -13,6 +13,7 @@ import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.txn.Attempts;
 import io.fovea.txn.Tx;
+import java.lang.ref.Reference;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -682,6 +683,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     if (r != null) {
       onEnd = null;
       r.run();
+      Reference.reachabilityFence(this); // until here it is not forgotten
     }
   }
 }

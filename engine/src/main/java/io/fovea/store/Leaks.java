@@ -1,7 +1,6 @@
 package io.fovea.store;
 
 import java.lang.System.Logger.Level;
-import java.lang.ref.Cleaner;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -9,16 +8,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * Finds what was never closed, and says where it was made.
  *
- * <p>Watches databases and explicit transactions by phantom reachability, cursors when their
- * transaction ends before them. Any thread.
+ * <p>Watches databases and explicit transactions by phantom reachability ({@link Watches}), cursors
+ * when their transaction ends before them. Any thread.
  */
 public final class Leaks {
   private static final System.Logger LOG = System.getLogger("io.fovea");
-
-  /** Outlives databases, since it is there to notice that one was forgotten. */
-  private static final class Holder {
-    static final Cleaner CLEANER = Cleaner.create();
-  }
 
   private final int oneOf;
   private final AtomicLong found = new AtomicLong();
@@ -47,27 +41,24 @@ public final class Leaks {
    *
    * @param release called, by a thread of its own, when it was forgotten
    * @return to be run when it is closed; null if it is not watched
+   * @throws OutOfMemoryError where it can't be watched; nothing is then
    */
   public @Nullable Runnable watch(Object closeable, String what, Runnable release) {
     if (oneOf == 0) {
       return null;
     }
     boolean site = ThreadLocalRandom.current().nextInt(oneOf) == 0;
-    Watch watch = new Watch(this, what, site ? new Throwable("made here") : null, release);
-    boolean done = false;
+    Watch watch =
+        new Watch(closeable, this, what, site ? new Throwable("made here") : null, release);
+    boolean held = false;
     try {
-      Cleaner.Cleanable cleanable = Holder.CLEANER.register(closeable, watch);
-      Runnable end =
-          () -> {
-            watch.closed = true;
-            cleanable.clean();
-          };
-      done = true;
-      return end;
+      Watches.hold(watch);
+      held = true;
+      return watch;
     } finally {
       // The caller closes what is not watched: it must not be released once more later.
-      if (!done) {
-        watch.closed = true;
+      if (!held) {
+        watch.run();
       }
     }
   }
@@ -82,14 +73,15 @@ public final class Leaks {
     }
   }
 
-  private static final class Watch implements Runnable {
+  private static final class Watch extends Watches.Watch {
     private final Leaks leaks;
     private final String what;
     private final @Nullable Throwable site;
     private final Runnable release;
-    volatile boolean closed;
 
-    Watch(Leaks leaks, String what, @Nullable Throwable site, Runnable release) {
+    Watch(
+        Object closeable, Leaks leaks, String what, @Nullable Throwable site, Runnable release) {
+      super(closeable);
       this.leaks = leaks;
       this.what = what;
       this.site = site;
@@ -97,10 +89,11 @@ public final class Leaks {
     }
 
     @Override
-    public void run() {
-      if (!closed) {
+    void forgotten() {
+      try {
         leaks.report(what + " was never closed", site);
-        release.run();
+      } finally {
+        release.run(); // also where the logger fails
       }
     }
   }
