@@ -27,8 +27,8 @@ final class BesideMvStore implements BesideStore {
   private static final int MIB = 1 << 20;
 
   /**
-   * Of what is changed and not written yet, as a part of the cache. It is written as one array of up to
-   * four times that, for which a small heap has no room in one piece.
+   * Of what is changed and not written yet, as a part of the cache. It is written as one array of
+   * up to four times that, for which a small heap has no room in one piece.
    */
   private static final int UNSAVED_PART = 32;
 

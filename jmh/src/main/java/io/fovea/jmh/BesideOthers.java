@@ -52,7 +52,9 @@ public final class BesideOthers implements Callable<Integer> {
   /** Until a process has closed its store. */
   private static final int EXIT_SECONDS = 60;
 
-  /** Bytes that the system may keep for a process that has loaded and ended: of its own, no file. */
+  /**
+   * Bytes that the system may keep for a process that has loaded and ended: of its own, no file.
+   */
   private static final long AFTER_LOAD = 16 << 20;
 
   @Option(names = "--records", description = "How many records of 108 bytes.")

@@ -16,9 +16,9 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * One engine of {@link BesideOthers}, in a JVM of its own: loads the records, if they are not there, then does what the
- * lines of its input say, and answers each with one line. A line that does not begin with {@value
- * #PREFIX} is none of ours: some library has printed it.
+ * One engine of {@link BesideOthers}, in a JVM of its own: loads the records, if they are not
+ * there, then does what the lines of its input say, and answers each with one line. A line that
+ * does not begin with {@value #PREFIX} is none of ours: some library has printed it.
  *
  * <pre>
  *   answer to the start         ready RECORDS-LOADED-PER-SECOND ISOLATION, 0 where they were there already; or
