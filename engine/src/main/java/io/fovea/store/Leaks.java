@@ -79,8 +79,7 @@ public final class Leaks {
     private final @Nullable Throwable site;
     private final Runnable release;
 
-    Watch(
-        Object closeable, Leaks leaks, String what, @Nullable Throwable site, Runnable release) {
+    Watch(Object closeable, Leaks leaks, String what, @Nullable Throwable site, Runnable release) {
       super(closeable);
       this.leaks = leaks;
       this.what = what;

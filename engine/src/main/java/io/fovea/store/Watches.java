@@ -13,8 +13,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is to be closed and may be forgotten, of the whole process; and the thread that hears of what
- * was forgotten, from the first watch on.
+ * What is to be closed and may be forgotten, of the whole process; and the thread that hears of
+ * what was forgotten, from the first watch on.
  *
  * <p>Each explicit transaction is watched, so this is made for many threads: a watch is held by a
  * place in a table, in a row that is mostly the thread's own. A {@link java.lang.ref.Cleaner} holds
