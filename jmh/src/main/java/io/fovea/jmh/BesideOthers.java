@@ -251,9 +251,17 @@ public final class BesideOthers implements Callable<Integer> {
     List<Engine> there = engines.stream().filter(isolation::containsKey).toList();
     print(there, isolation, lost, figures);
     if (plot != null) {
-      Files.writeString(plot, BesideChart.draw(there, figures), StandardCharsets.UTF_8);
+      List<Figures> drawn = figures.stream().filter(f -> isDrawn(f.line)).toList();
+      Files.writeString(plot, BesideChart.draw(there, drawn), StandardCharsets.UTF_8);
     }
     return lost.values().stream().allMatch(n -> n == 0) ? 0 : 1;
+  }
+
+  /** Of the lines of rivals, one number of threads for each workload; the table has all. */
+  private boolean isDrawn(Line line) {
+    return !rivals
+        || line.workload == Workload.SCAN
+        || line.workload != null && line.threads == (line.durable ? 16 : 2);
   }
 
   private static Path temporary() {
