@@ -278,10 +278,34 @@ public abstract sealed class TransactionRunner permits Catalog {
 
   // ---------------------------------------------------------------------------------- its source
 
+  /**
+   * Keeps the marks of threads on different lines, since each transaction writes that of its thread:
+   * superclass fields come first.
+   */
+  @SuppressWarnings("unused")
+  private abstract static class NestPadding {
+    private long p01;
+    private long p02;
+    private long p03;
+    private long p04;
+    private long p05;
+    private long p06;
+    private long p07;
+    private long p08;
+    private long p09;
+    private long p10;
+    private long p11;
+    private long p12;
+    private long p13;
+    private long p14;
+    private long p15;
+    private long p16;
+  }
+
   /** Begins the transactions of a database, and runs bodies in them. Any thread. */
   static final class Source {
     /** Marks the threads that are in a body, so that one in another is noticed. */
-    private static final class Nest {
+    private static final class Nest extends NestPadding {
       /** That of the body that the thread is in. */
       @Nullable Transaction current;
     }
