@@ -71,7 +71,7 @@
 #   fig4.9, fig4.10, fig4.11, fig4.12   the same experiments on fast storage, a device in memory; nine, seven, four
 #               and six minutes
 #   rivals      Fovea beside RocksDB, LMDB, MVStore, JE and Xodus: with what mvn -Privals builds; a quarter of an hour
-#   streams     state stores of Kafka Streams beside RocksDB's, with a broker: at most MINUTES (12)
+#   streams     state stores of Kafka Streams beside RocksDB's, with a broker: at most MINUTES (15)
 #   inlining    hot methods that were not inlined
 #
 # Results go to OUT, the folder benchmarks-<time> in the current one by default. What a part is for stands in
@@ -757,7 +757,7 @@ do_streams() {
   seconds=${quick:+0.5}
   "$java" --enable-native-access=ALL-UNNAMED -Dorg.apache.logging.log4j.level=ERROR \
     -cp "$module/test-classes:$module/classes:$(cat "$module/test.classpath")" \
-    io.fovea.streams.bench.StreamsBench "$out/streams" "$rounds" "${MINUTES:-12}" \
+    io.fovea.streams.bench.StreamsBench "$out/streams" "$rounds" "${MINUTES:-15}" \
     "$stored" "$sent" "${seconds:-4}" \
     2>"$out/streams.txt" | tee "$out/streams.md"
   rm -rf "$out/streams"

@@ -279,8 +279,8 @@ public abstract sealed class TransactionRunner permits Catalog {
   // ---------------------------------------------------------------------------------- its source
 
   /**
-   * Keeps the marks of threads on different lines, since each transaction writes that of its thread:
-   * superclass fields come first.
+   * Keeps the marks of threads on different lines, since each transaction writes that of its
+   * thread: superclass fields come first.
    */
   @SuppressWarnings("unused")
   private abstract static class NestPadding {
