@@ -772,7 +772,7 @@ do_inlining() {
 do_profile() {
   say "profile $1"
   mkdir -p "$out/profile/$1"
-  "$java" --enable-native-access=ALL-UNNAMED -jar "$jar" "$1\$" -f 1 -wi 5 -i 10 -w 1s -r 1s \
+  "$java" --enable-native-access=ALL-UNNAMED -jar "$jar" "$1" -f 1 -wi 5 -i 10 -w 1s -r 1s \
     -jvmArgsAppend "-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints" \
     -prof "jfr:dir=$out/profile/$1" >"$out/profile/$1.txt" 2>&1
   find "$out/profile/$1" -name '*.jfr' | while IFS= read -r recording; do

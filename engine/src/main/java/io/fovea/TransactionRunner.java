@@ -5,6 +5,7 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.Slot;
+import io.fovea.memory.Padding;
 import io.fovea.memory.Waits;
 import io.fovea.store.Leaks;
 import io.fovea.store.Store;
@@ -278,34 +279,13 @@ public abstract sealed class TransactionRunner permits Catalog {
 
   // ---------------------------------------------------------------------------------- its source
 
-  /**
-   * Keeps the marks of threads on different lines, since each transaction writes that of its
-   * thread: superclass fields come first.
-   */
-  @SuppressWarnings("unused")
-  private abstract static class NestPadding {
-    private long p01;
-    private long p02;
-    private long p03;
-    private long p04;
-    private long p05;
-    private long p06;
-    private long p07;
-    private long p08;
-    private long p09;
-    private long p10;
-    private long p11;
-    private long p12;
-    private long p13;
-    private long p14;
-    private long p15;
-    private long p16;
-  }
-
   /** Begins the transactions of a database, and runs bodies in them. Any thread. */
   static final class Source {
-    /** Marks the threads that are in a body, so that one in another is noticed. */
-    private static final class Nest extends NestPadding {
+    /**
+     * Marks the threads that are in a body, so that one in another is noticed. Each transaction
+     * writes that of its thread.
+     */
+    private static final class Nest extends Padding {
       /** That of the body that the thread is in. */
       @Nullable Transaction current;
     }

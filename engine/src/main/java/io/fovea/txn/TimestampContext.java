@@ -1,12 +1,13 @@
 package io.fovea.txn;
 
+import io.fovea.memory.Padding;
 import java.util.Arrays;
 
 /**
  * What one transaction context keeps for {@link Timestamps}: touched by the thread that runs the
  * transaction only, except that {@link Timestamps#stats} reads the counters.
  */
-final class TimestampContext extends TimestampContextPadding {
+final class TimestampContext extends Padding {
   private static final int INITIAL = 256;
   private static final int KEEP = 1 << 14;
 
@@ -89,24 +90,4 @@ final class TimestampContext extends TimestampContextPadding {
       pins = new int[INITIAL]; // last: a failure leaves a list that is longer than needed
     }
   }
-}
-
-/** Keeps the fields of neighbouring contexts on different lines: superclass fields come first. */
-abstract class TimestampContextPadding {
-  long p01;
-  long p02;
-  long p03;
-  long p04;
-  long p05;
-  long p06;
-  long p07;
-  long p08;
-  long p09;
-  long p10;
-  long p11;
-  long p12;
-  long p13;
-  long p14;
-  long p15;
-  long p16;
 }

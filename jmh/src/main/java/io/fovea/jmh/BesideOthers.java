@@ -189,7 +189,17 @@ public final class BesideOthers implements Callable<Integer> {
       int records,
       int memory,
       int heap,
-      int limit) {}
+      int limit) {
+    /** Then the records are loaded before, by another process. */
+    boolean isBounded() {
+      return limit > 0;
+    }
+
+    /** The same records with other memory, and without a limit. */
+    Phase unbounded(int memory, int heap) {
+      return new Phase(name, lines, durable, records, memory, heap, 0);
+    }
+  }
 
   private List<Phase> phases() {
     List<Line> all = rivals ? RIVALS : LINES;
@@ -281,12 +291,12 @@ public final class BesideOthers implements Callable<Integer> {
         // One load after the other: two at once are slower than that.
         say(e.title + ", " + phase.name + ": load");
         Path files = Files.createDirectory(folder.resolve(e + "-" + phase.name.replace(' ', '-')));
-        if (phase.limit > 0 && !loadAhead(e, files, phase)) {
+        if (phase.isBounded() && !loadAhead(e, files, phase.unbounded(memory, heap))) {
           continue;
         }
-        Process process = start(e, files, phase, phase.memory, phase.heap, phase.limit > 0);
+        Process process = start(e, files, phase);
         processes.add(process);
-        ControlGroup group = phase.limit > 0 ? ControlGroup.around(process.pid()) : null;
+        ControlGroup group = phase.isBounded() ? ControlGroup.around(process.pid()) : null;
         if (group != null) {
           groups.add(group);
         }
@@ -303,7 +313,7 @@ public final class BesideOthers implements Callable<Integer> {
           group.limit((long) phase.limit << 20);
         }
       }
-      if (rivals && phase.limit == 0) {
+      if (rivals && !phase.isBounded()) {
         String title = phase.name + ": records loaded, 1 thread";
         figures.add(new Figures(new Line(title, null, 1, phase.durable), loads));
       }
@@ -339,7 +349,7 @@ public final class BesideOthers implements Callable<Integer> {
    */
   private boolean loadAhead(Engine engine, Path files, Phase phase)
       throws IOException, InterruptedException {
-    Process process = start(engine, files, phase, memory, heap, false);
+    Process process = start(engine, files, phase);
     try (ControlGroup group = ControlGroup.around(process.pid())) {
       try {
         Child child = new Child(engine, process);
@@ -380,12 +390,10 @@ public final class BesideOthers implements Callable<Integer> {
 
   // ------------------------------------------------------------------------------------ processes
 
-  private static Process start(
-      Engine engine, Path folder, Phase phase, int memory, int heap, boolean loaded)
-      throws IOException {
+  private static Process start(Engine engine, Path folder, Phase phase) throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.add("-Xmx" + heap + "m");
+    command.add("-Xmx" + phase.heap + "m");
     command.add("--enable-native-access=ALL-UNNAMED");
     // lmdbjava sets the addresses of buffers.
     command.add("--add-opens=java.base/java.nio=ALL-UNNAMED");
@@ -399,10 +407,10 @@ public final class BesideOthers implements Callable<Integer> {
     command.add(BesideWork.class.getName());
     command.add(engine.name());
     command.add(folder.toString());
-    command.add(Long.toString((long) memory << 20));
+    command.add(Long.toString((long) phase.memory << 20));
     command.add(Integer.toString(phase.records));
     command.add(Boolean.toString(phase.durable));
-    command.add(Boolean.toString(loaded));
+    command.add(Boolean.toString(phase.isBounded()));
     return new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
   }
 
