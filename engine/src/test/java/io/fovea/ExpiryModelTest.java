@@ -30,6 +30,7 @@ import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -329,8 +330,7 @@ class ExpiryModelTest {
       switch (r.nextInt(9)) {
         case 0, 1 -> {
           if (taken || old != null) {
-            assertThrows(
-                DuplicateKeyException.class,
+            refused(
                 () -> t.insert(tx, key, row(v)),
                 () -> k + " is " + old + " at " + now + ", code taken: " + taken);
           } else {
@@ -340,7 +340,7 @@ class ExpiryModelTest {
         }
         case 2, 3 -> {
           if (taken) {
-            assertThrows(DuplicateKeyException.class, () -> t.put(tx, key, row(v)));
+            refused(() -> t.put(tx, key, row(v)), () -> v + " is taken");
           } else {
             t.put(tx, key, row(v));
             set(m, k, v, now);
@@ -358,7 +358,7 @@ class ExpiryModelTest {
             row.setLong(as().code, v.code);
           }
           if (code && taken) {
-            assertThrows(DuplicateKeyException.class, () -> t.update(tx, row));
+            refused(() -> t.update(tx, row), () -> v + " is taken");
           } else {
             t.update(tx, row);
             set(m, k, new Value(v.colour, code ? v.code : old.code, v.at), now);
@@ -383,6 +383,16 @@ class ExpiryModelTest {
         }
         default -> look(tx, t, as(), m, r);
       }
+    }
+
+    /** Does what must be refused; what the device throws meanwhile goes on to who is patient. */
+    private static void refused(Runnable what, Supplier<String> why) {
+      try {
+        what.run();
+      } catch (DuplicateKeyException e) {
+        return;
+      }
+      throw new AssertionError("Not refused: " + why.get());
     }
 
     private void set(TreeMap<Integer, Value> m, int k, Value v, long now) {
@@ -481,7 +491,6 @@ class ExpiryModelTest {
   @ParameterizedTest
   @EnumSource
   void wherever(Surroundings surroundings) {
-    int[] crashes = {0}; // few steps may have none
     surroundings.each(
         6,
         (roughness, seed) -> {
@@ -491,10 +500,11 @@ class ExpiryModelTest {
           for (int i = 0, n = surroundings.steps(STEPS); i < n; i++) {
             run.step();
           }
+          if (run.crashes == 0) {
+            run.crash(); // few steps may have none
+          }
           run.end();
-          crashes[0] += run.crashes;
         });
-    assertTrue(crashes[0] > 0);
   }
 
   /** Writers, readers and the sweep beside each other: no reader sees a row before or behind it. */

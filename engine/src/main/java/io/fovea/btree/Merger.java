@@ -13,7 +13,9 @@ import java.lang.foreign.MemorySegment;
  * <p><b>When to merge.</b> A node below a quarter of the page asks, when its count is a power of
  * two: seven times at most on its way down from full, not at each delete. Two nodes become one if
  * that is at most three quarters full, so that the next insert does not split it; if one is empty,
- * whenever they fit. A neighbour that is too full, or under another parent, is left alone.
+ * whenever they fit. A neighbour that is too full, or under another parent, is left alone. Two
+ * leaves that are one and empty ask once more, for the other neighbour: that may be an empty leaf
+ * which was left alone, because what is between did not fit to it.
  */
 final class Merger {
   private final StructureChange change;
@@ -47,31 +49,38 @@ final class Merger {
   boolean merge(int level, long pid, MemorySegment key, long off, int len, LogSession log) {
     TreeScratch scratch = change.scratches.take();
     try {
+      long node = pid;
+      long parentPid = 0;
+      boolean parentUnderfull = false;
+      boolean merged = false;
       for (int i = 0; i < StructureChange.TRIES; i++) {
-        int result = tryMerge(level, pid, key, off, len, scratch, log);
-        long parentPid = scratch.parent.pid;
+        int result = tryMerge(level, node, key, off, len, scratch, log);
         if (result == StructureChange.NEEDLESS) {
-          return false;
+          break;
         }
+        parentPid = scratch.parent.pid;
         if (result == StructureChange.DONE) {
-          if (parentPid == change.rootPid()) {
-            shrinkRoot(scratch.key, log);
-          } else if (scratch.parent.found) {
-            merge(level + 1, parentPid, key, off, len, log);
+          merged = true;
+          parentUnderfull = scratch.parent.found;
+          node = scratch.emptied;
+          if (node == 0) {
+            break;
           }
-          return true;
+        } else {
+          if (result == StructureChange.ALONE
+              && (parentPid == change.rootPid()
+                  || !merge(level + 1, parentPid, key, off, len, log))) {
+            break;
+          }
+          Pause.after(i);
         }
-        if (result == StructureChange.ALONE) {
-          if (parentPid == change.rootPid()) {
-            return shrinkRoot(scratch.key, log);
-          }
-          if (!merge(level + 1, parentPid, key, off, len, log)) {
-            return false;
-          }
-        }
-        Pause.after(i);
       }
-      return false;
+      if (parentPid != 0 && parentPid == change.rootPid()) {
+        merged |= shrinkRoot(scratch.key, log);
+      } else if (parentUnderfull) {
+        merge(level + 1, parentPid, key, off, len, log);
+      }
+      return merged;
     } finally {
       change.scratches.give(scratch);
     }
@@ -79,7 +88,7 @@ final class Merger {
 
   /**
    * One attempt; after StructureChange.DONE the position of the parent says in {@code found}: it is
-   * underfull.
+   * underfull; and {@link TreeScratch#emptied} whether there is nothing in the two.
    */
   private int tryMerge(
       int level,
@@ -170,6 +179,7 @@ final class Merger {
             NodeEditor.setChild(s, parentBase, slot, pool.reference(leftPid, left, parent.frame));
             NodeEditor.makeHeads(s, parentBase);
             parent.found = underfull(s, parentBase, pageSize, false);
+            scratch.emptied = level == 0 && BTreeNode.count(s, leftBase) == 0 ? leftPid : 0;
             whole = true;
             change.append(log, rightPid, left, parent.frame, StructureRecord.NONE);
             result = StructureChange.DONE;

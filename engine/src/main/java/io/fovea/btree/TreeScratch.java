@@ -25,6 +25,9 @@ final class TreeScratch {
   /** Whether a split has changed pages: whatever comes now, the new one is in use. */
   boolean changed;
 
+  /** The page of two leaves that were merged and have no record; otherwise 0. */
+  long emptied;
+
   /** Where the parent of the node that is changed is. */
   final Position parent = new Position();
 

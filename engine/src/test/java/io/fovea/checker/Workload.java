@@ -394,12 +394,16 @@ final class Workload {
 
   private static Txn readAllOnce(Database db, int process, long number) {
     ListClient c = new ListClient(db, process, number, 0);
-    Txn t = c.begin(true);
-    c.scan(0, Integer.MAX_VALUE, Order.ASCENDING);
-    c.ending()
-        .readAll(c.scan(Keys.grave(0), Keys.grave(Integer.MAX_VALUE), Order.ASCENDING).keySet());
-    c.tables().readAll();
-    c.commit();
-    return t;
+    try {
+      Txn t = c.begin(true);
+      c.scan(0, Integer.MAX_VALUE, Order.ASCENDING);
+      c.ending()
+          .readAll(c.scan(Keys.grave(0), Keys.grave(Integer.MAX_VALUE), Order.ASCENDING).keySet());
+      c.tables().readAll();
+      c.commit();
+      return t;
+    } finally {
+      c.rollback(); // of one that was aborted: nothing is left open
+    }
   }
 }

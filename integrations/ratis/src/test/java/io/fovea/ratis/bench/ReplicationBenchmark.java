@@ -77,12 +77,15 @@ public final class ReplicationBenchmark {
   /**
    * Runs all, and prints a row of the table for each.
    *
-   * @param args the directory to do it in, on the device that is measured; the one for temporary
-   *     files otherwise
+   * @param args the directory to do it in, on the device that is measured, made where it is
+   *     missing; the one for temporary files otherwise
    * @throws Exception if something fails
    */
   public static void main(String[] args) throws Exception {
-    Path directory = args.length > 0 ? Path.of(args[0]) : Files.createTempDirectory("replication");
+    Path directory =
+        args.length > 0
+            ? Files.createDirectories(Path.of(args[0]))
+            : Files.createTempDirectory("replication");
     System.out.println("| what | peers | applied | a second | p50 ms | p99 ms |");
     System.out.println("|---|---|---|---|---|---|");
     for (int peers : new int[] {1, 3}) {
