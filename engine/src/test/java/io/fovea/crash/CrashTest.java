@@ -20,6 +20,7 @@ import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -40,6 +41,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class CrashTest {
   private static final long STATES_SHORT = 130;
   static final long STATES = Long.getLong("crash.states", STATES_SHORT);
+  private static final int WORKLOADS_MAX = 100;
   static final long SEED = Long.getLong("crash.seed", 1);
 
   /**
@@ -138,17 +140,32 @@ class CrashTest {
     SoakReport.line("CrashTest.withoutCopies", "seed " + (SEED + 4) + ": " + explorer);
   }
 
+  /**
+   * Workloads, until there are states enough and what they are about has happened: with some seeds
+   * it is seldom.
+   */
+  private static void work(CrashExplorer explorer, BooleanSupplier happened) {
+    for (int i = 0;
+        i == 0 || explorer.distinct() < STATES / 6 || i < WORKLOADS_MAX && !happened.getAsBoolean();
+        i++) {
+      explorer.workload(24);
+    }
+  }
+
   /** Pages move towards the front of the file, and its end is cut off, again and again. */
   @Test
   void compactions() {
     long before = Step.Compact.MOVED.get();
-    long cut = Step.Compact.CUT.get();
+    final long cut = Step.Compact.CUT.get();
     final long rootsBefore = Step.Compact.ROOTS.get();
     CrashExplorer explorer =
         new CrashExplorer(SEED + 5, Session.small()).compacting().crashes(1).nest(20, 3, 1, 1);
-    for (int i = 0; i == 0 || explorer.distinct() < STATES / 6; i++) {
-      explorer.workload(24);
-    }
+    work(
+        explorer,
+        () ->
+            Step.Compact.MOVED.get() - before > 10
+                && Step.Compact.ROOTS.get() - rootsBefore > 1
+                && Step.Compact.CUT.get() > cut);
     long moved = Step.Compact.MOVED.get() - before;
     SoakReport.line(
         "CrashTest.compactions", "seed " + (SEED + 5) + ": " + explorer + ", pages moved " + moved);
@@ -164,9 +181,7 @@ class CrashTest {
     long before = Step.Compact.PUNCHED.get();
     CrashExplorer explorer =
         new CrashExplorer(SEED + 6, Session.small()).punching().crashes(1).nest(20, 3, 1, 1);
-    for (int i = 0; i == 0 || explorer.distinct() < STATES / 6; i++) {
-      explorer.workload(24);
-    }
+    work(explorer, () -> Step.Compact.PUNCHED.get() - before > 10);
     long punched = Step.Compact.PUNCHED.get() - before;
     SoakReport.line(
         "CrashTest.holes", "seed " + (SEED + 6) + ": " + explorer + ", pages punched " + punched);
@@ -179,9 +194,7 @@ class CrashTest {
     long before = Step.Compact.MOVED.get();
     CrashExplorer explorer =
         new CrashExplorer(SEED + 9, Session.small()).movingLong().crashes(1).nest(20, 3, 1, 1);
-    for (int i = 0; i == 0 || explorer.distinct() < STATES / 6; i++) {
-      explorer.workload(24);
-    }
+    work(explorer, () -> Step.Compact.MOVED.get() - before > 10);
     long moved = Step.Compact.MOVED.get() - before;
     SoakReport.line(
         "CrashTest.longValuesMove",
