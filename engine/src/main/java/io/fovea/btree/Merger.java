@@ -75,7 +75,7 @@ final class Merger {
           Pause.after(i);
         }
       }
-      if (parentPid != 0 && parentPid == change.rootPid()) {
+      if (parentPid == change.rootPid()) {
         merged |= shrinkRoot(scratch.key, log);
       } else if (parentUnderfull) {
         merge(level + 1, parentPid, key, off, len, log);

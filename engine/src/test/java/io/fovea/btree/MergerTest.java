@@ -3,6 +3,7 @@ package io.fovea.btree;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.ByteBuffer;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -13,11 +14,7 @@ class MergerTest {
 
   /** One of some keys that share so much that only a leaf between two fences has many of them. */
   private static byte[] key(int number) {
-    byte[] key = new byte[PREFIX + 4];
-    for (int i = 0; i < 4; i++) {
-      key[PREFIX + i] = (byte) (number >>> 24 - 8 * i);
-    }
-    return key;
+    return ByteBuffer.allocate(PREFIX + 4).putInt(PREFIX, number).array();
   }
 
   private static void delete(TestTree t, int from, int to) {

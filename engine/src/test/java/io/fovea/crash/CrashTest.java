@@ -41,8 +41,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 class CrashTest {
   private static final long STATES_SHORT = 130;
   static final long STATES = Long.getLong("crash.states", STATES_SHORT);
-  private static final int WORKLOADS_MAX = 100;
   static final long SEED = Long.getLong("crash.seed", 1);
+  private static final int WORKLOADS_MAX = 10;
 
   /**
    * More than half of the states are those of one workload after the other, cut at every operation.
