@@ -459,10 +459,16 @@ class RightsTest {
     pool.close();
   }
 
-  /** What the pool takes beside the pages in memory. */
+  /** What the pool takes beside the pages in memory, between two pages that the writer drops. */
   private static long fixedBytes(Rights rights) {
     int right = MemoryPlan.rightBytes(PAGE, ReplacementKind.SECOND_CHANCE);
-    return rights.bytes() - (long) (rights.capacity() - rights.free()) * right;
+    while (true) {
+      int free = rights.free();
+      long bytes = rights.bytes();
+      if (rights.free() == free) {
+        return bytes - (long) (rights.capacity() - free) * right;
+      }
+    }
   }
 
   /** A file that would outgrow what its pages cost is refused like a full disk; all goes on. */
