@@ -394,12 +394,12 @@ public final class Summary {
     return java.util.Arrays.stream(values).max().orElse(Double.NaN);
   }
 
-  /** Of the runs with a log: what remains of the throughput of "none", round by round. */
+  /** Of the runs with a log or with more clients: what remains of "none", round by round. */
   private static void ratios(Map<String, List<String>> runs) {
     boolean head = true;
     for (Map.Entry<String, List<String>> run : runs.entrySet()) {
       String name = run.getKey();
-      Matcher m = Pattern.compile("((?:durability|clients)-[^-]+-)(sync|async)(.*)").matcher(name);
+      Matcher m = Pattern.compile("((?:durability|clients)-[^-]+-)(none(?=-64)|sync|async)(.*)").matcher(name);
       if (!m.matches()) {
         continue;
       }
@@ -416,7 +416,7 @@ public final class Summary {
                 / number(none.get(i), "transactionsPerSecond");
       }
       if (head) {
-        System.out.println("What remains of the throughput without a log, in the same round:\n");
+        System.out.println("What remains of the throughput, in the same round:\n");
         System.out.println("| run | divided by | median | each round |");
         System.out.println("|---|---|---|---|");
         head = false;
@@ -483,6 +483,7 @@ public final class Summary {
       Map<String, List<double[]>> groups = new TreeMap<>();
       for (String report : run.getValue()) {
         double seconds = number(report, "measuredSeconds");
+        double transactions = seconds * number(report, "transactionsPerSecond");
         Matcher m = THREADS.matcher(after(report, "\"threadTimes\": ["));
         while (m.find()) {
           double threads = Double.parseDouble(m.group(2));
@@ -490,27 +491,35 @@ public final class Summary {
           double ready = 100 * Double.parseDouble(m.group(4)) / seconds;
           groups
               .computeIfAbsent(m.group(1), k -> new ArrayList<>())
-              .add(new double[] {threads, processor, ready, 100 * threads - processor - ready});
+              .add(
+                  new double[] {
+                    threads,
+                    processor,
+                    ready,
+                    100 * threads - processor - ready,
+                    1e6 * Double.parseDouble(m.group(3)) / transactions
+                  });
         }
       }
       if (head) {
         System.out.println("Threads, medians, percent of a processor (all threads of a name together):\n");
-        System.out.println("| run | threads | with a processor | waiting for one | asleep |");
-        System.out.println("|---|---|---|---|---|");
+        System.out.println(
+            "| run | threads | with a processor | waiting for one | asleep | µs of one a transaction |");
+        System.out.println("|---|---|---|---|---|---|");
         head = false;
       }
       groups.forEach(
           (name, rounds) -> {
-            double[] medians = new double[4];
-            for (int i = 0; i < 4; i++) {
+            double[] medians = new double[5];
+            for (int i = 0; i < medians.length; i++) {
               int at = i;
               medians[i] = median(rounds.stream().mapToDouble(r -> r[at]).toArray());
             }
             if (medians[1] >= 0.5) {
               System.out.printf(
                   Locale.ROOT,
-                  "| %s | %s (%.0f) | %.1f | %.1f | %.1f |%n",
-                  run.getKey(), name, medians[0], medians[1], medians[2], medians[3]);
+                  "| %s | %s (%.0f) | %.1f | %.1f | %.1f | %.1f |%n",
+                  run.getKey(), name, medians[0], medians[1], medians[2], medians[3], medians[4]);
             }
           });
     }

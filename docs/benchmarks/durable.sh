@@ -40,7 +40,7 @@ do_recovery_once() {
 }
 
 # Durable clients in slices of one run, each with threads of its own; then TPC-C without a log and with 64 clients that wait
-# for it, whole runs one after the other.
+# for it, and with each of the two, more clients and a log, alone: whole runs one after the other.
 do_clients() {
   say clients
   mkdir -p "$out/clients"
@@ -53,4 +53,6 @@ do_clients() {
 do_clients_once() {
   durable "clients-2w2t-none-$1" --durability none --warehouses 2 --threads 2
   durable "clients-2w2t-sync-64-$1" --durability sync --warehouses 2 --threads 2 --clients 64
+  durable "clients-2w2t-none-64-$1" --durability none --warehouses 2 --threads 2 --clients 64
+  durable "clients-2w2t-async-$1" --durability async --warehouses 2 --threads 2
 }

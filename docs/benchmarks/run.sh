@@ -39,8 +39,8 @@
 #   timestamps  what an item's timestamps cost
 #   disk        TPC-C on a file, also with a pool smaller than the data
 #   durability  TPC-C with a log: sync with clients that share group commits, async, none; nine minutes
-#   clients     durable transactions by one, two and more clients, in slices; TPC-C without a log and with 64 clients that
-#               wait for it, whole runs in turn, with what each thread did; four minutes
+#   clients     durable transactions by one, two and more clients, in slices; TPC-C without a log, with 64 clients that
+#               wait for it, and with each of the two alone, whole runs in turn, with what each thread did; seven minutes
 #   recovery    how fast a log of 1 GiB is replayed
 #   reads       random point reads of data 5 and 10 times the pool, in turn with fio
 #   larger      TPC-C on data 5 times the pool, second by second
