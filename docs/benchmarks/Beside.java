@@ -53,13 +53,14 @@ final class Beside {
     String what = lookups ? "lookups" : "transactions";
     System.out.println(
         "| " + (args.length > 1 ? args[1] : "") + " | " + what + "/s | least | most | of the first (least-most) | reads a "
-            + (lookups ? "lookup | writes a lookup |" : "transaction | writes a transaction | aborts per 1,000 commits | consistent |")
+            + (lookups ? "lookup | writes a lookup |" : "transaction | writes a transaction | aborts per 1,000 commits | µs of clients' threads"
+                + " a transaction | consistent |")
             + " rounds |");
-    System.out.println("|---".repeat(lookups ? 8 : 10) + "|");
+    System.out.println("|---".repeat(lookups ? 8 : 11) + "|");
     for (Line line : lines) {
       double[] all = line.there(r -> n * perSecond(r));
       if (all.length == 0) {
-        System.out.println("| " + line.title + " | no report" + " | -".repeat(lookups ? 5 : 7) + " | 0 |");
+        System.out.println("| " + line.title + " | no report" + " | -".repeat(lookups ? 5 : 8) + " | 0 |");
         continue;
       }
       StringBuilder s = new StringBuilder("| ").append(line.title);
@@ -72,6 +73,7 @@ final class Beside {
       }
       if (!lookups) {
         cell(s, "%.2f", median(line.there(Beside::aborts)));
+        cell(s, "%.1f", median(line.there(Beside::clientMicros)));
         boolean checked = line.reports.stream().anyMatch(r -> r != null && r.contains("\"consistent\""));
         boolean broken = line.reports.stream().anyMatch(r -> r != null && r.contains("\"consistent\": false"));
         s.append(checked ? broken ? " | NO" : " | yes" : " | -");
@@ -118,6 +120,15 @@ final class Beside {
     String aborts = after(report, "\"aborts\"");
     double sum = number(aborts, "validation") + number(aborts, "lock") + number(aborts, "phantom");
     return 1000 * sum / Math.max(1, number(report, "commits"));
+  }
+
+  /** Of a processor; not a number where the system does not count it. */
+  private static double clientMicros(String report) {
+    Matcher m =
+        Pattern.compile("\"name\": \"client\",\\s*\"threads\": \\d+,\\s*\"processorSeconds\": ([0-9.E-]+)").matcher(report);
+    return m.find()
+        ? 1e6 * Double.parseDouble(m.group(1)) / (number(report, "transactionsPerSecond") * number(report, "measuredSeconds"))
+        : Double.NaN;
   }
 
   private static double median(double[] values) {

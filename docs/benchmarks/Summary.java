@@ -394,12 +394,12 @@ public final class Summary {
     return java.util.Arrays.stream(values).max().orElse(Double.NaN);
   }
 
-  /** Of the runs with a log or with more clients: what remains of "none", round by round. */
+  /** Of the runs with a log: what remains of the throughput of "none", round by round. */
   private static void ratios(Map<String, List<String>> runs) {
     boolean head = true;
     for (Map.Entry<String, List<String>> run : runs.entrySet()) {
       String name = run.getKey();
-      Matcher m = Pattern.compile("((?:durability|clients)-[^-]+-)(none(?=-64)|sync|async)(.*)").matcher(name);
+      Matcher m = Pattern.compile("((?:durability|clients)-[^-]+-)(sync|async)(.*)").matcher(name);
       if (!m.matches()) {
         continue;
       }
@@ -416,7 +416,7 @@ public final class Summary {
                 / number(none.get(i), "transactionsPerSecond");
       }
       if (head) {
-        System.out.println("What remains of the throughput, in the same round:\n");
+        System.out.println("What remains of the throughput without a log, in the same round:\n");
         System.out.println("| run | divided by | median | each round |");
         System.out.println("|---|---|---|---|");
         head = false;

@@ -40,7 +40,8 @@ do_recovery_once() {
 }
 
 # Durable clients in slices of one run, each with threads of its own; then TPC-C without a log and with 64 clients that wait
-# for it, and with each of the two, more clients and a log, alone: whole runs one after the other.
+# for it: whole runs one after the other, for latencies and threads; and in slices, for ratios, with each of the two, more clients
+# and a log, alone.
 do_clients() {
   say clients
   mkdir -p "$out/clients"
@@ -48,11 +49,17 @@ do_clients() {
     ${quick:+50 3}
   rm -rf "$out/clients"
   in_turn do_clients_once
+  same="--warehouses 2 --threads 2"
+  fresh=1
+  SLICE=${SLICE:-0.4}
+  beside clients-apart 8 10 "none, 2 clients" "--path none.fovea $same --durability none" \
+    "none, 64 clients" "--path none-64.fovea $same --durability none --clients 64" \
+    "async, 2 clients" "--path async.fovea $same --durability async" \
+    "sync, 64 clients" "--path sync-64.fovea $same --durability sync --clients 64"
+  fresh=
 }
 
 do_clients_once() {
   durable "clients-2w2t-none-$1" --durability none --warehouses 2 --threads 2
   durable "clients-2w2t-sync-64-$1" --durability sync --warehouses 2 --threads 2 --clients 64
-  durable "clients-2w2t-none-64-$1" --durability none --warehouses 2 --threads 2 --clients 64
-  durable "clients-2w2t-async-$1" --durability async --warehouses 2 --threads 2
 }

@@ -40,12 +40,13 @@
 #   disk        TPC-C on a file, also with a pool smaller than the data
 #   durability  TPC-C with a log: sync with clients that share group commits, async, none; nine minutes
 #   clients     durable transactions by one, two and more clients, in slices; TPC-C without a log, with 64 clients that
-#               wait for it, and with each of the two alone, whole runs in turn, with what each thread did; seven minutes
+#               wait for it, and with each of the two alone, with what each thread did; ten minutes
 #   recovery    how fast a log of 1 GiB is replayed
 #   reads       random point reads of data 5 and 10 times the pool, in turn with fio
 #   larger      TPC-C on data 5 times the pool, second by second
 #   transition  TPC-C that outgrows the pool, three translations; from a working set in memory to one that is not, and
 #               back; thirteen minutes
+#   crossing    the same beside one that has room, in slices, by how large the data is; twenty minutes
 #   drift       a working set of which a quarter is replaced at every interval, each translation beside
 #               the others; nine minutes
 #   sizes       working sets of 0.5 to 3 pools beside what their misses explain, three translations; fourteen minutes
@@ -659,6 +660,22 @@ do_transition() {
   plot transition-lookups-1 "A working set of 0.5 to 3 pools and back"
 }
 
+# What a machine does that is faster in one minute than in the next is the same for all of them.
+do_crossing() {
+  warehouses=${quick:+1}
+  warehouses=${warehouses:-4}
+  half=$((warehouses * 112 + 20))
+  same="--warehouses $warehouses --threads 2"
+  set -- "with room" "--path room.fovea $same --buffer $((half * 6))m"
+  for kind in $outgrowing; do
+    set -- "$@" "$kind" "--path $kind.fovea $same --buffer $((half * 2))m --translation $kind"
+  done
+  fresh=1
+  beside crossing 10 80 "$@"
+  fresh=
+  "$java" -XX:TieredStopAtLevel=1 "$here/Crossing.java" "$out/crossing" | tee -a "$out/crossing.md"
+}
+
 do_drift() {
   translations drift
 }
@@ -816,7 +833,7 @@ if [ "${1:-}" = features ] && [ $# -ge 2 ] && is_feature "$2"; then
   exit 0
 fi
 [ $# -gt 0 ] || set -- beside tpcc warm contention ladder translations translations-larger swizzling promotion budget forms lookups places shortcut timestamps disk durability clients recovery reads larger transition \
-  drift sizes replacement doors features secondary hints protocols loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining
+  crossing drift sizes replacement doors features secondary hints protocols loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining
 # part NAME: one of them.
 part() {
   case $1 in
@@ -845,6 +862,7 @@ part() {
     reads) do_reads ;;
     larger) do_larger ;;
     transition) do_transition ;;
+    crossing) do_crossing ;;
     drift) do_drift ;;
     sizes) load_table && in_turn do_sizes_once ;;
     replacement) do_replacement ;;
@@ -880,7 +898,7 @@ part() {
     rivals) do_rivals ;;
     streams) do_streams ;;
     inlining) do_inlining ;;
-    *) die "no page $1: beside tpcc warm contention ladder translations translations-larger translations-tpcc swizzling vmcache promotion budget forms lookups places shortcut timestamps disk durability clients recovery reads larger transition drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
+    *) die "no page $1: beside tpcc warm contention ladder translations translations-larger translations-tpcc swizzling vmcache promotion budget forms lookups places shortcut timestamps disk durability clients recovery reads larger transition crossing drift sizes replacement doors features secondary hints protocols fig3.2 fig3.3 fig3.4 fig3.6 fig3.7 fig3.8 equal loads scans repair beyond skewed chains metadata counters fig3.5 fig4.9 fig4.10 fig4.11 fig4.12 rivals streams inlining profile" ;;
   esac
 }
 

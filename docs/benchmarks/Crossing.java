@@ -1,0 +1,138 @@
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/**
+ * Prints what data that outgrows its pool costs TPC-C, of runs that took turns by slices.sh (as Beside.java has them): the
+ * first line of titles.txt has room for all of its data, the others do not. A machine that drifts is seen by both, so what
+ * stands in the table is how many transactions a run had for one of the first's in the same seconds, by how large its data was
+ * then. Medians of the rounds, with the least and the most.
+ *
+ * <p>Usage: {@code java Crossing.java FOLDER}
+ */
+final class Crossing {
+  private Crossing() {}
+
+  /** Pools of data where a line of the table begins; the last ends where the next would begin. */
+  private static final double[] FROM = {0.6, 0.8, 0.9, 1.0, 1.05, 1.1, 1.2, 1.4, 1.7, 2.0};
+
+  /** A line has so many seconds in a round, or none. */
+  private static final int SECONDS_MIN = 8;
+
+  /** What a run says of its seconds, from the end of its warm-up on. */
+  private record Series(double begin, double[] seconds, double[] operations, double[] reads, double[] pools) {
+    static Series of(String report) {
+      String series = report.substring(report.indexOf("\"series\""));
+      Matcher time = Pattern.compile("\"time\"\\s*:\\s*\"([^\"]+)\"").matcher(report);
+      if (!time.find()) {
+        throw new IllegalArgumentException("a report without its time");
+      }
+      double[] all = column(series, "second");
+      double warmup = number(series, "warmupSeconds");
+      int from = (int) Arrays.stream(all).filter(second -> second <= warmup + 1e-6).count();
+      return new Series(
+          Instant.parse(time.group(1)).getEpochSecond(),
+          from(all, from),
+          from(column(series, "operations"), from),
+          from(column(series, "reads"), from),
+          from(column(series, "dataRatio"), from));
+    }
+
+    /** Transactions a second at a moment; not a number where the run did not measure then. */
+    double at(double moment) {
+      int i = Arrays.binarySearch(seconds, moment - begin);
+      int next = i < 0 ? -i - 1 : i;
+      return next == seconds.length || next == 0 && moment - begin < seconds[0] - 1 ? Double.NaN : operations[next];
+    }
+  }
+
+  public static void main(String[] args) throws IOException {
+    Path folder = Path.of(args[0]);
+    List<String> titles = Files.readAllLines(folder.resolve("titles.txt"));
+    List<List<Series>> rounds = new ArrayList<>();
+    for (int round = 1; Files.isDirectory(folder.resolve("round-" + round)); round++) {
+      List<Series> runs = new ArrayList<>();
+      for (int run = 1; run <= titles.size(); run++) {
+        runs.add(Series.of(Files.readString(folder.resolve("round-" + round).resolve(run + ".json"))));
+      }
+      rounds.add(runs);
+    }
+    System.out.print("| pools of data |");
+    for (String title : titles.subList(1, titles.size())) {
+      System.out.print(" " + title + ": of " + titles.getFirst() + " (least-most) | reads a transaction |");
+    }
+    System.out.println("\n|---" + "|---|---".repeat(titles.size() - 1) + "|");
+    for (int line = 0; line + 1 < FROM.length; line++) {
+      double from = FROM[line];
+      double to = FROM[line + 1];
+      StringBuilder s = new StringBuilder(String.format(Locale.ROOT, "| %.2f to %.2f |", from, to));
+      for (int run = 1; run < titles.size(); run++) {
+        int n = run;
+        double[][] both =
+            rounds.stream()
+                .map(runs -> between(runs.get(n), runs.getFirst(), from, to))
+                .filter(pair -> pair.length > 0)
+                .toArray(double[][]::new);
+        double[] of = Stream.of(both).mapToDouble(pair -> pair[0]).sorted().toArray();
+        double[] reads = Stream.of(both).mapToDouble(pair -> pair[1]).sorted().toArray();
+        s.append(
+            of.length == 0
+                ? " | |"
+                : String.format(
+                    Locale.ROOT,
+                    " %.2f (%.2f-%.2f) | %.3f |",
+                    median(of), of[0], of[of.length - 1], median(reads)));
+      }
+      System.out.println(s);
+    }
+    System.out.println("\nRounds: " + rounds.size());
+  }
+
+  /** Transactions for each of the other's, and reads a transaction; nothing where there are few seconds. */
+  private static double[] between(Series run, Series beside, double from, double to) {
+    double mine = 0;
+    double others = 0;
+    double reads = 0;
+    int seconds = 0;
+    for (int i = 0; i < run.seconds.length; i++) {
+      double other = beside.at(run.begin + run.seconds[i]);
+      if (run.pools[i] >= from && run.pools[i] < to && !Double.isNaN(other)) {
+        mine += run.operations[i];
+        reads += run.reads[i];
+        others += other;
+        seconds++;
+      }
+    }
+    return seconds < SECONDS_MIN ? new double[0] : new double[] {mine / others, reads / mine};
+  }
+
+  private static double median(double[] sorted) {
+    int n = sorted.length;
+    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+  }
+
+  private static double[] from(double[] values, int from) {
+    return Arrays.copyOfRange(values, from, values.length);
+  }
+
+  private static double[] column(String series, String name) {
+    Matcher m = Pattern.compile('"' + name + "\"\\s*:\\s*\\[([^\\]]*)]").matcher(series);
+    if (!m.find()) {
+      throw new IllegalArgumentException("a series without " + name);
+    }
+    return Stream.of(m.group(1).split(",")).map(String::strip).mapToDouble(Double::parseDouble).toArray();
+  }
+
+  private static double number(String json, String field) {
+    Matcher m = Pattern.compile('"' + field + "\"\\s*:\\s*(-?[\\d.eE+-]+)").matcher(json);
+    return m.find() ? Double.parseDouble(m.group(1)) : Double.NaN;
+  }
+}
