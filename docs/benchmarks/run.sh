@@ -902,6 +902,14 @@ part() {
   esac
 }
 
+# how_often PART: how many rounds it has.
+how_often() {
+  case $1 in
+    larger | transition) printf 'one run of each' ;;
+    *) [ "$rounds" = 1 ] && printf '1 round' || printf '%s rounds' "$rounds" ;;
+  esac
+}
+
 # What a part has printed stands in part-NAME.md with commit, date and rounds, and with what Summary.java has of its files,
 # as it goes into its page. A part that fails does not keep the next ones from being made.
 : >"$out/parts.txt"
@@ -912,8 +920,7 @@ for page; do
   took=$(($(date +%s) - began))
   {
     printf '**State.** %s, %s, `run.sh %s`: %s, %d s. %s.\n\n' "$(git -C "$root" describe --always --dirty 2>/dev/null)" \
-      "$(date -u +%Y-%m-%d)" "$page" "$([ "$rounds" = 1 ] && printf '1 round' || printf '%s rounds' "$rounds")" "$took" \
-      "$(where)"
+      "$(date -u +%Y-%m-%d)" "$page" "$(how_often "$page")" "$took" "$(where)"
     # Where it was made is in no page.
     sed "s|$out/||g" "$out/part-$page.txt"
     printf '\n'
