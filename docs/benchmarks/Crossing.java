@@ -14,7 +14,8 @@ import java.util.stream.Stream;
  * Prints what data that outgrows its pool costs TPC-C, of runs that took turns by slices.sh (as Beside.java has them): the
  * first line of titles.txt has room for all of its data, the others do not. A machine that drifts is seen by both, so what
  * stands in the table is how many transactions a run had for one of the first's in the same seconds, by how large its data was
- * then. Medians of the rounds, with the least and the most.
+ * then; and the same by what it was just before the data got larger than the pool, in the same round, for JVMs differ. Medians
+ * of the rounds, with the least and the most.
  *
  * <p>Usage: {@code java Crossing.java FOLDER}
  */
@@ -23,6 +24,9 @@ final class Crossing {
 
   /** Pools of data where a line of the table begins; the last ends where the next would begin. */
   private static final double[] FROM = {0.6, 0.8, 0.9, 1.0, 1.05, 1.1, 1.2, 1.4, 1.7, 2.0};
+
+  /** Just before the data is larger than the pool. */
+  private static final double BEFORE = 0.9;
 
   /** A line has so many seconds in a round, or none. */
   private static final int SECONDS_MIN = 8;
@@ -65,39 +69,53 @@ final class Crossing {
       }
       rounds.add(runs);
     }
-    System.out.print("| pools of data |");
+    System.out.print("\n| pools of data |");
     for (String title : titles.subList(1, titles.size())) {
-      System.out.print(" " + title + ": of " + titles.getFirst() + " (least-most) | reads a transaction |");
+      System.out.print(" " + title + ": of " + titles.getFirst() + " | of before (least-most) | reads a transaction |");
     }
-    System.out.println("\n|---" + "|---|---".repeat(titles.size() - 1) + "|");
+    System.out.println("\n|---" + "|---|---|---".repeat(titles.size() - 1) + "|");
     for (int line = 0; line + 1 < FROM.length; line++) {
       double from = FROM[line];
       double to = FROM[line + 1];
       StringBuilder s = new StringBuilder(String.format(Locale.ROOT, "| %.2f to %.2f |", from, to));
       for (int run = 1; run < titles.size(); run++) {
         int n = run;
-        double[][] both =
+        double[][] there =
             rounds.stream()
                 .map(runs -> between(runs.get(n), runs.getFirst(), from, to))
-                .filter(pair -> pair.length > 0)
+                .filter(figures -> figures.length > 0)
                 .toArray(double[][]::new);
-        double[] of = Stream.of(both).mapToDouble(pair -> pair[0]).sorted().toArray();
-        double[] reads = Stream.of(both).mapToDouble(pair -> pair[1]).sorted().toArray();
-        s.append(
-            of.length == 0
-                ? " | |"
-                : String.format(
-                    Locale.ROOT,
-                    " %.2f (%.2f-%.2f) | %.3f |",
-                    median(of), of[0], of[of.length - 1], median(reads)));
+        s.append(there.length == 0 ? " | | |" : cells(there));
       }
       System.out.println(s);
     }
     System.out.println("\nRounds: " + rounds.size());
   }
 
-  /** Transactions for each of the other's, and reads a transaction; nothing where there are few seconds. */
+  private static String cells(double[][] rounds) {
+    double[][] sorted = new double[3][];
+    for (int i = 0; i < sorted.length; i++) {
+      int figure = i;
+      sorted[i] = Stream.of(rounds).mapToDouble(figures -> figures[figure]).sorted().toArray();
+    }
+    double[] ofBefore = sorted[1];
+    return String.format(
+        Locale.ROOT,
+        " %.2f | %.2f (%.2f-%.2f) | %.3f |",
+        median(sorted[0]), median(ofBefore), ofBefore[0], ofBefore[ofBefore.length - 1], median(sorted[2]));
+  }
+
+  /** Transactions for each of the other's, the same by what it was before, and reads a transaction; nothing of few seconds. */
   private static double[] between(Series run, Series beside, double from, double to) {
+    double[] figures = sums(run, beside, from, to);
+    double[] before = sums(run, beside, BEFORE, 1);
+    return figures[2] < SECONDS_MIN
+        ? new double[0]
+        : new double[] {figures[0], figures[0] / before[0], figures[1]};
+  }
+
+  /** Transactions for each of the other's, reads a transaction, and of how many seconds. */
+  private static double[] sums(Series run, Series beside, double from, double to) {
     double mine = 0;
     double others = 0;
     double reads = 0;
@@ -111,7 +129,7 @@ final class Crossing {
         seconds++;
       }
     }
-    return seconds < SECONDS_MIN ? new double[0] : new double[] {mine / others, reads / mine};
+    return new double[] {mine / others, reads / mine, seconds};
   }
 
   private static double median(double[] sorted) {
