@@ -49,7 +49,7 @@ do_clients() {
     ${quick:+50 3}
   rm -rf "$out/clients"
   in_turn do_clients_once
-  same="--warehouses 2 --threads 2"
+  same="--warehouses 2 --threads 2 --buffer 2g" # four of them at once
   fresh=1
   SLICE=${SLICE:-0.4}
   beside clients-apart 8 10 "none, 2 clients" "--path none.fovea $same --durability none" \

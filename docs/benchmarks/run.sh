@@ -314,6 +314,12 @@ slices() {
       cd "$folder" && JAVA_HOME=$home "$here/slices.sh" "${SLICE:-0.15}" "$@"
     ) >"$folder/round-$round.txt" 2>&1 || say "round $round ended with $?: see $folder"
     native_reports
+    number=0
+    while [ "$number" -lt "$engines" ]; do
+      number=$((number + 1))
+      [ -s "$folder/round-$round/$number.json" ] ||
+        say "no figure of $(sed -n "${number}p" "$folder/titles.txt") in round $round: $(tail -n 1 "$folder/slice-$number.txt")"
+    done
     rm -f "$folder/native.block"
     # Where each run loads for itself, it does so in each round.
     [ -z "${fresh:-}" ] || rm -f "$folder"/*.fovea*
