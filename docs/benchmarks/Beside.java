@@ -6,8 +6,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.function.ToDoubleFunction;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
@@ -64,16 +62,16 @@ final class Beside {
         continue;
       }
       StringBuilder s = new StringBuilder("| ").append(line.title);
-      cell(s, "%,.0f", median(all));
+      cell(s, "%,.0f", Reports.median(all));
       cell(s, "%,.0f", Arrays.stream(all).min().orElseThrow());
       cell(s, "%,.0f", Arrays.stream(all).max().orElseThrow());
       s.append(" | ").append(ratio(line.values(Beside::perSecond), lines.getFirst().values(Beside::perSecond)));
       for (String field : new String[] {"reads", "writes"}) {
-        cell(s, "%.3f", median(line.there(r -> rate(r, field) / perSecond(r))));
+        cell(s, "%.3f", Reports.median(line.there(r -> rate(r, field) / perSecond(r))));
       }
       if (!lookups) {
-        cell(s, "%.2f", median(line.there(Beside::aborts)));
-        cell(s, "%.1f", median(line.there(Beside::clientMicros)));
+        cell(s, "%.2f", Reports.median(line.there(Beside::aborts)));
+        cell(s, "%.1f", Reports.median(line.there(Beside::clientMicros)));
         boolean checked = line.reports.stream().anyMatch(r -> r != null && r.contains("\"consistent\""));
         boolean broken = line.reports.stream().anyMatch(r -> r != null && r.contains("\"consistent\": false"));
         s.append(checked ? broken ? " | NO" : " | yes" : " | -");
@@ -96,12 +94,12 @@ final class Beside {
     return ratios.length == 0
         ? "-"
         : String.format(
-            Locale.ROOT, "%.3f (%.2f-%.2f)", median(ratios), ratios[0], ratios[ratios.length - 1]);
+            Locale.ROOT, "%.3f (%.2f-%.2f)", Reports.median(ratios), ratios[0], ratios[ratios.length - 1]);
   }
 
   private static double perSecond(String report) {
     return Stream.of("lookupsPerSecond", "goodputPerSecond", "transactionsPerSecond")
-        .mapToDouble(name -> number(report, name))
+        .mapToDouble(name -> Reports.number(report, name))
         .filter(rate -> !Double.isNaN(rate))
         .findFirst()
         .orElse(Double.NaN);
@@ -110,41 +108,25 @@ final class Beside {
   /** Reads or writes of the device a second. */
   private static double rate(String report, String field) {
     String name = field.equals("reads") ? "deviceReadsPerSecond" : "deviceWritesPerSecond";
-    double given = number(report, name);
+    double given = Reports.number(report, name);
     return Double.isNaN(given)
-        ? number(after(report, "\"engine\""), field) / number(report, "measuredSeconds")
+        ? Reports.number(Reports.after(report, "\"engine\""), field) / Reports.number(report, "measuredSeconds")
         : given;
   }
 
   private static double aborts(String report) {
-    String aborts = after(report, "\"aborts\"");
-    double sum = number(aborts, "validation") + number(aborts, "lock") + number(aborts, "phantom");
-    return 1000 * sum / Math.max(1, number(report, "commits"));
+    String aborts = Reports.after(report, "\"aborts\"");
+    double sum = Reports.number(aborts, "validation") + Reports.number(aborts, "lock") + Reports.number(aborts, "phantom");
+    return 1000 * sum / Math.max(1, Reports.number(report, "commits"));
   }
 
   /** Of a processor; not a number where the system does not count it. */
   private static double clientMicros(String report) {
-    Matcher m =
-        Pattern.compile("\"name\": \"client\",\\s*\"threads\": \\d+,\\s*\"processorSeconds\": ([0-9.E-]+)").matcher(report);
-    return m.find()
-        ? 1e6 * Double.parseDouble(m.group(1)) / (number(report, "transactionsPerSecond") * number(report, "measuredSeconds"))
-        : Double.NaN;
-  }
-
-  private static double median(double[] values) {
-    double[] sorted = values.clone();
-    Arrays.sort(sorted);
-    int n = sorted.length;
-    return n == 0 ? Double.NaN : (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
-  }
-
-  private static String after(String json, String mark) {
-    int at = json.indexOf(mark);
-    return at < 0 ? "" : json.substring(at + mark.length());
-  }
-
-  private static double number(String json, String field) {
-    Matcher m = Pattern.compile('"' + field + "\"\\s*:\\s*(-?[\\d.eE+-]+)").matcher(json);
-    return m.find() ? Double.parseDouble(m.group(1)) : Double.NaN;
+    double transactions = Reports.number(report, "transactionsPerSecond") * Reports.number(report, "measuredSeconds");
+    return Reports.threads(report)
+        .filter(threads -> threads.name().equals("client"))
+        .mapToDouble(threads -> 1e6 * threads.processorSeconds() / transactions)
+        .findFirst()
+        .orElse(Double.NaN);
   }
 }

@@ -34,20 +34,18 @@ final class Crossing {
   /** What a run says of its seconds, from the end of its warm-up on. */
   private record Series(double begin, double[] seconds, double[] operations, double[] reads, double[] pools) {
     static Series of(String report) {
-      String series = report.substring(report.indexOf("\"series\""));
+      String series = Reports.after(report, "\"series\"");
       Matcher time = Pattern.compile("\"time\"\\s*:\\s*\"([^\"]+)\"").matcher(report);
       if (!time.find()) {
         throw new IllegalArgumentException("a report without its time");
       }
-      double[] all = column(series, "second");
-      double warmup = number(series, "warmupSeconds");
-      int from = (int) Arrays.stream(all).filter(second -> second <= warmup + 1e-6).count();
+      int from = Reports.warmup(series);
       return new Series(
           Instant.parse(time.group(1)).getEpochSecond(),
-          from(all, from),
-          from(column(series, "operations"), from),
-          from(column(series, "reads"), from),
-          from(column(series, "dataRatio"), from));
+          Reports.column(series, "second", from),
+          Reports.column(series, "operations", from),
+          Reports.column(series, "reads", from),
+          Reports.column(series, "dataRatio", from));
     }
 
     /** Transactions a second at a moment; not a number where the run did not measure then. */
@@ -102,7 +100,7 @@ final class Crossing {
     return String.format(
         Locale.ROOT,
         " %.2f | %.2f (%.2f-%.2f) | %.3f |",
-        median(sorted[0]), median(ofBefore), ofBefore[0], ofBefore[ofBefore.length - 1], median(sorted[2]));
+        Reports.median(sorted[0]), Reports.median(ofBefore), ofBefore[0], ofBefore[ofBefore.length - 1], Reports.median(sorted[2]));
   }
 
   /** Transactions for each of the other's, the same by what it was before, and reads a transaction; nothing of few seconds. */
@@ -130,27 +128,5 @@ final class Crossing {
       }
     }
     return new double[] {mine / others, reads / mine, seconds};
-  }
-
-  private static double median(double[] sorted) {
-    int n = sorted.length;
-    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
-  }
-
-  private static double[] from(double[] values, int from) {
-    return Arrays.copyOfRange(values, from, values.length);
-  }
-
-  private static double[] column(String series, String name) {
-    Matcher m = Pattern.compile('"' + name + "\"\\s*:\\s*\\[([^\\]]*)]").matcher(series);
-    if (!m.find()) {
-      throw new IllegalArgumentException("a series without " + name);
-    }
-    return Stream.of(m.group(1).split(",")).map(String::strip).mapToDouble(Double::parseDouble).toArray();
-  }
-
-  private static double number(String json, String field) {
-    Matcher m = Pattern.compile('"' + field + "\"\\s*:\\s*(-?[\\d.eE+-]+)").matcher(json);
-    return m.find() ? Double.parseDouble(m.group(1)) : Double.NaN;
   }
 }

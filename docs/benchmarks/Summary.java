@@ -97,31 +97,31 @@ public final class Summary {
           boolean consistent = true;
           for (int i = 0; i < reports.size(); i++) {
             String report = reports.get(i);
-            perSecond[i] = number(report, "transactionsPerSecond");
-            double commits = Math.max(1, number(report, "commits"));
+            perSecond[i] = Reports.number(report, "transactionsPerSecond");
+            double commits = Math.max(1, Reports.number(report, "commits"));
             for (int c = 0; c < causes.length; c++) {
               // The first "aborts" object is that of the whole run.
-              aborts[c][i] = 1000 * number(after(report, "\"aborts\""), causes[c]) / commits;
+              aborts[c][i] = 1000 * Reports.number(Reports.after(report, "\"aborts\""), causes[c]) / commits;
             }
-            double seconds = number(report, "measuredSeconds");
-            String engine = after(report, "\"engine\"");
-            reads[i] = number(engine, "reads") / seconds;
-            writes[i] = number(engine, "writes") / seconds;
+            double seconds = Reports.number(report, "measuredSeconds");
+            String engine = Reports.after(report, "\"engine\"");
+            reads[i] = Reports.number(engine, "reads") / seconds;
+            writes[i] = Reports.number(engine, "writes") / seconds;
             consistent &= report.contains("\"consistent\": true");
           }
           System.out.printf(
               Locale.ROOT,
               "| %s | %,.0f | %,.0f | %,.0f | %d | %.2f, %.2f, %.2f | %,.0f | %,.0f | %s |%n",
               name,
-              median(perSecond),
+              Reports.median(perSecond),
               Stream.of(box(perSecond)).min(Double::compare).orElse(0.0),
               Stream.of(box(perSecond)).max(Double::compare).orElse(0.0),
               reports.size(),
-              median(aborts[0]),
-              median(aborts[1]),
-              median(aborts[2]),
-              median(reads),
-              median(writes),
+              Reports.median(aborts[0]),
+              Reports.median(aborts[1]),
+              Reports.median(aborts[2]),
+              Reports.median(reads),
+              Reports.median(writes),
               consistent ? "yes" : "NO");
         });
     System.out.println();
@@ -165,8 +165,8 @@ public final class Summary {
           double[] warm = new double[n];
           double[][] shares = new double[shown.length][n];
           for (int i = 0; i < n; i++) {
-            double[] all = column(after(reports.get(i), "\"series\""), "operations", 0);
-            steady[i] = median(Arrays.copyOfRange(all, all.length * 2 / 3, all.length));
+            double[] all = Reports.column(Reports.after(reports.get(i), "\"series\""), "operations", 0);
+            steady[i] = Reports.median(Arrays.copyOfRange(all, all.length * 2 / 3, all.length));
             int second = 0;
             while (second < all.length && all[second] < 0.9 * steady[i]) {
               second++;
@@ -180,14 +180,14 @@ public final class Summary {
               Locale.ROOT,
               "| %s | %,.0f (%,.0f-%,.0f) | %.0f | %.0f | %.0f | %s | %d |%n",
               name,
-              median(steady),
+              Reports.median(steady),
               least(steady),
               most(steady),
-              median(warm),
+              Reports.median(warm),
               least(warm),
               most(warm),
               Stream.of(shares)
-                  .map(s -> Double.isNaN(median(s)) ? "-" : figure(median(s)))
+                  .map(s -> Double.isNaN(Reports.median(s)) ? "-" : figure(Reports.median(s)))
                   .collect(java.util.stream.Collectors.joining(", ")),
               n);
         });
@@ -227,23 +227,23 @@ public final class Summary {
   }
 
   private static void lookup(String name, Map<String, String> rounds) {
-    double[] perSecond = values(rounds, r -> number(r, "lookupsPerSecond"));
+    double[] perSecond = values(rounds, r -> Reports.number(r, "lookupsPerSecond"));
     StringBuilder line = new StringBuilder("| " + name);
-    for (double d : new double[] {median(perSecond), least(perSecond), most(perSecond)}) {
+    for (double d : new double[] {Reports.median(perSecond), least(perSecond), most(perSecond)}) {
       line.append(String.format(Locale.ROOT, " | %,.0f", d));
     }
     for (String field :
         List.of(
             "deviceReadsPerSecond", "missesPerLookup", "cpuMicrosPerLookup", "cpuMicrosPerDeviceRead")) {
-      line.append(" | ").append(figure(median(values(rounds, r -> number(r, field)))));
+      line.append(" | ").append(figure(Reports.median(values(rounds, r -> Reports.number(r, field)))));
     }
     for (String percentile : List.of("p50", "p99", "max")) {
       line.append(" | ")
           .append(
-              figure(median(values(rounds, r -> number(after(r, "\"latencyMicros\""), percentile)))));
+              figure(Reports.median(values(rounds, r -> Reports.number(Reports.after(r, "\"latencyMicros\""), percentile)))));
     }
-    line.append(" | ").append(percent(median(values(rounds, r -> number(r, "predictedShare")))));
-    line.append(" | ").append(percent(median(values(rounds, r -> number(r, "preferredShare")))));
+    line.append(" | ").append(percent(Reports.median(values(rounds, r -> Reports.number(r, "predictedShare")))));
+    line.append(" | ").append(percent(Reports.median(values(rounds, r -> Reports.number(r, "preferredShare")))));
     System.out.println(line + " | " + rounds.size() + " |");
   }
 
@@ -255,15 +255,15 @@ public final class Summary {
             + " CPU us per lookup | predicted | preferred | bytes copied per access |");
     System.out.println("|---|---|---|---|---|---|---|---|---|");
     List<String[]> parts =
-        rounds.values().stream().map(r -> after(r, "\"sizes\"").split("\"workingSet\"")).toList();
+        rounds.values().stream().map(r -> Reports.after(r, "\"sizes\"").split("\"workingSet\"")).toList();
     int n = parts.stream().mapToInt(p -> p.length).min().orElse(0);
     for (int i = 1; i < n; i++) {
       int size = i;
       java.util.function.ToDoubleFunction<String> median =
-          field -> median(parts.stream().mapToDouble(p -> number(p[size], field)).toArray());
+          field -> Reports.median(parts.stream().mapToDouble(p -> Reports.number(p[size], field)).toArray());
       StringBuilder each = new StringBuilder();
       parts.forEach(
-          p -> each.append(String.format(Locale.ROOT, " %.2f", number(p[size], "measuredByModel"))));
+          p -> each.append(String.format(Locale.ROOT, " %.2f", Reports.number(p[size], "measuredByModel"))));
       System.out.printf(
           Locale.ROOT,
           "| %.2f | %,.0f | %.4f | %,.0f | **%.2f** (%s) | %s | %s | %s | %s |%n",
@@ -297,23 +297,23 @@ public final class Summary {
         (name, rounds) ->
             rounds.forEach(
                 (round, report) -> {
-                  String series = after(report, "\"series\"");
+                  String series = Reports.after(report, "\"series\"");
                   if (series.isEmpty()) {
                     return;
                   }
-                  int from = warmup(series);
-                  double[] perSecond = column(series, "operations", from);
+                  int from = Reports.warmup(series);
+                  double[] perSecond = Reports.column(series, "operations", from);
                   System.out.printf(
                       Locale.ROOT,
                       "| %s | %d | %,.0f | %,.0f | %,.0f | %s | %,.0f | %,.0f |%n",
                       name,
                       perSecond.length,
-                      median(perSecond),
+                      Reports.median(perSecond),
                       least(perSecond),
                       most(perSecond),
-                      figure(most(column(series, "maxMicros", from)) / 1e3),
-                      most(column(series, "reads", from)),
-                      most(column(series, "writes", from)));
+                      figure(most(Reports.column(series, "maxMicros", from)) / 1e3),
+                      most(Reports.column(series, "reads", from)),
+                      most(Reports.column(series, "writes", from)));
                 }));
     System.out.println();
   }
@@ -330,51 +330,28 @@ public final class Summary {
     System.out.println("|---|---|---|---|---|---|");
     double first = Double.NaN;
     for (Map.Entry<String, Map<String, String>> run : runs.entrySet()) {
-      String series = after(run.getValue().get("1"), "\"series\"");
-      int from = warmup(series);
-      double[] perSecond = column(series, "operations", from);
-      double[] ratio = column(series, "dataRatio", from);
+      String series = Reports.after(run.getValue().get("1"), "\"series\"");
+      int from = Reports.warmup(series);
+      double[] perSecond = Reports.column(series, "operations", from);
+      double[] ratio = Reports.column(series, "dataRatio", from);
       int few = Math.min(20, perSecond.length);
       int full = 0;
       while (full < ratio.length && ratio[full] < 1) {
         full++;
       }
-      double end = median(Arrays.copyOfRange(perSecond, perSecond.length - few, perSecond.length));
+      double end = Reports.median(Arrays.copyOfRange(perSecond, perSecond.length - few, perSecond.length));
       first = Double.isNaN(first) ? end : first;
       System.out.printf(
           Locale.ROOT,
           "| %s | %,.0f | %s | %,.0f | %.2f | %.2f |%n",
           run.getKey(),
-          median(Arrays.copyOf(perSecond, few)),
+          Reports.median(Arrays.copyOf(perSecond, few)),
           full < ratio.length ? Integer.toString(full) : "-",
           end,
           end / first,
           ratio.length == 0 ? Double.NaN : ratio[ratio.length - 1]);
     }
     System.out.println();
-  }
-
-  /** How many intervals of a series are warm-up. */
-  private static int warmup(String series) {
-    double seconds = number(series, "warmupSeconds");
-    int n = 0;
-    for (double second : column(series, "second", 0)) {
-      n += second <= seconds + 1e-6 ? 1 : 0;
-    }
-    return n;
-  }
-
-  private static double[] column(String series, String name, int from) {
-    Matcher m = Pattern.compile('"' + name + "\"\\s*:\\s*\\[([^\\]]*)]").matcher(series);
-    if (!m.find()) {
-      return new double[0];
-    }
-    return Stream.of(m.group(1).split(","))
-        .skip(from)
-        .map(String::strip)
-        .filter(v -> !v.isEmpty() && !v.equals("null"))
-        .mapToDouble(Double::parseDouble)
-        .toArray();
   }
 
   private static double[] values(
@@ -412,8 +389,8 @@ public final class Summary {
       double[] ratios = new double[rounds];
       for (int i = 0; i < rounds; i++) {
         ratios[i] =
-            number(run.getValue().get(i), "transactionsPerSecond")
-                / number(none.get(i), "transactionsPerSecond");
+            Reports.number(run.getValue().get(i), "transactionsPerSecond")
+                / Reports.number(none.get(i), "transactionsPerSecond");
       }
       if (head) {
         System.out.println("What remains of the throughput without a log, in the same round:\n");
@@ -426,7 +403,7 @@ public final class Summary {
         line.append(String.format(Locale.ROOT, "%.2f ", ratio));
       }
       System.out.printf(
-          Locale.ROOT, "| %s | %s | %.2f | %s |%n", name, beside, median(ratios), line);
+          Locale.ROOT, "| %s | %s | %.2f | %s |%n", name, beside, Reports.median(ratios), line);
     }
     if (!head) {
       System.out.println();
@@ -442,7 +419,7 @@ public final class Summary {
     for (Map.Entry<String, List<String>> run : runs.entrySet()) {
       List<String> logs =
           run.getValue().stream()
-              .map(report -> after(report, "\"log\": {"))
+              .map(report -> Reports.after(report, "\"log\": {"))
               .filter(log -> !log.isEmpty())
               .toList();
       if (logs.isEmpty()) {
@@ -458,8 +435,8 @@ public final class Summary {
       }
       StringBuilder line = new StringBuilder("| " + run.getKey());
       for (String figure : figures) {
-        double[] values = logs.stream().mapToDouble(log -> number(log, figure)).toArray();
-        line.append(" | ").append(figure(median(values)));
+        double[] values = logs.stream().mapToDouble(log -> Reports.number(log, figure)).toArray();
+        line.append(" | ").append(figure(Reports.median(values)));
       }
       System.out.println(line + " |");
     }
@@ -467,11 +444,6 @@ public final class Summary {
       System.out.println();
     }
   }
-
-  private static final Pattern THREADS =
-      Pattern.compile(
-          "\"name\": \"([^\"]*)\",\\s*\"threads\": (\\d+),\\s*"
-              + "\"processorSeconds\": ([0-9.E-]+),\\s*\"readySeconds\": ([0-9.E-]+)");
 
   /** Where the time of threads went in runs of "clients", of those that had 0.5 % of a processor. */
   private static void threads(Map<String, List<String>> runs) {
@@ -482,24 +454,24 @@ public final class Summary {
       }
       Map<String, List<double[]>> groups = new TreeMap<>();
       for (String report : run.getValue()) {
-        double seconds = number(report, "measuredSeconds");
-        double transactions = seconds * number(report, "transactionsPerSecond");
-        Matcher m = THREADS.matcher(after(report, "\"threadTimes\": ["));
-        while (m.find()) {
-          double threads = Double.parseDouble(m.group(2));
-          double processor = 100 * Double.parseDouble(m.group(3)) / seconds;
-          double ready = 100 * Double.parseDouble(m.group(4)) / seconds;
-          groups
-              .computeIfAbsent(m.group(1), k -> new ArrayList<>())
-              .add(
-                  new double[] {
-                    threads,
-                    processor,
-                    ready,
-                    100 * threads - processor - ready,
-                    1e6 * Double.parseDouble(m.group(3)) / transactions
-                  });
-        }
+        double seconds = Reports.number(report, "measuredSeconds");
+        double transactions = seconds * Reports.number(report, "transactionsPerSecond");
+        Reports.threads(report)
+            .forEach(
+                t -> {
+                  double processor = 100 * t.processorSeconds() / seconds;
+                  double ready = 100 * t.readySeconds() / seconds;
+                  groups
+                      .computeIfAbsent(t.name(), k -> new ArrayList<>())
+                      .add(
+                          new double[] {
+                            t.number(),
+                            processor,
+                            ready,
+                            100 * t.number() - processor - ready,
+                            1e6 * t.processorSeconds() / transactions
+                          });
+                });
       }
       if (head) {
         System.out.println("Threads, medians, percent of a processor (all threads of a name together):\n");
@@ -513,7 +485,7 @@ public final class Summary {
             double[] medians = new double[5];
             for (int i = 0; i < medians.length; i++) {
               int at = i;
-              medians[i] = median(rounds.stream().mapToDouble(r -> r[at]).toArray());
+              medians[i] = Reports.median(rounds.stream().mapToDouble(r -> r[at]).toArray());
             }
             if (medians[1] >= 0.5) {
               System.out.printf(
@@ -534,15 +506,15 @@ public final class Summary {
     System.out.println("|---|---|---|---|---|---|");
     reports.forEach(
         (name, report) -> {
-          String recovery = after(report, "\"recovery\": {");
+          String recovery = Reports.after(report, "\"recovery\": {");
           System.out.printf(
               Locale.ROOT,
               "| %s | %s | %s | %s | %s | %s |%n",
               name,
-              figure(number(recovery, "logBytes") / 1e6),
-              figure(number(recovery, "seconds")),
-              figure(number(recovery, "megabytesPerSecond")),
-              figure(number(recovery, "openSeconds")),
+              figure(Reports.number(recovery, "logBytes") / 1e6),
+              figure(Reports.number(recovery, "seconds")),
+              figure(Reports.number(recovery, "megabytesPerSecond")),
+              figure(Reports.number(recovery, "openSeconds")),
               report.contains("\"consistent\": true") ? "yes" : "NO");
         });
     System.out.println();
@@ -558,16 +530,16 @@ public final class Summary {
     runs.forEach(
         (name, reports) -> {
           List<String> sorted = new ArrayList<>(reports);
-          sorted.sort(Comparator.comparingDouble(r -> number(r, "transactionsPerSecond")));
-          String transactions = after(sorted.get((sorted.size() - 1) / 2), "\"transactions\"");
+          sorted.sort(Comparator.comparingDouble(r -> Reports.number(r, "transactionsPerSecond")));
+          String transactions = Reports.after(sorted.get((sorted.size() - 1) / 2), "\"transactions\"");
           for (String type : types) {
-            String latency = after(after(transactions, '"' + type + '"'), "\"latencyMicros\"");
+            String latency = Reports.after(Reports.after(transactions, '"' + type + '"'), "\"latencyMicros\"");
             if (latency.isEmpty()) {
               continue; // not in this mix
             }
             StringBuilder line = new StringBuilder("| " + name + " | " + type);
             for (String column : columns) {
-              line.append(" | ").append(figure(number(latency, column.replace(".", "\\."))));
+              line.append(" | ").append(figure(Reports.number(latency, column.replace(".", "\\."))));
             }
             System.out.println(line + " |");
           }
@@ -590,14 +562,14 @@ public final class Summary {
         if (benchmark.isEmpty()) {
           continue;
         }
-        String primary = after(part, "\"primaryMetric\"");
+        String primary = Reports.after(part, "\"primaryMetric\"");
         String line = benchmark.replaceFirst("^io\\.fovea\\.jmh\\.", "") + " | " + parameters(part);
         Rounds r =
             lines.computeIfAbsent(
                 line,
                 k -> new Rounds(text(primary, "scoreUnit"), new ArrayList<>(), new ArrayList<>()));
-        r.scores.add(number(primary, "score"));
-        r.allocated.add(number(after(part, "gc.alloc.rate.norm\""), "score"));
+        r.scores.add(Reports.number(primary, "score"));
+        r.allocated.add(Reports.number(Reports.after(part, "gc.alloc.rate.norm\""), "score"));
       }
     }
     System.out.println("## " + name + "\n");
@@ -617,14 +589,14 @@ public final class Summary {
               Locale.ROOT,
               "| %s | %s | %s | %s | %.3f (%.2f-%.2f) | %s | %s | %d |%n",
               line,
-              figure(median(scores)),
+              figure(Reports.median(scores)),
               figure(least(scores)),
               figure(most(scores)),
-              median(ratios),
+              Reports.median(ratios),
               least(ratios),
               most(ratios),
               r.unit,
-              figure(median(array(r.allocated))),
+              figure(Reports.median(array(r.allocated))),
               scores.length);
         });
     System.out.println();
@@ -643,17 +615,17 @@ public final class Summary {
       if (benchmark.isEmpty()) {
         continue;
       }
-      String primary = after(part, "\"primaryMetric\"");
-      String allocated = after(part, "gc.alloc.rate.norm\"");
+      String primary = Reports.after(part, "\"primaryMetric\"");
+      String allocated = Reports.after(part, "gc.alloc.rate.norm\"");
       System.out.printf(
           Locale.ROOT,
           "| %s | %s | %s | %s | %s | %s |%n",
           benchmark.replaceFirst("^io\\.fovea\\.jmh\\.", ""),
           parameters(part),
-          figure(number(primary, "score")),
-          figure(number(primary, "scoreError")),
+          figure(Reports.number(primary, "score")),
+          figure(Reports.number(primary, "scoreError")),
           text(primary, "scoreUnit"),
-          allocated.isEmpty() ? "" : figure(number(allocated, "score")));
+          allocated.isEmpty() ? "" : figure(Reports.number(allocated, "score")));
     }
     System.out.println();
   }
@@ -671,16 +643,6 @@ public final class Summary {
             : String.format(Locale.ROOT, "%.2f", value);
   }
 
-  private static String after(String json, String mark) {
-    int at = json.indexOf(mark);
-    return at < 0 ? "" : json.substring(at + mark.length());
-  }
-
-  private static double number(String json, String field) {
-    Matcher m = Pattern.compile('"' + field + "\"\\s*:\\s*(-?[\\d.eE+-]+)").matcher(json);
-    return m.find() ? Double.parseDouble(m.group(1)) : Double.NaN;
-  }
-
   private static String text(String json, String field) {
     Matcher m = Pattern.compile('"' + field + "\"\\s*:\\s*\"([^\"]*)\"").matcher(json);
     return m.find() ? m.group(1) : "";
@@ -692,12 +654,5 @@ public final class Summary {
       boxed[i] = values[i];
     }
     return boxed;
-  }
-
-  private static double median(double[] values) {
-    double[] sorted = values.clone();
-    java.util.Arrays.sort(sorted);
-    int n = sorted.length;
-    return n == 0 ? Double.NaN : (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
   }
 }
