@@ -1,7 +1,6 @@
 package io.fovea.ratis;
 
 import org.apache.ratis.RaftBasicTests;
-import org.apache.ratis.RaftTestUtil;
 import org.apache.ratis.grpc.MiniRaftClusterWithGrpc;
 import org.apache.ratis.util.JavaUtils;
 import org.apache.ratis.util.TimeDuration;
@@ -43,7 +42,6 @@ class RatisBasicTest extends RaftBasicTests<MiniRaftClusterWithGrpc>
         start,
         cluster -> {
           if (start) {
-            RaftTestUtil.waitForLeader(cluster);
             JavaUtils.attemptUntilTrue(
                 () ->
                     cluster
