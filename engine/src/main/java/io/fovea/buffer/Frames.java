@@ -216,17 +216,21 @@ final class Frames {
   }
 
   /**
-   * Something failed while frames were half changed, or latched by nobody who would release them:
-   * the pool gives out nothing any more. A thread that waits is told, whatever for. The first cause
-   * counts.
+   * Stops the pool because an operation failed while a frame was half changed, or latched with no
+   * thread left to release it. Every thread that waits gets an exception.
+   *
+   * <p>When this returns, {@link #onStop} has run, whichever thread stopped the pool first: the
+   * caller goes on to release the latch of a page that no thread may believe. A thread that finds
+   * the pool stopped therefore runs the action once more instead of trusting another thread to have
+   * finished it. The first cause stays; two threads that stop at once may see either.
    *
    * @return the cause, to be thrown
    */
   <X extends Throwable> X stop(X cause) {
     if (stopped == null) {
       stopped = cause;
-      onStop.accept(cause);
     }
+    onStop.accept(cause);
     return cause;
   }
 

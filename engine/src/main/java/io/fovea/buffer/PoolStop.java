@@ -32,8 +32,8 @@ public final class PoolStop {
   }
 
   /**
-   * What to do when the pool stops: once, by the thread that stops it, before it releases what it
-   * has latched. Must not fail.
+   * Sets what each thread that stops the pool does before it releases what it has latched. It may
+   * run more than once and in several threads, and must not fail.
    *
    * @param action gets the cause
    */

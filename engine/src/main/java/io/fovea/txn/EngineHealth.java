@@ -4,23 +4,57 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
 import io.fovea.wal.Log;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether an engine works, and what those are told who ask it for something when it does not.
+ * Whether the engine works, and what callers get when it does not.
+ *
+ * <p>A failure moves the engine along one word, {@link #state}, which never moves back:
  *
  * <pre>
- *   closed       nothing begins any more; what is active goes on
- *   stopping     no commit waits any longer for what it lacks
- *   refuses      nobody waits any longer for a page, but commits that have happened
- *   poisoned     a change failed halfway: nothing that writes begins or commits any more. Where all
- *                pages are whole, transactions that only read go on; else nothing that was read is
- *                told (halted)
+ *   RUNNING ──► READ_ONLY ──► HALTED
+ *      └──────────────────────►
+ *
+ *   READ_ONLY   a change failed halfway and all pages are whole: transactions that only read go on,
+ *               nothing that writes begins or commits
+ *   HALTED      pages may be half changed: nothing that was read leaves the engine
  * </pre>
  *
- * <p>Any thread. Each of these is set and never taken back.
+ * <p>RUNNING → READ_ONLY is a compare-and-set. HALTED is the greatest state, so a plain volatile
+ * store reaches it from any other; that store needs no memory and next to no stack, and works after
+ * an {@link OutOfMemoryError} and a {@link StackOverflowError}. The cause is stored before the
+ * state, so that a thread that sees a failure finds a cause; the first one stays.
+ *
+ * <p>A close is independent of failures. Each of its flags is set and never cleared:
+ *
+ * <pre>
+ *   closed       nothing begins any more; active transactions go on
+ *   stopping     no commit waits any longer for a resource
+ *   refuses      no operation waits any longer for a page, except in commits that have happened
+ * </pre>
+ *
+ * <p>Thread-safe. {@code HealthRaces} attacks the transitions.
  */
 final class EngineHealth {
+  private static final int RUNNING = 0;
+  private static final int READ_ONLY = 1;
+  private static final int HALTED = 2;
+
+  private static final VarHandle STATE;
+  private static final VarHandle CAUSE;
+
+  static {
+    try {
+      MethodHandles.Lookup lookup = MethodHandles.lookup();
+      STATE = lookup.findVarHandle(EngineHealth.class, "state", int.class);
+      CAUSE = lookup.findVarHandle(EngineHealth.class, "cause", Throwable.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
   private final @Nullable Log log;
 
   /** Whether transactions that only read wait for what they read. */
@@ -32,10 +66,12 @@ final class EngineHealth {
   private volatile boolean closed;
   private volatile boolean stopping;
   private volatile String whyReadOnly = "A read-only transaction can't write.";
-  private volatile @Nullable Throwable poison;
 
-  /** Whether what a broken engine has not locked may be read. */
-  private volatile boolean pagesWhole;
+  /** RUNNING, READ_ONLY or HALTED; only ever increases. */
+  private volatile int state = RUNNING;
+
+  /** What failed first. Not null in any state but RUNNING. */
+  private volatile @Nullable Throwable cause;
 
   private volatile boolean refuses;
 
@@ -79,53 +115,68 @@ final class EngineHealth {
   }
 
   /** As {@link TxEngine#poison(Throwable)}. */
-  void poison(Throwable cause) {
-    poison(cause, false);
+  void poison(Throwable why) {
+    poison(why, false);
   }
 
   /**
-   * A commit failed in the middle: what it locked stays locked, and nothing that writes begins any
-   * more.
+   * Stops writing, because a commit failed in the middle: what it locked stays locked.
    *
-   * @param cause why
-   * @param whole whether every page is as a whole change has left it. Then transactions that only
-   *     read go on: what the commit has changed, and was going to change, is locked.
+   * @param why what failed
+   * @param whole whether all pages are whole. Then read-only transactions go on: what the commit
+   *     has changed, and was going to change, is locked
    */
-  void poison(Throwable cause, boolean whole) {
-    pagesWhole = whole && (poison == null || pagesWhole);
-    poison = cause;
+  void poison(Throwable why, boolean whole) {
+    boolean readable = false;
+    try {
+      if (cause == null) {
+        CAUSE.compareAndSet(this, (Throwable) null, why);
+      }
+      if (whole) {
+        STATE.compareAndSet(this, RUNNING, READ_ONLY); // fails where a state as bad is reached
+        readable = true;
+      }
+    } finally {
+      if (!readable) { // also where one of the calls above has failed: then the worst is assumed
+        if (cause == null) {
+          cause = why;
+        }
+        state = HALTED;
+      }
+    }
     wake.run();
   }
 
   /** As {@link TxEngine#halt}. */
-  void halt(Throwable cause) {
-    poison(cause, false);
+  void halt(Throwable why) {
+    poison(why, false);
   }
 
   boolean halted() {
-    return poison != null && !pagesWhole;
+    return state == HALTED;
   }
 
   /** As {@link TxEngine#poison()}. */
   @Nullable Throwable poison() {
-    return poison;
+    return state == RUNNING ? null : cause;
   }
 
   /** As {@link TxEngine#leftPagesWhole}. */
   boolean leftPagesWhole() {
-    return pagesWhole;
+    return state == READ_ONLY;
   }
 
   /** As {@link TxEngine#checkUsable}. */
   void checkUsable(boolean readOnly) {
-    if (poison != null && !(readOnly && pagesWhole)) {
+    int now = state;
+    if (now != RUNNING && !(readOnly && now == READ_ONLY)) {
       throw stopped();
     }
   }
 
   /** Says that the engine is broken. */
   private FoveaException stopped() {
-    Throwable p = poison;
+    Throwable p = cause;
     if (log != null) {
       return new DurabilityLostException(
           "A change failed halfway, so the database stopped: "
@@ -139,7 +190,7 @@ final class EngineHealth {
 
   /** For who meets a lock that stays: the holder may be the commit that broke the engine. */
   void requireHolder() {
-    if (poison != null) {
+    if (state != RUNNING) {
       throw stopped();
     }
   }
