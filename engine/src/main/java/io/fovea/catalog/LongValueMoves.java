@@ -87,18 +87,21 @@ final class LongValueMoves {
   /** Moves the pages of a value, as far as there are low ones. */
   private void moveValue(BTree tree, ChainWalk walk, ChainMove move) {
     for (int attempt = 0; attempt < ATTEMPTS && !move.isOver(); attempt++) {
-      Tx tx = null;
       try {
-        tx = store.engine().begin(false, ATTEMPT_NANOS, null);
-        tx.moveChain(tree, walk.key(), 0, walk.keyLength(), move);
-        tx.commit();
+        Tx tx = store.engine().begin(false, ATTEMPT_NANOS, null);
+        boolean moved = false;
+        try {
+          tx.moveChain(tree, walk.key(), 0, walk.keyLength(), move);
+          moved = true;
+        } finally {
+          if (!moved) {
+            tx.rollback();
+          }
+        }
+        tx.commit(); // ends it, whatever it throws: the context may be another thread's now
         return;
       } catch (TransactionAbortedException e) {
         OperationInterruptedException.check("compact " + store.name());
-      } finally {
-        if (tx != null) {
-          tx.rollback();
-        }
       }
     }
   }

@@ -1,0 +1,278 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import io.fovea.support.SoakReport;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Maintenance borrows the contexts that transactions use. With fewer contexts than threads, each
+ * context goes straight to a thread that waits for it, so maintenance that touches one after giving
+ * it back interferes with a stranger's transaction, and the sum of all accounts, a unique index or
+ * a long value shows it.
+ *
+ * <p>{@code -Dlent.seconds=N} lets the writers go on for that long, {@code -Dlent.seed=N} begins
+ * elsewhere.
+ */
+@Tag("slow")
+@Timeout(600)
+class LentContextsTest {
+  private static final long SECONDS = Long.getLong("lent.seconds", 0);
+  private static final long SEED = Long.getLong("lent.seed", 1);
+  private static final int WRITERS = 16;
+  private static final int TRANSFERS = 300;
+  private static final int ACCOUNTS = 50;
+  private static final int CENTS = 1000;
+  private static final int VALUES = 20;
+
+  private static final Layout LAYOUT;
+  private static final Field BALANCE;
+  private static final Field TAG;
+
+  static {
+    Layout.Definition b = Layout.define();
+    BALANCE = b.int64("balance");
+    TAG = b.int64("tag");
+    LAYOUT = b.build();
+  }
+
+  private static final TableSpec BANK =
+      TableSpec.of("bank", KeySpec.of(FieldType.INT32), LAYOUT)
+          .with(IndexSpec.unique("by_tag", TAG));
+
+  @TempDir Path dir;
+
+  private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+  private final AtomicInteger working = new AtomicInteger(WRITERS);
+  private final AtomicInteger transfers = new AtomicInteger();
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void compactions(boolean inMemory) throws Exception {
+    run("compactions", inMemory, db -> db.compact(CompactOptions.defaults()));
+  }
+
+  /** Does a piece of maintenance again and again until the writers are done. */
+  private interface Maintenance {
+    void once(Database db);
+  }
+
+  private void run(String name, boolean inMemory, Maintenance... kinds) throws Exception {
+    Options options =
+        Options.defaults().bufferBytes(16 << 20).transactions(t -> t.activeMax(WRITERS / 2));
+    try (Database db =
+        inMemory ? Database.inMemory(options) : Database.open(dir.resolve(name), options)) {
+      Table bank = db.table(BANK);
+      ByteTable values = db.table(TableSpec.bytes("values", 20)).bytes();
+      db.run(
+          tx -> {
+            for (int i = 0; i < ACCOUNTS; i++) {
+              bank.put(tx, bank.key().set(i), bank.row().setLong(BALANCE, CENTS).setLong(TAG, i));
+            }
+          });
+      List<Writer> writers = new ArrayList<>();
+      List<Thread> threads = new ArrayList<>();
+      for (int i = 0; i < WRITERS; i++) {
+        Writer w = new Writer(db, bank, values, i);
+        writers.add(w);
+        threads.add(Thread.ofPlatform().name("writer-" + i).start(() -> tried(w)));
+      }
+      List<AtomicInteger> done = new ArrayList<>();
+      for (Maintenance kind : kinds) {
+        AtomicInteger times = new AtomicInteger();
+        done.add(times);
+        threads.add(
+            Thread.ofPlatform()
+                .name("maintenance-" + done.size())
+                .start(
+                    () ->
+                        tried(
+                            () -> {
+                              while (someWork()) {
+                                kind.once(db);
+                                times.incrementAndGet();
+                              }
+                            })));
+      }
+      for (Thread t : threads) {
+        t.join();
+      }
+      Throwable f = failure.get();
+      if (f != null) {
+        throw new AssertionError("-Dlent.seed=" + SEED + ": " + f, f);
+      }
+      db.read(
+          tx -> {
+            checkBank(tx, bank);
+            for (Writer w : writers) {
+              w.check(tx);
+            }
+            return null;
+          });
+      VerifyReport report = db.verify();
+      assertTrue(report.ok(), report::toString);
+      SoakReport.line(
+          "LentContextsTest." + name + (inMemory ? " in memory" : ""),
+          transfers + " transfers, maintenance " + done + ", nothing amiss");
+    }
+  }
+
+  /** Waits for some transfers, so that there is something to maintain; false at the end. */
+  private boolean someWork() {
+    int until = transfers.get() + 20;
+    while (working.get() > 0 && failure.get() == null) {
+      if (transfers.get() >= until) {
+        return true;
+      }
+      Thread.yield();
+    }
+    return false;
+  }
+
+  private void tried(Runnable work) {
+    try {
+      work.run();
+    } catch (Throwable t) {
+      failure.compareAndSet(null, t);
+    }
+  }
+
+  private static void checkBank(Transaction tx, Table bank) {
+    long sum = 0;
+    int rows = 0;
+    Map<Long, Integer> owners = new HashMap<>();
+    try (Cursor c = bank.scan(tx, Range.all(), Order.ASCENDING)) {
+      for (; c.next(); rows++) {
+        sum += c.row().getLong(BALANCE);
+        owners.put(c.row().getLong(TAG), c.key().getInt(0));
+      }
+    }
+    assertEquals(ACCOUNTS, rows);
+    assertEquals(ACCOUNTS * (long) CENTS, sum);
+    assertEquals(ACCOUNTS, owners.size());
+    Map<Long, Integer> entries = new HashMap<>();
+    try (Cursor c = bank.index("by_tag").scan(tx, Range.all(), Order.ASCENDING)) {
+      while (c.next()) {
+        entries.put(c.row().getLong(TAG), c.key().getInt(0));
+      }
+    }
+    assertEquals(owners, entries);
+  }
+
+  /** Moves cents between accounts, which exchange their tags, and writes long values. */
+  private final class Writer implements Runnable {
+    private final Database db;
+    private final Table bank;
+    private final ByteTable values;
+    private final int id;
+    private final Random random;
+
+    /** The length of each value; 0 where there is none. */
+    private final int[] lengths = new int[VALUES];
+
+    Writer(Database db, Table bank, ByteTable values, int id) {
+      this.db = db;
+      this.bank = bank;
+      this.values = values;
+      this.id = id;
+      this.random = new Random(SEED * 1000 + id);
+    }
+
+    @Override
+    public void run() {
+      long end = System.nanoTime() + SECONDS * 1_000_000_000L;
+      try {
+        for (int i = 0; failure.get() == null; i++) {
+          if (SECONDS > 0 ? System.nanoTime() > end : i == TRANSFERS) {
+            return;
+          }
+          transfer();
+          if (i % 128 == 127) {
+            db.read(
+                tx -> {
+                  checkBank(tx, bank);
+                  check(tx);
+                  return null;
+                });
+          }
+        }
+      } finally {
+        working.decrementAndGet();
+      }
+    }
+
+    private void transfer() {
+      int from = random.nextInt(ACCOUNTS);
+      int to = (from + 1 + random.nextInt(ACCOUNTS - 1)) % ACCOUNTS;
+      int n = random.nextInt(VALUES);
+      int length = random.nextInt(3) == 0 ? 0 : 1 + random.nextInt(30_000);
+      db.run(
+          tx -> {
+            Row a = bank.row();
+            Row b = bank.row();
+            assertTrue(bank.get(tx, bank.key().set(from), a));
+            assertTrue(bank.get(tx, bank.key().set(to), b));
+            long tag = a.getLong(TAG);
+            long other = b.getLong(TAG);
+            bank.update(tx, a.setLong(BALANCE, a.getLong(BALANCE) - 1).setLong(TAG, -1 - id));
+            bank.update(tx, b.setLong(BALANCE, b.getLong(BALANCE) + 1).setLong(TAG, tag));
+            bank.update(tx, a.setLong(TAG, other));
+            if (length == 0) {
+              assertEquals(lengths[n] != 0, values.delete(tx, key(n)));
+            } else {
+              values.put(tx, key(n), value(n, length));
+            }
+          });
+      lengths[n] = length;
+      transfers.incrementAndGet();
+    }
+
+    void check(Transaction tx) {
+      for (int n = 0; n < VALUES; n++) {
+        byte[] found = values.get(tx, key(n));
+        if (lengths[n] == 0) {
+          assertNull(found);
+        } else {
+          assertArrayEquals(value(n, lengths[n]), found, "value " + n + " of writer " + id);
+        }
+      }
+    }
+
+    private byte[] key(int n) {
+      return ByteBuffer.allocate(8).putInt(id).putInt(n).array();
+    }
+
+    /** Each eighth byte says whose it is. */
+    private byte[] value(int n, int length) {
+      byte[] v = new byte[length];
+      ByteBuffer b = ByteBuffer.wrap(v);
+      for (int at = 0; at + 8 <= length; at += 8) {
+        b.putInt(at, id * VALUES + n).putInt(at + 4, length + at);
+      }
+      return v;
+    }
+  }
+}
