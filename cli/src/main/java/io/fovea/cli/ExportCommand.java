@@ -79,9 +79,6 @@ final class ExportCommand extends TableCommand {
       Records records = records(db, !objects);
       if (output == null) {
         write(db, records, new BufferedWriter(out()));
-        if (out().checkError()) {
-          throw new IOException("The standard output takes no more.");
-        }
       } else {
         said(write(db, records, output));
       }
@@ -96,12 +93,16 @@ final class ExportCommand extends TableCommand {
       created = Files.newBufferedWriter(to, StandardOpenOption.CREATE_NEW);
     } catch (FileAlreadyExistsException e) {
       throw mistake("there is a file " + to + " already");
+    } catch (IOException e) {
+      throw mistake("the file " + to + " can't be made: " + Text.why(e));
     }
     boolean whole = false;
     try (created) {
       long n = write(db, records, created);
       whole = true;
       return n;
+    } catch (IOException e) {
+      throw Output.Failed.of(to, e);
     } finally {
       if (!whole) {
         Files.deleteIfExists(to);

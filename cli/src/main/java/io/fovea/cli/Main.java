@@ -18,6 +18,7 @@ import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.ExecutionException;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
@@ -55,9 +56,11 @@ import picocli.CommandLine.UnmatchedArgumentException;
  *               2  a mistake in the command line or in what is imported, a file that is no
  *                  database, or that is in use
  *               4  there is no record with this key
+ *               5  the output takes no more: a full disk
  * </pre>
  *
- * <p>A command that Ctrl-C ends in a shell has the code 130.
+ * <p>A command that Ctrl-C ends in a shell has the code 130. One whose reader ends first, as {@code
+ * head} does, ends at once, says nothing and has the code 141.
  *
  * <p>With {@code --json} the answer is one JSON value on standard output. Errors are lines on
  * standard error.
@@ -100,7 +103,9 @@ import picocli.CommandLine.UnmatchedArgumentException;
       "0:nothing is wrong",
       "1:something is wrong with the file, or it can't be read; something is to be changed (doctor)",
       "2:a mistake in the command line or in what is imported, a file that is no database, or that is in use",
-      "4:there is no record with this key"
+      "4:there is no record with this key",
+      "5:the output takes no more: a full disk",
+      "141:the reader of the output ended first, as 'head' does"
     })
 public final class Main implements Callable<Integer> {
   /** A system property: what a user types to come here, for messages. */
@@ -110,6 +115,12 @@ public final class Main implements Callable<Integer> {
   static final int PROBLEMS = 1;
   static final int MISTAKE = 2;
   static final int NO_RECORD = 4;
+
+  /** The output takes no more. */
+  static final int NO_OUTPUT = 5;
+
+  /** What the shell of a script of Unix says of a program that a closed pipe has ended. */
+  static final int BROKEN_PIPE = 141;
 
   /** What the shell of a script of Unix says of a program that Ctrl-C has ended. */
   static final int STOPPED = 130;
@@ -145,16 +156,15 @@ public final class Main implements Callable<Integer> {
           "java.util.logging.config.class",
           System.getProperty("java.util.logging.config.class", Quiet.class.getName()));
     }
-    PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
     PrintWriter err = new PrintWriter(System.err, true, StandardCharsets.UTF_8);
-    System.exit(execute(System.in, out, err, args));
+    System.exit(execute(System.in, Output.standard(), err, args));
   }
 
   /**
    * Runs a command; never throws.
    *
    * @param in what is read where no file is named
-   * @param out gets answers
+   * @param out gets answers; one of {@link Output} ends the command where it takes no more
    * @param err gets errors
    * @param args the command line
    * @return its exit code
@@ -163,7 +173,11 @@ public final class Main implements Callable<Integer> {
     CommandLine line =
         commandLine(new Main(in, out, err, null), System.getProperty(COMMAND, "fovea"));
     int code = configured(line, err).execute(withShell(line, args));
-    out.flush();
+    try {
+      out.flush();
+    } catch (Output.Failed e) {
+      code = failed(e, err, null);
+    }
     err.flush();
     return code;
   }
@@ -175,8 +189,18 @@ public final class Main implements Callable<Integer> {
   /** How a command line says what went wrong. */
   static CommandLine configured(CommandLine line, PrintWriter err) {
     Main main = line.getCommand();
-    return line.setParameterExceptionHandler((e, a) -> mistaken(e, err))
+    return line.setExecutionStrategy(Main::runLast)
+        .setParameterExceptionHandler((e, a) -> mistaken(e, err))
         .setExecutionExceptionHandler((e, c, r) -> failed(e, err, main.session));
+  }
+
+  /** Errors of the output of help and versions are errors of a command. */
+  private static int runLast(CommandLine.ParseResult parsed) {
+    try {
+      return new CommandLine.RunLast().execute(parsed);
+    } catch (Output.Failed e) {
+      throw new ExecutionException(parsed.commandSpec().commandLine(), e.getMessage(), e);
+    }
   }
 
   private static int mistaken(ParameterException e, PrintWriter err) {
@@ -212,6 +236,9 @@ public final class Main implements Callable<Integer> {
       err.println("fovea: stopped");
       return STOPPED;
     }
+    if (e instanceof Output.Failed f && f.isQuiet()) {
+      return f.code;
+    }
     err.println("fovea: " + (e.getMessage() == null ? e : e.getMessage()));
     if (e instanceof DatabaseLockedException) {
       err.println(
@@ -221,6 +248,7 @@ public final class Main implements Callable<Integer> {
       String.valueOf(all.getMessage()).lines().forEach(p -> err.println("  " + p));
     }
     return switch (e) {
+      case Output.Failed f -> f.code;
       case DatabaseLockedException l -> MISTAKE;
       case IncompatibleFormatException i -> MISTAKE;
       case IncompatibleSchemaException i -> MISTAKE;

@@ -4,6 +4,7 @@ import io.fovea.FileDump;
 import io.fovea.FileReport;
 import io.fovea.schema.NameText;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -74,9 +75,25 @@ final class PictureCommand extends FileCommand implements WholeFile {
     }
     PageMap map = looking(copy, this::map);
     byte[] picture = name.endsWith(".svg") ? map.svg(List.copyOf(legend.keySet())) : map.png();
-    Files.write(to, picture, StandardOpenOption.CREATE_NEW);
+    write(to, picture);
     say(map);
     return Main.OK;
+  }
+
+  /** Leaves no part of it after a failure. */
+  private void write(Path to, byte[] picture) throws IOException {
+    OutputStream created;
+    try {
+      created = Files.newOutputStream(to, StandardOpenOption.CREATE_NEW);
+    } catch (IOException e) {
+      throw mistake("the file " + to + " can't be made: " + Text.why(e));
+    }
+    try (created) {
+      created.write(picture);
+    } catch (IOException e) {
+      Files.deleteIfExists(to);
+      throw Output.Failed.of(to, e);
+    }
   }
 
   private PageMap map(Path of) {

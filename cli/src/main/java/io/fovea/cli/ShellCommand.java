@@ -3,7 +3,6 @@ package io.fovea.cli;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
-import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -58,8 +57,7 @@ final class ShellCommand extends FileCommand {
 
   /** Runs the lines of standard input. */
   private int lines(Session session) throws IOException {
-    PrintWriter out = out();
-    Shell shell = new Shell(session, out, err(), json);
+    Shell shell = new Shell(session, out(), err(), json);
     BufferedReader in = new BufferedReader(new InputStreamReader(in(), StandardCharsets.UTF_8));
     long number = 0;
     @Nullable String line;
@@ -67,11 +65,10 @@ final class ShellCommand extends FileCommand {
       number++;
       int code = shell.run(line);
       if (code != Main.OK) {
-        err().println("fovea: line " + number + " failed; what comes after it was not run");
+        if (code != Main.BROKEN_PIPE) {
+          err().println("fovea: line " + number + " failed; what comes after it was not run");
+        }
         return code;
-      }
-      if (out.checkError()) {
-        throw new IOException("The standard output takes no more.");
       }
     }
     if (session.inTransaction()) {

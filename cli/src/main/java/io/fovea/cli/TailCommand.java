@@ -95,9 +95,6 @@ final class TailCommand extends FileCommand {
           end(changes.position());
           break;
         }
-        if ((batch == null || follow || n % 256 == 0) && out().checkError()) {
-          break; // nobody looks any more
-        }
       }
     }
     return Main.OK;

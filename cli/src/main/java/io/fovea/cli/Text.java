@@ -1,7 +1,11 @@
 package io.fovea.cli;
 
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.math.BigDecimal;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
+import java.nio.file.NoSuchFileException;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -15,6 +19,16 @@ final class Text {
   private static final int SHOWN = 48;
 
   private Text() {}
+
+  /** Why a file can't be reached; the JDK's own messages are the bare path. */
+  static String why(IOException e) {
+    return switch (e) {
+      case NoSuchFileException n -> "its directory is missing";
+      case AccessDeniedException a -> "access is denied";
+      case FileSystemException f when f.getReason() != null -> f.getReason();
+      default -> String.valueOf(e.getMessage());
+    };
+  }
 
   /** A byte string: hexadecimal digits, and in quotes if it can be read. */
   static String bytes(byte[] b, boolean all) {

@@ -134,9 +134,6 @@ final class TopCommand extends JsonCommand {
           out().println(line(name(bean), old, figures, seconds));
         }
       }
-      if (out().checkError()) {
-        return Main.OK; // nobody looks any more
-      }
       if (n < count || count == 0) {
         pause();
       }
