@@ -4,17 +4,15 @@ import io.fovea.Database;
 import io.fovea.DatabaseStats;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.InvalidUseException;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.FunctionTimer;
 import io.micrometer.core.instrument.Gauge;
-import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.TimeGauge;
 import io.micrometer.core.instrument.binder.MeterBinder;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
@@ -88,8 +86,10 @@ import org.jspecify.annotations.Nullable;
  *                                          places
  * </pre>
  *
- * <p>Every meter has the tag {@code db}, the database's name. The engine counts anyway, in counters
- * of its own; a meter only reads them. When the database closes, its meters are removed.
+ * <p>Every meter has the tags {@code db}, the database's name, and {@code db.id}, its {@linkplain
+ * Database#id id}, which tells databases of the same name in different directories apart. Copies of
+ * a data file have the same id: give each a tag of its own. The engine counts anyway, in its own
+ * counters; a meter only reads them. When the database closes, its meters are removed.
  *
  * <p>Any thread.
  *
@@ -121,7 +121,9 @@ public final class FoveaMetrics implements MeterBinder {
    */
   public FoveaMetrics(Database database, Iterable<Tag> tags) {
     this.database = Objects.requireNonNull(database, "database");
-    this.tags = Tags.of(Objects.requireNonNull(tags, "tags")).and("db", database.name());
+    this.tags =
+        Tags.of(Objects.requireNonNull(tags, "tags"))
+            .and("db", database.name(), "db.id", database.id().toString());
     this.source = new Source(database);
   }
 
@@ -130,25 +132,23 @@ public final class FoveaMetrics implements MeterBinder {
    *
    * @param registry where
    * @throws DatabaseClosedException if the database was closed
+   * @throws InvalidUseException if the registry has meters of this database already, or of another
+   *     with the same name, id and tags; nothing was registered
    */
   @Override
   public void bindTo(MeterRegistry registry) {
     Binding b = new Binding(Objects.requireNonNull(registry, "registry"));
-    b.buffer();
-    b.descents();
-    b.transactions();
-    b.timestamps();
-    b.device();
-    b.log();
-    b.storage();
-    b.memory();
-    b.hints();
-    b.snapshots();
-    b.tables();
-    b.expiry();
-    b.loads();
-    // The listener also keeps the source alive, which registries only refer to weakly.
-    database.onClose(b::remove);
+    boolean bound = false;
+    try {
+      b.all();
+      // The listener also keeps the source alive, which registries only refer to weakly.
+      database.onClose(b::remove);
+      bound = true;
+    } finally {
+      if (!bound) {
+        b.remove();
+      }
+    }
   }
 
   /** One look at the statistics serves all meters of one scrape. */
@@ -179,20 +179,34 @@ public final class FoveaMetrics implements MeterBinder {
 
   private final class Binding {
     private final MeterRegistry registry;
-    private final List<Meter> meters = new ArrayList<>();
+    private final OwnMeters meters;
     private final TableMeters tables;
 
     Binding(MeterRegistry registry) {
       this.registry = registry;
-      this.tables = new TableMeters(database, registry, tags);
+      this.meters = new OwnMeters(registry);
+      this.tables = new TableMeters(database, registry, meters, tags);
+    }
+
+    void all() {
+      buffer();
+      descents();
+      transactions();
+      timestamps();
+      device();
+      log();
+      storage();
+      memory();
+      hints();
+      snapshots();
+      tables();
+      expiry();
+      loads();
     }
 
     void remove() {
-      for (Meter m : meters) {
-        registry.remove(m);
-      }
       tables.remove();
-      meters.clear();
+      meters.removeAll();
       source.get(s -> 0); // what keeps the source reachable until now
     }
 

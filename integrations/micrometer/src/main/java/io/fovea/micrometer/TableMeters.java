@@ -26,6 +26,7 @@ final class TableMeters {
 
   private final Database database;
   private final MeterRegistry registry;
+  private final OwnMeters own;
   private final Tags tags;
   private final Map<String, List<Meter>> meters = new HashMap<>();
   private Map<String, TableSize> sizes = Map.of();
@@ -33,9 +34,10 @@ final class TableMeters {
   private boolean looked;
   private boolean removed;
 
-  TableMeters(Database database, MeterRegistry registry, Tags tags) {
+  TableMeters(Database database, MeterRegistry registry, OwnMeters own, Tags tags) {
     this.database = database;
     this.registry = registry;
+    this.own = own;
     this.tags = tags;
   }
 
@@ -48,7 +50,7 @@ final class TableMeters {
   /** Removes all meters, for good. */
   synchronized void remove() {
     removed = true;
-    meters.values().forEach(all -> all.forEach(registry::remove));
+    meters.values().forEach(all -> all.forEach(own::remove));
     meters.clear();
   }
 
@@ -73,7 +75,7 @@ final class TableMeters {
     }
     for (String gone : new HashSet<>(meters.keySet())) {
       if (!sizes.containsKey(gone)) {
-        meters.remove(gone).forEach(registry::remove);
+        meters.remove(gone).forEach(own::remove);
       }
     }
     for (String table : sizes.keySet()) {
@@ -101,11 +103,12 @@ final class TableMeters {
       String table,
       String part,
       ToLongFunction<TableSize> value) {
-    return Gauge.builder("fovea.table." + name, this, x -> x.value(table, value))
-        .description(what)
-        .baseUnit(unit)
-        .tags(tags.and("table", table, "part", part))
-        .strongReference(true)
-        .register(registry);
+    return own.add(
+        Gauge.builder("fovea.table." + name, this, x -> x.value(table, value))
+            .description(what)
+            .baseUnit(unit)
+            .tags(tags.and("table", table, "part", part))
+            .strongReference(true)
+            .register(registry));
   }
 }

@@ -6,9 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
+import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.Table;
 import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.InvalidUseException;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
@@ -16,11 +18,18 @@ import io.fovea.schema.TableSpec;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.Tag;
+import io.micrometer.core.instrument.config.MeterFilter;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class FoveaMetricsTest {
   @Test
@@ -145,6 +154,73 @@ class FoveaMetricsTest {
     db.close();
     assertEquals(List.of(), registry.getMeters());
     assertThrows(DatabaseClosedException.class, () -> new FoveaMetrics(db).bindTo(registry));
+  }
+
+  /**
+   * Whatever two databases have in common, the meters of each are there until it closes: the name,
+   * the file (a copy has the same id), the registry, all of their tags.
+   */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void databasesOfOneName(boolean copies, @TempDir Path dir) throws IOException {
+    Options options = Options.defaults().bufferBytes(4 << 20).durability(Durability.NONE);
+    Path one = Files.createDirectories(dir.resolve("ada")).resolve("data.fovea");
+    Path two = Files.createDirectories(dir.resolve("grace")).resolve("data.fovea");
+    Database.open(one, options).close();
+    if (copies) {
+      Files.copy(one, two);
+    }
+    SimpleMeterRegistry registry = new SimpleMeterRegistry();
+    Database ada = Database.open(one, options);
+    Database grace = Database.open(two, options);
+    Table t = grace.table(TableSpec.bytes("t", 10));
+    assertEquals(copies, ada.id().equals(grace.id()));
+    new FoveaMetrics(ada).bindTo(registry);
+    int meters = registry.getMeters().size();
+    assertTrue(meters > 60);
+    FoveaMetrics others = new FoveaMetrics(grace);
+    if (copies) {
+      assertThrows(InvalidUseException.class, () -> others.bindTo(registry));
+      assertEquals(meters, registry.getMeters().size());
+      new FoveaMetrics(grace, List.of(Tag.of("copy", "2"))).bindTo(registry);
+    } else {
+      others.bindTo(registry);
+    }
+    int tableMeters = 4;
+    assertEquals(2 * meters + tableMeters, registry.getMeters().size());
+    // The same database again, with its meters there.
+    assertThrows(InvalidUseException.class, () -> new FoveaMetrics(ada).bindTo(registry));
+    assertEquals(2 * meters + tableMeters, registry.getMeters().size());
+    // A filter may take the difference away.
+    SimpleMeterRegistry filtered = new SimpleMeterRegistry();
+    filtered.config().meterFilter(MeterFilter.ignoreTags("db.id", "copy"));
+    new FoveaMetrics(ada).bindTo(filtered);
+    assertThrows(InvalidUseException.class, () -> new FoveaMetrics(grace).bindTo(filtered));
+    assertEquals(meters, filtered.getMeters().size());
+
+    for (int i = 0; i < 5; i++) {
+      byte[] key = {(byte) i};
+      grace.run(tx -> t.bytes().put(tx, key, key));
+    }
+    ada.close();
+    assertEquals(meters + tableMeters, registry.getMeters().size());
+    assertEquals(0, filtered.getMeters().size());
+    assertEquals(
+        5,
+        registry
+            .get("fovea.transactions")
+            .tags("outcome", "commit", "db", "data.fovea")
+            .functionCounter()
+            .count());
+    new FoveaMetrics(grace).bindTo(filtered);
+    SimpleMeterRegistry coarse = new SimpleMeterRegistry();
+    coarse.config().meterFilter(MeterFilter.ignoreTags("result", "part", "cause"));
+    new FoveaMetrics(grace).bindTo(coarse);
+    assertTrue(coarse.getMeters().size() < meters);
+    grace.close();
+    assertEquals(List.of(), coarse.getMeters());
+    assertEquals(List.of(), registry.getMeters());
+    assertEquals(List.of(), filtered.getMeters());
   }
 
   private static double records(SimpleMeterRegistry registry, String table) {

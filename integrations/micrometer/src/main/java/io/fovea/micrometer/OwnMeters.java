@@ -1,0 +1,86 @@
+package io.fovea.micrometer;
+
+import io.fovea.error.InvalidUseException;
+import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.MeterRegistry;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.WeakHashMap;
+
+/**
+ * The meters that one binding has registered. A registry answers a second registration of the same
+ * name and tags with the first meter, so that two bindings would share it, and the first to close
+ * would remove it; here the second is refused.
+ *
+ * <p>Ids are compared as the registry has them, after its filters. No lock is held while the
+ * registry is called, since its listeners may read meters. Any thread.
+ */
+final class OwnMeters {
+  /** By registry and id; guarded by itself. */
+  private static final Map<MeterRegistry, Map<Meter.Id, Meter>> OWNED = new WeakHashMap<>();
+
+  private final MeterRegistry registry;
+
+  /** Guarded by {@link #OWNED}. */
+  private final List<Meter> meters = new ArrayList<>();
+
+  OwnMeters(MeterRegistry registry) {
+    this.registry = registry;
+  }
+
+  /**
+   * Takes a meter that was registered just now.
+   *
+   * @throws InvalidUseException if it is another binding's
+   */
+  <M extends Meter> M add(M meter) {
+    Meter other;
+    synchronized (OWNED) {
+      other =
+          OWNED.computeIfAbsent(registry, r -> new HashMap<>()).putIfAbsent(meter.getId(), meter);
+      if (other == null) {
+        meters.add(meter);
+      } else if (meters.contains(other)) {
+        return meter; // a filter takes a tag away that tells two of this database's apart
+      }
+    }
+    if (other != null) {
+      if (other != meter) {
+        registry.remove(meter); // the other one was removed while this one was registered
+      }
+      throw new InvalidUseException(
+          "The registry has the meter "
+              + meter.getId()
+              + " of another database already, or of this one: they have the same name, id and"
+              + " tags. Add a tag that tells them apart: new FoveaMetrics(database, tags).");
+    }
+    return meter;
+  }
+
+  /** Removes one. */
+  void remove(Meter meter) {
+    registry.remove(meter);
+    synchronized (OWNED) {
+      meters.remove(meter);
+      forget(meter);
+    }
+  }
+
+  /** Removes all. */
+  void removeAll() {
+    List<Meter> all;
+    synchronized (OWNED) {
+      all = List.copyOf(meters);
+    }
+    all.forEach(this::remove);
+  }
+
+  private void forget(Meter meter) {
+    Map<Meter.Id, Meter> of = OWNED.get(registry);
+    if (of != null && of.remove(meter.getId(), meter) && of.isEmpty()) {
+      OWNED.remove(registry);
+    }
+  }
+}
