@@ -44,9 +44,11 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   private final Database database;
   private final Slot slot;
   private final Tx tx;
+  private final long epoch; // the generation of the context that is this transaction
   private final Thread owner;
   private final int attempt;
   private final @Nullable AbortCause previousAbort;
+  private final boolean readOnly;
 
   /** Whether a body of run, call or read has it, so that the loop around it can do it again. */
   private final boolean managed;
@@ -85,6 +87,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     this.database = database;
     this.slot = slot;
     this.tx = tx;
+    this.epoch = tx.epoch();
+    this.readOnly = tx.readOnly();
     this.owner = Thread.currentThread();
     this.attempt = attempt;
     this.previousAbort = previousAbort;
@@ -124,9 +128,13 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * @return the context; {@link #exit} must follow
    */
   Tx enter(Database db) {
-    if (state != State.ACTIVE || owner != Thread.currentThread() || db != database) {
+    if (state != State.ACTIVE
+        || owner != Thread.currentThread()
+        || db != database
+        || tx.epoch() != epoch) {
       requireMine("The transaction can't be used");
-      throw new InvalidUseException("The transaction belongs to another database.");
+      String why = db == database ? "has ended." : "belongs to another database.";
+      throw new InvalidUseException("The transaction " + why);
     }
     if (!slot.enter()) {
       throw refused();
@@ -308,7 +316,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * @return true if it was begun for reading only
    */
   public boolean isReadOnly() {
-    return tx.readOnly();
+    return readOnly;
   }
 
   /**
@@ -422,9 +430,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   private long commitTx() {
     Tx t = enter(database);
     CatalogTransaction c = catalog;
-    long epoch = -1;
     try {
-      epoch = t.epoch();
       wrote = t.hasWrites();
       state = State.ABORTED;
       if (slot.broken() != null) {
@@ -433,7 +439,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       if (c != null) {
         c.lock();
       }
-      long lsn = t.commit();
+      long lsn = t.commit(epoch);
       state = State.COMMITTED;
       // Context and slot are given back: what is waited for now holds nobody up.
       return lsn;
@@ -445,11 +451,14 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       failure = e;
       throw e;
     } finally {
-      // Where the epoch has moved it has ended, and the context may be another's by now.
-      if (epoch < 0 || t.epoch() == epoch) {
-        t.rollback();
+      try {
+        // Where the epoch has moved it has ended, and the context may be another's by now.
+        if (t.epoch() == epoch) {
+          t.rollback(epoch);
+        }
+      } finally {
+        end();
       }
-      end();
     }
   }
 
@@ -487,7 +496,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
         lsn = managed ? t.readLsn() : 0;
       } finally {
         state = valid ? State.ROLLED_BACK : State.ABORTED;
-        t.rollback();
+        t.rollback(epoch);
       }
       if (!valid) {
         TransactionAbortedException abort = doomedBy();
@@ -622,7 +631,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     try {
       if (slot.enter()) {
         try {
-          valid = tx.readsValid();
+          valid = tx.epoch() == epoch && tx.readsValid();
           lsn = valid ? tx.readLsn() : 0;
         } catch (FoveaException e) {
           refused = e;
@@ -654,7 +663,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     state = State.ROLLED_BACK;
     if (slot.enter()) {
       try {
-        tx.rollback();
+        tx.rollback(epoch);
       } finally {
         end();
       }

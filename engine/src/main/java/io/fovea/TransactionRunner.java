@@ -487,7 +487,7 @@ public abstract sealed class TransactionRunner permits Catalog {
         try {
           if (context.epoch() == epoch && slot.enter()) {
             try {
-              context.rollback();
+              context.rollback(epoch);
             } finally {
               slot.release();
             }
@@ -555,7 +555,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       } finally {
         if (!done) {
           try {
-            tx.rollback();
+            tx.rollback(tx.epoch()); // nobody else has had it
           } finally {
             if (slot != null) {
               slot.release();

@@ -95,7 +95,7 @@ class TransactionDurabilityTest {
     disk.hold(IoOp.SYNC);
     Tx tx = engine.begin(false, 0, false);
     tx.put(tree, key, 0, 8, value, 0, 8);
-    assertTrue(tx.commit() > log.durableLsn());
+    assertTrue(tx.commit(tx.epoch()) > log.durableLsn());
   }
 
   /** Does it in another thread, sees that it waits, lets the disk go, and sees that it ends. */

@@ -19,6 +19,7 @@ import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
+import io.fovea.txn.Tx;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -335,6 +336,32 @@ class TransactionTest {
       assertTrue(c.next());
       tx.commit();
     }
+  }
+
+  /** Whatever fault of the engine has brought it about. */
+  @Test
+  void aTransactionWhoseContextHasGoneOnIsRefused() {
+    Transaction tx = db.begin();
+    set(tx, 1, 1);
+    Tx context = tx.context();
+    context.rollback(context.epoch());
+    assertThrows(InvalidUseException.class, () -> get(tx, 1));
+    assertThrows(InvalidUseException.class, tx::commit);
+    assertThrows(AssertionError.class, tx::close);
+    assertEquals(0, db.store().engine().active());
+    db.run(again -> set(again, 1, 2));
+    assertEquals(2, db.<Integer, RuntimeException>read(again -> get(again, 1)));
+  }
+
+  @Test
+  void whetherItWasReadOnlyDoesNotChangeWithItsContext() {
+    Transaction reads = db.begin(TxOptions.forReading());
+    reads.commit();
+    Transaction writes = db.begin();
+    assertTrue(reads.isReadOnly());
+    assertFalse(writes.isReadOnly());
+    writes.rollback();
+    assertTrue(reads.isReadOnly());
   }
 
   @Test

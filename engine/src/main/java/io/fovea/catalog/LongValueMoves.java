@@ -89,16 +89,17 @@ final class LongValueMoves {
     for (int attempt = 0; attempt < ATTEMPTS && !move.isOver(); attempt++) {
       try {
         Tx tx = store.engine().begin(false, ATTEMPT_NANOS, null);
+        long generation = tx.epoch();
         boolean moved = false;
         try {
           tx.moveChain(tree, walk.key(), 0, walk.keyLength(), move);
           moved = true;
         } finally {
           if (!moved) {
-            tx.rollback();
+            tx.rollback(generation);
           }
         }
-        tx.commit(); // ends it, whatever it throws: the context may be another thread's now
+        tx.commit(generation); // ends it, whatever it throws
         return;
       } catch (TransactionAbortedException e) {
         OperationInterruptedException.check("compact " + store.name());

@@ -596,7 +596,7 @@ public final class Store {
     try {
       work.run();
     } finally {
-      tx.rollback();
+      tx.rollback(tx.epoch());
     }
   }
 

@@ -40,8 +40,7 @@ import org.jspecify.annotations.Nullable;
  * the one that began the transaction; the API room checks that.
  */
 public final class Tx {
-  // The file may have more than 600 lines because it is the one facade of all parts, and each of
-  // its methods has its contract here. None of them does more than pass on, but for begin and end.
+  // It has more than 600 lines because it is the one facade of all parts, with their contracts.
 
   /** What {@link #get} returns for a key that is not there. */
   public static final int ABSENT = TxReads.ABSENT;
@@ -129,10 +128,7 @@ public final class Tx {
     return busy == 0 && BUSY.compareAndSet(this, 0, 1);
   }
 
-  /**
-   * A volatile store: any transaction that does it looks next whether somebody waits ({@link
-   * Admission}).
-   */
+  /** A volatile store: who does it looks next whether somebody waits ({@link Admission}). */
   void unclaim() {
     assert busy != 0 : "the context is given back twice";
     busy = 0;
@@ -215,7 +211,10 @@ public final class Tx {
     return life.readOnly();
   }
 
-  /** A number that no other transaction of this context had or will have; it moves at the end. */
+  /**
+   * The generation: no other transaction of this context had or will have it. It moves at the end,
+   * so that {@link #commit} and {@link #rollback}, which ask for it, refuse a stale handle.
+   */
   public long epoch() {
     return epoch;
   }
@@ -235,17 +234,19 @@ public final class Tx {
    * transaction has ended when this returns or throws; but nobody must be told before {@link
    * TxEngine#await} has returned, which is called after this, with nothing held.
    *
+   * @param generation {@link #epoch} since the begin
    * @return what to wait for: a position of the log, or 0 for nothing
+   * @throws InvalidUseException if it has ended
    * @throws TransactionAbortedException if it can't be serialized, was doomed before, or is too old
    * @throws io.fovea.error.DurabilityLostException if the log takes nothing any more
    * @throws io.fovea.error.StorageFullException if there is no space for the log
    */
-  public long commit() {
-    if (!life.active) {
-      throw life.refusal();
+  public long commit(long generation) {
+    if (epoch != generation) {
+      throw TxLife.ended();
     }
-    // Whatever is thrown from here on ends the transaction, an error of the JVM included: nothing
-    // is called before. An abort was counted where it arose.
+    // What is thrown from here on ends it, an error of the JVM included: nothing is called before.
+    // An abort was counted where it arose.
     try {
       life.requireUndoomed();
       // Who has written and reserved nothing ends here, whatever its age: an abort helps nobody.
@@ -264,13 +265,16 @@ public final class Tx {
     }
   }
 
-  /** Ends the transaction without a trace. Does nothing when it has ended. */
-  public void rollback() {
-    if (!life.active) {
+  /**
+   * Ends the transaction without a trace. Leaves alone what has ended; but that is a fault of the
+   * caller, because {@link #commit(long)} ends a transaction whatever it throws.
+   */
+  public void rollback(long generation) {
+    if (epoch != generation) {
+      assert false : "the transaction has ended, and its context may be another thread's";
       return;
     }
-    // A look at a field: a call may fail, and the transaction has to end all the same.
-    if (life.doomed == null) {
+    if (life.doomed == null) { // a call might fail
       life.counters.rollbacks++;
     }
     endAll();
@@ -358,11 +362,7 @@ public final class Tx {
     }
   }
 
-  /**
-   * Does nothing in a transaction that may write.
-   *
-   * @throws InvalidUseException in a read-only one, with the reason
-   */
+  /** Throws {@link InvalidUseException} in a read-only one, with the reason. */
   public void requireWritable() {
     life.requireWritable();
   }

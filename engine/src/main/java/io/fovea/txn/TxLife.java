@@ -85,8 +85,9 @@ final class TxLife {
 
   // ---------------------------------------------------------------- may it go on?
 
-  /** An operation begins. */
+  /** An operation begins. A thread that has another's context in hand kept it beyond an end. */
   void operation() {
+    assert !active || belongsTo(Thread.currentThread().threadId()) : "another thread's transaction";
     if (!active || doomed != null) {
       throw refusal();
     }
@@ -134,9 +135,13 @@ final class TxLife {
   /** Why nothing is accepted. */
   RuntimeException refusal() {
     if (!active) {
-      return new InvalidUseException("The transaction has ended.");
+      return ended();
     }
     return aborted(doomed, "the transaction was doomed by an earlier abort");
+  }
+
+  static InvalidUseException ended() {
+    return new InvalidUseException("The transaction has ended.");
   }
 
   void requireActive() {

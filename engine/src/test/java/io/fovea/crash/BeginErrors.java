@@ -99,7 +99,7 @@ public final class BeginErrors implements Supplier<String> {
         Thread.yield();
       }
     }
-    before.rollback();
+    before.rollback(before.epoch());
     join(fails);
     others.forEach(BeginErrors::join);
     if (engine.active() != 0 || engine.waiting() != 0) {
@@ -135,7 +135,7 @@ public final class BeginErrors implements Supplier<String> {
       hit = ErrorProbe.disarm();
     }
     if (tx != null) {
-      tx.rollback();
+      tx.rollback(tx.epoch());
     }
     if (thrown != null && (hit == null || thrown != ErrorProbe.thrown())) {
       throw new AssertionError("not the error before " + hit, thrown);
@@ -151,7 +151,7 @@ public final class BeginErrors implements Supplier<String> {
         require(running.incrementAndGet() == 1, "two run at a time");
         require(engine.active() == 1, "it runs in a context that is free");
         try {
-          engine.begin(false, 1, null).rollback();
+          engine.begin(false, 1, null);
           throw new AssertionError("another one begins in the same context");
         } catch (TransactionAbortedException e) {
           require(e.abortCause() == AbortCause.ADMISSION, e.toString());
@@ -159,7 +159,7 @@ public final class BeginErrors implements Supplier<String> {
         require(running.get() == 1, "another one has begun in the same context");
       } finally {
         running.decrementAndGet();
-        tx.rollback();
+        tx.rollback(tx.epoch());
       }
     } catch (Throwable t) {
       failures.add(t);

@@ -58,7 +58,7 @@ public final class EndErrors implements Supplier<String> {
         BTree tree = BTree.create(pool, 10, LogSession.NONE);
         Tx first = engine.begin(false, 0, null);
         put(first, tree, READ, 7);
-        first.commit();
+        first.commit(first.epoch());
         int after = 0;
         while (round(engine, tree, after)) {
           after++;
@@ -82,7 +82,7 @@ public final class EndErrors implements Supplier<String> {
       boolean known = get(next, tree, READ);
       boolean found = get(next, tree, WRITTEN);
       boolean writes = next.hasWrites();
-      next.commit();
+      next.commit(next.epoch());
       if (!known || found || writes) {
         throw new AssertionError(
             protocol
@@ -100,9 +100,10 @@ public final class EndErrors implements Supplier<String> {
 
   private static @Nullable String rollback(Tx tx, int after) {
     String hit;
+    long generation = tx.epoch();
     ErrorProbe.armLasting(after);
     try {
-      tx.rollback();
+      tx.rollback(generation);
     } catch (OutOfMemoryError e) {
       // As whoever called it would see.
     } finally {

@@ -104,7 +104,7 @@ public final class StatementErrors implements Supplier<String> {
     if (kind == Kind.PATCH || kind == Kind.PATCH_AGAIN || kind == Kind.DELETE) {
       put(first, tree, WRITTEN, 'a', 100);
     }
-    first.commit();
+    first.commit(first.epoch());
 
     Tx tx = engine.begin(false, 0, null);
     int filled = full ? FULL : 0;
@@ -130,7 +130,7 @@ public final class StatementErrors implements Supplier<String> {
     String now = value(tx, tree, WRITTEN);
     put(tx, tree, OTHER, 'o', 50 + n);
     String then = value(tx, tree, WRITTEN);
-    tx.commit();
+    tx.commit(tx.epoch());
 
     Tx last = engine.begin(false, 0, null);
     String after = value(last, tree, WRITTEN);
@@ -138,7 +138,7 @@ public final class StatementErrors implements Supplier<String> {
     for (int i = 0; i < filled; i++) {
       others &= value(last, tree, FILL + i).equals(fill('f', 30));
     }
-    last.rollback();
+    last.rollback(last.epoch());
     String wanted = thrown == null ? result(kind, before) : before;
     if (!others || !now.equals(wanted) || !then.equals(wanted) || !after.equals(wanted)) {
       throw new AssertionError(

@@ -26,6 +26,10 @@ class AdmissionTest {
     }
   }
 
+  private static void end(Tx tx) {
+    tx.rollback(tx.epoch());
+  }
+
   @Test
   void whoComesFirstIsServedFirst() throws Exception {
     int threads = 40;
@@ -49,13 +53,13 @@ class AdmissionTest {
       }
       Tx next = a;
       for (int i = 0; i < threads; i++) {
-        next.rollback();
+        end(next);
         all.get(i).join();
         assertEquals(i + 1, served.size());
         next = begun.get(i);
       }
-      next.rollback();
-      b.rollback();
+      end(next);
+      end(b);
       assertEquals(IntStream.range(0, threads).boxed().toList(), served);
       assertEquals(0, f.engine.active());
       assertEquals(0, f.engine.waiting());
@@ -73,14 +77,14 @@ class AdmissionTest {
                   () -> {
                     Tx tx = f.begin();
                     turns.compareAndSet(0, 1);
-                    tx.rollback();
+                    end(tx);
                   });
       untilWaiting(f, 1);
-      held.rollback();
+      end(held);
       // Begins at once, with a context that is warm for it: behind the other all the same.
       Tx again = f.begin();
       assertEquals(1, turns.get());
-      again.rollback();
+      end(again);
       waiter.join();
     }
   }
@@ -104,9 +108,9 @@ class AdmissionTest {
       assertEquals(
           AbortCause.ADMISSION,
           assertInstanceOf(TransactionAbortedException.class, thrown.get(0)).abortCause());
-      Thread patient = Thread.ofVirtual().start(() -> f.begin().rollback());
+      Thread patient = Thread.ofVirtual().start(() -> end(f.begin()));
       untilWaiting(f, 1);
-      held.rollback();
+      end(held);
       patient.join();
       assertEquals(0, f.engine.active());
     }
@@ -121,12 +125,12 @@ class AdmissionTest {
           Thread.ofPlatform()
               .start(
                   () -> {
-                    f.begin().rollback();
+                    end(f.begin());
                     interrupted.set(Thread.currentThread().isInterrupted() ? 1 : -1);
                   });
       untilWaiting(f, 1);
       waiter.interrupt();
-      held.rollback();
+      end(held);
       waiter.join();
       assertEquals(1, interrupted.get());
     }
@@ -157,7 +161,7 @@ class AdmissionTest {
     }
     assertEquals(10, thrown.size());
     thrown.forEach(t -> assertInstanceOf(DatabaseClosedException.class, t));
-    held.rollback();
+    end(held);
     f.close();
   }
 
@@ -183,7 +187,7 @@ class AdmissionTest {
               builder.start(
                   () -> {
                     try {
-                      f.engine.begin(false, nanos, null).rollback();
+                      end(f.engine.begin(false, nanos, null));
                       served.incrementAndGet();
                     } catch (TransactionAbortedException e) {
                       assertEquals(AbortCause.ADMISSION, e.abortCause());
@@ -201,7 +205,7 @@ class AdmissionTest {
           untilWaiting(f, 20);
           assertEquals(0, served.get());
         }
-        held.rollback();
+        end(held);
         for (Thread t : all) {
           t.join();
         }
@@ -218,14 +222,14 @@ class AdmissionTest {
     try (TxFixture f = new TxFixture(Configs.contexts(3), 128, 1)) {
       for (int round = 0; round < 50; round++) {
         Tx alone = f.engine.begin(false, 0, true);
-        Thread waiter = Thread.ofVirtual().start(() -> f.begin().rollback());
+        Thread waiter = Thread.ofVirtual().start(() -> end(f.begin()));
         untilWaiting(f, 1);
         assertEquals(1, f.engine.active());
         var refused =
             assertThrows(
                 TransactionAbortedException.class, () -> f.engine.begin(false, 100_000, true));
         assertEquals(AbortCause.ADMISSION, refused.abortCause());
-        alone.rollback();
+        end(alone);
         waiter.join();
       }
       assertEquals(0, f.engine.active());
@@ -257,7 +261,7 @@ class AdmissionTest {
                       Thread.yield();
                     }
                     running.decrementAndGet();
-                    tx.rollback();
+                    end(tx);
                     done.incrementAndGet();
                   }
                 }));

@@ -379,12 +379,12 @@ class CommitInstallerTest {
             scanner[0] = new Client(f.begin());
             assertEquals(List.of(), scanner[0].scan(t, low + "a", true, low + "c", true, false));
           });
-      u.tx.commit();
+      u.commit();
       assertNull(then.get(), "the successor was looked for");
       try {
         String seen = scanner[0].get(other, key(0));
         assertNotEquals("value 0", seen);
-        scanner[0].tx.commit();
+        scanner[0].commit();
         return true;
       } catch (TransactionAbortedException e) {
         return false;

@@ -286,7 +286,7 @@ class DurableCommitTest {
       f.disk.hold(IoOp.SYNC);
       Client writer = new Client(f.tx.begin());
       writer.put(fresh, "k", "2");
-      long written = writer.tx.commit();
+      long written = writer.commit();
       assertTrue(written > f.log.durableLsn());
       List<Throwable> thrown = new ArrayList<>();
       Thread w = waiting(f, written, true, thrown);
@@ -295,7 +295,7 @@ class DurableCommitTest {
       // The locks are gone: the new value is there for all to see, and to build upon.
       Client reader = new Client(f.tx.begin());
       assertEquals("2", reader.get(fresh, "k"));
-      assertEquals(reader.tx.readLsn(), reader.tx.commit());
+      assertEquals(reader.tx.readLsn(), reader.commit());
       long seen = lastLsn(f, c -> c.get(fresh, "k"));
       assertEquals(written, seen);
       Thread r = waiting(f, seen, false, thrown);
@@ -320,7 +320,7 @@ class DurableCommitTest {
   private static long lastLsn(LoggedFixture f, TxFixture.Body<Object> body) {
     Client c = new Client(f.tx.begin());
     body.run(c);
-    return c.tx.commit();
+    return c.commit();
   }
 
   /** What is not there is a change, too: of a key, of a range, of a leaf that is empty now. */
@@ -343,7 +343,7 @@ class DurableCommitTest {
         int k = i;
         Client c = new Client(f.tx.begin());
         c.delete(t, "k" + k);
-        long written = c.tx.commit();
+        long written = c.commit();
         assertTrue(written > f.log.durableLsn());
         assertTrue(lastLsn(f, r -> r.get(t, "k" + k)) >= written, "point read " + k);
         for (boolean descending : new boolean[] {false, true}) {
@@ -417,7 +417,7 @@ class DurableCommitTest {
       f.disk.hold(IoOp.SYNC);
       Client c = new Client(f.tx.begin());
       c.delete(t, "z");
-      long written = c.tx.commit();
+      long written = c.commit();
       assertTrue(lastLsn(f, r -> r.all(t)) >= written);
       assertTrue(lastLsn(f, r -> r.scan(t, null, true, null, true, true)) >= written);
       assertTrue(lastLsn(f, r -> r.scan(t, "b", true, null, true, true)) >= written);
@@ -522,12 +522,12 @@ class DurableCommitTest {
         String key = "k" + i;
         Client c = new Client(f.tx.begin());
         c.put(t, key, "v");
-        long lsn = c.tx.commit();
+        long lsn = c.commit();
         f.tx.engine.await(lsn, true);
         assertTrue(lsn > f.log.durableLsn());
         Client r = new Client(f.tx.begin());
         assertEquals("v", r.get(t, key));
-        assertEquals(0, r.tx.commit());
+        assertEquals(0, r.commit());
       }
       assertEquals(0, f.tx.engine.stats().durableWaits());
       f.disk.letGo();
@@ -554,7 +554,7 @@ class DurableCommitTest {
       for (int i = 0; i < 30; i++) {
         c.put(t, "long" + i, LONG);
       }
-      var e = assertThrows(TransactionAbortedException.class, c.tx::commit);
+      var e = assertThrows(TransactionAbortedException.class, c::commit);
       assertEquals(AbortCause.TOO_LARGE, e.abortCause());
       assertEquals(used, f.pagesUsed());
       assertEquals(1, f.commits().size());
@@ -590,7 +590,7 @@ class DurableCommitTest {
             return null;
           });
       long used = f.pagesUsed();
-      assertThrows(TransactionAbortedException.class, loser.tx::commit);
+      assertThrows(TransactionAbortedException.class, loser::commit);
       assertEquals(used, f.pagesUsed());
       assertEquals(2, f.commits().size());
       assertEquals(Long.MAX_VALUE, f.log.minActive());
@@ -619,7 +619,7 @@ class DurableCommitTest {
       Client c = new Client(f.tx.begin());
       c.put(other, "k", "2");
       c.put(t, "k", "longer");
-      var lost = assertThrows(DurabilityLostException.class, c.tx::commit);
+      var lost = assertThrows(DurabilityLostException.class, c::commit);
       assertTrue(lost.mayHaveCommitted());
       assertTrue(lost.getCause() instanceof CorruptionException, "" + lost.getCause());
       assertNotNull(f.tx.engine.poison());
@@ -658,7 +658,7 @@ class DurableCommitTest {
                 c.put(t, "k1x", TxFixture.repeat('w', 1000)); // the leaf is split
                 c.put(t, "k1y", TxFixture.repeat('w', 1000));
                 try {
-                  f.tx.engine.await(c.tx.commit(), true);
+                  f.tx.engine.await(c.commit(), true);
                 } catch (Throwable e) {
                   thrown.set(e);
                 }
@@ -741,13 +741,13 @@ class DurableCommitTest {
       f.disk.fail(SimFault.once(1).of(IoOp.SYNC));
       Client c = new Client(f.tx.begin());
       c.put(t, "k", "lost?");
-      long lsn = c.tx.commit();
+      long lsn = c.commit();
       var e = assertThrows(DurabilityLostException.class, () -> f.tx.engine.await(lsn, true));
       assertTrue(e.mayHaveCommitted());
       // Who has read what was durable has an answer that holds.
-      f.tx.engine.await(early.tx.commit(), false);
+      f.tx.engine.await(early.commit(), false);
       // Who comes too late has changed nothing, and is told so.
-      var refused = assertThrows(DurabilityLostException.class, late.tx::commit);
+      var refused = assertThrows(DurabilityLostException.class, late::commit);
       assertFalse(refused.mayHaveCommitted());
       assertThrows(DurabilityLostException.class, f.tx::begin);
       assertThrows(
@@ -765,7 +765,7 @@ class DurableCommitTest {
       Client c = new Client(f.tx.begin());
       c.put(t, "k", "v");
       f.disk.hold(IoOp.SYNC);
-      long lsn = c.tx.commit();
+      long lsn = c.commit();
       f.log.fail(new IllegalStateException("the device is gone"));
       var e = assertThrows(DurabilityLostException.class, () -> f.tx.engine.await(lsn, true));
       assertTrue(e.mayHaveCommitted());

@@ -78,7 +78,7 @@ class LeafReadsTest {
               expected(model, low, li, high, hi, down),
               c.scan(f.tree(), low, li, high, hi, down),
               () -> low + " " + li + " to " + high + " " + hi + ", down: " + down);
-          c.tx.commit();
+          c.commit();
         }
         if (!longValues) {
           assertEquals(before, made(f), "no item was read");
@@ -150,7 +150,7 @@ class LeafReadsTest {
               c.put(f.tree(), key(1001), "came");
               return null;
             });
-        assertThrows(TransactionAbortedException.class, scanner.tx::commit);
+        assertThrows(TransactionAbortedException.class, scanner::commit);
         f.run(c -> c.delete(f.tree(), key(1001)));
         again(f);
       }
@@ -162,7 +162,7 @@ class LeafReadsTest {
     for (int i = 0; i < 64; i++) {
       TxFixture.Client c = reader(f);
       c.scan(f.tree(), key(0), true, key(10), true, false);
-      c.tx.commit();
+      c.commit();
     }
   }
 
@@ -178,14 +178,14 @@ class LeafReadsTest {
             c.put(f.tree(), key(112), "a neighbour");
             return null;
           });
-      assertThrows(TransactionAbortedException.class, scanner.tx::commit);
+      assertThrows(TransactionAbortedException.class, scanner::commit);
       boolean byItems = false;
       for (int i = 0; i < 64 && !byItems; i++) {
         long before = made(f);
         TxFixture.Client c = reader(f);
         boolean same = c.tx.context() == context;
         c.scan(f.tree(), key(2000 + 20 * i), true, key(2010 + 20 * i), true, false);
-        c.tx.commit();
+        c.commit();
         byItems = same && made(f) > before;
       }
       assertTrue(byItems, "one was to go by items");
@@ -214,11 +214,11 @@ class LeafReadsTest {
               return null;
             });
         if (changes) {
-          assertThrows(TransactionAbortedException.class, reader.tx::commit);
+          assertThrows(TransactionAbortedException.class, reader::commit);
           again(f);
         } else {
           assertTrue(reader.tx.readsValid());
-          reader.tx.commit();
+          reader.commit();
         }
       }
     }
@@ -250,10 +250,10 @@ class LeafReadsTest {
             TransactionAbortedException.class,
             () -> {
               scanner.get(f.trees.get(1), "seen");
-              scanner.tx.commit();
+              scanner.commit();
             },
             comes);
-        scanner.tx.rollback();
+        scanner.rollback();
         f.run(c -> c.delete(f.tree(), comes));
       }
     }
@@ -359,10 +359,10 @@ class LeafReadsTest {
           for (String s : c.scan(f.tree(), null, true, null, true, down)) {
             sum += amount(s.substring(s.indexOf('=') + 1));
           }
-          c.tx.commit();
+          c.commit();
           return sum;
         } catch (TransactionAbortedException e) {
-          c.tx.rollback();
+          c.rollback();
         }
         attempts.backOff();
       }

@@ -89,7 +89,7 @@ class LoneReadTest {
         Client c = reader(f);
         assertEquals(n % 2 == 0 ? "0" : null, c.alone(f.tree(), key(n)));
         assertTrue(c.tx.readsValid());
-        c.tx.commit();
+        c.commit();
       }
       assertEquals(before, made(f));
     }
@@ -107,7 +107,7 @@ class LoneReadTest {
         }
         long before = made(f);
         assertNull(c.alone(f.tree(), key(2 * how + 1)));
-        c.tx.commit();
+        c.commit();
         assertEquals(how == 2 ? before : before + 1, made(f), "how " + how);
       }
     }
@@ -158,10 +158,10 @@ class LoneReadTest {
             write(f, "1", key(10), key(40));
             assertThrows(
                 TransactionAbortedException.class, () -> operations(f).get(name).accept(c), name);
-            assertThrows(TransactionAbortedException.class, c.tx::commit, name);
+            assertThrows(TransactionAbortedException.class, c::commit, name);
           } else {
             operations(f).get(name).accept(c);
-            c.tx.commit();
+            c.commit();
           }
         }
       }
@@ -177,7 +177,7 @@ class LoneReadTest {
       c.get(f.tree(), key(50));
       write(f, "1", key(10), key(40));
       c.get(f.tree(), key(40)); // of a state behind that of the first
-      assertThrows(TransactionAbortedException.class, c.tx::commit);
+      assertThrows(TransactionAbortedException.class, c::commit);
     }
   }
 
@@ -191,7 +191,7 @@ class LoneReadTest {
       c.alone(f.tree(), key(10));
       write(f, "1", key(12));
       assertThrows(TransactionAbortedException.class, () -> c.get(f.tree(), key(40)));
-      c.tx.rollback();
+      c.rollback();
       int byItems = 0;
       for (int i = 0; i < 200; i++) {
         Client again = reader(f);
@@ -199,7 +199,7 @@ class LoneReadTest {
         long before = made(f);
         again.alone(f.tree(), key(1001 + 2 * i));
         byItems += same && made(f) > before ? 1 : 0;
-        again.tx.commit();
+        again.commit();
       }
       assertTrue(byItems > 16, "by items: " + byItems);
     }
@@ -229,7 +229,7 @@ class LoneReadTest {
         assertThrows(DatabaseClosedException.class, () -> c.get(f.tree(), key(600)));
       }
       assertTrue(c.tx.readsValid());
-      c.tx.commit();
+      c.commit();
     }
   }
 
@@ -245,7 +245,7 @@ class LoneReadTest {
       long before = made(f);
       assertNull(c.alone(f.tree(), key(2001)));
       assertEquals(before + 1, made(f));
-      c.tx.commit();
+      c.commit();
     }
   }
 
@@ -271,10 +271,10 @@ class LoneReadTest {
                   Client c = reader(f);
                   try {
                     seen.append(c.alone(f.trees.get(n), key(10))).append(' ');
-                    c.tx.commit();
+                    c.commit();
                   } catch (TransactionAbortedException e) {
                     seen.append("locked ");
-                    c.tx.rollback();
+                    c.rollback();
                   }
                 }
               }
@@ -374,10 +374,10 @@ class LoneReadTest {
       Client c = reader(f);
       try {
         String value = c.alone(t, key);
-        c.tx.commit();
+        c.commit();
         return Integer.parseInt(value);
       } catch (TransactionAbortedException e) {
-        c.tx.rollback();
+        c.rollback();
       }
     }
   }

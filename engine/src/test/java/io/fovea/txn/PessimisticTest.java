@@ -55,12 +55,12 @@ class PessimisticTest {
     Client c = new Client(f.begin());
     try {
       body.accept(c);
-      c.tx.commit();
+      c.commit();
       return null;
     } catch (TransactionAbortedException e) {
       return e.abortCause();
     } finally {
-      c.tx.rollback();
+      c.rollback();
     }
   }
 
@@ -94,7 +94,7 @@ class PessimisticTest {
         p.insert(t, "c", "3");
         p.delete(t, "k");
         assertNull(p.get(t, "k"));
-        p.tx.commit();
+        p.commit();
       }
       assertEquals(
           List.of("b=3", "c=3", "e=1", "g=1", "m=1", "p=1", "t=1", "z=2"), f.run(c -> c.all(t)));
@@ -127,7 +127,7 @@ class PessimisticTest {
       p.put(t, "b", "2");
       p.insert(t, "f", "2");
       p.delete(t, "k");
-      p.tx.commit();
+      p.commit();
       assertEquals(List.of("b=2", "e=1", "f=2", "g=1"), f.run(c -> c.all(t)));
       ProtocolsTest.atRest(f);
     }
@@ -154,7 +154,7 @@ class PessimisticTest {
         }
         assertEquals("1", p.get(t, "a"));
         p.put(t, "b", "2");
-        p.tx.commit();
+        p.commit();
       }
       assertEquals("2", f.run(c -> c.get(t, "b")));
       ProtocolsTest.atRest(f);
@@ -198,7 +198,7 @@ class PessimisticTest {
                   asks.countDown();
                   String gap = p.get(t, "b");
                   p.put(t, "a", "" + (Integer.parseInt(p.get(t, "a")) + 1));
-                  p.tx.commit();
+                  p.commit();
                   return gap;
                 }
               },
@@ -242,7 +242,7 @@ class PessimisticTest {
         assertEquals(2, armed.get());
         assertEquals("1", p[0].get(t, "a"));
         p[0].put(t, "a", "3");
-        p[0].tx.commit();
+        p[0].commit();
       }
       assertEquals("3", f.run(c -> c.get(t, "a")));
       ProtocolsTest.atRest(f);
@@ -283,7 +283,7 @@ class PessimisticTest {
           assertFalse(p.tx.readsValid());
           assertTrue(next.awaitTurn(1));
         }
-        var late = assertThrows(TransactionAbortedException.class, p.tx::commit);
+        var late = assertThrows(TransactionAbortedException.class, p::commit);
         assertEquals(AbortCause.TIMEOUT, late.abortCause());
       }
       assertNull(attempt(f, c -> c.put(t, "a", "3")));
@@ -307,11 +307,11 @@ class PessimisticTest {
           Thread.onSpinWait();
         }
         assertTrue(next.awaitTurn(1_000_000_000), "it ends what has lasted too long");
-        p.tx.rollback();
+        p.rollback();
         next.close();
         attempts.backOff();
       }
-      begin(f, attempts).tx.rollback();
+      begin(f, attempts).rollback();
       ProtocolsTest.atRest(f);
     }
   }
@@ -326,18 +326,18 @@ class PessimisticTest {
       Client p = begin(f, first);
       Client q = new Client(f.engine.begin(false, NO_LIMIT, second));
       assertFalse(q.tx.pessimistic(), "goes on optimistically");
-      q.tx.rollback();
-      p.tx.rollback();
+      q.rollback();
+      p.rollback();
       second.close(); // gives up before its turn
       first.close();
-      begin(f, third).tx.rollback();
+      begin(f, third).rollback();
       third.close();
       Attempts fourth = f.engine.attempts(1);
       Client r = new Client(f.engine.begin(false, NO_LIMIT, fourth));
       assertFalse(r.tx.pessimistic());
-      r.tx.rollback();
+      r.rollback();
       fourth.backOff();
-      begin(f, fourth).tx.rollback();
+      begin(f, fourth).rollback();
       fourth.close();
       ProtocolsTest.atRest(f);
     }
@@ -403,12 +403,12 @@ class PessimisticTest {
             c.delete(t, key + me);
           }
           over = true;
-          tx.commit();
+          tx.commit(tx.epoch());
           most.accumulateAndGet(attempt, Math::max);
           return true;
         } catch (TransactionAbortedException e) {
           if (!over) {
-            tx.rollback();
+            tx.rollback(tx.epoch());
           }
           if (!e.retryable()) {
             return false;

@@ -176,7 +176,7 @@ class PlacesTest {
             return null;
           });
       TxStats before = f.engine.stats();
-      c.tx.commit();
+      c.commit();
       TxStats after = f.engine.stats();
       assertEquals(placed, after.placesStale() > before.placesStale(), "stale places");
       List<String> all = f.run(o -> o.all(t));

@@ -41,7 +41,7 @@ class ProtocolsTest {
           r.run();
         } catch (TransactionAbortedException e) {
           refused = e.abortCause();
-          client.tx.rollback();
+          client.rollback();
         }
       }
     }
@@ -73,7 +73,7 @@ class ProtocolsTest {
     boolean commit() {
       step(
           () -> {
-            client.tx.commit();
+            client.commit();
             committed = true;
           });
       return committed;
@@ -308,18 +308,18 @@ class ProtocolsTest {
         assertThrows(DuplicateKeyException.class, () -> c.insert(t, "e", "2"));
         c.scan(t, null, true, null, true, end == 1);
         switch (end) {
-          case 0 -> c.tx.rollback();
+          case 0 -> c.rollback();
           case 1 -> {
             c.tx.life().abort(AbortCause.VALIDATION, "by the test");
-            assertThrows(TransactionAbortedException.class, c.tx::commit);
+            assertThrows(TransactionAbortedException.class, c::commit);
           }
-          default -> c.tx.commit();
+          default -> c.commit();
         }
         atRest(f);
       }
       Client nothing = new Client(f.begin());
       assertFalse(nothing.delete(t, "q"));
-      nothing.tx.commit();
+      nothing.commit();
       atRest(f);
       assertEquals(List.of("a=2", "b=2", "e=1"), f.run(c -> c.all(t)));
     }

@@ -97,13 +97,14 @@ final class TxFixture implements AutoCloseable {
     try (Attempts attempts = engine.attempts(16)) {
       while (true) {
         Tx tx = engine.begin(false, 0, attempts);
+        long generation = tx.epoch();
         // From the commit on the context may be another thread's: it must not be touched.
         boolean over = false;
         try {
           R r = body.run(new Client(tx));
           boolean wrote = tx.hasWrites();
           over = true;
-          engine.await(tx.commit(), wrote);
+          engine.await(tx.commit(generation), wrote);
           return r;
         } catch (io.fovea.error.TransactionAbortedException e) {
           if (!e.retryable()) {
@@ -116,7 +117,7 @@ final class TxFixture implements AutoCloseable {
           }
         } finally {
           if (!over) {
-            tx.rollback();
+            tx.rollback(generation);
           }
         }
         attempts.backOff();
@@ -148,9 +149,22 @@ final class TxFixture implements AutoCloseable {
   /** A transaction as strings. */
   static final class Client {
     final Tx tx;
+    private final long generation;
 
     Client(Tx tx) {
       this.tx = tx;
+      this.generation = tx.epoch();
+    }
+
+    long commit() {
+      return tx.commit(generation);
+    }
+
+    /** Does nothing where it has ended. */
+    void rollback() {
+      if (tx.epoch() == generation) {
+        tx.rollback(generation);
+      }
     }
 
     @Nullable String get(BTree t, String key) {

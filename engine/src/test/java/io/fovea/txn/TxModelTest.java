@@ -142,13 +142,13 @@ class TxModelTest {
       if (random.nextInt(4) == 0) {
         return;
       }
-      c.tx.commit();
+      c.commit();
       for (int w = 0; w < 2; w++) {
         committed.get(w).clear();
         committed.get(w).putAll(model.get(w));
       }
     } finally {
-      c.tx.rollback();
+      c.rollback();
     }
   }
 

@@ -2,7 +2,9 @@ package io.fovea.txn;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -13,6 +15,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.txn.TxFixture.Client;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -46,7 +49,7 @@ class TxTest {
   }
 
   private void aborts(AbortCause cause, Client c) {
-    var e = assertThrows(TransactionAbortedException.class, c.tx::commit);
+    var e = assertThrows(TransactionAbortedException.class, c::commit);
     assertEquals(cause, e.abortCause());
   }
 
@@ -65,7 +68,7 @@ class TxTest {
     assertEquals(List.of("a=9", "b=2", "c=33"), c.all(t));
     assertEquals(List.of("c=33", "b=2", "a=9"), c.scan(t, null, true, null, true, true));
     assertEquals(List.of("a=1", "c=3", "e=5"), all());
-    c.tx.commit();
+    c.commit();
     assertEquals(List.of("a=9", "b=2", "c=33"), all());
   }
 
@@ -75,11 +78,11 @@ class TxTest {
     Client c = begin();
     c.put(t, "a", "2");
     c.insert(t, "b", "2");
-    c.tx.rollback();
+    c.rollback();
     assertEquals(List.of("a=1"), all());
     assertThrows(InvalidUseException.class, () -> c.get(t, "a"));
-    assertThrows(InvalidUseException.class, c.tx::commit);
-    c.tx.rollback();
+    assertThrows(InvalidUseException.class, c::commit);
+    c.rollback();
   }
 
   @Test
@@ -103,7 +106,7 @@ class TxTest {
     c.put(t, "d", "longer value");
     assertThrows(InvalidUseException.class, () -> c.patch(t, "d", 10, "too long"));
     assertThrows(InvalidUseException.class, () -> c.patch(t, "missing", 0, "z"));
-    c.tx.commit();
+    c.commit();
     assertEquals(List.of("d=longer value", "p=Again"), all());
   }
 
@@ -116,7 +119,7 @@ class TxTest {
     two.get(t, "a");
     one.put(t, "a", "2");
     two.put(t, "a", "3");
-    one.tx.commit();
+    one.commit();
     aborts(AbortCause.VALIDATION, two);
     assertEquals(List.of("a=2"), all());
   }
@@ -132,7 +135,7 @@ class TxTest {
     two.get(t, "b");
     one.put(t, "a", "0");
     two.put(t, "b", "0");
-    one.tx.commit();
+    one.commit();
     aborts(AbortCause.VALIDATION, two);
   }
 
@@ -143,8 +146,8 @@ class TxTest {
     Client two = begin();
     one.put(t, "a", "2");
     two.put(t, "a", "3");
-    two.tx.commit();
-    one.tx.commit();
+    two.commit();
+    one.commit();
     assertEquals(List.of("a=2"), all());
   }
 
@@ -160,7 +163,7 @@ class TxTest {
           return null;
         });
     assertEquals("1", reader.get(t, "b"));
-    reader.tx.commit();
+    reader.commit();
   }
 
   @Test
@@ -232,7 +235,7 @@ class TxTest {
           return null;
         });
     scanner.put(t, "out", "1");
-    scanner.tx.commit();
+    scanner.commit();
   }
 
   @Test
@@ -249,7 +252,7 @@ class TxTest {
         });
     s.close();
     scanner.put(t, "out", "1");
-    scanner.tx.commit();
+    scanner.commit();
   }
 
   @Test
@@ -289,7 +292,7 @@ class TxTest {
     Client two = begin();
     one.insert(t, "k", "1");
     two.insert(t, "k", "2");
-    one.tx.commit();
+    one.commit();
     aborts(AbortCause.VALIDATION, two);
     assertEquals(List.of("k=1"), all());
   }
@@ -306,7 +309,7 @@ class TxTest {
         });
     assertThrows(TransactionAbortedException.class, () -> one.get(t, "a"));
     assertThrows(TransactionAbortedException.class, () -> one.get(t, "b"));
-    assertThrows(TransactionAbortedException.class, one.tx::commit);
+    assertThrows(TransactionAbortedException.class, one::commit);
     assertFalse(one.tx.active());
   }
 
@@ -314,18 +317,18 @@ class TxTest {
   void limitsOnTimeAndSize() {
     Client old = new Client(f.engine.begin(false, 1, false));
     old.put(t, "a", "1");
-    var late = assertThrows(TransactionAbortedException.class, old.tx::commit);
+    var late = assertThrows(TransactionAbortedException.class, old::commit);
     assertEquals(AbortCause.TIMEOUT, late.abortCause());
 
     Client reader = new Client(f.engine.begin(false, 1, false));
     reader.get(t, "a");
-    reader.tx.commit(); // it holds nobody up
+    reader.commit(); // it holds nobody up
 
     TxStats before = f.engine.stats();
     for (int i = 0; i < 100; i++) {
       Client quick = new Client(f.engine.begin(true, 0, false));
       quick.get(t, "a");
-      quick.tx.commit();
+      quick.commit();
     }
     TxStats after = f.engine.stats();
     assertEquals(100, after.commits() - before.commits());
@@ -342,7 +345,7 @@ class TxTest {
                 }
               });
       assertEquals(AbortCause.TOO_LARGE, tooMany.abortCause());
-      c.tx.rollback();
+      c.rollback();
       Client d = new Client(small.begin());
       var tooLong =
           assertThrows(
@@ -353,9 +356,57 @@ class TxTest {
                 }
               });
       assertEquals(AbortCause.TOO_LARGE, tooLong.abortCause());
-      d.tx.rollback();
+      d.rollback();
       assertEquals(0, small.engine.active());
     }
+  }
+
+  @Test
+  void aSecondEndTouchesNoStranger() {
+    try (TxFixture one = new TxFixture(Configs.contexts(1), 128, 1)) {
+      Tx context = one.begin();
+      long commits = context.epoch();
+      context.commit(commits);
+      Tx same = one.begin();
+      long rollsBack = same.epoch();
+      assertSame(context, same);
+      assertThrows(InvalidUseException.class, () -> context.commit(commits));
+      assertThrows(AssertionError.class, () -> context.rollback(commits));
+      assertTrue(same.active());
+      same.rollback(rollsBack);
+      assertThrows(InvalidUseException.class, () -> same.commit(rollsBack));
+      assertThrows(AssertionError.class, () -> same.rollback(rollsBack));
+      assertEquals(0, one.engine.active());
+
+      Client last = new Client(one.begin());
+      last.put(one.tree(), "a", "1");
+      assertThrows(AssertionError.class, () -> context.rollback(commits));
+      assertThrows(AssertionError.class, () -> context.rollback(rollsBack));
+      last.commit();
+      assertEquals("1", one.run(c -> c.get(one.tree(), "a")));
+    }
+  }
+
+  /** A thread that keeps a context beyond the end meets an assertion where another has it. */
+  @Test
+  void operationsOfStrangersAreNoticed() throws Exception {
+    seed("a=1");
+    Client c = begin();
+    AtomicReference<Throwable> thrown = new AtomicReference<>();
+    Thread stranger =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  try {
+                    c.get(t, "a");
+                  } catch (Throwable e) {
+                    thrown.set(e);
+                  }
+                });
+    stranger.join();
+    assertInstanceOf(AssertionError.class, thrown.get());
+    assertEquals("1", c.get(t, "a"));
+    c.commit();
   }
 
   @Test
@@ -367,9 +418,10 @@ class TxTest {
           assertThrows(
               TransactionAbortedException.class, () -> small.engine.begin(false, 1_000_000, false));
       assertEquals(AbortCause.ADMISSION, none.abortCause());
-      a.rollback();
-      small.begin().rollback();
-      b.rollback();
+      a.rollback(a.epoch());
+      Tx again = small.begin();
+      again.rollback(again.epoch());
+      b.rollback(b.epoch());
       assertEquals(0, small.engine.active());
     }
   }
@@ -390,7 +442,7 @@ class TxTest {
     assertEquals("be", seen.toString());
     assertFalse(s.next());
     s.close();
-    c.tx.commit();
+    c.commit();
   }
 
   @Test
@@ -402,7 +454,7 @@ class TxTest {
     c.patch(t, "big", 10_000, "yyy");
     String patched = big.substring(0, 10_000) + "yyy" + big.substring(10_003);
     assertEquals(List.of("a=1", "big=" + patched, "c=2"), c.all(t));
-    c.tx.commit();
+    c.commit();
     assertEquals(List.of("a=1", "big=" + patched, "c=2"), all());
   }
 }

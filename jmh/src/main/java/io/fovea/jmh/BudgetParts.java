@@ -194,7 +194,7 @@ public class BudgetParts {
   public long transactionGet() {
     Tx tx = engine.begin(true, 0, false);
     long sum = reads(tx);
-    tx.rollback();
+    tx.rollback(tx.epoch());
     return sum;
   }
 
@@ -209,7 +209,7 @@ public class BudgetParts {
     long sum = reads(tx);
     setKey(0);
     tx.put(tree, key, 0, 8, value, 0, BudgetTables.STOCK_BYTES);
-    tx.commit();
+    tx.commit(tx.epoch());
     return sum;
   }
 }
