@@ -2,9 +2,11 @@ package io.fovea;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.FoveaException;
+import io.fovea.error.IncompatibleFormatException;
 import io.fovea.io.IoOp;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Superblock;
@@ -378,13 +380,14 @@ class OpeningCrashTest {
     explore(new Left(new SimDisk(1), 0, 0), "making");
   }
 
-  /** What another database has left is removed, where it is not known to be needed. */
+  /** The log of another database is removed where that was closed, and refused where it was not. */
   @Test
   void theLogOfAnother() {
     Life another = new Life();
     another.open();
     another.commit(30);
-    another.abandon();
+    Life killed = new Life(another.left());
+    another.close();
     Life life = new Life();
     life.options = OPTIONS.durability(Durability.NONE);
     life.open();
@@ -393,6 +396,12 @@ class OpeningCrashTest {
     SimDisk from = another.disk;
     life.disk.poke(LOG, 0, from.peek(LOG, 0, (int) from.device(LOG).size()));
     explore(life.left(), "the log of another");
+    byte[] commits = killed.disk.peek(LOG, 0, (int) killed.disk.device(LOG).size());
+    life.disk.delete(LOG);
+    life.disk.poke(LOG, 0, commits);
+    life.options = OPTIONS;
+    assertThrows(IncompatibleFormatException.class, life::open);
+    assertArrayEquals(commits, life.disk.peek(LOG, 0, (int) life.disk.device(LOG).size()));
   }
 
   /** The maker has cut off slots that are free, and the machine did not get as far as the sync. */

@@ -27,6 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is refused is refused before anything is made, or what was made is removed again. */
 class OpeningTest {
@@ -195,6 +196,100 @@ class OpeningTest {
     Files.write(text, content);
     assertThrows(IncompatibleFormatException.class, () -> Database.open(text, small()));
     assertArrayEquals(content, Files.readAllBytes(text));
+  }
+
+  /** What lies beside a data file that is missing, or has another name, is somebody's. */
+  @ParameterizedTest
+  @ValueSource(strings = {".log", ".dwb"})
+  void whatIsBesideAMissingDataFileStays(String suffix) throws IOException {
+    Path path = folder.resolve("db");
+    Path beside = folder.resolve("db" + suffix);
+    byte[] text = "2026-11-28 12:00:00 INFO an application's own log\n".repeat(2000).getBytes();
+    Files.write(beside, text);
+    for (Durability durability : Durability.values()) {
+      refused(path, small().durability(durability), beside);
+      assertArrayEquals(text, Files.readAllBytes(beside));
+      assertEquals(List.of(beside), files());
+    }
+    Files.delete(beside);
+    Database killed = Database.open(path, small());
+    ByteTable t = killed.table(TableSpec.bytes("t", 16)).bytes();
+    killed.run(tx -> t.put(tx, new byte[] {1}, new byte[100]));
+    killed.checkpoint(); // writes pages, and their copies before
+    killed.abandon();
+    Path away = folder.resolve("away");
+    Files.createDirectory(away);
+    for (Path file : files()) {
+      if (Files.isRegularFile(file) && !file.equals(beside)) {
+        Files.move(file, away.resolve(file.getFileName()));
+      }
+    }
+    byte[] content = Files.readAllBytes(beside);
+    refused(path, small(), beside);
+    Files.createFile(path); // as an opening that was cut short, or a mount point
+    Files.writeString(folder.resolve("db.lock"), "999999999\n");
+    refused(path, small(), beside);
+    assertArrayEquals(content, Files.readAllBytes(beside));
+    Files.delete(path);
+    for (String name : List.of("db", "db.log", "db.dwb")) {
+      if (Files.exists(away.resolve(name))) {
+        Files.move(away.resolve(name), folder.resolve(name));
+      }
+    }
+    try (Database db = Database.open(path, small())) {
+      assertEquals(1, db.table(TableSpec.bytes("t", 16)).count());
+    }
+    Files.delete(path); // closed: what is beside it is needed by nothing
+    Database.open(path, small()).close();
+  }
+
+  private static void refused(Path path, Options options, Path named) {
+    IncompatibleFormatException e =
+        assertThrows(IncompatibleFormatException.class, () -> Database.open(path, options));
+    assertTrue(e.getMessage().contains(named.toString()), e.getMessage());
+  }
+
+  /** The area of a database that was closed may be another's by now. */
+  @Test
+  void theDoubleWriteAreaOfAnotherDatabaseStays() throws IOException {
+    Path path = folder.resolve("db");
+    Database.open(path, small()).close();
+    Path other = folder.resolve("other");
+    Database killed = Database.open(other, small());
+    killed.table(TableSpec.bytes("t", 16));
+    killed.checkpoint();
+    killed.abandon();
+    Path area = folder.resolve("db.dwb");
+    byte[] content = Files.readAllBytes(folder.resolve("other.dwb"));
+    Files.write(area, content);
+    refused(path, small(), area);
+    assertArrayEquals(content, Files.readAllBytes(area));
+    Files.delete(area);
+    Database.open(path, small()).close();
+  }
+
+  /** Hard links make names with logs of their own; symbolic links do not. */
+  @Test
+  void aSecondNameIsRefusedForWriting() throws IOException {
+    Path path = folder.resolve("db");
+    Database.open(path, small()).close();
+    for (String suffix : List.of("", ".log")) {
+      Path link = folder.resolve("link" + suffix);
+      Path file = folder.resolve("db" + suffix);
+      Files.createLink(link, file);
+      refused(path, small(), file);
+      Database.open(path, small().readOnly(true)).close();
+      Files.delete(link);
+      Database.open(path, small()).close();
+    }
+    Path symbolic = Files.createSymbolicLink(folder.resolve("symbolic"), path);
+    Database killed = Database.open(symbolic, small());
+    ByteTable t = killed.table(TableSpec.bytes("t", 16)).bytes();
+    killed.run(tx -> t.put(tx, new byte[] {1}, new byte[100]));
+    killed.abandon();
+    try (Database db = Database.open(path, small())) {
+      assertEquals(1, db.table(TableSpec.bytes("t", 16)).count());
+    }
   }
 
   @ParameterizedTest

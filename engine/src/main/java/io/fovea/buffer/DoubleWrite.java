@@ -9,6 +9,7 @@ import io.fovea.memory.Checksum;
 import io.fovea.memory.Mem;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,10 +25,10 @@ import org.jspecify.annotations.Nullable;
  *   file:      | header | 256 copies     | header | 256 copies     |
  *              0        4096             A        A + 4096          2 A,  A = 4096 + 256 pages
  *
- *   header:    0       8          12      16      24        28     32            2080          3104
- *              +-------+----------+-------+-------+---------+------+-------------+-------------+---
- *              | magic | checksum | count | batch | pageSize| zero | 256 pids    | 256 sums    | 0
- *              +-------+----------+-------+-------+---------+------+-------------+-------------+---
+ *   header:    0       8          12      16      24        28     32         2080       3104       3120
+ *              +-------+----------+-------+-------+---------+------+----------+----------+----------+---
+ *              | magic | checksum | count | batch | pageSize| zero | 256 pids | 256 sums | database | 0
+ *              +-------+----------+-------+-------+---------+------+----------+----------+----------+---
  *              the checksum: of bytes 12 to 4096. Sums: the checksums of the copies
  * </pre>
  *
@@ -68,13 +69,26 @@ public final class DoubleWrite {
   private static final int PAGE_SIZE = 24;
   private static final int PIDS = 32;
   private static final int SUMS = PIDS + 8 * PAGES_MAX;
+  private static final int DATABASE = SUMS + 4 * PAGES_MAX;
+
+  /** Whose area it is where that is not known, as in areas of earlier releases. */
+  private static final UUID UNKNOWN = new UUID(0, 0);
+
+  private static final int PAGE_SIZE_MIN = 4096;
+  private static final int PAGE_SIZE_MAX = 65536;
 
   private static final long BATCH_LIMIT = 1L << 62;
 
   private final BlockDevice device;
   private final int pageSize;
+  private final UUID database;
   private long batch;
   private @Nullable Throwable failure;
+
+  /** Opens an area for writing that does not say whose it is. */
+  public DoubleWrite(BlockDevice device, int pageSize, long firstBatch) {
+    this(device, pageSize, firstBatch, UNKNOWN);
+  }
 
   /**
    * Opens an area for writing. What it had is void: {@link #restore} comes first.
@@ -82,25 +96,32 @@ public final class DoubleWrite {
    * @param device the file; stays the caller's
    * @param pageSize of the pages
    * @param firstBatch the number of the next batch, from {@link Restored}, or 1
+   * @param database whose area it is
    * @throws io.fovea.error.StorageFullException where there is no space for it
    */
-  public DoubleWrite(BlockDevice device, int pageSize, long firstBatch) {
+  public DoubleWrite(BlockDevice device, int pageSize, long firstBatch, UUID database) {
     if (firstBatch < 1 || firstBatch >= BATCH_LIMIT) {
       throw new InvalidUseException(
           "A batch of the double-write area has number " + firstBatch + ".");
     }
     this.device = device;
     this.pageSize = pageSize;
+    this.database = database;
     this.batch = firstBatch;
     if (device.size() < 2 * areaBytes(pageSize)) {
       device.resize(2 * areaBytes(pageSize));
     }
+    empty();
+    device.sync();
+  }
+
+  /** Gives the copies up: the data file is whole without them, durably. Not synced. */
+  public void empty() {
     try (Arena arena = Arena.ofShared()) {
       MemorySegment zeros = arena.allocate(HEADER_BYTES, HEADER_BYTES);
       device.write(0, zeros, 0, HEADER_BYTES);
       device.write(areaBytes(pageSize), zeros, 0, HEADER_BYTES);
     }
-    device.sync();
   }
 
   private static long areaBytes(int pageSize) {
@@ -161,11 +182,60 @@ public final class DoubleWrite {
       Mem.putLong(buffer, PIDS + 8L * i, PageHeader.pid(buffer, page));
       Mem.putInt(buffer, SUMS + 4L * i, PageHeader.checksum(buffer, page));
     }
+    Mem.putLong(buffer, DATABASE, database.getMostSignificantBits());
+    Mem.putLong(buffer, DATABASE + 8, database.getLeastSignificantBits());
     Mem.putInt(buffer, CHECKSUM, headerSum(buffer, 0));
   }
 
   private static int headerSum(MemorySegment seg, long at) {
     return Checksum.crc32c(seg, at + COUNT, HEADER_BYTES - COUNT);
+  }
+
+  // ----------------------------------------------------------------------------------- identity
+
+  /**
+   * What an area holds that must not be overwritten.
+   *
+   * @param device the file; anything may be in it
+   * @param database whose area it should be; null if it should hold nothing
+   * @return what was found, as the end of a sentence; null if the area may be overwritten
+   */
+  public static @Nullable String foreign(BlockDevice device, @Nullable UUID database) {
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment header = arena.allocate(HEADER_BYTES, HEADER_BYTES);
+      String found = foreign(device, 0, header, database);
+      // The second area lies behind the first, whose size depends on that of a page.
+      for (int size = PAGE_SIZE_MIN; size <= PAGE_SIZE_MAX && found == null; size *= 2) {
+        long at = areaBytes(size);
+        if (at < device.size()) {
+          device.read(at, header, 0, HEADER_BYTES);
+          if (Mem.getLong(header, 0) == MAGIC && Mem.getInt(header, PAGE_SIZE) == size) {
+            found = foreign(device, at, header, database);
+          }
+        }
+      }
+      return found;
+    }
+  }
+
+  private static @Nullable String foreign(
+      BlockDevice device, long at, MemorySegment header, @Nullable UUID database) {
+    if (at >= device.size()) {
+      return null;
+    }
+    device.read(at, header, 0, HEADER_BYTES);
+    long magic = Mem.getLong(header, 0);
+    if (magic != MAGIC) {
+      return magic == 0 ? null : "holds data, but is no double-write area";
+    }
+    UUID owner = new UUID(Mem.getLong(header, DATABASE), Mem.getLong(header, DATABASE + 8));
+    boolean whole = Mem.getInt(header, CHECKSUM) == headerSum(header, 0);
+    // A header that is not whole was torn by a crash: no page was written in place because of it.
+    if (!whole || owner.equals(database) || owner.equals(UNKNOWN) && database != null) {
+      return null;
+    }
+    return "has copies of pages of "
+        + (owner.equals(UNKNOWN) ? "a database of an earlier release" : "database " + owner);
   }
 
   // ------------------------------------------------------------------------------------ restore

@@ -2,7 +2,7 @@ package io.fovea.error;
 
 /**
  * The file is no Fovea database, or one of another format or of another page size than was asked
- * for.
+ * for; or the files beside it belong to another database, or to another state of this one.
  *
  * @since 0.1.0
  */

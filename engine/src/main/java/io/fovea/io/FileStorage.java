@@ -1,11 +1,14 @@
 package io.fovea.io;
 
+import io.fovea.error.IncompatibleFormatException;
 import java.io.IOException;
 import java.lang.System.Logger.Level;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.List;
 
 /**
  * The files of a database in a directory: {@code shop.fovea}, {@code shop.fovea.log}, {@code
@@ -76,6 +79,53 @@ public final class FileStorage implements Storage {
   @Override
   public boolean exists(String suffix) {
     return Files.exists(path(suffix));
+  }
+
+  /** The length of a file in bytes; 0 where there is none. */
+  public long size(String suffix) {
+    Path path = path(suffix);
+    try {
+      return Files.size(path);
+    } catch (NoSuchFileException e) {
+      return 0;
+    } catch (IOException e) {
+      throw DeviceFile.openFailed(path, ChannelFile.errno(e));
+    }
+  }
+
+  /**
+   * Refuses files that have a second name. Through that name, and with another log beside it, the
+   * same pages could be changed; and a copy that shares its files by links would be changed with
+   * them.
+   *
+   * @throws IncompatibleFormatException where one has
+   */
+  public void requireOneName() {
+    for (String suffix : List.of(DATA, Storage.LOG, DOUBLE_WRITE)) {
+      Path path = path(suffix);
+      int names = names(path);
+      if (names > 1) {
+        throw new IncompatibleFormatException(
+            path
+                + " has "
+                + names
+                + " names (hard links), and is not opened for writing: each name would have a log"
+                + " of its own, and a copy by links would change with the original. Replace the"
+                + " file by a copy of itself (cp, then mv), or remove the other names; to look"
+                + " into it, open it for reading only.");
+      }
+    }
+  }
+
+  /** How many names a file has; 1 where the platform does not say. */
+  private static int names(Path path) {
+    try {
+      return Files.exists(path) && Files.getAttribute(path, "unix:nlink") instanceof Integer n
+          ? n
+          : 1;
+    } catch (IOException | UnsupportedOperationException | IllegalArgumentException e) {
+      return 1;
+    }
   }
 
   @Override

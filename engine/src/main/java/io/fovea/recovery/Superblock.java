@@ -1,6 +1,7 @@
 package io.fovea.recovery;
 
 import io.fovea.buffer.AllocatorState;
+import io.fovea.wal.LogIdentity;
 import io.fovea.wal.Watermark;
 import java.util.UUID;
 import java.util.function.Consumer;
@@ -30,6 +31,9 @@ import java.util.function.Consumer;
  *     has, if any, do not hold
  * @param changes from where on the log has changes as who follows them needs them, and keeps them;
  *     0 where it does not
+ * @param session a random number of the opening that changed the file last, which the segments of
+ *     its log have as well; 0 where that is not known, as in files of earlier releases. See {@link
+ *     io.fovea.wal.LogIdentity}
  */
 public record Superblock(
     int pageSize,
@@ -48,7 +52,8 @@ public record Superblock(
     Watermark durable,
     long unlogged,
     long counted,
-    long changes) {
+    long changes,
+    long session) {
   /** In use without a log, or left so: its pages may be of different ages. */
   public static final int IN_USE = 0;
 
@@ -89,7 +94,8 @@ public record Superblock(
         Watermark.NONE,
         0,
         0,
-        0);
+        0,
+        LogIdentity.newSession());
   }
 
   /** Whether the file was closed after the last change and is complete. */
@@ -107,6 +113,7 @@ public record Superblock(
           if (!nowClean) {
             s.unlogged++;
             s.changes = 0;
+            s.session = LogIdentity.newSession();
           }
         });
   }
@@ -158,6 +165,11 @@ public record Superblock(
         });
   }
 
+  /** The same, changed from here on by an opening whose log has a segment, durably. */
+  public Superblock session(long of) {
+    return with(s -> s.session = of);
+  }
+
   /** The same with what is known of its log. */
   public Superblock durable(Watermark log) {
     return with(s -> s.durable = log);
@@ -179,6 +191,7 @@ public record Superblock(
         s -> {
           s.id = as;
           s.changes = 0;
+          s.session = LogIdentity.newSession();
         });
   }
 
@@ -209,6 +222,7 @@ public record Superblock(
     private long unlogged;
     private long counted;
     private long changes;
+    private long session;
 
     Fields(Superblock of) {
       before = of;
@@ -226,6 +240,7 @@ public record Superblock(
       unlogged = of.unlogged;
       counted = of.counted;
       changes = of.changes;
+      session = of.session;
     }
 
     Superblock superblock() {
@@ -246,7 +261,8 @@ public record Superblock(
           durable,
           unlogged,
           counted,
-          changes);
+          changes,
+          session);
     }
   }
 }

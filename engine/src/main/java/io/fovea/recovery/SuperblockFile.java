@@ -41,7 +41,10 @@ import org.jspecify.annotations.Nullable;
  *  176  unlogged, 8 bytes: how often somebody began to change pages without a log
  *  184  counted, 8 bytes: which counts of trees in the catalog hold
  *  192  highest mark, 8 bytes: what the high-water mark was at most since redo
- *  200  holes, 8 bytes: 1 if free pages may be zeros, else 0              208  zero to the end
+ *  200  holes, 8 bytes: 1 if free pages may be zeros, else 0
+ *  208  changes, 8 bytes: from where on the log keeps changes
+ *  216  session, 8 bytes: a random number of the opening that changed the file last
+ *       224  zero to the end
  * </pre>
  *
  * <p><b>Rules.</b> Sequence n is written to A if n is even, to B if it is odd: a torn write leaves
@@ -82,6 +85,7 @@ public final class SuperblockFile {
   private static final int MARK_MAX = 192;
   private static final int HOLES = 200;
   private static final int CHANGES = 208;
+  private static final int SESSION = 216;
 
   /** "FoveaDB" and a zero, as the bytes lie in the file. */
   private static final long MAGIC_BE = 0x466F7665_61444200L;
@@ -242,7 +246,8 @@ public final class SuperblockFile {
             : Watermark.NONE,
         version > 3 ? Mem.getLong(block, UNLOGGED) : 0,
         version > 3 ? Mem.getLong(block, COUNTED) : 0,
-        version > 3 ? Mem.getLong(block, CHANGES) : 0);
+        version > 3 ? Mem.getLong(block, CHANGES) : 0,
+        version > 3 ? Mem.getLong(block, SESSION) : 0);
   }
 
   /**
@@ -310,6 +315,7 @@ public final class SuperblockFile {
     Mem.putLong(block, MARK_MAX, s.allocator().highWaterMax());
     Mem.putLong(block, HOLES, s.allocator().holes() ? 1 : 0);
     Mem.putLong(block, CHANGES, s.changes());
+    Mem.putLong(block, SESSION, s.session());
     PageHeader.seal(block, 0, BYTES);
     device.write((long) pid * s.pageSize(), block, 0, (int) block.byteSize());
     return s;

@@ -22,6 +22,7 @@ import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.recovery.TablesLog;
 import io.fovea.wal.Log;
+import io.fovea.wal.LogIdentity;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.LogStart;
 import java.lang.System.Logger.Level;
@@ -90,6 +91,9 @@ public final class Journal {
   private @Nullable KnownCounts counts;
 
   private long incarnation;
+
+  /** Of this opening; see {@link LogIdentity}. */
+  private final long mine = LogIdentity.newSession();
 
   /** Whether the file says that it needs no log, durably. */
   private boolean clean;
@@ -165,7 +169,7 @@ public final class Journal {
         if (copies == null) {
           copies = storage.open(Storage.DOUBLE_WRITE);
         }
-        doubleWrite = new DoubleWrite(copies, superblock.pageSize(), nextBatch);
+        doubleWrite = new DoubleWrite(copies, superblock.pageSize(), nextBatch, superblock.id());
       } else {
         if (copies != null) {
           copies.close();
@@ -202,7 +206,7 @@ public final class Journal {
     return doubleWrite == null ? c : c.with(doubleWrite);
   }
 
-  private Log openLog(Superblock superblock, long start, long redo) {
+  private Log openLog(Superblock superblock, long start, long redo, long previous) {
     boolean followed = changesFrom > 0;
     Log opened =
         Log.open(
@@ -214,7 +218,10 @@ public final class Journal {
                 start,
                 redo,
                 superblock.durable().segment(),
-                followed ? changesFrom : Long.MAX_VALUE));
+                followed ? changesFrom : Long.MAX_VALUE,
+                mine,
+                previous,
+                superblock.session()));
     log = opened;
     if (followed) {
       tables = new TablesLog(name, opened, config.log().keepBytes() / TABLES_PART);
@@ -254,7 +261,7 @@ public final class Journal {
     if (s.changes() > 0 && changesFrom == 0) {
       superblocks.write(s.changes(0)); // before the first segment is used for another
     }
-    openLog(s, start, start);
+    openLog(s, start, start, s.session());
     checkpointer = checkpointer(pool, treeIds::get);
     if (!fresh) {
       return BTree.open(pool, Superblock.CATALOG_TREE_ID, s.catalogRootPid());
@@ -299,9 +306,10 @@ public final class Journal {
     incarnation = recovery.incarnation();
     changesFrom = changesFrom(s, recovery.end());
     superblocks.write(s.opened(incarnation, config.log().segmentBytes()).changes(changesFrom));
-    Log opened = openLog(s, recovery.end(), s.redoLsn());
+    long previous = LogIdentity.lastSession(logFile, s.id(), recovery.end());
+    Log opened = openLog(s, recovery.end(), s.redoLsn(), previous);
     // From here on the segment of this opening is known to be there, should it be lost as a whole.
-    superblocks.write(superblocks.current().durable(opened.watermark()));
+    superblocks.write(superblocks.current().session(mine).durable(opened.watermark()));
     int cpus = Runtime.getRuntime().availableProcessors();
     int workers = Math.min(REPLAY_WORKERS_MAX, REPLAY_WORKERS_PER_CPU * cpus);
     BTree catalog = recovery.replay(opened, trees, workers);
@@ -327,6 +335,7 @@ public final class Journal {
             superblocks
                 .current()
                 .opened(incarnation, config.log().segmentBytes())
+                .session(mine)
                 .logged(start, pages, start, nextTreeId, l.watermark())
                 .changes(changesFrom));
     try {
@@ -526,14 +535,26 @@ public final class Journal {
     if (superblocks.current().changes() > 0) {
       return;
     }
+    long segment = log().segmentBytes();
+    if (logFile.size() > segment) {
+      // First the mark: what is left may be of an earlier session than the file says.
+      logFile.sync();
+      logFile.resize(segment);
+      KillPoint.here("close.trimmed");
+    }
+  }
+
+  /** Nothing beside the data file is needed from here on, and what is there says so. */
+  private void markClosed() {
     try {
-      long segment = log().segmentBytes();
-      if (logFile.size() > segment) {
-        logFile.resize(segment);
-        KillPoint.here("close.trimmed");
+      Superblock s = superblocks.current();
+      LogIdentity.markClosed(logFile, s.id(), s.changes());
+      if (doubleWrite != null) {
+        doubleWrite.empty();
       }
+      trimLog();
     } catch (FoveaException e) {
-      LOG.log(Level.DEBUG, name + ": its log stays larger than it need be", e);
+      LOG.log(Level.DEBUG, name + ": its log is larger than it need be, or not marked closed", e);
     }
   }
 
@@ -541,7 +562,7 @@ public final class Journal {
   void closeFiles() {
     try {
       if (clean) {
-        trimLog();
+        markClosed();
       }
       logFile.close();
     } finally {

@@ -6,6 +6,7 @@ import io.fovea.io.Storage;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
 import java.lang.System.Logger.Level;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,7 +14,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   data file               is
- *   not there               made; where the opening fails, removed again, with what lies beside it
+ *   not there               made; where the opening fails, removed again, with what it has made
+ *                           beside it
  *   there, a superblock     opened
  *   there, and empty        made, if an opening that was cut short has left it: there is the note
  *                           of a holder that has died, or a log; refused otherwise, for it may be
@@ -21,19 +23,25 @@ import org.jspecify.annotations.Nullable;
  *   there, zeros, no longer than a superblock       made: the first write was cut short
  * </pre>
  *
+ * <p>A log or a double-write area that is there already is never taken for a part of what is made:
+ * see {@link Companions}.
+ *
  * <p>Closing it removes what was made. To be closed after the devices, and before the lock.
  */
 public final class Making implements AutoCloseable {
   private final Storage storage;
   private final boolean there;
   private final boolean cutShort;
-  private boolean fresh;
+
+  /** Whether what lies beside the data file is this opening's. */
+  private boolean begun;
 
   /**
    * An opening that has not opened anything yet, but perhaps the lock.
    *
    * @param storage the files
-   * @param there whether there was a data file before
+   * @param there whether there was a data file before, and if it was locked meanwhile, whether it
+   *     has anything in it
    * @param cutShort whether there is a sign of an opening that was cut short
    */
   Making(Storage storage, boolean there, boolean cutShort) {
@@ -56,16 +64,23 @@ public final class Making implements AutoCloseable {
               + " is an empty file, and no Fovea database: it was there before. If nobody needs"
               + " the file, delete it, and the database is made; else give another path.");
     }
-    fresh = found == null;
+    if (found == null) {
+      Companions.requireNone(storage);
+      begun = true;
+    }
     return found;
   }
 
   @Override
   public void close() {
-    if (there || !fresh) {
+    if (there) {
       return;
     }
-    for (String suffix : new String[] {Storage.LOG, Storage.DOUBLE_WRITE, Storage.DATA}) {
+    List<String> made =
+        begun
+            ? List.of(Storage.LOG, Storage.DOUBLE_WRITE, Storage.DATA)
+            : List.of(Storage.DATA); // of the lock, or of the device
+    for (String suffix : made) {
       try {
         storage.delete(suffix);
       } catch (RuntimeException e) {

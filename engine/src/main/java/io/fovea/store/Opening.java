@@ -57,6 +57,9 @@ public final class Opening {
   private final Switches switches;
   private final Recovery.Catalog trees;
 
+  /** Whether another process may change the files meanwhile: they may not fit together. */
+  private final boolean beside;
+
   /** What is to be closed if the opening fails; the last one first. */
   private final Deque<AutoCloseable> opened;
 
@@ -70,8 +73,13 @@ public final class Opening {
       @Nullable SuperblockFile superblocks) {}
 
   private Opening(
-      StoreConfig config, Switches switches, Recovery.Catalog trees, Deque<AutoCloseable> opened) {
+      StoreConfig config,
+      Switches switches,
+      Recovery.Catalog trees,
+      boolean beside,
+      Deque<AutoCloseable> opened) {
     this.config = config;
+    this.beside = beside;
     this.switches = switches;
     this.trees = trees;
     this.opened = opened;
@@ -110,7 +118,7 @@ public final class Opening {
    */
   public static Store beside(OverlayStorage storage, StoreConfig config, Recovery.Catalog trees) {
     check(config, true);
-    return guarded(config, Switches.NONE, trees, opening -> opening.toRead(storage, null));
+    return guarded(config, Switches.NONE, trees, true, opening -> opening.toRead(storage, null));
   }
 
   /**
@@ -144,10 +152,19 @@ public final class Opening {
       Switches switches,
       Recovery.Catalog trees,
       Function<Opening, Store> opening) {
+    return guarded(config, switches, trees, false, opening);
+  }
+
+  private static Store guarded(
+      StoreConfig config,
+      Switches switches,
+      Recovery.Catalog trees,
+      boolean beside,
+      Function<Opening, Store> opening) {
     Deque<AutoCloseable> opened = new ArrayDeque<>();
     boolean done = false;
     try {
-      Store store = opening.apply(new Opening(config, switches, trees, opened));
+      Store store = opening.apply(new Opening(config, switches, trees, beside, opened));
       done = true;
       return store;
     } finally {
@@ -210,6 +227,9 @@ public final class Opening {
     FileLock lock = FileLock.acquire(path);
     opened.push(lock);
     FileStorage storage = new FileStorage(path, config.devices());
+    // Another opening may have made it before this one had the lock.
+    there |= storage.size(Storage.DATA) > 0;
+    storage.requireOneName();
     Making making = new Making(storage, there, cutShort || storage.exists(Storage.LOG));
     return storage(storage, lock, making);
   }
@@ -240,7 +260,8 @@ public final class Opening {
     }
     StoreConfig how = config.toLookAt(config.name(), found.pageSize(), found.clean());
     Store store =
-        new Opening(how, switches, trees, opened).storage(storage, lock, Making.of(storage));
+        new Opening(how, switches, trees, beside, opened)
+            .storage(storage, lock, Making.of(storage));
     store.refuseWrites();
     return store;
   }
@@ -272,6 +293,14 @@ public final class Opening {
     if (!fresh && found.state() == Superblock.IN_USE) {
       throw new UncleanShutdownException(path);
     }
+    if (!fresh && !beside) {
+      Companions.requireOwn(storage, found, !config.readOnly());
+    }
+    if (fresh) {
+      // What another database has left that needs it no more, or a making that was cut short.
+      storage.delete(Storage.LOG);
+      storage.delete(Storage.DOUBLE_WRITE);
+    }
     Place place = new Place(name, found.id(), storage, lock, device, superblocks);
     if (config.logged()) {
       return withLog(place, storage, superblocks, found, fresh);
@@ -280,6 +309,9 @@ public final class Opening {
     if (found.state() == Superblock.LOGGED) {
       counts = recoverOnly(place, storage, superblocks, found);
       found = superblocks.current();
+    }
+    if (!fresh && !config.readOnly()) {
+      Companions.closeLog(storage, found);
     }
     return withoutLog(place, found, fresh, counts);
   }
@@ -314,11 +346,6 @@ public final class Opening {
       SuperblockFile superblocks,
       Superblock superblock,
       boolean fresh) {
-    if (fresh) {
-      // What another database has left under these names, or a making that was cut short.
-      storage.delete(Storage.LOG);
-      storage.delete(Storage.DOUBLE_WRITE);
-    }
     Journal journal = journal(place, storage, superblocks, superblock);
     opened.push(journal::closeFiles);
     BufferPool pool =

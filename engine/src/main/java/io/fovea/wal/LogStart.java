@@ -14,6 +14,9 @@ import java.util.UUID;
  *     0 where nothing is
  * @param changesLsn segments with records from here on are kept for who follows changes; {@link
  *     Long#MAX_VALUE} where nobody does
+ * @param session of this opening; see {@link LogIdentity}
+ * @param previous the session whose records are the last ones there
+ * @param base the session that the data file names
  */
 public record LogStart(
     UUID database,
@@ -21,7 +24,21 @@ public record LogStart(
     long startLsn,
     long redoLsn,
     long lastSegment,
-    long changesLsn) {
+    long changesLsn,
+    long session,
+    long previous,
+    long base) {
+  /** Where sessions are not known. */
+  public LogStart(
+      UUID database,
+      long incarnation,
+      long startLsn,
+      long redoLsn,
+      long lastSegment,
+      long changesLsn) {
+    this(database, incarnation, startLsn, redoLsn, lastSegment, changesLsn, 0, 0, 0);
+  }
+
   /** Where nobody follows changes. */
   public LogStart(UUID database, long incarnation, long startLsn, long redoLsn, long lastSegment) {
     this(database, incarnation, startLsn, redoLsn, lastSegment, Long.MAX_VALUE);

@@ -335,6 +335,14 @@ final class SegmentFile {
 
   private SegmentHeader header(long startLsn) {
     slots.used(current, number, start.incarnation(), startLsn);
-    return new SegmentHeader(start.database(), number, start.incarnation(), startLsn, segmentBytes);
+    return new SegmentHeader(
+        start.database(),
+        number,
+        start.incarnation(),
+        startLsn,
+        segmentBytes,
+        start.session(),
+        start.previous(),
+        start.base());
   }
 }

@@ -8,7 +8,7 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The header of a segment: the first 64 bytes of its slot. The rest of the first block is zero. The
+ * The header of a segment: the first 92 bytes of its slot. The rest of the first block is zero. The
  * last block of the slot is no part of the segment: it may have a {@link Watermark}.
  *
  * <pre>
@@ -23,10 +23,25 @@ import org.jspecify.annotations.Nullable;
  * @param number counts the segments of a log; never used twice; 0 for a spare
  * @param incarnation of all that is in the segment
  * @param startLsn of its first record, and the end of the segment before it
+ *     <pre>
+ *   64        72         80     88         92
+ *   | session | previous | base | checksum |  zero: not known, as in segments of earlier releases
+ * </pre>
+ *
  * @param segmentBytes the distance of slots
+ * @param session of the opening that wrote the segment; see {@link LogIdentity}
+ * @param previous the session whose records its own ones follow
+ * @param base the session that the data file named when it was opened
  */
 record SegmentHeader(
-    UUID database, long number, long incarnation, long startLsn, long segmentBytes) {
+    UUID database,
+    long number,
+    long incarnation,
+    long startLsn,
+    long segmentBytes,
+    long session,
+    long previous,
+    long base) {
   static final int BYTES = 64;
   static final int VERSION = 4;
 
@@ -39,9 +54,18 @@ record SegmentHeader(
 
   private static final long MAGIC = 0x474F_4C41_4556_4F46L; // "FOVEALOG"
   private static final int CHECKSUM = 12;
+  private static final int SESSION = 64;
+  private static final int PREVIOUS = 72;
+  private static final int BASE = 80;
+  private static final int SESSION_CHECKSUM = 88;
 
   /** The largest that a log is made with ({@code LogOptions.segmentBytes}). */
   private static final long SEGMENT_MAX = 1L << 30;
+
+  /** One whose session is not known. */
+  SegmentHeader(UUID database, long number, long incarnation, long startLsn, long segmentBytes) {
+    this(database, number, incarnation, startLsn, segmentBytes, 0, 0, 0);
+  }
 
   /** How much of a segment is for groups: all but the first block and the last. */
   static long capacity(long segmentBytes) {
@@ -60,6 +84,17 @@ record SegmentHeader(
     Mem.putLong(seg, off + 48, startLsn);
     Mem.putLong(seg, off + 56, segmentBytes);
     Mem.putInt(seg, off + CHECKSUM, sum(seg, off));
+    if (session != 0) {
+      Mem.putLong(seg, off + SESSION, session);
+      Mem.putLong(seg, off + PREVIOUS, previous);
+      Mem.putLong(seg, off + BASE, base);
+      Mem.putInt(seg, off + SESSION_CHECKSUM, sessionSum(seg, off));
+    }
+  }
+
+  /** Of the sessions and of the header that they belong to. */
+  private static int sessionSum(MemorySegment seg, long off) {
+    return Checksum.crc32c(Mem.getInt(seg, off + CHECKSUM), seg, off + SESSION, 24);
   }
 
   private static int sum(MemorySegment seg, long off) {
@@ -87,13 +122,17 @@ record SegmentHeader(
               + VERSION
               + ".");
     }
+    boolean known = Mem.getInt(seg, off + SESSION_CHECKSUM) == sessionSum(seg, off);
     SegmentHeader header =
         new SegmentHeader(
             new UUID(Mem.getLong(seg, off + 16), Mem.getLong(seg, off + 24)),
             Mem.getLong(seg, off + 32),
             Mem.getLong(seg, off + 40),
             Mem.getLong(seg, off + 48),
-            Mem.getLong(seg, off + 56));
+            Mem.getLong(seg, off + 56),
+            known ? Mem.getLong(seg, off + SESSION) : 0,
+            known ? Mem.getLong(seg, off + PREVIOUS) : 0,
+            known ? Mem.getLong(seg, off + BASE) : 0);
     return header.isSane() ? header : null;
   }
 

@@ -156,7 +156,7 @@ record SegmentScan(
     return segments;
   }
 
-  private static long distance(BlockDevice device, MemorySegment block, Arena arena) {
+  static long distance(BlockDevice device, MemorySegment block, Arena arena) {
     long size = device.size();
     if (size == 0) {
       return 0;

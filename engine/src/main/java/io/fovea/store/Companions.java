@@ -1,0 +1,162 @@
+package io.fovea.store;
+
+import io.fovea.buffer.DoubleWrite;
+import io.fovea.error.IncompatibleFormatException;
+import io.fovea.io.BlockDevice;
+import io.fovea.io.Storage;
+import io.fovea.recovery.Superblock;
+import io.fovea.wal.LogIdentity;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Refuses a log or a double-write area that does not belong to the data file beside it, before
+ * anything is read from it, overwritten or deleted.
+ *
+ * <pre>
+ *   data file       log                                           double-write area
+ *   to be created   has no record that counts, or is closed       has no copies
+ *   closed          the same, or is of the session that closed    has no copies of another database
+ *   not closed      goes on from the session that the file names  the same
+ * </pre>
+ *
+ * <p>The rules for sessions are those of {@link LogIdentity}.
+ */
+final class Companions {
+  private Companions() {}
+
+  /** Before a database is created. */
+  static void requireNone(Storage storage) {
+    String file = storage.name();
+    String found = null;
+    String which = Storage.LOG;
+    if (storage.exists(Storage.LOG)) {
+      try (BlockDevice log = storage.open(Storage.LOG)) {
+        found = LogIdentity.of(log).whyNotOnCreation();
+      }
+    }
+    if (found == null && storage.exists(Storage.DOUBLE_WRITE)) {
+      which = Storage.DOUBLE_WRITE;
+      found = foreignCopies(storage, null);
+    }
+    if (found != null) {
+      throw new IncompatibleFormatException(
+          "There is no database in "
+              + file
+              + ", but "
+              + file
+              + which
+              + " "
+              + found
+              + ". Nothing was created or deleted. If the data file is elsewhere, move it back; if "
+              + file
+              + which
+              + " is not needed, move it away; then open again.");
+    }
+  }
+
+  /**
+   * Before a database that is there is opened.
+   *
+   * @param superblock what the data file says
+   * @param writable whether files may be changed
+   */
+  static void requireOwn(Storage storage, Superblock superblock, boolean writable) {
+    if (storage.exists(Storage.LOG)) {
+      boolean foreign;
+      try (BlockDevice log = storage.open(Storage.LOG)) {
+        LogIdentity identity = LogIdentity.of(log);
+        if (superblock.clean()) {
+          requireClosed(storage, identity, superblock);
+        } else if (superblock.state() == Superblock.LOGGED) {
+          requireSession(storage, identity, superblock);
+        }
+        foreign = superblock.clean() && identity.isForeign(superblock.id());
+      }
+      if (foreign && writable) {
+        storage.delete(Storage.LOG); // no record of it counts
+      }
+    }
+    if (storage.exists(Storage.DOUBLE_WRITE)) {
+      String found = foreignCopies(storage, superblock);
+      if (found != null) {
+        String area = storage.name() + Storage.DOUBLE_WRITE;
+        throw new IncompatibleFormatException(
+            "The double-write area "
+                + area
+                + " "
+                + found
+                + ". "
+                + storage.name()
+                + " is database "
+                + superblock.id()
+                + ". Move the area to the database that it belongs to, or away; then open again.");
+      }
+    }
+  }
+
+  /**
+   * Marks the log of a closed file as closed, durably, before the file is changed without it: the
+   * file gets another session, and what a crash brings back of the log must not be taken for one
+   * with commits that the file lacks.
+   */
+  static void closeLog(Storage storage, Superblock superblock) {
+    if (storage.exists(Storage.LOG)) {
+      try (BlockDevice log = storage.open(Storage.LOG)) {
+        LogIdentity.markClosed(log, superblock.id(), 0);
+        log.sync();
+      }
+    }
+  }
+
+  private static void requireClosed(Storage storage, LogIdentity log, Superblock superblock) {
+    String found = log.whyNotAfterClose(superblock.id(), superblock.session());
+    if (found != null) {
+      throw refused(
+          storage,
+          found,
+          superblock,
+          "was closed in",
+          "Its pages lack these commits. Put the data file beside the log that belongs to it; or,"
+              + " to open the data file as it was closed, move the log away.");
+    }
+  }
+
+  private static void requireSession(Storage storage, LogIdentity log, Superblock superblock) {
+    String found = log.whyNotInUse(superblock.id(), superblock.session(), superblock.redoLsn());
+    if (found != null) {
+      throw refused(
+          storage,
+          found,
+          superblock,
+          "was not closed, and needs the log of",
+          "That log lies beside the name by which the file was opened last. Put it here, or restore"
+              + " a backup.");
+    }
+  }
+
+  private static IncompatibleFormatException refused(
+      Storage storage, String found, Superblock superblock, String expected, String remedy) {
+    return new IncompatibleFormatException(
+        "The log "
+            + storage.name()
+            + Storage.LOG
+            + " "
+            + found
+            + ". "
+            + storage.name()
+            + " "
+            + expected
+            + " session "
+            + LogIdentity.describe(superblock.session())
+            + " of database "
+            + superblock.id()
+            + ". "
+            + remedy);
+  }
+
+  private static @Nullable String foreignCopies(Storage storage, @Nullable Superblock superblock) {
+    try (BlockDevice copies = storage.open(Storage.DOUBLE_WRITE)) {
+      return DoubleWrite.foreign(copies, superblock == null ? null : superblock.id());
+    }
+  }
+}

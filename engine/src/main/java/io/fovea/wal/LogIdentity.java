@@ -1,0 +1,330 @@
+package io.fovea.wal;
+
+import io.fovea.io.BlockDevice;
+import io.fovea.memory.Checksum;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.UUID;
+import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Tells which data file a log belongs to, before anything of it is recovered, reused or deleted.
+ *
+ * <p>The database id does not suffice: a copy of a database has the id of its original. So each
+ * opening that changes a database, with a log or without, is a <b>session</b> with a random number.
+ *
+ * <pre>
+ *   superblock   session     of the last opening that changed the file
+ *   segment      session     of the opening that wrote it
+ *                previous    whose records come before those of the session in this log
+ *                base        what the superblock named when the opening began
+ *   closed mark  segment     no record of a segment up to this number is needed by any data file
+ * </pre>
+ *
+ * <p><b>Rules.</b>
+ *
+ * <ol>
+ *   <li>A new log segment is durable before the superblock names its session. So the log of a file
+ *       that was not closed has a segment of the session that the file names, or one that was begun
+ *       by an opening of that very state (its base).
+ *   <li>From the redo point to the end each session follows the one before it: by its previous
+ *       session or by its base. A log that lacks a session, or is of a copy that went its own way,
+ *       breaks this chain.
+ *   <li>A closed file needs no log. But a log with records that are not of its session, nor closed,
+ *       may hold commits that no other file has. It is not overwritten.
+ *   <li>The closed mark is written after the superblock says that the file is closed. It may be
+ *       lost in a crash, after which the log has the session of its data file.
+ * </ol>
+ *
+ * <p>Session 0 stands for "not known": files of earlier releases are checked by their database id
+ * alone.
+ *
+ * <p>The mark lies in the last block of slot 0, behind the {@link Watermark}, in the same sector:
+ *
+ * <pre>
+ *   64      72         76     80         96        104
+ *   | magic | checksum | zero | database | segment | changes |
+ *             of 80 to 111
+ * </pre>
+ */
+public final class LogIdentity {
+  private static final long CLOSED_MAGIC = 0x444E_4541_4556_4F46L; // "FOVEAEND"
+  private static final int CLOSED = 64;
+  private static final int CLOSED_CHECKSUM = CLOSED + 8;
+  private static final int CLOSED_DATABASE = CLOSED + 16;
+  private static final int CLOSED_SEGMENT = CLOSED + 32;
+  private static final int CLOSED_CHANGES = CLOSED + 40;
+  private static final int CLOSED_BYTES = 32;
+  private static final int CHUNK = 1 << 18;
+
+  private final BlockDevice device;
+
+  /** Of all databases, by number; no spares. */
+  private final List<SegmentScan.Found> segments = new ArrayList<>();
+
+  private long segmentBytes;
+  private boolean recognized = true;
+  private @Nullable UUID closedDatabase;
+  private long closedSegment;
+  private long closedChanges;
+
+  private LogIdentity(BlockDevice device) {
+    this.device = device;
+  }
+
+  /** The number of a new session. */
+  public static long newSession() {
+    long session;
+    do {
+      session =
+          ThreadLocalRandom.current().nextLong() ^ UUID.randomUUID().getLeastSignificantBits();
+    } while (session == 0);
+    return session;
+  }
+
+  /** Reads the headers of a log. */
+  public static LogIdentity of(BlockDevice device) {
+    LogIdentity identity = new LogIdentity(device);
+    try (Arena arena = Arena.ofShared()) {
+      identity.scan(arena.allocate(Group.BLOCK, Group.BLOCK), arena);
+    }
+    return identity;
+  }
+
+  private void scan(MemorySegment block, Arena arena) {
+    segmentBytes = SegmentScan.distance(device, block, arena);
+    if (segmentBytes == 0) {
+      recognized = isZero(0, device.size());
+      return;
+    }
+    for (long at = 0; at < device.size(); at += segmentBytes) {
+      device.read(at, block, 0, Group.BLOCK);
+      SegmentHeader header = SegmentHeader.parse(block, 0);
+      if (header == null || header.segmentBytes() != segmentBytes) {
+        recognized &= isZero(at, Math.min(device.size(), at + segmentBytes - Group.BLOCK));
+      } else if (header.number() > 0) {
+        segments.add(new SegmentScan.Found(header, Math.toIntExact(at / segmentBytes)));
+      }
+    }
+    segments.sort(Comparator.comparingLong(f -> f.header().number()));
+    if (device.size() >= segmentBytes) {
+      device.read(segmentBytes - Group.BLOCK, block, 0, Group.BLOCK);
+      if (Mem.getLong(block, CLOSED) == CLOSED_MAGIC
+          && Mem.getInt(block, CLOSED_CHECKSUM) == closedSum(block)) {
+        closedDatabase =
+            new UUID(Mem.getLong(block, CLOSED_DATABASE), Mem.getLong(block, CLOSED_DATABASE + 8));
+        closedSegment = Mem.getLong(block, CLOSED_SEGMENT);
+        closedChanges = Mem.getLong(block, CLOSED_CHANGES);
+      }
+    }
+  }
+
+  private static int closedSum(MemorySegment block) {
+    return Checksum.crc32c(block, CLOSED_DATABASE, CLOSED_BYTES);
+  }
+
+  private boolean isZero(long from, long to) {
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment chunk = arena.allocate(CHUNK, Group.BLOCK);
+      for (long at = from; at < to; at += CHUNK) {
+        int length = (int) Math.min(CHUNK, to - at + Group.BLOCK - 1 & -Group.BLOCK);
+        device.read(at, chunk, 0, length);
+        if (!Mem.isZero(chunk, 0, Math.min(length, to - at))) {
+          return false;
+        }
+      }
+      return true;
+    }
+  }
+
+  // ------------------------------------------------------------------------------ the closed mark
+
+  /**
+   * Notes that no record of the log is needed any more. The data file is closed, durably.
+   *
+   * @param database whose log it is
+   * @param changes the log keeps changes from here on; 0 where it keeps none
+   */
+  public static void markClosed(BlockDevice device, UUID database, long changes) {
+    LogIdentity log = of(device);
+    long distance = log.segmentBytes;
+    if (log.segments.isEmpty() || device.size() < distance) {
+      return;
+    }
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment block = arena.allocate(Group.BLOCK, Group.BLOCK);
+      device.read(distance - Group.BLOCK, block, 0, Group.BLOCK);
+      Mem.putLong(block, CLOSED, CLOSED_MAGIC);
+      Mem.putLong(block, CLOSED_CHECKSUM, 0);
+      Mem.putLong(block, CLOSED_DATABASE, database.getMostSignificantBits());
+      Mem.putLong(block, CLOSED_DATABASE + 8, database.getLeastSignificantBits());
+      // No higher one: the next segment may get the next number.
+      Mem.putLong(block, CLOSED_SEGMENT, log.segments.getLast().header().number());
+      Mem.putLong(block, CLOSED_CHANGES, changes);
+      Mem.putInt(block, CLOSED_CHECKSUM, closedSum(block));
+      device.write(distance - Group.BLOCK, block, 0, Group.BLOCK);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------- answers
+
+  /** Whether it has segments of another database. */
+  public boolean isForeign(UUID database) {
+    return segments.stream().anyMatch(s -> !s.header().database().equals(database));
+  }
+
+  /** The session whose records are the last ones before a position; 0 where that is not known. */
+  public static long lastSession(BlockDevice device, UUID database, long end) {
+    long last = 0;
+    for (SegmentScan.Found found : SegmentScan.of(device, database).segments()) {
+      if (found.startLsn() < end) {
+        last = found.header().session();
+      }
+    }
+    return last;
+  }
+
+  /**
+   * Why the log must not be deleted where a database is created, or null if it may be.
+   *
+   * @return what was found, as the end of a sentence
+   */
+  public @Nullable String whyNotOnCreation() {
+    if (!recognized) {
+      return "holds data, but is not a log that this release can read";
+    }
+    if (closedChanges != 0) {
+      return "keeps changes of database " + closedDatabase + " for subscribers";
+    }
+    SegmentScan.Found needed = needed(null, 0);
+    return needed == null ? null : "has commits of " + describe(needed);
+  }
+
+  /**
+   * Why the log must not be reused beside a closed data file, or null if it may be.
+   *
+   * @return what was found, as the end of a sentence
+   */
+  public @Nullable String whyNotAfterClose(UUID database, long session) {
+    if (segmentBytes == 0 && !recognized) {
+      return "holds data, but is not a log that this release can read";
+    }
+    SegmentScan.Found needed = needed(database, session);
+    return needed == null ? null : "has commits of " + describe(needed);
+  }
+
+  /**
+   * Why a data file that was not closed cannot be recovered from the log, or null if it can be, as
+   * far as sessions tell.
+   *
+   * @param redo where recovery begins
+   * @return what was found, as the end of a sentence
+   * @throws io.fovea.error.CorruptionException where segments contradict each other
+   */
+  public @Nullable String whyNotInUse(UUID database, long session, long redo) {
+    SegmentScan scan = SegmentScan.of(device, database);
+    if (session == 0 || !recognized || scan.cut() > 0) {
+      return null; // an earlier release, or damage, which the recovery reports
+    }
+    List<SegmentScan.Found> all = scan.segments();
+    int first = all.size() - 1;
+    while (first > 0 && all.get(first).startLsn() > redo) {
+      first--;
+    }
+    if (first < 0 || all.get(first).startLsn() > redo) {
+      return null; // the recovery says what is missing
+    }
+    boolean found = all.get(first).header().previous() == session;
+    for (int i = first; i < all.size(); i++) {
+      SegmentHeader header = all.get(i).header();
+      found |= header.session() == session || header.base() == session;
+      if (i > first && !follows(all, first, i)) {
+        return "goes on with "
+            + describe(all.get(i))
+            + ", which does not follow "
+            + describe(all.get(i - 1))
+            + ": it is the log of a copy, or of another time";
+      }
+    }
+    return found
+        ? null
+        : "ends with " + describe(all.getLast()) + ": it is the log of a copy, or of another time";
+  }
+
+  /** Whether a segment follows the one before it, or one before those that have no records. */
+  private static boolean follows(List<SegmentScan.Found> all, int first, int i) {
+    SegmentScan.Found next = all.get(i);
+    for (int j = i - 1; j >= first; j--) {
+      if (follows(all.get(j).header(), next.header())) {
+        return true;
+      }
+      if (all.get(j).startLsn() < next.startLsn()) {
+        return false;
+      }
+    }
+    return false;
+  }
+
+  private static boolean follows(SegmentHeader before, SegmentHeader next) {
+    return next.session() == before.session()
+        || next.session() == 0
+        || next.previous() == before.session()
+        || next.base() == before.session();
+  }
+
+  /** A segment with records that a data file of this session does not have; null if none has. */
+  private SegmentScan.@Nullable Found needed(@Nullable UUID database, long session) {
+    long known = 0;
+    for (SegmentScan.Found found : segments) {
+      SegmentHeader header = found.header();
+      if (header.database().equals(database) && (session == 0 || header.session() == session)) {
+        known = header.number();
+      }
+    }
+    for (SegmentScan.Found found : segments) {
+      SegmentHeader header = found.header();
+      boolean closed = header.database().equals(closedDatabase) && header.number() <= closedSegment;
+      boolean covered = header.database().equals(database) && header.number() <= known;
+      if (!closed && !covered && hasGroup(found)) {
+        return found;
+      }
+    }
+    return null;
+  }
+
+  private boolean hasGroup(SegmentScan.Found found) {
+    SegmentHeader header = found.header();
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment chunk = arena.allocate(CHUNK, Group.BLOCK);
+      long end = Math.min(found.offset() + segmentBytes - Group.BLOCK, device.size());
+      for (long at = found.offset() + Group.BLOCK; at < end; at += CHUNK) {
+        int length = (int) Math.min(CHUNK, end - at + Group.BLOCK - 1 & -Group.BLOCK);
+        device.read(at, chunk, 0, length);
+        for (int off = 0; off < length; off += Group.BLOCK) {
+          if (Group.isValid(chunk, off, header.database(), header.incarnation(), header.number())) {
+            return true;
+          }
+        }
+      }
+      return false;
+    }
+  }
+
+  private static String describe(SegmentScan.Found found) {
+    return "session "
+        + describe(found.header().session())
+        + " of database "
+        + found.header().database();
+  }
+
+  /** A session in words. */
+  public static String describe(long session) {
+    return session == 0 ? "of an earlier release" : String.format(Locale.ROOT, "%016x", session);
+  }
+}
