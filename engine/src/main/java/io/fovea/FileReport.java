@@ -2,6 +2,7 @@ package io.fovea;
 
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.StorageException;
 import io.fovea.inspection.FileFindings;
 import io.fovea.inspection.Inspection;
@@ -73,6 +74,7 @@ public record FileReport(
    * @return what was found; damage is a part of it, not an exception
    * @throws IncompatibleFormatException if there is no such file, or it is no database
    * @throws DatabaseLockedException if it is open
+   * @throws OperationInterruptedException if the thread is interrupted; the flag stays set
    * @throws StorageException if it can't be read at all
    */
   public static FileReport verify(Path file, Options options) {

@@ -3,6 +3,7 @@ package io.fovea;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.StorageException;
 import io.fovea.inspection.BackupChain;
 import io.fovea.inspection.Restoring;
@@ -97,6 +98,8 @@ public final class Restore {
    * @throws DatabaseLockedException if the files are those of a database that is open
    * @throws CorruptionException if a backup is damaged; all that was found is in the message of its
    *     cause
+   * @throws OperationInterruptedException if the thread is interrupted while a copy is verified;
+   *     nothing is left of the restore, and the flag stays set
    * @throws StorageException if something can't be read or written, or an archive was cut short
    * @throws io.fovea.error.IncompatibleFormatException if the files are no database's, or a newer
    *     version's

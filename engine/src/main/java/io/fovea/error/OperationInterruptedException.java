@@ -1,9 +1,10 @@
 package io.fovea.error;
 
 /**
- * The thread was interrupted while it built or dropped an index, verified the database, or copied
- * one without a log, or while it waited to do so, to drop a table, or for changes; nothing has
- * changed. Transactions are not ended by interrupts. The thread's flag is set.
+ * The thread was interrupted while it built or dropped an index, verified a database or its file,
+ * restored a backup, or copied a database without a log, or while it waited to do so, to drop a
+ * table, or for changes; nothing has changed. Transactions are not ended by interrupts. The
+ * thread's flag is set.
  *
  * @since 0.1.0
  */

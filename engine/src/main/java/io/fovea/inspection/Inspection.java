@@ -9,6 +9,7 @@ import io.fovea.error.DatabaseLockedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.StorageException;
 import io.fovea.index.HintUse;
 import io.fovea.io.BlockDevice;
@@ -232,7 +233,7 @@ public final class Inspection implements AutoCloseable {
     try {
       opened(Opening.open(storage, how, Switches.NONE, Schema.CATALOG), whole);
       return true;
-    } catch (InvalidUseException | IncompatibleFormatException e) {
+    } catch (InvalidUseException | IncompatibleFormatException | OperationInterruptedException e) {
       throw e;
     } catch (FoveaException e) {
       problem("opening it: " + e.getMessage());

@@ -18,7 +18,7 @@ import java.util.function.Supplier;
  *                    │                           ▼
  *   POSIX ───────────┼────────────────────► PosixDevice on libc
  *                    ▼
- *                   PosixDevice on FileChannel
+ *                   PosixDevice on RandomAccessFile
  *   MEMORY ─────────────────► MemoryDevice
  * </pre>
  *
@@ -70,7 +70,7 @@ public final class Devices {
     IoStats stats = new IoStats();
     Availability libc = Mem.isRaw() ? Libc.probe() : DENIED;
     if (!(libc instanceof Availability.Available)) {
-      DeviceFile file = new DeviceFile(path, ChannelFile.open(path, options.create()), stats);
+      DeviceFile file = new DeviceFile(path, JdkFile.open(path, options.create()), stats);
       return log(new PosixDevice(options, file, stats), path, libc.describe(), options);
     }
     RawFile raw;

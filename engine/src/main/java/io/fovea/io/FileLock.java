@@ -170,7 +170,7 @@ public final class FileLock implements AutoCloseable {
       Held held = hold(file, shared);
       return shared ? new FileLock(null, -1, held) : noted(file, -1, held);
     } catch (IOException e) {
-      throw DeviceFile.openFailed(file, ChannelFile.errno(e));
+      throw DeviceFile.openFailed(file, JdkFile.errno(e));
     }
   }
 

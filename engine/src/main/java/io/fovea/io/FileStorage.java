@@ -2,12 +2,9 @@ package io.fovea.io;
 
 import io.fovea.error.IncompatibleFormatException;
 import java.io.IOException;
-import java.lang.System.Logger.Level;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.List;
 
 /**
@@ -23,8 +20,6 @@ import java.util.List;
  * @since 0.1.0
  */
 public final class FileStorage implements Storage {
-  private static final System.Logger LOG = System.getLogger("io.fovea.io");
-
   private final Path file;
   private final Path real;
   private final DeviceConfig options;
@@ -89,7 +84,7 @@ public final class FileStorage implements Storage {
     } catch (NoSuchFileException e) {
       return 0;
     } catch (IOException e) {
-      throw DeviceFile.openFailed(path, ChannelFile.errno(e));
+      throw DeviceFile.openFailed(path, JdkFile.errno(e));
     }
   }
 
@@ -136,7 +131,7 @@ public final class FileStorage implements Storage {
         syncDirectory(path);
       }
     } catch (IOException e) {
-      throw DeviceFile.openFailed(path, ChannelFile.errno(e));
+      throw DeviceFile.openFailed(path, JdkFile.errno(e));
     }
   }
 
@@ -151,7 +146,7 @@ public final class FileStorage implements Storage {
     try {
       Files.move(path, target); // without REPLACE_EXISTING
     } catch (IOException e) {
-      throw DeviceFile.openFailed(target, ChannelFile.errno(e));
+      throw DeviceFile.openFailed(target, JdkFile.errno(e));
     }
     syncDirectory(target.toAbsolutePath());
   }
@@ -161,23 +156,10 @@ public final class FileStorage implements Storage {
     return file.toString();
   }
 
-  /** Some platforms can't open a directory; what they promise instead is theirs to say. */
   private static void syncDirectory(Path path) {
     Path directory = path.getParent();
-    if (directory == null) {
-      return;
-    }
-    FileChannel channel;
-    try {
-      channel = FileChannel.open(directory, StandardOpenOption.READ);
-    } catch (IOException e) {
-      LOG.log(Level.DEBUG, "The directory " + directory + " can't be synced here", e);
-      return;
-    }
-    try (channel) {
-      channel.force(true);
-    } catch (IOException e) {
-      throw DeviceFile.openFailed(directory, ChannelFile.errno(e));
+    if (directory != null) {
+      Directories.sync(directory);
     }
   }
 }

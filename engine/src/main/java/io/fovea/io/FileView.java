@@ -1,14 +1,11 @@
 package io.fovea.io;
 
+import io.fovea.bindings.Availability;
 import io.fovea.bindings.Errno;
+import io.fovea.bindings.Libc;
 import io.fovea.memory.Mem;
-import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.nio.ByteBuffer;
-import java.nio.channels.ClosedChannelException;
-import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 
 /**
  * A file that can only be read: for tools that look at a database and must not change a byte of it.
@@ -16,8 +13,7 @@ import java.nio.file.StandardOpenOption;
  * <p>The file is opened for reading, so nothing that goes wrong above can write to it. Writes fail
  * with EROFS; a sync does nothing. {@link #force} syncs what others have written.
  *
- * <p>Any thread. An interrupted thread closes the channel, as channels do; it is opened again and
- * the flag is kept.
+ * <p>Any thread; interrupts don't reach it.
  *
  * @since 0.1.0
  */
@@ -25,12 +21,12 @@ public final class FileView extends AbstractBlockDevice {
   private static final int BLOCK_BYTES = 4096;
 
   private final Path path;
-  private volatile FileChannel channel;
+  private final RawFile file;
 
-  private FileView(Path path, FileChannel channel) {
+  private FileView(Path path, RawFile file) {
     super(path.toString(), BLOCK_BYTES);
     this.path = path;
-    this.channel = channel;
+    this.file = file;
   }
 
   /**
@@ -41,11 +37,11 @@ public final class FileView extends AbstractBlockDevice {
    * @throws io.fovea.error.StorageException where it can't be opened
    */
   public static FileView open(Path path) {
-    try {
-      return new FileView(path, FileChannel.open(path, StandardOpenOption.READ));
-    } catch (IOException e) {
-      throw DeviceFile.openFailed(path, ChannelFile.errno(e));
-    }
+    return new FileView(
+        path,
+        Mem.isRaw() && Libc.probe() instanceof Availability.Available
+            ? LibcFile.openToRead(path)
+            : JdkFile.openToRead(path));
   }
 
   @Override
@@ -56,57 +52,27 @@ public final class FileView extends AbstractBlockDevice {
   /** The length as it is: a file that was cut is to be known by it. */
   @Override
   public long size() {
-    boolean interrupted = false;
-    try {
-      while (true) {
-        FileChannel from = channel;
-        try {
-          return from.size();
-        } catch (ClosedChannelException e) {
-          interrupted |= Thread.interrupted();
-          reopen(from);
-        }
-      }
-    } catch (IOException e) {
-      throw DeviceFile.openFailed(path, ChannelFile.errno(e));
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
+    long bytes = file.size();
+    if (bytes < 0) {
+      throw DeviceFile.openFailed(path, (int) -bytes);
     }
+    return bytes;
   }
 
   @Override
   protected int readNow(long offset, MemorySegment seg, long segOff, int len) {
-    ByteBuffer to = seg.asSlice(segOff, len).asByteBuffer();
-    boolean interrupted = false;
-    try {
-      while (to.hasRemaining()) {
-        FileChannel from = channel;
-        try {
-          if (from.read(to, offset + to.position()) < 0) {
-            Mem.zero(seg, segOff + to.position(), to.remaining());
-            break;
-          }
-        } catch (ClosedChannelException e) {
-          interrupted |= Thread.interrupted();
-          reopen(from);
-        }
+    for (int done = 0; done < len; ) {
+      long n = file.pread(seg, segOff + done, len - done, offset + done);
+      if (n < 0) {
+        return (int) -n;
       }
-      return 0;
-    } catch (IOException e) {
-      return ChannelFile.errno(e);
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
+      if (n == 0) {
+        Mem.zero(seg, segOff + done, len - done);
+        break;
       }
+      done += (int) n;
     }
-  }
-
-  private synchronized void reopen(FileChannel closed) throws IOException {
-    if (channel == closed) {
-      channel = FileChannel.open(path, StandardOpenOption.READ);
-    }
+    return 0;
   }
 
   @Override
@@ -125,25 +91,7 @@ public final class FileView extends AbstractBlockDevice {
    * @return whether that was possible
    */
   public boolean force() {
-    boolean interrupted = false;
-    try {
-      while (true) {
-        FileChannel from = channel;
-        try {
-          from.force(false);
-          return true;
-        } catch (ClosedChannelException e) {
-          interrupted |= Thread.interrupted();
-          reopen(from);
-        }
-      }
-    } catch (IOException e) {
-      return false;
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
-    }
+    return file.sync() == 0;
   }
 
   @Override
@@ -153,10 +101,6 @@ public final class FileView extends AbstractBlockDevice {
 
   @Override
   protected void closeNow() {
-    try {
-      channel.close();
-    } catch (IOException e) {
-      System.getLogger("io.fovea.io").log(System.Logger.Level.DEBUG, "closing " + path, e);
-    }
+    file.close();
   }
 }

@@ -61,6 +61,19 @@ final class LibcFile implements RawFile {
     return new LibcFile(path, fd, false);
   }
 
+  /**
+   * Opens a file that exists, for reading.
+   *
+   * @throws io.fovea.error.FoveaException where the operating system refuses
+   */
+  static LibcFile openToRead(Path path) {
+    int fd = FileCalls.open(path.toString(), FileCalls.O_RDONLY | FileCalls.O_CLOEXEC, 0);
+    if (fd < 0) {
+      throw DeviceFile.openFailed(path, -fd);
+    }
+    return new LibcFile(path, fd, false);
+  }
+
   @Override
   public long pread(MemorySegment seg, long segOff, long len, long offset) {
     return FileCalls.pread(fd, seg, segOff, len, offset);
@@ -163,11 +176,6 @@ final class LibcFile implements RawFile {
   @Override
   public int fd() {
     return fd;
-  }
-
-  @Override
-  public boolean interruptible() {
-    return false;
   }
 
   @Override

@@ -37,12 +37,12 @@ final class PosixDevice extends AbstractBlockDevice {
 
   @Override
   public String kind() {
-    return (file.raw().interruptible() ? "channel" : "posix")
+    return (file.raw().fd() < 0 ? "java.io" : "posix")
         + (file.raw().direct() ? ", direct" : ", buffered");
   }
 
   private boolean mustNotBlock() {
-    return file.raw().interruptible() || Thread.currentThread().isVirtual();
+    return Thread.currentThread().isVirtual();
   }
 
   /** One operation on a thread of the device, while the caller parks. */
@@ -120,7 +120,7 @@ final class PosixDevice extends AbstractBlockDevice {
     Share share = new Share(batch); // before it is accepted: what it needs is there
     accept(batch);
     if (share.entries > 0 && !share.spread(Math.min(share.entries, workers.threads()))) {
-      Workers.here(share);
+      share.run();
     }
   }
 

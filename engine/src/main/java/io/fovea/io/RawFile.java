@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
  * An open file as the operating system offers it: transfers may be short, and errors are negated
  * numbers.
  *
- * <p>The seam below {@link DeviceFile}. There is one on libc, one on FileChannel for machines
+ * <p>The seam below {@link DeviceFile}. There is one on libc, one on RandomAccessFile for machines
  * without it, and one in the tests that does everything that the manual pages allow a file to do.
  */
 interface RawFile {
@@ -70,9 +70,6 @@ interface RawFile {
 
   /** The descriptor that transfers use now, or -1 where there is none. */
   int fd();
-
-  /** Whether an interrupt of the calling thread would close the file. */
-  boolean interruptible();
 
   int close();
 }

@@ -167,7 +167,7 @@ final class UringDevice extends AbstractBlockDevice {
     if (copied == null) {
       poller.offer(batch);
     } else if (!workers.tryExecute(copied)) {
-      Workers.here(copied);
+      copied.run();
     }
   }
 

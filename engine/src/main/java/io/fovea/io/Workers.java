@@ -9,8 +9,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * The threads of a device that block so that others need not: for virtual threads, whose carrier a
- * blocking call would hold, for batches, whose entries should be under way together, and for
- * channels, which an interrupt of a caller would close.
+ * blocking call would hold, and for batches, whose entries should be under way together.
  *
  * <p>They start when they are first needed and end when there was nothing to do for a while. The
  * queue has no bound of its own: what waits in it is at most one task for each caller that waits
@@ -20,7 +19,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * an allocation throws. Neither says whether a thread has the task: it may be in the queue. So a
  * task counts for itself what is left to do, and the caller runs it when it could not be handed
  * over. The caller takes longer then, and a virtual one holds its carrier; but what was accepted
- * comes to its end. A channel may be closed by an interrupt that comes just then.
+ * comes to its end.
  */
 final class Workers implements AutoCloseable {
   private static final long IDLE_SECONDS = 10;
@@ -50,8 +49,8 @@ final class Workers implements AutoCloseable {
    *
    * @param task may be run several times, at the same time, and late: it counts for itself what is
    *     left to do
-   * @return false where that is not certain: then the caller is to run it ({@link #here}), whether
-   *     or not a thread comes to it, too. Nothing is thrown
+   * @return false where that is not certain: then the caller is to run it, whether or not a thread
+   *     comes to it, too. Nothing is thrown
    */
   boolean tryExecute(Runnable task) {
     try {
@@ -60,18 +59,6 @@ final class Workers implements AutoCloseable {
     } catch (RejectedExecutionException | Error e) {
       // Rejected: closed. A device closes behind the end of each batch, so this task has been done.
       return false;
-    }
-  }
-
-  /** Runs a task on the calling thread, with its interrupt put aside. */
-  static void here(Runnable task) {
-    boolean interrupted = Thread.interrupted();
-    try {
-      task.run();
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
     }
   }
 
@@ -95,7 +82,7 @@ final class Workers implements AutoCloseable {
         };
     single.begin(device);
     if (!tryExecute(task)) {
-      here(task);
+      task.run();
     }
     single.await();
     return single.error(0);

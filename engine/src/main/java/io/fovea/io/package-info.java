@@ -7,7 +7,7 @@
  *   UringDevice    io_uring ─ RingPoller (its thread)      ReadRing     a ring that is lent to a thread
  *   PosixDevice    positioned reads and writes ─ Workers (its threads)
  *   MemoryDevice   no file                                 OverlayDevice  a private copy in memory
- *   LibcFile, ChannelFile   a file with native access, and without
+ *   LibcFile, JdkFile       a file with native access, and without
  *   Storage        the files of a database                 FileLock     one that writes, or many that read
  *   KillPoint      where a test may end the process
  * </pre>

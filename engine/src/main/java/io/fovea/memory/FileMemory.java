@@ -1,14 +1,12 @@
 package io.fovea.memory;
 
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 
 /**
  * Memory for a JVM that denies native access: a private mapping of a temporary file that is nothing
@@ -63,11 +61,13 @@ final class FileMemory {
 
   private static MemorySegment map(long bytes) throws IOException {
     Path file = Files.createTempFile("fovea", ".memory");
-    try (FileChannel channel =
-        FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+    try (RandomAccessFile memory = new RandomAccessFile(file.toFile(), "rw")) {
       // Long before it is mapped: what makes it longer then would fill it with blocks.
-      channel.write(ByteBuffer.allocate(1), bytes - 1);
-      return channel.map(MapMode.PRIVATE, 0, bytes, Arena.ofAuto());
+      memory.seek(bytes - 1);
+      memory.write(0);
+      // A map fails on a thread that is interrupted.
+      return Threads.undisturbed(
+          "fovea-map", () -> memory.getChannel().map(MapMode.PRIVATE, 0, bytes, Arena.ofAuto()));
     } finally {
       Files.deleteIfExists(file);
     }

@@ -1,6 +1,7 @@
 package io.fovea.memory;
 
 import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -53,6 +54,53 @@ public final class Threads {
    */
   public static Thread unstarted(String name, Runnable body) {
     return new EngineThread(name, body);
+  }
+
+  /** What {@link #undisturbed} does. */
+  public interface Undisturbed<T extends @Nullable Object, X extends Exception> {
+    /**
+     * Does it.
+     *
+     * @return the result
+     * @throws X where it fails
+     */
+    T call() throws X;
+  }
+
+  /**
+   * Calls something that fails where its thread is interrupted, such as a FileChannel does, on a
+   * thread of its own that nobody interrupts. The caller waits; an interrupt does not end the wait,
+   * and is kept.
+   *
+   * @param name of the thread
+   * @param body what to call
+   * @return its result
+   * @throws X what it throws
+   * @throws OutOfMemoryError where there is no thread to be had; nothing was called then
+   */
+  @SuppressWarnings("unchecked") // X is what the body declares
+  public static <T extends @Nullable Object, X extends Exception> T undisturbed(
+      String name, Undisturbed<T, X> body) throws X {
+    AtomicReference<@Nullable T> result = new AtomicReference<>();
+    AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
+    Waits.join(
+        start(
+            name,
+            () -> {
+              try {
+                result.set(body.call());
+              } catch (Throwable t) {
+                thrown.set(t);
+              }
+            }));
+    switch (thrown.get()) {
+      case null -> {
+        return result.get();
+      }
+      case Error e -> throw e;
+      case RuntimeException e -> throw e;
+      case Throwable e -> throw (X) e;
+    }
   }
 
   /**

@@ -1,15 +1,13 @@
 package io.fovea.recovery;
 
 import io.fovea.error.InvalidUseException;
+import io.fovea.io.Directories;
 import io.fovea.io.Storage;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.lang.System.Logger.Level;
-import java.nio.channels.ClosedByInterruptException;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -47,6 +45,7 @@ final class DirectoryTarget implements BackupTarget {
 
   private final List<Path> parts = new ArrayList<>();
   private @Nullable FileOutputStream out;
+  private final boolean madeDirectory;
   private boolean finished;
 
   /**
@@ -62,6 +61,7 @@ final class DirectoryTarget implements BackupTarget {
     if (Files.exists(directory) && !Files.isDirectory(directory)) {
       throw new InvalidUseException(directory + " is no directory: a backup needs one.");
     }
+    this.madeDirectory = !Files.exists(directory);
     Files.createDirectories(directory);
     for (String suffix : FILES) {
       requireFree(directory.resolve(name + suffix));
@@ -116,39 +116,8 @@ final class DirectoryTarget implements BackupTarget {
       made.remove(part);
       made.add(path);
     }
-    syncDirectory();
+    Directories.sync(directory);
     finished = true;
-  }
-
-  /** Here it has to be a channel, so an interrupt waits. */
-  private void syncDirectory() throws IOException {
-    boolean interrupted = Thread.interrupted();
-    try {
-      while (!trySyncDirectory()) {
-        interrupted |= Thread.interrupted();
-      }
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
-    }
-  }
-
-  /** False where it was interrupted. */
-  private boolean trySyncDirectory() throws IOException {
-    FileChannel channel;
-    try {
-      channel = FileChannel.open(directory, StandardOpenOption.READ);
-    } catch (IOException e) {
-      LOG.log(Level.DEBUG, "The directory " + directory + " can't be synced here", e);
-      return true;
-    }
-    try (channel) {
-      channel.force(true);
-      return true;
-    } catch (ClosedByInterruptException e) {
-      return false;
-    }
   }
 
   @Override
@@ -168,6 +137,13 @@ final class DirectoryTarget implements BackupTarget {
         Files.deleteIfExists(path);
       } catch (IOException e) {
         LOG.log(Level.WARNING, "What is left of a backup that failed can't be removed", e);
+      }
+    }
+    if (madeDirectory) {
+      try {
+        Files.deleteIfExists(directory);
+      } catch (IOException e) {
+        LOG.log(Level.DEBUG, "The directory of a backup that failed stays: " + directory, e);
       }
     }
   }

@@ -82,7 +82,7 @@ class DeviceContractTest {
       BlockDevice open(Path file) {
         IoStats stats = new IoStats();
         return new PosixDevice(
-            OPTIONS, new DeviceFile(file, ChannelFile.open(file, true), stats), stats);
+            OPTIONS, new DeviceFile(file, JdkFile.open(file, true), stats), stats);
       }
     },
     MEMORY {

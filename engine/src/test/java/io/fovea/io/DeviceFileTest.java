@@ -137,11 +137,6 @@ class DeviceFileTest {
     }
 
     @Override
-    public boolean interruptible() {
-      return false;
-    }
-
-    @Override
     public int close() {
       return 0;
     }

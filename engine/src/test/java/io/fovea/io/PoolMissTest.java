@@ -94,11 +94,6 @@ class PoolMissTest {
     }
 
     @Override
-    public boolean interruptible() {
-      return below.interruptible();
-    }
-
-    @Override
     public int close() {
       return below.close();
     }
@@ -107,7 +102,7 @@ class PoolMissTest {
   @Test
   void allReadsAreUnderWayAtOnce() throws Exception {
     Path path = dir.resolve("data");
-    BlockingFile file = new BlockingFile(ChannelFile.open(path, true));
+    BlockingFile file = new BlockingFile(JdkFile.open(path, true));
     DeviceConfig options = DeviceConfig.defaults().workers(PAGES);
     IoStats stats = new IoStats();
     PoolConfig config = PoolConfig.ofFrames(4096, 4 * PAGES, Translation.PREDICTIVE);

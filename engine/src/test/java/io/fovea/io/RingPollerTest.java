@@ -89,11 +89,6 @@ class RingPollerTest {
     }
 
     @Override
-    public boolean interruptible() {
-      return false;
-    }
-
-    @Override
     public int close() {
       return real.close();
     }

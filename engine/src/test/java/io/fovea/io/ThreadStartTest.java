@@ -44,7 +44,7 @@ class ThreadStartTest {
       case CHANNEL -> {
         IoStats stats = new IoStats();
         yield new PosixDevice(
-            options, new DeviceFile(file, ChannelFile.open(file, true), stats), stats);
+            options, new DeviceFile(file, JdkFile.open(file, true), stats), stats);
       }
     };
   }
