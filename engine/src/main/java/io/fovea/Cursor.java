@@ -435,7 +435,8 @@ public final class Cursor implements AutoCloseable {
    * The record that it stands on; of a scan of an index, it is read when this is called. It may be
    * changed and given to {@link Table#update}.
    *
-   * @return the row, which belongs to the cursor and is void after the next move and {@link #close}
+   * @return the row, which belongs to the cursor: it is void after the next move, and can't be used
+   *     after {@link #close}
    * @throws TransactionAbortedException when the transaction can't go on
    * @throws InvalidUseException if it stands on no record, if this is a scan of an index and the
    *     transaction has deleted the record since the move, or as {@link #next}
@@ -519,7 +520,8 @@ public final class Cursor implements AutoCloseable {
   /**
    * The primary key of the record that it stands on, without reading the record.
    *
-   * @return the key, which belongs to the cursor and changes with the next move
+   * @return the key, which belongs to the cursor: it changes with the next move, and can't be used
+   *     after {@link #close}
    * @throws InvalidUseException if it stands on no record, or as {@link #next}
    */
   public Key key() {
@@ -557,7 +559,8 @@ public final class Cursor implements AutoCloseable {
    * Of a scan of an index, the key of the entry that it stands on: the index's fields, then what of
    * the primary key is not among them (of a unique index, the fields alone).
    *
-   * @return the key, which belongs to the cursor and changes with the next move
+   * @return the key, which belongs to the cursor: it changes with the next move, and can't be used
+   *     after {@link #close}
    * @throws InvalidUseException if this is a scan of a table, or as {@link #key}
    */
   public Key indexKey() {
@@ -612,25 +615,50 @@ public final class Cursor implements AutoCloseable {
     scan = null;
     closed = true;
     on = false;
-    if (row != null) {
-      row.invalidate();
-    }
     tx.closed(this);
-    tx.slot().give(memory);
+    giveBack(tx.slot());
     if (s != null) {
       s.close();
     }
   }
 
-  /** The transaction has ended, and its scans with it. */
-  void abandon(Slot slot) {
+  /** What it has handed out is refused from here on: its memory may be another cursor's. */
+  private void giveBack(Slot slot) {
+    if (row != null) {
+      row.end();
+    }
+    if (key != null) {
+      key.end();
+    }
+    if (indexKey != null) {
+      indexKey.end();
+    }
+    slot.give(memory);
+  }
+
+  /**
+   * The transaction has ended, and its scans with it.
+   *
+   * @param newest of its open cursors, which leads to the others
+   */
+  static void abandonAll(@Nullable Cursor newest, Slot slot) {
+    Cursor c = newest;
+    try {
+      for (; c != null; c = c.older) {
+        c.abandon(slot);
+      }
+    } finally {
+      if (c != null) {
+        abandonAll(c.older, slot); // whatever the report of this one has met
+      }
+    }
+  }
+
+  private void abandon(Slot slot) {
     scan = null;
     closed = true;
     on = false;
-    if (row != null) {
-      row.invalidate();
-    }
-    slot.give(memory);
+    giveBack(slot);
     Throwable s = site;
     if (s != null) {
       of.database().leaks().report("A cursor of table " + table.shown() + " was not closed", s);

@@ -6,6 +6,7 @@ import io.fovea.encoding.Tuple;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.ValueTooLargeException;
+import io.fovea.memory.Blocks;
 import io.fovea.memory.Mem;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -39,9 +40,12 @@ public final class Key implements KeyReader, KeyWriter {
   // here, each with a contract. How parts become bytes in order is in the room encoding.
 
   private static final int UNKNOWN = -1;
+  private static final Field[] NO_PARTS = {};
 
   private final KeySpec spec;
-  private final Field[] parts;
+
+  /** None where the memory of the key is another's: {@link #end}. */
+  private Field[] parts;
 
   /** How each part ends, where not only the types say that; null for most keys. */
   private final int @Nullable [] forms;
@@ -53,7 +57,7 @@ public final class Key implements KeyReader, KeyWriter {
   private final int bytesMax;
 
   /** The table or index that it belongs to. */
-  private final Object owner;
+  private Object owner;
 
   private MemorySegment segment;
   private final long base;
@@ -136,6 +140,18 @@ public final class Key implements KeyReader, KeyWriter {
     length = len;
     count = UNKNOWN;
     open(false);
+  }
+
+  /** Its memory goes back to the cursor's transaction: it can't be used any more, nor filled. */
+  void end() {
+    clear();
+    owner = Key.class;
+    parts = NO_PARTS;
+    segment = Blocks.NONE;
+  }
+
+  private InvalidUseException ended() {
+    return new InvalidUseException("The key belonged to a cursor that is closed: " + spec + ".");
   }
 
   private void open(boolean is) {
@@ -267,6 +283,9 @@ public final class Key implements KeyReader, KeyWriter {
     if (!spec.equals(other.spec)) {
       throw new InvalidUseException(
           "A key of " + other.spec + " where one of " + spec + " is due.");
+    }
+    if (owner == Key.class || other.owner == Key.class) {
+      throw ended();
     }
     load(other.segment, other.base, other.length);
     open(other.open);
@@ -446,6 +465,9 @@ public final class Key implements KeyReader, KeyWriter {
   }
 
   private InvalidUseException mismatch(String given) {
+    if (owner == Key.class) {
+      return ended();
+    }
     int n = count();
     String due =
         open
@@ -590,6 +612,9 @@ public final class Key implements KeyReader, KeyWriter {
   }
 
   private InvalidUseException unreadable(int part, String what) {
+    if (owner == Key.class) {
+      return ended();
+    }
     String why =
         part < 0 || part >= parts.length
             ? "it has no part " + part
@@ -628,6 +653,9 @@ public final class Key implements KeyReader, KeyWriter {
 
   /** Why this can't name one record of a table, or null if it can. */
   @Nullable String unfit(Object table) {
+    if (owner == Key.class) {
+      return ended().getMessage();
+    }
     if (owner != table) {
       return "The key belongs to another table or index: it is one of " + spec;
     }

@@ -18,7 +18,6 @@ import io.fovea.schema.FieldType;
 import io.fovea.schema.Layout;
 import io.fovea.schema.RowReader;
 import io.fovea.txn.Tx;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.math.BigDecimal;
 import java.time.Instant;
@@ -64,8 +63,8 @@ public final class Row implements RowReader {
   private final @Nullable Field[] plain;
 
   private final int size;
-  private final Object owner;
-  private final MemorySegment segment;
+  private Object owner;
+  private MemorySegment segment;
   private final long base;
 
   /** What of the record is cleared as a whole, once it is needed. */
@@ -82,7 +81,7 @@ public final class Row implements RowReader {
 
   /** A row in memory of its own. */
   Row(Layout layout, RowFields fields, int size, Object owner, int keyBytesMax) {
-    this(layout, fields, size, owner, memory(size, keyBytesMax), 0);
+    this(layout, fields, size, owner, RecordBuffer.memory(size, keyBytesMax), 0);
   }
 
   /**
@@ -101,10 +100,6 @@ public final class Row implements RowReader {
     this.base = base;
     this.buffer = new RecordBuffer(fields, size, segment, base);
     this.limit = size;
-  }
-
-  private static MemorySegment memory(int size, int keyBytesMax) {
-    return Arena.ofAuto().allocate(Math.max(8, RecordBuffer.bytes(size, keyBytesMax)), 8);
   }
 
   // ------------------------------------------------------------------------------ for the engine
@@ -141,13 +136,21 @@ public final class Row implements RowReader {
     return limit == size;
   }
 
-  /** Before something is read into it: nothing it holds counts any more. */
+  /** Nothing it holds counts any more. */
   void invalidate() {
     limit = VOID;
     reader = null;
     if (buffer.changed()) {
       buffer.unchanged();
     }
+  }
+
+  /** Its memory goes back to the cursor's transaction: it can't be used any more, nor filled. */
+  void end() {
+    invalidate();
+    owner = Row.class;
+    segment = buffer.end();
+    record = null;
   }
 
   /**
@@ -177,11 +180,7 @@ public final class Row implements RowReader {
     return true;
   }
 
-  /**
-   * The record's bytes up to {@code bytes} are in {@link #segment}.
-   *
-   * @param form what it is in the tree, as {@link OldRows} says
-   */
+  /** Its bytes are in {@link #segment}; in the tree it has a form of {@link OldRows}. */
   void read(
       Transaction tx, MemorySegment key, long keyOff, int keyLen, int handle, int bytes, int form) {
     buffer.read(key, keyOff, keyLen, handle);
@@ -214,7 +213,7 @@ public final class Row implements RowReader {
     invalidate();
     MemorySegment r = record;
     if (r == null) {
-      r = segment.asSlice(base, buffer.clearedBytes());
+      r = buffer.toClear();
       record = r; // kept, for a slice a call would be garbage
     }
     r.fill((byte) 0);

@@ -34,11 +34,17 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   // The file has more than 600 lines because each method of the API has its contract here.
 
   private enum State {
-    ACTIVE,
-    COMMITTED,
-    ROLLED_BACK,
-    ABORTED,
-    UNKNOWN
+    ACTIVE("is active"),
+    COMMITTED("has committed"),
+    ROLLED_BACK("was rolled back"),
+    ABORTED("was aborted"),
+    UNKNOWN("may have committed, but its durability was lost");
+
+    final String words;
+
+    State(String words) {
+      this.words = words;
+    }
   }
 
   private final Database database;
@@ -128,12 +134,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * @return the context; {@link #exit} must follow
    */
   Tx enter(Database db) {
-    if (state != State.ACTIVE
-        || owner != Thread.currentThread()
-        || db != database
-        || tx.epoch() != epoch) {
+    if (!isMine() || db != database || tx.epoch() != epoch) {
       requireMine("The transaction can't be used");
-      String why = db == database ? "has ended." : "belongs to another database.";
+      String why = db != database ? "belongs to another database." : "has ended.";
       throw new InvalidUseException("The transaction " + why);
     }
     if (!slot.enter()) {
@@ -243,17 +246,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       if (!database.isOpen()) {
         throw database.closedException();
       }
-      throw new InvalidUseException(
-          what
-              + ": the transaction "
-              + switch (state) {
-                case COMMITTED -> "has committed";
-                case ROLLED_BACK -> "was rolled back";
-                case ABORTED -> "was aborted";
-                case UNKNOWN -> "may have committed, but its durability was lost";
-                case ACTIVE -> "is active";
-              }
-              + ".");
+      throw new InvalidUseException(what + ": the transaction " + state.words + ".");
     }
   }
 
@@ -452,8 +445,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       throw e;
     } finally {
       try {
-        // Where the epoch has moved it has ended, and the context may be another's by now.
-        if (t.epoch() == epoch) {
+        if (t.epoch() == epoch) { // else it has ended
           t.rollback(epoch);
         }
       } finally {
@@ -509,8 +501,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       end();
     }
     try {
-      // What the body does from here on may rest on what it has read.
-      tx.engine().await(lsn, false);
+      tx.engine().await(lsn, false); // what the body does now may rest on what it has read
     } catch (Throwable e) {
       failure = e;
       throw e;
@@ -670,29 +661,40 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
   }
 
-  /** Within the last operation, after the context was given back. */
+  /** Within the last operation, after the context was given back. Whatever fails, all goes. */
   private void end() {
-    for (Cursor c = cursors; c != null; c = c.older) {
-      c.abandon(slot);
-    }
+    Cursor open = cursors;
     cursors = null;
-    slot.release();
-    CatalogTransaction c = catalog;
-    if (c != null) {
-      c.unlock();
-      if (c.leavesPages()) {
-        database.schema().freeSome();
+    try {
+      Cursor.abandonAll(open, slot);
+    } finally {
+      try {
+        slot.release();
+      } finally {
+        endCatalog();
       }
     }
-    Attempts a = attempts;
-    if (a != null) {
-      a.close();
-    }
-    Runnable r = onEnd;
-    if (r != null) {
-      onEnd = null;
-      r.run();
-      Reference.reachabilityFence(this); // until here it is not forgotten
+  }
+
+  private void endCatalog() {
+    CatalogTransaction c = catalog;
+    try {
+      if (c != null) {
+        c.unlock();
+      }
+      if (c != null && c.leavesPages()) {
+        database.schema().freeSome();
+      }
+    } finally {
+      if (attempts != null) {
+        attempts.close();
+      }
+      Runnable r = onEnd;
+      if (r != null) {
+        onEnd = null;
+        r.run();
+        Reference.reachabilityFence(this); // until here it is not forgotten
+      }
     }
   }
 }

@@ -1,8 +1,10 @@
 package io.fovea.index;
 
+import io.fovea.memory.Blocks;
 import io.fovea.memory.Mem;
 import io.fovea.schema.Field;
 import io.fovea.schema.Layout;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -25,7 +27,7 @@ public final class RecordBuffer {
   private final int[] starts;
   private final Field[] variable;
   private final int size;
-  private final MemorySegment segment;
+  private MemorySegment segment;
   private final long base;
 
   private int keyLength;
@@ -62,6 +64,17 @@ public final class RecordBuffer {
   /** How many bytes a record with its key needs. */
   public static int bytes(int size, int keyBytesMax) {
     return align(size) + keyBytesMax;
+  }
+
+  /** Memory for one that belongs to who makes it. */
+  public static MemorySegment memory(int size, int keyBytesMax) {
+    return Arena.ofAuto().allocate(Math.max(8, bytes(size, keyBytesMax)), 8);
+  }
+
+  /** Its memory is another's from here on; returns what it has now, which is none. */
+  public MemorySegment end() {
+    segment = Blocks.NONE;
+    return segment;
   }
 
   private static int align(int bytes) {
@@ -126,11 +139,16 @@ public final class RecordBuffer {
   }
 
   /**
-   * How many bytes from the start are cleared where all fields are: those before the first field of
-   * variable length, whose room may be large.
+   * What is cleared as a whole where all fields are: the bytes before the first field of variable
+   * length, whose room may be large.
+   *
+   * @throws io.fovea.error.InvalidUseException if its memory is another's
    */
-  public int clearedBytes() {
-    return variable.length == 0 ? size : variable[0].start();
+  public MemorySegment toClear() {
+    if (segment == Blocks.NONE) {
+      throw RowRefusal.ofContents(null, RowRefusal.VOID, size);
+    }
+    return segment.asSlice(base, variable.length == 0 ? size : variable[0].start());
   }
 
   /** Clears the fields behind these. */

@@ -62,8 +62,8 @@ public final class RowRefusal {
   public static InvalidUseException ofContents(@Nullable Field field, int limit, int size) {
     if (limit < 0) {
       return new InvalidUseException(
-          "The row holds nothing: no record was read into it, or its cursor has moved on or was"
-              + " closed. Use clear() to fill it anew.");
+          "The row holds nothing: no record was read into it, or its cursor has moved on, and"
+              + " clear() fills it anew, or was closed, and it is of no more use.");
     }
     if (field != null && field.end() > limit) {
       return new InvalidUseException(

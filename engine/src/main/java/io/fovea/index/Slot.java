@@ -140,13 +140,17 @@ public final class Slot {
 
   /** Gives it back at the end of a transaction, within its last operation. */
   public void release() {
-    ended();
-    owner = 0;
-    if (broken != null) {
-      broken = null;
+    assert isLent() : "the slot is released twice";
+    try {
+      ended();
+    } finally {
+      owner = 0;
+      if (broken != null) {
+        broken = null;
+      }
+      exit();
+      CLAIMED.setRelease(this, false);
     }
-    exit();
-    CLAIMED.setRelease(this, false);
   }
 
   /** Whether a transaction of the calling thread has it. */
@@ -154,10 +158,16 @@ public final class Slot {
     return claimed && owner == Thread.currentThread().threadId();
   }
 
+  /** Whether some transaction has it; for assertions. A private one belongs to who made it. */
+  private boolean isLent() {
+    return claimed || count == 0;
+  }
+
   // ------------------------------------------------------------------- operations and their end
 
   /** Begins an operation; false if the database refuses it. */
   public boolean enter() {
+    assert isLent() : "the slot has been released";
     OPERATIONS.setOpaque(this, operations + 1 | 1);
     if ((boolean) REFUSED.getOpaque(this)) {
       exit();
@@ -264,6 +274,7 @@ public final class Slot {
       if (spare[i].byteSize() >= bytes) {
         MemorySegment found = spare[i];
         spare[i] = spare[--spares];
+        assert Blocks.isPoisoned(found) : "memory was written after it had been given back";
         return found;
       }
     }
@@ -277,11 +288,22 @@ public final class Slot {
 
   /** Takes back what {@link #take} returned; what are too many, or too large, is not kept. */
   public void give(MemorySegment block) {
+    assert isLent() && !isSpare(block) : "memory is given back twice, or too late";
     if (spares < spare.length && block.byteSize() <= SPARE_BYTES) {
+      assert Blocks.poisoned(block);
       spare[spares++] = block;
     } else {
       memory.give(block);
     }
+  }
+
+  private boolean isSpare(MemorySegment block) {
+    for (int i = 0; i < spares; i++) {
+      if (spare[i].address() == block.address()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Room for the lengths of entries, before (0) and after (1). */

@@ -54,6 +54,11 @@ public final class Blocks {
   private static final int CLASS_MIN = 8;
   private static final int CLASSES = 48;
   private static final long PAGE_BYTES = 4096;
+
+  /** What a block that nobody has is full of, as far as this goes, where assertions are on. */
+  private static final long POISON = 0xD5D5D5D5D5D5D5D5L;
+
+  private static final long POISON_BYTES = 64 << 10;
   private static final VarHandle LOCK;
 
   static {
@@ -83,6 +88,20 @@ public final class Blocks {
         kept = more;
       }
       made++;
+    }
+
+    /** Whether nobody has a block. */
+    boolean lists(MemorySegment block) {
+      return among(kept, keptCount, block) || among(dry, dryCount, block);
+    }
+
+    private static boolean among(MemorySegment[] all, int n, MemorySegment block) {
+      for (int i = 0; i < n; i++) {
+        if (all[i].address() == block.address()) {
+          return true;
+        }
+      }
+      return false;
     }
   }
 
@@ -151,6 +170,7 @@ public final class Blocks {
     if (bytes == 0 || this == COLLECTED || closed) {
       return;
     }
+    assert poisoned(block);
     boolean dry = bytes >= PAGE_BYTES && kept + bytes > KEPT_BYTES;
     if (dry) {
       NativeRegion.forget(block); // as long as it is nobody's
@@ -164,6 +184,7 @@ public final class Blocks {
       if (f == null) {
         throw new IllegalStateException("A block of " + bytes + " bytes that was never taken.");
       }
+      assert !f.lists(block) : "a block is given back twice";
       if (dry) {
         f.dry[f.dryCount++] = block;
       } else {
@@ -215,6 +236,33 @@ public final class Blocks {
     return all;
   }
 
+  /**
+   * Fills a block that nobody has from here on with what no reader takes for its own. For
+   * assertions, which tests run with.
+   *
+   * @return true
+   */
+  public static boolean poisoned(MemorySegment block) {
+    for (long at = 0, end = poisonBytes(block); at < end; at += 8) {
+      Mem.putLong(block, at, POISON);
+    }
+    return true;
+  }
+
+  /** Whether nobody has written to a block since {@link #poisoned}. */
+  public static boolean isPoisoned(MemorySegment block) {
+    for (long at = 0, end = poisonBytes(block); at < end; at += 8) {
+      if (Mem.getLong(block, at) != POISON) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static long poisonBytes(MemorySegment block) {
+    return Math.min(block.byteSize(), POISON_BYTES) & -8L;
+  }
+
   private static int sizeOf(long bytes) {
     return Math.max(CLASS_MIN, 64 - Long.numberOfLeadingZeros(bytes - 1));
   }
@@ -230,7 +278,9 @@ public final class Blocks {
       used += 1L << size;
       if (f.keptCount > 0) {
         kept -= 1L << size;
-        return f.kept[--f.keptCount];
+        MemorySegment block = f.kept[--f.keptCount];
+        assert isPoisoned(block) : "a block was written after it had been given back";
+        return block;
       }
       return f.dry[--f.dryCount];
     } finally {

@@ -2,6 +2,7 @@ package io.fovea.memory;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -29,6 +30,28 @@ class BlocksTest {
   @AfterEach
   void close() {
     blocks.close();
+  }
+
+  @Test
+  void aBlockIsGivenBackOnce() {
+    for (long bytes : new long[] {256, 8 << 10, 16 << 20}) {
+      MemorySegment block = blocks.take(bytes);
+      blocks.give(block);
+      assertThrows(AssertionError.class, () -> blocks.give(block));
+      MemorySegment again = blocks.take(bytes);
+      assertEquals(block.address(), again.address());
+      assertNotEquals(again.address(), blocks.take(bytes).address());
+    }
+  }
+
+  @Test
+  void whoWritesToABlockAfterItsReleaseIsNoticed() {
+    MemorySegment block = blocks.take(4096);
+    Mem.putLong(block, 0, 1);
+    blocks.give(block);
+    assertNotEquals(1, Mem.getLong(block, 0), "what it was is still there");
+    Mem.putLong(block, 8, 1);
+    assertThrows(AssertionError.class, () -> blocks.take(4096));
   }
 
   /** Whoever has a block has it alone, whatever sizes are taken and given by whom. */
