@@ -255,7 +255,7 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
    * @return the sequence, of any thread
    * @throws InvalidUseException if there is none, and the database was opened for reading only
    * @throws TransactionAbortedException in a transaction of this thread, if there is none, and
-   *     somebody waits until no transaction is active
+   *     another thread changes the catalog for longer than a second
    * @throws OperationInterruptedException if the thread is interrupted while it waits for another
    *     that changes the catalog
    * @throws DatabaseClosedException if the database was closed

@@ -586,7 +586,7 @@ public final class Database extends Catalog implements AutoCloseable {
       boolean quiet = store.quiesce(options.transactions().closeGrace());
       schema.end();
       endFollowing();
-      schema.whileNothingChanges(() -> store.close(quiet));
+      schema.closing(alone -> store.close(quiet && alone));
     } finally {
       closing.unlock();
     }

@@ -53,7 +53,7 @@ public abstract sealed class TransactionCatalog permits Transaction {
    * @throws InvalidUseException if the transaction only reads and there is no such table, or if the
    *     table has not all indexes of the specification, or is of an older version
    * @throws TransactionAbortedException with cause {@link AbortCause#CATALOG} if another
-   *     transaction changes the catalog, or somebody waits until no transaction is active
+   *     transaction changes the catalog, or another thread does so for longer than a second
    * @throws OperationInterruptedException if the thread is interrupted while it waits for another
    *     that changes the catalog
    * @throws DatabaseClosedException if the database was closed

@@ -22,6 +22,7 @@ import io.fovea.support.SimStorage;
 import java.math.BigInteger;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Random;
@@ -539,35 +540,57 @@ class SequenceTest {
 
   // -------------------------------------------------------------------------------- beside others
 
-  /** A body that needs a block gives way to somebody who waits for its end. */
+  /** A body that needs a block gives way to somebody who keeps the schema as it is. */
   @Test
   void aBodyGivesWay() throws Exception {
     try (Database db = open();
         ExecutorService other = Executors.newSingleThreadExecutor()) {
       Sequence s = db.sequence(ORDERS.cached(1));
-      CountDownLatch waits = new CountDownLatch(1);
+      CountDownLatch has = new CountDownLatch(1);
+      CountDownLatch end = new CountDownLatch(1);
+      Runnable holds =
+          () -> {
+            has.countDown();
+            try {
+              end.await();
+            } catch (InterruptedException e) {
+              throw new IllegalStateException(e);
+            }
+          };
+      Future<?> all = other.submit(() -> db.schema().whileNothingChanges(holds));
+      has.await();
       List<AbortCause> causes = new ArrayList<>();
-      Future<?>[] all = new Future<?>[1];
       db.run(
           tx -> {
             if (tx.previousAbort() != null) {
               causes.add(tx.previousAbort());
-              all[0].get();
-              s.next();
-              return;
+              end.countDown();
+              all.get();
             }
-            all[0] =
-                other.submit(
-                    () -> {
-                      waits.countDown();
-                      db.schema().whileAllIsStill("wait", () -> {});
-                    });
-            waits.await();
-            while (true) {
-              s.next(); // until the other one waits
-            }
+            s.next();
           });
       assertEquals(List.of(AbortCause.CATALOG), causes);
+    }
+  }
+
+  /** A body goes on beside somebody who waits for its end. */
+  @Test
+  void aBodyGoesOnBesideWhoWaitsForIt() throws Exception {
+    try (Database db = open()) {
+      Sequence s = db.sequence(ORDERS.cached(1));
+      Thread[] waits = new Thread[1];
+      db.run(
+          tx -> {
+            assertEquals(null, tx.previousAbort());
+            waits[0] =
+                Thread.ofPlatform().start(() -> db.schema().whileAllIsStill("wait", () -> {}));
+            do {
+              s.next();
+            } while (Arrays.stream(waits[0].getStackTrace())
+                .noneMatch(e -> e.getMethodName().equals("beginAlone")));
+            s.next();
+          });
+      waits[0].join();
     }
   }
 

@@ -1,11 +1,10 @@
 package io.fovea.buffer;
 
-import io.fovea.error.OperationInterruptedException;
+import io.fovea.memory.OperationLock;
+import io.fovea.memory.Waits;
 import io.fovea.wal.LogSession;
 import java.lang.System.Logger.Level;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntConsumer;
 import java.util.function.LongConsumer;
@@ -40,14 +39,11 @@ public final class PoolSpace {
   /** Where the pool is small, less than a MiB counts: such a part of it. */
   private static final int SMALL_PART = 4;
 
-  /** How often who waits looks whether it is to end. */
-  private static final long LOOK_NANOS = 10_000_000;
-
   private final Frames frames;
   private final PageAllocator allocator;
   private final FreeListWalk walk;
   private final FreeRuns runs;
-  private final ReentrantLock lock = new ReentrantLock();
+  private final OperationLock lock = new OperationLock("the lock of free pages");
   private final LongAdder pagesCut = new LongAdder();
   private final LongAdder pagesMoved = new LongAdder();
   private final LongAdder pagesPunched = new LongAdder();
@@ -73,7 +69,7 @@ public final class PoolSpace {
    * @throws io.fovea.error.StorageException if a page could not be read or written
    */
   public long cut(LogSession log, long least, long max, BooleanSupplier stop) {
-    if (!lock.tryLock()) {
+    if (!lock.tryLock("cut free pages off the file")) {
       return 0;
     }
     try {
@@ -94,7 +90,7 @@ public final class PoolSpace {
    * @throws io.fovea.error.StorageException if a page could not be read or written
    */
   public long cutAll(LogSession log, BooleanSupplier stop) {
-    if (!lock(stop)) {
+    if (!lock.lock("cut free pages off the file", stop)) {
       return 0;
     }
     try {
@@ -111,38 +107,18 @@ public final class PoolSpace {
     return cut;
   }
 
-  /** Takes the lock; false where it is to end before. An interrupt is left to who asked. */
-  private boolean lock(BooleanSupplier stop) {
-    boolean interrupted = false;
-    boolean locked = false;
-    try {
-      while (!locked && !interrupted && !stop.getAsBoolean()) {
-        try {
-          locked = lock.tryLock(LOOK_NANOS, TimeUnit.NANOSECONDS);
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
-      }
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
-    }
-    return locked;
-  }
-
   /**
    * Does something while the free list stays as it is, but for pages that are given out and taken
    * back.
    *
    * @param what for messages: who waits may be interrupted
+   * @param check ends the wait for whoever is at the list
    * @param work is done
-   * @throws OperationInterruptedException if the thread was interrupted; nothing was done
+   * @throws io.fovea.error.OperationInterruptedException if the thread was interrupted; nothing was
+   *     done
    */
-  public void whileStill(String what, Runnable work) {
-    if (!lock(() -> false)) {
-      throw new OperationInterruptedException(what);
-    }
+  public void whileStill(String what, Waits.Check check, Runnable work) {
+    lock.lock(what, check);
     try {
       work.run();
     } finally {
@@ -161,7 +137,7 @@ public final class PoolSpace {
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    */
   public int raise(LogSession log, long below, int max, BooleanSupplier stop) {
-    if (!lock(stop)) {
+    if (!lock.lock("raise free pages", stop)) {
       return 0;
     }
     try {
@@ -183,7 +159,7 @@ public final class PoolSpace {
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    */
   public long gather(LogSession log, long max, BooleanSupplier stop) {
-    if (punchless || !lock(stop)) {
+    if (punchless || !lock.lock("gather free pages", stop)) {
       return 0;
     }
     try {
@@ -225,7 +201,7 @@ public final class PoolSpace {
    * @throws io.fovea.error.StorageException if the file system refuses; nothing is lost
    */
   public long punch(long redo, BooleanSupplier stop) {
-    if (punchless || !lock(stop)) {
+    if (punchless || !lock.lock("give space of free pages back", stop)) {
       return 0;
     }
     long before = runs.punched();
@@ -257,7 +233,7 @@ public final class PoolSpace {
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    */
   public boolean freePages(LongConsumer visitor, BooleanSupplier stop) {
-    if (!lock(stop)) {
+    if (!lock.lock("name the free pages", stop)) {
       return false;
     }
     try {

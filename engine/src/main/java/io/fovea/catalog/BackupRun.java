@@ -37,9 +37,7 @@ public final class BackupRun {
         return store.backup(backup);
       }
       Backup.Result[] result = new Backup.Result[1];
-      Runnable still =
-          () -> schema.whileAllIsStill("back up", () -> result[0] = cold(store, schema, backup));
-      store.pool().checkpoint().space().whileStill("back up", still); // the end of the file stays
+      schema.whileAllIsStill("back up", () -> result[0] = cold(store, schema, backup));
       return result[0];
     }
   }

@@ -25,7 +25,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -76,12 +75,14 @@ import org.jspecify.annotations.Nullable;
  * <p>Changes outside of transactions ({@link Schema#dropTable} and its like) are each a transaction
  * of its own. They exclude C by the lock, and looks are compared with what they have left.
  *
- * <p><b>No deadlock.</b> Order of locks: the tables' ({@link TableCore#changing}), the schema's,
- * the items, the gate. Under two-phase locking a transaction has items when it comes to the lock of
- * the schema; but whoever has that lock waits for items for a bounded time only, or ({@link
- * SchemaChanges#whileStill}) says that it waits for transactions, which then give way. The tables'
- * locks may be held for as long as an index is built, so they are only tried for a while. Who opens
- * a snapshot has the lock of the schema when it closes the gate, and no item.
+ * <p><b>No deadlock.</b> Room in the log comes first, then the locks of the tables ({@link
+ * TableCore#changing}), the lock of the schema, the items, the gate. The holder of the schema's
+ * lock never waits for a context or for room: a load that holds back the redo point may be waiting
+ * for the lock. Under two-phase locking a transaction has items when it comes to the lock of the
+ * schema, whose holder may be a pessimistic commit that waits for these items. So a transaction
+ * waits for that lock for a second and then gives way. The locks of tables may be held for as long
+ * as an index is built, so they are only tried for a while. Whoever opens a snapshot has the lock
+ * of the schema when it closes the gate, and no item. docs/CONCURRENCY.md has the whole order.
  *
  * <p>Of the transaction's thread; {@link #ended} of whoever ends it.
  *
@@ -429,6 +430,7 @@ public final class CatalogTransaction implements CatalogPart {
     }
     String what = "commit changes of the catalog";
     store.willWrite();
+    store.engine().awaitRoom(); // before the locks: who holds the redo point back may want them
     for (TableCore core : touched()) {
       lock(core, what);
     }
@@ -467,10 +469,10 @@ public final class CatalogTransaction implements CatalogPart {
     boolean mine = false;
     locked.add(core); // counted when it is: nothing can fail between the lock and that
     try {
-      mine = core.changing.tryLock();
+      mine = core.changing.tryLock(what);
       if (!mine) {
         core.leaving(drops);
-        mine = core.changing.tryLock(CHANGING_NANOS, TimeUnit.NANOSECONDS);
+        mine = core.changing.tryLock(what, CHANGING_NANOS);
       }
       lockedCount += mine ? 1 : 0;
     } catch (InterruptedException e) {

@@ -10,6 +10,7 @@ import io.fovea.error.OperationInterruptedException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
 import io.fovea.memory.LongList;
+import io.fovea.memory.OperationLock;
 import io.fovea.store.Store;
 import io.fovea.wal.LogSession;
 import java.util.ArrayList;
@@ -17,7 +18,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -103,7 +103,7 @@ public final class Compaction {
   private final DeferredDrops drops;
   private final RootMoves roots;
   private final LongValueMoves longs;
-  private final ReentrantLock lock = new ReentrantLock();
+  private final OperationLock lock = new OperationLock("the lock of compactions");
   private @Nullable LogSession session;
 
   // Of the run; under the lock.
@@ -146,10 +146,10 @@ public final class Compaction {
       throw new InvalidUseException(
           store.name() + " can't be compacted: that takes a database that is open for writing.");
     }
-    if (lock.isHeldByCurrentThread()) {
+    if (lock.isMine()) {
       throw new InvalidUseException("Can't " + what + " within a compaction.");
     }
-    IndexBuild.lock(lock, what);
+    lock.lock(what, store::checkWaiting);
     try {
       check(what); // a close waits for those that have come so far
       store.willWrite();
@@ -175,10 +175,14 @@ public final class Compaction {
     }
   }
 
-  /** Waits for the end of what goes on. The store takes no more. */
+  /**
+   * Waits for the end of what goes on. The store takes no more. One that does not end in time is in
+   * code of its user, and does nothing to pages any more.
+   */
   void end() {
-    lock.lock();
-    lock.unlock();
+    if (lock.lockFirmly("close the database", SchemaChanges.CLOSING_NANOS)) {
+      lock.unlock();
+    }
   }
 
   private void check(String what) {

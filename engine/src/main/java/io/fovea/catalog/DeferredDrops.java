@@ -9,6 +9,7 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
 import io.fovea.memory.Mem;
+import io.fovea.memory.OperationLock;
 import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import io.fovea.store.Store;
@@ -20,7 +21,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -131,7 +131,7 @@ public final class DeferredDrops {
 
   private final Store store;
   private final Leftovers leftovers;
-  private final ReentrantLock work = new ReentrantLock();
+  private final OperationLock work = new OperationLock("the lock of drops");
   private final List<Drop> drops = new CopyOnWriteArrayList<>();
   private @Nullable LogSession session;
 
@@ -295,17 +295,17 @@ public final class DeferredDrops {
   // --------------------------------------------------------------------------------------- pieces
 
   /** Nothing is freed while this does something. */
-  void paused(Runnable what) {
-    work.lock();
+  void paused(String what, Runnable then) {
+    work.lock(what, store::checkWaiting);
     try {
-      what.run();
+      then.run();
     } finally {
       work.unlock();
     }
   }
 
   private Piece piece(Drop drop) {
-    if (!work.tryLock()) {
+    if (!work.tryLock("free pages of a dropped tree")) {
       return Piece.LATER; // another may wait for a page: no reason to wait with it
     }
     try {

@@ -59,7 +59,7 @@ final class Evolutions {
   void await(TableCore core) {
     String what = "open table " + core.shown() + " while it evolves";
     store.requireNoTransaction(what);
-    IndexBuild.lock(core.changing, what);
+    core.changing.lock(what, store::checkWaiting);
     core.changing.unlock();
   }
 
@@ -89,7 +89,7 @@ final class Evolutions {
     SpecCheck.checkSizes(store.catalog(), spec);
     store.requireNoTransaction(what);
     store.willWrite();
-    IndexBuild.lock(core.changing, what);
+    core.changing.lock(what, store::checkWaiting);
     try {
       if (core.isDropped()) {
         return;

@@ -9,6 +9,7 @@ import io.fovea.index.RowExpiry;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
+import io.fovea.memory.OperationLock;
 import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import io.fovea.schema.Expiry;
@@ -25,7 +26,6 @@ import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -70,7 +70,7 @@ public final class Expirations {
   private final SchemaChanges changes;
   private final Supplier<List<TableCore>> expiring;
   private final Timing timing;
-  private final ReentrantLock work = new ReentrantLock();
+  private final OperationLock work = new OperationLock("the lock of sweeps");
   private final AtomicLong swept = new AtomicLong();
   private final AtomicLong pieces = new AtomicLong();
   private final AtomicLong failures = new AtomicLong();
@@ -151,10 +151,10 @@ public final class Expirations {
   private boolean set(TableCore core, @Nullable Expiry expiry, String what) {
     store.requireNoTransaction(what);
     store.willWrite();
-    IndexBuild.lock(core.changing, what);
+    core.changing.lock(what, store::checkWaiting);
     long[] end = {-1};
     try {
-      changes.whileStill(what, () -> store.alone(what, () -> end[0] = change(core, expiry)));
+      store.alone(what, () -> end[0] = changes.locked(what, () -> change(core, expiry)));
     } finally {
       core.changing.unlock();
     }
@@ -218,7 +218,7 @@ public final class Expirations {
 
   /** Removes those of a table; ends early when the database closes or the table goes. */
   private long sweep(TableCore core) {
-    IndexBuild.lock(work, "sweep expired rows of table " + NameText.of(core.name));
+    work.lock("sweep expired rows of table " + NameText.of(core.name), store::checkWaiting);
     try {
       long n = 0;
       Piece piece = new Piece(core);

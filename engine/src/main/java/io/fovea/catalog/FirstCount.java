@@ -5,11 +5,11 @@ import io.fovea.btree.TreeCounts;
 import io.fovea.btree.TreeWalk;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.OperationInterruptedException;
+import io.fovea.memory.OperationLock;
 import io.fovea.recovery.KnownCounts;
 import io.fovea.store.SnapshotOpening;
 import io.fovea.store.Store;
 import java.time.Duration;
-import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Counts the records of a table or an index of a file that does not say how many there are.
@@ -24,7 +24,7 @@ public final class FirstCount {
   private final Store store;
   private final Schema schema;
   private final SnapshotOpening snapshots;
-  private final ReentrantLock lock = new ReentrantLock();
+  private final OperationLock lock = new OperationLock("the lock of first counts");
 
   /** Counts in a store. */
   public FirstCount(Store store, Schema schema, SnapshotOpening snapshots) {
@@ -49,13 +49,7 @@ public final class FirstCount {
               + " while, and can't be done inside the body of a transaction: ask for the count once"
               + " outside of it.");
     }
-    try {
-      lock.lockInterruptibly();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      String what = "count the records";
-      throw new OperationInterruptedException(what);
-    }
+    lock.lock("count the records", store::checkWaiting);
     try {
       if (!counts.isKnown()) {
         count(tree);

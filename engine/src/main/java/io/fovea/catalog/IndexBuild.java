@@ -16,7 +16,6 @@ import io.fovea.txn.Tx;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Waits for transactions to end while an index is built, and fills one beside everything else for
@@ -69,19 +68,6 @@ public final class IndexBuild {
   /** How fast it goes. */
   Pace pace() {
     return pace;
-  }
-
-  /** Takes a lock, unless the thread is interrupted meanwhile. */
-  static void lock(ReentrantLock lock, String what) {
-    if (lock.tryLock()) {
-      return;
-    }
-    try {
-      lock.lockInterruptibly();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new OperationInterruptedException(what);
-    }
   }
 
   /** Throws where it is to be given up. */

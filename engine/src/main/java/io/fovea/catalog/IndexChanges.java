@@ -45,7 +45,7 @@ final class IndexChanges {
   void build(TableCore core, TableSpec spec, IndexSpec indexSpec) {
     String what = "build index " + NameText.of(indexSpec.name()) + " of table " + core.shown();
     store.requireNoTransaction(what);
-    IndexBuild.lock(core.changing, what);
+    core.changing.lock(what, store::checkWaiting);
     try {
       if (core.isDropped()) {
         return;
@@ -187,7 +187,7 @@ final class IndexChanges {
     }
     store.requireNoTransaction(what);
     store.willWrite();
-    IndexBuild.lock(core.changing, what);
+    core.changing.lock(what, store::checkWaiting);
     try {
       IndexCore index = core.index(name);
       if (index == null || core.isDropped()) {

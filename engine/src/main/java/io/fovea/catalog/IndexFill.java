@@ -241,7 +241,7 @@ final class IndexFill implements Loads.Work {
     try {
       step(
           () -> {
-            session.begin(0);
+            session.hold(what);
             boolean frames = of.hints.kind.frames();
             tree = BTree.create(store.pool(), store.nextTreeId(), frames, session);
             loader = BulkLoader.unlogged(made(tree), BulkLoader.FILL, session);

@@ -1,18 +1,16 @@
 package io.fovea.catalog;
 
 import io.fovea.error.InvalidUseException;
-import io.fovea.error.OperationInterruptedException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
 import io.fovea.io.Storage;
+import io.fovea.memory.SharedOperationLock;
 import io.fovea.store.Store;
 import io.fovea.wal.LogSession;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.locks.Lock;
-import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.Supplier;
 
 /**
@@ -54,7 +52,7 @@ final class Loads {
   private final Expirations expirations;
 
   /** Shared by each load, exclusive for who needs that there is none. */
-  private final ReentrantReadWriteLock running = new ReentrantReadWriteLock(true);
+  private final SharedOperationLock running = new SharedOperationLock("the lock of loads");
 
   /** What was done so far. */
   final LoadCounters counters = new LoadCounters();
@@ -79,18 +77,18 @@ final class Loads {
     store.requireOpen();
     store.requireNoTransaction(what);
     store.willWrite();
-    if (core.changing.isHeldByCurrentThread()) {
+    if (core.changing.isMine()) {
       throw new InvalidUseException("Can't " + what + " within a load of it.");
     }
-    IndexBuild.lock(core.changing, what);
+    core.changing.lock(what, store::checkWaiting);
     try {
       core.requireThere();
       requireMakers(core, what);
-      lock(running.readLock(), what);
+      enter(what);
       try {
         return runAlone(core, how, feed, what);
       } finally {
-        running.readLock().unlock();
+        leave();
       }
     } finally {
       core.changing.unlock();
@@ -145,11 +143,11 @@ final class Loads {
 
   /** Has pages that nobody knows from here on, until {@link #leave}. */
   void enter(String what) {
-    lock(running.readLock(), what);
+    running.lockShared(what, store::checkWaiting);
   }
 
   void leave() {
-    running.readLock().unlock();
+    running.unlockShared();
   }
 
   /** An index whose keys a user's code computes needs that code. */
@@ -197,15 +195,6 @@ final class Loads {
     }
   }
 
-  private static void lock(Lock lock, String what) {
-    try {
-      lock.lockInterruptibly();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new OperationInterruptedException(what);
-    }
-  }
-
   /** How many loads, and builds of indexes from below, are under way. */
   int running() {
     return active.size();
@@ -213,14 +202,14 @@ final class Loads {
 
   /** Does something while no table is being loaded. */
   void none(String what, Runnable work) {
-    if (running.getReadHoldCount() > 0) {
+    if (running.isMine()) {
       throw new InvalidUseException("Can't " + what + " within a load.");
     }
-    lock(running.writeLock(), what);
+    running.lockAlone(what, store::checkWaiting);
     try {
       work.run();
     } finally {
-      running.writeLock().unlock();
+      running.unlockAlone();
     }
   }
 

@@ -63,8 +63,7 @@ final class LongValueMoves {
       Compaction.allocate(nodes, spare, most, low, log);
       // What others were in the way of is left: the next run comes by.
       for (boolean more = true; more && !move.isOver(); ) {
-        moveValue(tree, walk, move);
-        more = !move.isOver() && walk.find(low, PIECE);
+        more = moveValue(tree, walk, move) && !move.isOver() && walk.find(low, PIECE);
       }
       if (move.isOver()) {
         walk.again(); // its last pages may be left
@@ -84,11 +83,17 @@ final class LongValueMoves {
     }
   }
 
-  /** Moves the pages of a value, as far as there are low ones. */
-  private void moveValue(BTree tree, ChainWalk walk, ChainMove move) {
+  /**
+   * Moves the pages of a value, as far as there are low ones.
+   *
+   * @return false where no transaction could begin: the piece is to end, since whoever has the
+   *     contexts may wait for what is held here
+   */
+  private boolean moveValue(BTree tree, ChainWalk walk, ChainMove move) {
     for (int attempt = 0; attempt < ATTEMPTS && !move.isOver(); attempt++) {
+      Tx tx = null;
       try {
-        Tx tx = store.engine().begin(false, ATTEMPT_NANOS, null);
+        tx = store.engine().begin(false, ATTEMPT_NANOS, null);
         long generation = tx.epoch();
         boolean moved = false;
         try {
@@ -100,11 +105,15 @@ final class LongValueMoves {
           }
         }
         tx.commit(generation); // ends it, whatever it throws
-        return;
+        return true;
       } catch (TransactionAbortedException e) {
+        if (tx == null) {
+          return false;
+        }
         OperationInterruptedException.check("compact " + store.name());
       }
     }
+    return true;
   }
 
   /** Writes a long record of the catalog once more; its pages are few. */

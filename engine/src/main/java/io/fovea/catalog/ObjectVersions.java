@@ -76,7 +76,7 @@ final class ObjectVersions {
     }
     String what = "open table " + core.shown() + " with other objects";
     store.requireNoTransaction(what);
-    IndexBuild.lock(core.changing, what);
+    core.changing.lock(what, store::checkWaiting);
     try {
       changes.locked(what, () -> add(core, spec, shapes));
     } finally {

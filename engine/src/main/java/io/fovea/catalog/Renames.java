@@ -93,7 +93,7 @@ final class Renames {
   }
 
   private boolean alone(TableCore core, String what, BooleanSupplier work) {
-    IndexBuild.lock(core.changing, what);
+    core.changing.lock(what, store::checkWaiting);
     try {
       return changes.locked(what, work::getAsBoolean);
     } finally {

@@ -1,6 +1,7 @@
 package io.fovea.catalog;
 
 import io.fovea.btree.BTree;
+import io.fovea.buffer.PoolSpace;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.HintPoison;
 import io.fovea.index.HintUse;
@@ -159,19 +160,37 @@ public final class Schema {
     return compaction;
   }
 
-  /** Does something while the schema does not change. */
-  public void whileNothingChanges(Runnable what) {
-    changes.whileNothingChanges(what);
+  /** Opens a snapshot while the schema does not change. */
+  public void whileNothingChanges(Runnable opening) {
+    changes.whileNothingChanges("open a snapshot", opening);
+  }
+
+  /**
+   * Does the rest of a close: nothing changes the schema any more.
+   *
+   * @param rest is told whether that is so: not where an operation goes on that is to have ended
+   */
+  public void closing(Consumer<Boolean> rest) {
+    changes.closing(rest);
   }
 
   /**
    * Does something while nothing at all changes: neither the schema nor records, and no pages are
-   * freed. Waits until no table is being loaded and no transaction is active, and lets none begin
-   * meanwhile.
+   * freed, nor taken off the file. Waits until no table is being loaded and no transaction is
+   * active, and lets none begin meanwhile.
+   *
+   * <p>The lock of the schema comes when no transaction is left: one that is active may want it,
+   * and may wait for room in the log, which somebody holds up who wants it.
+   *
+   * @throws InvalidUseException at once, in a transaction of the thread or within a load
    */
   public void whileAllIsStill(String what, Runnable work) {
-    loads.none(
-        what, () -> changes.whileStill(what, () -> store.alone(what, () -> drops.paused(work))));
+    store.requireOpen();
+    store.requireNoTransaction(what);
+    PoolSpace space = store.pool().checkpoint().space();
+    Runnable withSchema = () -> changes.whileNothingChanges(what, () -> drops.paused(what, work));
+    Runnable alone = () -> store.alone(what, withSchema);
+    loads.none(what, () -> space.whileStill(what, store::checkWaiting, alone));
   }
 
   /**
@@ -236,6 +255,7 @@ public final class Schema {
   /** Which trees are tables, while that does not change; {@link io.fovea.recovery.TablesLog}. */
   private boolean listTables(boolean wait, Consumer<Map<Integer, String>> use) {
     return changes.whileNothingChanges(
+        "list the tables",
         wait,
         () -> {
           Map<Integer, String> names = new HashMap<>();
@@ -584,7 +604,7 @@ public final class Schema {
     store.requireNoTransaction(what);
     core.leaving(true);
     try {
-      IndexBuild.lock(core.changing, what);
+      core.changing.lock(what, store::checkWaiting);
       try {
         if (core.isDropped()) {
           return false;

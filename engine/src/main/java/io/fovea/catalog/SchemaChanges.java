@@ -6,7 +6,6 @@ import io.fovea.btree.TreeDrop;
 import io.fovea.error.AbortCause;
 import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
-import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.HintUse;
 import io.fovea.index.IndexCore;
@@ -14,6 +13,7 @@ import io.fovea.index.IndexHints;
 import io.fovea.index.ObjectHistory;
 import io.fovea.index.ObjectPlan;
 import io.fovea.index.TableCore;
+import io.fovea.memory.OperationLock;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.Expiry;
 import io.fovea.schema.IndexSpec;
@@ -25,11 +25,10 @@ import io.fovea.wal.LogSession;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiConsumer;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -54,14 +53,17 @@ final class SchemaChanges {
   private final HintUse hintUse;
   private final EntryHints entryHints;
 
-  /** How long a transaction waits for the lock before it looks whether it may. */
-  private static final long LOOK_NANOS = 2_000_000;
+  /** For how long a transaction waits for the lock, which is held for one change at a time. */
+  private static final long GIVES_WAY_NANOS = 1_000_000_000;
 
-  /** Whether who has the lock waits for transactions to end. */
-  private volatile boolean still;
+  /** How long a close waits for an operation that was told to end. */
+  static final long CLOSING_NANOS = 60_000_000_000L;
 
-  /** Held while the schema changes, and while the database closes. */
-  private final ReentrantLock lock = new ReentrantLock();
+  /**
+   * Held while the schema changes, and while the database closes. Who has it waits for no
+   * transaction, nor for room in the log.
+   */
+  private final OperationLock lock = new OperationLock("the lock of the schema");
 
   /**
    * Changes of the catalog of a store.
@@ -79,10 +81,10 @@ final class SchemaChanges {
   }
 
   /** Does something while the schema does not change. */
-  void whileNothingChanges(Runnable what) {
-    lock.lock();
+  void whileNothingChanges(String what, Runnable work) {
+    lock.lock(what, store::checkWaiting);
     try {
-      what.run();
+      work.run();
     } finally {
       lock.unlock();
     }
@@ -94,14 +96,15 @@ final class SchemaChanges {
    * @param wait whether to wait for it
    * @return whether it was done
    */
-  boolean whileNothingChanges(boolean wait, Runnable what) {
-    if (wait) {
-      lock.lock();
-    } else if (!lock.tryLock()) {
+  boolean whileNothingChanges(String what, boolean wait, Runnable work) {
+    if (!wait && !lock.tryLock(what)) {
       return false;
     }
+    if (wait) {
+      lock.lock(what, store::checkWaiting);
+    }
     try {
-      what.run();
+      work.run();
     } finally {
       lock.unlock();
     }
@@ -109,11 +112,26 @@ final class SchemaChanges {
   }
 
   /**
-   * Takes the lock for a transaction, and does something in a store that serves. Whoever has the
-   * lock waits for no transaction, except for {@link #whileStill}: before that the transaction
-   * gives way.
+   * Does the rest of a close with the lock.
    *
-   * @throws io.fovea.error.TransactionAbortedException if somebody waits for transactions to end
+   * @param rest is told whether it has it: not if an operation keeps it for a minute that was told
+   *     to end
+   */
+  void closing(Consumer<Boolean> rest) {
+    boolean mine = lock.lockFirmly("close the database", CLOSING_NANOS);
+    try {
+      rest.accept(mine);
+    } finally {
+      if (mine) {
+        lock.unlock();
+      }
+    }
+  }
+
+  /**
+   * Takes the lock for a transaction, and does something in a store that serves.
+   *
+   * @throws TransactionAbortedException if it is held for too long: the transaction gives way
    */
   <T> T lockedIn(Tx tx, String what, Supplier<T> work) {
     lockIn(tx, what);
@@ -126,21 +144,7 @@ final class SchemaChanges {
 
   /** Takes the lock for a transaction; {@link #unlock} follows. */
   void lockIn(Tx tx, String what) {
-    boolean locked = false;
-    while (!locked) {
-      try {
-        locked = lock.tryLock(LOOK_NANOS, TimeUnit.NANOSECONDS);
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        throw new OperationInterruptedException(what);
-      }
-      if (!locked) {
-        store.engine().checkWaiting();
-        if (still) {
-          throw tx.abort(AbortCause.CATALOG, "the database waits until no transaction is active");
-        }
-      }
-    }
+    lockGivingWay(lock, what, waitsFor -> tx.abort(AbortCause.CATALOG, waitsFor));
     boolean open = false;
     try {
       store.requireServing();
@@ -157,30 +161,34 @@ final class SchemaChanges {
   }
 
   /**
-   * Takes a lock for a thread that may be in the body of a transaction, and that waits for nobody
-   * who waits for transactions to end.
+   * Takes a lock for a thread that may have a transaction. Who has the lock may be the commit of a
+   * pessimistic transaction, which waits for what the thread's transaction has locked. So a
+   * transaction waits for a moment only, and then gives way: its body is done again.
    *
    * @param which this one's; null for that of the schema
-   * @throws TransactionAbortedException if it is in a transaction, and somebody waits for its end
+   * @throws TransactionAbortedException if it is held for too long, and there is a transaction
    */
-  void lockGivingWay(@Nullable ReentrantLock which, String what) {
-    ReentrantLock l = which == null ? lock : which;
-    boolean locked = l.tryLock();
-    while (!locked) {
-      try {
-        locked = l.tryLock(LOOK_NANOS, TimeUnit.NANOSECONDS);
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        throw new OperationInterruptedException(what);
-      }
-      if (!locked && store.mine() > 0) {
-        store.engine().checkWaiting();
-        if (still) {
-          throw new TransactionAbortedException(
-              AbortCause.CATALOG, "The database waits until no transaction is active.");
-        }
-      }
-    }
+  void lockGivingWay(@Nullable OperationLock which, String what) {
+    lockGivingWay(
+        which == null ? lock : which,
+        what,
+        waitsFor -> new TransactionAbortedException(AbortCause.CATALOG, waitsFor));
+  }
+
+  private void lockGivingWay(
+      OperationLock which, String what, Function<String, RuntimeException> abort) {
+    long began = System.nanoTime();
+    which.lock(
+        what,
+        waitsFor -> {
+          store.requireServing();
+          if (store.mine() > 0) {
+            store.engine().checkWaiting(waitsFor);
+            if (System.nanoTime() - began > GIVES_WAY_NANOS) {
+              throw abort.apply("It could not " + what + ": it gives way to " + waitsFor.get());
+            }
+          }
+        });
   }
 
   /**
@@ -198,8 +206,8 @@ final class SchemaChanges {
   }
 
   /** Does something if nobody has the lock of the schema; returns whether it was done. */
-  boolean tryLocked(BooleanSupplier work) {
-    if (!lock.tryLock()) {
+  boolean tryLocked(String what, BooleanSupplier work) {
+    if (!lock.tryLock(what)) {
       return false;
     }
     try {
@@ -210,24 +218,9 @@ final class SchemaChanges {
     }
   }
 
-  /** As {@link #locked}, for what waits with the lock until no transaction is active. */
-  void whileStill(String what, Runnable work) {
-    locked(
-        what,
-        () -> {
-          still = true;
-          try {
-            work.run();
-          } finally {
-            still = false;
-          }
-          return true;
-        });
-  }
-
   /** Takes the lock, and does something in a store that is open. */
   <T> T locked(String what, Supplier<T> work) {
-    IndexBuild.lock(lock, what);
+    lock.lock(what, store::checkWaiting);
     try {
       store.requireOpen();
       return work.get();

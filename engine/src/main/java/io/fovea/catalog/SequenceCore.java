@@ -4,12 +4,12 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.SequenceExhaustedException;
+import io.fovea.memory.OperationLock;
 import io.fovea.schema.NameText;
 import io.fovea.schema.SequenceSpec;
 import io.fovea.store.Store;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -81,7 +81,7 @@ public final class SequenceCore {
   private volatile @Nullable SequenceCore successor;
 
   /** Held by one thread that reserves places, and waits for that to be durable. */
-  private final ReentrantLock filling = new ReentrantLock();
+  private final OperationLock filling = new OperationLock("the lock of a sequence");
 
   // Under the monitor.
   private State state;
@@ -329,7 +329,7 @@ public final class SequenceCore {
 
   /** Reserves the next block if nobody is in the way; what fails is told to who needs it. */
   private void fillAhead() {
-    if (!filling.tryLock()) {
+    if (!filling.tryLock("reserve values of a sequence")) {
       return;
     }
     try {
@@ -337,7 +337,7 @@ public final class SequenceCore {
       synchronized (this) {
         end = reserved == usable ? reserved : -1; // else somebody has come first
       }
-      if (end >= 0 && changes.tryLocked(() -> extend(end + 1))) {
+      if (end >= 0 && changes.tryLocked("reserve values of a sequence", () -> extend(end + 1))) {
         long durable;
         synchronized (this) {
           durable = lsn;

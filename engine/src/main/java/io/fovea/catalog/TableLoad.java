@@ -182,7 +182,7 @@ final class TableLoad implements Loads.Work {
 
   /** From here on the redo point is held back: not by a source that is sorted first. */
   private void build() {
-    session.begin(0);
+    session.hold(what);
     trees = new LoadTrees(store, core, how, session, file, counters, expiredUpTo, this::check);
   }
 

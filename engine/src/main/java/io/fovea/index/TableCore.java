@@ -5,6 +5,7 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
+import io.fovea.memory.OperationLock;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.NameText;
@@ -12,7 +13,6 @@ import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -63,8 +63,8 @@ public final class TableCore {
   /** In the order of their creation. */
   private volatile IndexCore[] indexes;
 
-  /** Held while an index is built or dropped, and while the table is dropped. */
-  public final ReentrantLock changing = new ReentrantLock();
+  /** Held while the table is loaded, evolves or is dropped, and while an index is built or goes. */
+  public final OperationLock changing = new OperationLock("the lock of a table");
 
   /**
    * What statements may do with it. {@link State#GOING} lasts as long as the commit of a

@@ -266,7 +266,7 @@ public final class Inspection implements AutoCloseable {
     }
     boolean quiet = store.quiesce(Duration.ZERO);
     schema.end();
-    schema.whileNothingChanges(() -> store.close(quiet));
+    schema.closing(alone -> store.close(quiet && alone));
   }
 
   private void names(Store store) {

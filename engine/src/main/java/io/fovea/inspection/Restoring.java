@@ -121,7 +121,7 @@ public final class Restoring {
     }
     boolean quiet = store.quiesce(Duration.ZERO);
     schema.end();
-    schema.whileNothingChanges(() -> store.close(quiet));
+    schema.closing(alone -> store.close(quiet && alone));
   }
 
   /** Gives the copy an identity of its own: it and the original are different from here on. */

@@ -2,6 +2,7 @@ package io.fovea.memory;
 
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +27,17 @@ public final class Waits {
 
   /** Longer than anybody waits, and short enough for a sum with the clock. */
   private static final Duration LONGEST = Duration.ofDays(36_500);
+
+  /** Asked again and again by a thread that waits: throws where it is to wait no longer. */
+  @FunctionalInterface
+  public interface Check {
+    /**
+     * Throws to end the wait.
+     *
+     * @param waitsFor what the thread waits for, and who has it: for messages
+     */
+    void goOn(Supplier<String> waitsFor);
+  }
 
   private Waits() {}
 

@@ -62,9 +62,8 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Quiet.</b> Where nothing was logged for a while there is one that writes everything, and
  * then the files are made as small as they may be ({@link LogRest}).
  *
- * <p><b>Room.</b> {@link #awaitRoom} is for commits that are about to begin, before they hold
- * anything: they wait while more than the maximum is needed, except for a checkpoint that keeps
- * failing, which they throw.
+ * <p><b>Room.</b> {@link #awaitRoom} is for commits that are about to begin: they wait while more
+ * than the maximum is needed, except for a checkpoint that keeps failing, which they throw.
  *
  * <p><b>Failures.</b> A page or a superblock that can't be written ends the checkpoint, and the
  * next one tries again: the old superblock still counts. A sync that failed is final: {@link
@@ -287,14 +286,16 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   /**
-   * For a commit that holds nothing yet: waits while the log that a crash would need is too long.
+   * For a commit that is about to begin: waits while the log that a crash would need is too long.
    *
-   * @throws io.fovea.error.DurabilityLostException if nothing can become durable any more
-   * @throws RuntimeException why checkpoints fail, if they do, as {@link #checkpoint}
+   * <p>Whoever holds the redo point back may wait for the lock of the schema, so a thread that has
+   * that lock must not wait here. The source of a load that holds it back does not wait for it.
+   *
+   * @param check ends the wait: the transaction is too old, or the database is being closed
    */
-  public void awaitRoom() {
-    if (isCrowded()) {
-      awaitRoomSlowly();
+  public void awaitRoom(Waits.Check check) {
+    if (isCrowded() && !log.isHeldByMe()) {
+      awaitRoomSlowly(check);
     }
   }
 
@@ -302,7 +303,7 @@ public final class Checkpointer implements AutoCloseable {
     return log.tail() - redoLsn > bytesMax || log.bytesWritten() > writtenMax;
   }
 
-  private void awaitRoomSlowly() {
+  private void awaitRoomSlowly(Waits.Check check) {
     long began = System.nanoTime();
     lock.lock();
     try {
@@ -312,17 +313,21 @@ public final class Checkpointer implements AutoCloseable {
       lock.unlock();
     }
     boolean interrupted = false;
-    while (isCrowded() && !stopped) {
-      log.requireAlive();
-      Throwable f = failing;
-      if (f != null && System.nanoTime() - began > FAILING_NANOS) {
-        throw thrown(f);
+    try {
+      while (isCrowded() && !stopped) {
+        log.requireAlive();
+        Throwable f = failing;
+        if (f != null && System.nanoTime() - began > FAILING_NANOS) {
+          throw thrown(f);
+        }
+        check.goOn(() -> "room in the log (LogOptions.bytesMax), held up by " + log.holder());
+        LockSupport.parkNanos(ROOM_NANOS);
+        interrupted |= Thread.interrupted();
       }
-      LockSupport.parkNanos(ROOM_NANOS);
-      interrupted |= Thread.interrupted();
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 

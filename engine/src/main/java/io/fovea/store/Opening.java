@@ -436,7 +436,7 @@ public final class Opening {
     TimestampPages pages = file == null ? null : file.pages();
     if (journal == null) {
       return new TxEngine(
-          transactions, config.pageSize(), null, () -> {}, pages, switches.transactions());
+          transactions, config.pageSize(), null, check -> {}, pages, switches.transactions());
     }
     return new TxEngine(
         transactions,

@@ -569,6 +569,15 @@ public final class Store {
   }
 
   /**
+   * The same for an operation that waits for another: a {@link io.fovea.memory.Waits.Check}.
+   *
+   * @param waitsFor for messages
+   */
+  public void checkWaiting(Supplier<String> waitsFor) {
+    requireOpen();
+  }
+
+  /**
    * The same for what the body of a transaction needs that may go on while a close waits for it.
    */
   public void requireServing() {

@@ -7,6 +7,7 @@ import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.KillPoint;
+import io.fovea.memory.Waits;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -16,7 +17,8 @@ import org.jspecify.annotations.Nullable;
  * all protocols. What (a) to (d) and (f) do is {@link Control}'s; below it stands as TicToc has it.
  *
  * <pre>
- *      pages of the file, as many as splits may need    before any lock: this may wait, or refuse
+ *      room in the log that a crash would need          before any lock: this may wait
+ *      pages of the file, as many as splits may need    likewise, or refuse
  *      log space, and the redo point stays here
  *      pin the items of keys that were not read
  *  (a) lock the written items, in hash order            nobody else changes these keys or the gaps
@@ -84,6 +86,9 @@ final class Commit {
   private final CommitLocks locks;
   private final CommitInstaller installer;
 
+  /** Whether a commit that waits may go on; nothing has happened yet. */
+  private final Waits.Check mayWait;
+
   /** Whether what the last commit had is gone: false where an error has cut its end short. */
   private boolean clean = true;
 
@@ -101,6 +106,7 @@ final class Commit {
     this.gate = shared.gate;
     this.pass = shared.gate.pass(life.id);
     this.locks = new CommitLocks(life, work, control);
+    this.mayWait = life::checkWaiting;
     this.installer = new CommitInstaller(life, work, control, appender, session);
   }
 
@@ -123,6 +129,7 @@ final class Commit {
     clean = false;
     boolean failed = true;
     try {
+      awaitRoom(catalog);
       boolean first = control.pessimistic.waitsForBodies();
       if (!first) {
         appender.begin();
@@ -191,6 +198,17 @@ final class Commit {
       } finally {
         clear();
       }
+    }
+  }
+
+  /**
+   * Before any lock of the commit. One that changes the catalog has waited before it took the locks
+   * of the catalog; for one that moves a long value there is somebody who holds the redo point
+   * back.
+   */
+  private void awaitRoom(@Nullable CatalogPart catalog) {
+    if (catalog == null && work.move == null) {
+      life.shared.awaitRoom(mayWait);
     }
   }
 

@@ -110,9 +110,6 @@ final class CommitAppender {
       bound += tree == last ? 0 : CommitCounts.TREE_BYTES_MAX;
       last = tree;
     }
-    if (work.move == null) {
-      shared.admit(); // else the redo point is held back by who would wait here
-    }
     promisePages();
     session.begin(LogSession.space(Math.min(bound, partBytes)));
   }

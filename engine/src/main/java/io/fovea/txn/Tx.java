@@ -6,13 +6,13 @@ import io.fovea.btree.HintedLeaf;
 import io.fovea.btree.Lookahead;
 import io.fovea.btree.Position;
 import io.fovea.error.AbortCause;
-import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -368,12 +368,9 @@ public final class Tx {
   }
 
   /** In the middle of an operation, with nothing latched. After the append nothing ends it. */
-  void checkWaiting() {
+  void checkWaiting(Supplier<String> waitsFor) {
     if (life.active && !commit.happened()) {
-      if (life.health.refuses()) {
-        throw new DatabaseClosedException();
-      }
-      life.checkDeadline();
+      life.checkWaiting(waitsFor);
     }
   }
 

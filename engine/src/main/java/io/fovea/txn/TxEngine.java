@@ -8,6 +8,8 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.memory.Blocks;
 import io.fovea.memory.Waits;
 import io.fovea.wal.Log;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -42,7 +44,7 @@ public final class TxEngine {
    * @param log where commits are appended, which outlives the engine; null for none
    */
   public TxEngine(TxConfig config, int pageSize, @Nullable Log log) {
-    this(config, pageSize, log, () -> {}, null);
+    this(config, pageSize, log, check -> {}, null);
   }
 
   /**
@@ -51,15 +53,15 @@ public final class TxEngine {
    * @param config its settings
    * @param pageSize of the trees that its transactions use, in bytes
    * @param log where commits are appended, which outlives the engine; null for none
-   * @param admission called by each commit that writes, before it locks anything: waits while the
-   *     log that a crash would need is too long
+   * @param admission called by each commit that writes, before it takes any lock of the commit:
+   *     waits while the log that a crash would need is too long
    * @param pages the timestamps that are not in memory, see {@link Timestamps}; null for none
    */
   public TxEngine(
       TxConfig config,
       int pageSize,
       @Nullable Log log,
-      Runnable admission,
+      Consumer<Waits.Check> admission,
       @Nullable TimestampPages pages) {
     this(config, pageSize, log, admission, pages, TxSwitches.NONE);
   }
@@ -73,7 +75,7 @@ public final class TxEngine {
       TxConfig config,
       int pageSize,
       @Nullable Log log,
-      Runnable admission,
+      Consumer<Waits.Check> admission,
       @Nullable TimestampPages pages,
       TxSwitches switches) {
     this.durable = new DurableWaits(log, config.durability());
@@ -417,12 +419,33 @@ public final class TxEngine {
    * @throws DurabilityLostException if the engine has stopped
    */
   public void checkWaiting() {
+    checkWaiting(() -> "a page");
+  }
+
+  /**
+   * The same for another wait.
+   *
+   * @param waitsFor what for, and who has it: for messages
+   */
+  public void checkWaiting(Supplier<String> waitsFor) {
     long mine = Thread.currentThread().threadId();
     for (Tx tx : contexts) {
       if (tx.life().belongsTo(mine)) {
-        tx.checkWaiting();
+        tx.checkWaiting(waitsFor);
       }
     }
+  }
+
+  /**
+   * For a commit that is about to take locks of the catalog, and has none: waits until the log has
+   * room. Who has such a lock must not wait for room, since a thread that holds the redo point back
+   * may wait for the lock.
+   *
+   * @throws TransactionAbortedException if the transaction gets too old meanwhile
+   * @throws DatabaseClosedException if the database is closed meanwhile
+   */
+  public void awaitRoom() {
+    shared.awaitRoom(this::checkWaiting);
   }
 
   // ---------------------------------------------------------------- durability

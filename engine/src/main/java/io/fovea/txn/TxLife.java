@@ -1,9 +1,11 @@
 package io.fovea.txn;
 
 import io.fovea.error.AbortCause;
+import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.memory.Waits;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -163,10 +165,31 @@ final class TxLife {
 
   private void checkDeadline(long now) {
     health.checkUsable(readOnly);
-    if (timeoutNanos > 0 && now - beganNanos > timeoutNanos) {
-      throw abort(
-          AbortCause.TIMEOUT,
-          "the transaction is older than its limit of " + timeoutNanos / 1_000_000 + " ms");
+    if (isLate(now)) {
+      throw abort(AbortCause.TIMEOUT, late());
+    }
+  }
+
+  private boolean isLate(long now) {
+    return timeoutNanos > 0 && now - beganNanos > timeoutNanos;
+  }
+
+  private String late() {
+    return "the transaction is older than its limit of " + timeoutNanos / 1_000_000 + " ms";
+  }
+
+  /**
+   * In a wait of the transaction's thread that may be long: throws if it is to end.
+   *
+   * @param waitsFor what for, and who has it
+   */
+  void checkWaiting(Supplier<String> waitsFor) {
+    if (health.refuses()) {
+      throw new DatabaseClosedException();
+    }
+    health.checkUsable(readOnly);
+    if (isLate(System.nanoTime())) {
+      throw abort(AbortCause.TIMEOUT, late() + "; it waits for " + waitsFor.get());
     }
   }
 

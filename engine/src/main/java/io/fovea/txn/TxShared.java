@@ -1,8 +1,10 @@
 package io.fovea.txn;
 
 import io.fovea.memory.Blocks;
+import io.fovea.memory.Waits;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogSession;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,14 +37,14 @@ final class TxShared {
   final boolean waits;
 
   private final @Nullable Log log;
-  private final Runnable admission;
+  private final Consumer<Waits.Check> admission;
   private Runnable idlePages = () -> {};
 
   TxShared(
       TxConfig config,
       int pageSize,
       @Nullable Log log,
-      Runnable admission,
+      Consumer<Waits.Check> admission,
       @Nullable TimestampPages pages,
       TxSwitches switches,
       EngineHealth health,
@@ -85,8 +87,8 @@ final class TxShared {
     return l == null ? bytes : Math.min(bytes, l.recordMax() / 2);
   }
 
-  /** A commit that holds nothing yet waits until it may append. */
-  void admit() {
-    admission.run();
+  /** A commit that holds no lock of the engine's yet waits until the log has room. */
+  void awaitRoom(Waits.Check check) {
+    admission.accept(check);
   }
 }

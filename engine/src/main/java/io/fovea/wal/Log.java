@@ -4,6 +4,7 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
+import io.fovea.memory.Holder;
 import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import java.lang.invoke.MethodHandles;
@@ -192,6 +193,31 @@ public final class Log implements DurableLog, AutoCloseable {
       min = Math.min(min, session.slot());
     }
     return min;
+  }
+
+  /** Whether the calling thread itself holds the redo point back with an operation that is long. */
+  public boolean isHeldByMe() {
+    for (LogSession session : sessions) {
+      Holder holder = session.holder();
+      if (holder != null && holder.isMe()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** What holds back the redo point now, in words. */
+  public String holder() {
+    LogSession first = null;
+    for (LogSession session : sessions) {
+      first = first == null || session.slot() < first.slot() ? session : first;
+    }
+    Holder holder = first == null ? null : first.holder();
+    return holder != null
+        ? holder.toString()
+        : first == null || first.slot() == Long.MAX_VALUE
+            ? "a checkpoint"
+            : "a commit or a change of pages";
   }
 
   Space space() {

@@ -1,6 +1,7 @@
 package io.fovea.wal;
 
 import io.fovea.memory.Checksum;
+import io.fovea.memory.Holder;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
@@ -67,6 +68,7 @@ public final class LogSession {
   private long slot = IDLE;
 
   private boolean active;
+  private volatile @Nullable Holder holder;
   private long left;
   private boolean open;
   private int type;
@@ -159,6 +161,23 @@ public final class LogSession {
     left = bytes;
     recLsn = 0;
     pageLsn = 0;
+  }
+
+  /**
+   * Holds back the redo point from here on, for longer than a commit does. Waits for nothing.
+   *
+   * @param what the operation, for messages of those who wait for room in the log
+   */
+  public void hold(String what) {
+    begin(0);
+    if (log != null) {
+      holder = Holder.now(what);
+    }
+  }
+
+  /** Who holds back the redo point; null for an operation that does not take long. Any thread. */
+  @Nullable Holder holder() {
+    return holder;
   }
 
   /**
@@ -270,6 +289,7 @@ public final class LogSession {
           expected = 0;
           spent = 0;
           active = false;
+          holder = null;
           SLOT.setVolatile(this, IDLE);
         }
       }

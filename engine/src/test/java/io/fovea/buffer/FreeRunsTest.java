@@ -544,6 +544,7 @@ class FreeRunsTest {
                   default ->
                       space.whileStill(
                           "test",
+                          waitsFor -> {},
                           () -> {
                             begin.run();
                             try {

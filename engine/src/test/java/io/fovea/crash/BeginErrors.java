@@ -52,7 +52,8 @@ public final class BeginErrors implements Supplier<String> {
             .withLimits(1, 1 << 20, 1_000)
             .with(TimestampConfig.sketch(16 << 10, 1 << 20, 2, 2048, TimestampConfig.Release.EPOCH))
             .with(protocol);
-    TxEngine engine = new TxEngine(config, 4096, null, () -> {}, null, TxSwitches.NONE.byLeaves());
+    TxEngine engine =
+        new TxEngine(config, 4096, null, check -> {}, null, TxSwitches.NONE.byLeaves());
     try {
       StringBuilder report = new StringBuilder();
       for (Kind kind : Kind.values()) {

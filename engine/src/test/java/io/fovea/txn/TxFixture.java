@@ -66,7 +66,7 @@ final class TxFixture implements AutoCloseable {
             device, log == null ? poolConfig : poolConfig.withLog(log), AllocatorState.EMPTY);
     boolean onDisk = config.timestamps().kind().onDisk();
     TimestampPages pages = onDisk ? stores.pages(config.contexts()) : null;
-    engine = new TxEngine(config, pool.pageSize(), log, () -> {}, pages, switches);
+    engine = new TxEngine(config, pool.pageSize(), log, check -> {}, pages, switches);
     LogSession session = log == null ? LogSession.NONE : log.session();
     session.begin(0);
     for (int i = 0; i < treeCount; i++) {

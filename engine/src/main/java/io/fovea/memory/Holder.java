@@ -1,0 +1,35 @@
+package io.fovea.memory;
+
+/**
+ * Who holds what others wait for: for messages.
+ *
+ * @param what the operation, as in {@code load table people}
+ * @param threadId the id of its thread
+ * @param threadName the name of its thread
+ * @param since when it began to hold it, by {@link System#nanoTime}
+ */
+public record Holder(String what, long threadId, String threadName, long since) {
+  /** The calling thread begins to hold something now. */
+  public static Holder now(String what) {
+    Thread thread = Thread.currentThread();
+    return new Holder(what, thread.threadId(), thread.getName(), System.nanoTime());
+  }
+
+  /** Whether it is the calling thread. */
+  public boolean isMe() {
+    return threadId == Thread.currentThread().threadId();
+  }
+
+  @Override
+  public String toString() {
+    String name = threadName.isEmpty() ? "" : " \"" + threadName + "\"";
+    return "'"
+        + what
+        + "', on thread "
+        + threadId
+        + name
+        + " for "
+        + (System.nanoTime() - since) / 1_000_000
+        + " ms";
+  }
+}

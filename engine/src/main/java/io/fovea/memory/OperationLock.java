@@ -1,0 +1,230 @@
+package io.fovea.memory;
+
+import io.fovea.error.AbortCause;
+import io.fovea.error.OperationInterruptedException;
+import io.fovea.error.TransactionAbortedException;
+import java.lang.System.Logger.Level;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A lock of maintenance operations, which may be held for long: by a load, a build of an index, a
+ * verification. It knows its holder. A wait for it has a check, which ends it when the database
+ * closes or the thread's transaction gets too old; a warning after a minute and a limit of an hour,
+ * both with the holder's name.
+ *
+ * <p>Reentrant. Any thread. The order of these locks is in docs/CONCURRENCY.md.
+ */
+public class OperationLock {
+  private static final System.Logger LOG = System.getLogger("io.fovea");
+
+  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+  static final long WARN_NANOS = TimeUnit.MINUTES.toNanos(1);
+  static final long LIMIT_NANOS = TimeUnit.HOURS.toNanos(1);
+
+  private final String name;
+  private final long warnNanos;
+  private final long limitNanos;
+  private final ReentrantLock lock = new ReentrantLock();
+
+  /** Written by the holder, and by nobody else. */
+  private volatile @Nullable Holder holder;
+
+  /**
+   * A lock that nobody holds.
+   *
+   * @param name as in {@code the lock of the schema}
+   */
+  public OperationLock(String name) {
+    this(name, WARN_NANOS, LIMIT_NANOS);
+  }
+
+  OperationLock(String name, long warnNanos, long limitNanos) {
+    this.name = name;
+    this.warnNanos = warnNanos;
+    this.limitNanos = limitNanos;
+  }
+
+  /**
+   * Takes the lock.
+   *
+   * @param what the operation, as in {@code load table people}
+   * @param check asked again and again while the thread waits
+   * @throws OperationInterruptedException if the thread is interrupted while it waits
+   * @throws TransactionAbortedException with cause {@link AbortCause#TIMEOUT} if the lock is not
+   *     free within an hour
+   */
+  public void lock(String what, Waits.Check check) {
+    if (!tryLock(what)) {
+      try {
+        await(what, check);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new OperationInterruptedException(what);
+      }
+    }
+  }
+
+  /**
+   * Takes the lock, unless the wait is to end before.
+   *
+   * @param stop asked again and again while the thread waits
+   * @return false if the wait was to end, or the thread was interrupted, whose flag stays set
+   */
+  public boolean lock(String what, BooleanSupplier stop) {
+    if (tryLock(what)) {
+      return true;
+    }
+    try {
+      await(
+          what,
+          waitsFor -> {
+            if (stop.getAsBoolean()) {
+              throw Stopped.INSTANCE;
+            }
+          });
+      return true;
+    } catch (Stopped e) {
+      return false;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  private void await(String what, Waits.Check check) throws InterruptedException {
+    await(what, this::toString, check, nanos -> tryLock(what, nanos), warnNanos, limitNanos);
+  }
+
+  /** Tries to take a lock, for a while. */
+  @FunctionalInterface
+  interface Attempt {
+    /** Returns whether it was taken. */
+    boolean take(long nanos) throws InterruptedException;
+  }
+
+  /** Waits for a lock with a check, a warning and a limit. */
+  static void await(
+      String what,
+      Supplier<String> waitsFor,
+      Waits.Check check,
+      Attempt attempt,
+      long warnNanos,
+      long limitNanos)
+      throws InterruptedException {
+    long began = System.nanoTime();
+    boolean told = false;
+    do {
+      check.goOn(waitsFor);
+      long waited = System.nanoTime() - began;
+      long millis = waited / 1_000_000;
+      if (waited > warnNanos && !told) {
+        told = true;
+        LOG.log(
+            Level.WARNING,
+            () -> "Still waiting, to " + what + ", after " + millis + " ms for " + waitsFor.get());
+      }
+      if (waited > limitNanos) {
+        throw new TransactionAbortedException(
+            AbortCause.TIMEOUT,
+            "Can't " + what + ": it waited " + millis + " ms for " + waitsFor.get() + ".");
+      }
+    } while (!attempt.take(LOOK_NANOS));
+  }
+
+  /**
+   * Takes the lock if it gets free within a time. An interrupt does not end the wait, and is kept.
+   *
+   * @return whether it did
+   */
+  public boolean lockFirmly(String what, long nanos) {
+    long began = System.nanoTime();
+    boolean interrupted = false;
+    boolean mine = tryLock(what);
+    try {
+      for (long left = nanos; !mine && left > 0; left = nanos - (System.nanoTime() - began)) {
+        try {
+          mine = tryLock(what, left);
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+    return mine;
+  }
+
+  /** Takes the lock if it is free; returns whether it was. */
+  public boolean tryLock(String what) {
+    boolean mine = lock.tryLock();
+    if (mine) {
+      held(what);
+    }
+    return mine;
+  }
+
+  /** Takes the lock if it gets free within a time; returns whether it did. */
+  public boolean tryLock(String what, long nanos) throws InterruptedException {
+    boolean mine = lock.tryLock(nanos, TimeUnit.NANOSECONDS);
+    if (mine) {
+      held(what);
+    }
+    return mine;
+  }
+
+  private void held(String what) {
+    if (lock.getHoldCount() > 1) {
+      return;
+    }
+    boolean done = false;
+    try {
+      holder = Holder.now(what);
+      done = true;
+    } finally {
+      if (!done) {
+        lock.unlock(); // an error: the caller does not know that it has it
+      }
+    }
+  }
+
+  /** Gives it back. */
+  public void unlock() {
+    if (lock.getHoldCount() == 1) {
+      holder = null;
+    }
+    lock.unlock();
+  }
+
+  /** Whether the calling thread has it. */
+  public boolean isMine() {
+    return lock.isHeldByCurrentThread();
+  }
+
+  /** Whether anybody has it: a moment's truth. */
+  public boolean isLocked() {
+    return lock.isLocked();
+  }
+
+  /** What it is, and who has it. */
+  @Override
+  public String toString() {
+    Holder by = holder;
+    return by == null ? name : name + ", held by " + by;
+  }
+
+  /** Ends a wait; never leaves this class. */
+  private static final class Stopped extends RuntimeException {
+    private static final long serialVersionUID = 1;
+    private static final Stopped INSTANCE = new Stopped();
+
+    private Stopped() {
+      super(null, null, false, false);
+    }
+  }
+}
