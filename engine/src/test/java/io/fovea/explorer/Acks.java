@@ -1,0 +1,25 @@
+package io.fovea.explorer;
+
+import io.fovea.ByteTable;
+import io.fovea.Database;
+import io.fovea.schema.TableSpec;
+
+/** What was acknowledged is there. */
+final class Acks {
+  private Acks() {}
+
+  static void require(Database db, long[] least, String what) {
+    ByteTable small = db.table(TableSpec.bytes("small", 32)).bytes();
+    db.read(
+        tx -> {
+          for (int i = 0; i < least.length; i++) {
+            long found = Life.number(small.get(tx, Life.key("a/", i)));
+            if (found < least[i]) {
+              throw new Violation(
+                  what + ": of hand " + i + " " + least[i] + " was acknowledged, found " + found);
+            }
+          }
+          return null;
+        });
+  }
+}

@@ -1,0 +1,85 @@
+package io.fovea.explorer;
+
+import io.fovea.ByteIndex;
+import io.fovea.ByteIndexCursor;
+import io.fovea.ByteTable;
+import io.fovea.Order;
+import io.fovea.Range;
+import io.fovea.error.DuplicateKeyException;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.TableSpec;
+import java.util.Random;
+import org.jspecify.annotations.Nullable;
+
+/** Byte strings with a unique index: each number is that of one record, and taken only once. */
+final class ByteIndexes {
+  private static final int RECORDS = 40;
+  private static final int NUMBERS = 60;
+  private static final TableSpec SPEC =
+      TableSpec.bytes("tickets", 20)
+          .with(
+              IndexSpec.bytes(
+                  "by_number",
+                  KeySpec.of(FieldType.INT64),
+                  true,
+                  (key, value, entry) -> {
+                    entry.int64(Life.number(value));
+                    return true;
+                  }));
+
+  private ByteIndexes() {}
+
+  static void step(Life life, Hand hand) throws Exception {
+    Random r = hand.random;
+    ByteTable t = life.db.table(SPEC).bytes();
+    ByteIndex index = t.index("by_number");
+    if (r.nextInt(4) == 0) {
+      life.<@Nullable Void, RuntimeException>readOnly(
+          tx -> {
+            int n = 0;
+            long last = -1;
+            try (ByteIndexCursor c = index.scan(tx, Range.all(), Order.ASCENDING)) {
+              while (c.next()) {
+                long number = Life.number(c.value());
+                Violation.unless(number > last, "number " + number + " behind " + last);
+                last = number;
+                n++;
+              }
+            }
+            Violation.same(Ranges.members(t, tx), n, "entries of by_number");
+            return null;
+          });
+      return;
+    }
+    byte[] key = Life.key("k", r.nextInt(RECORDS));
+    long number = r.nextInt(NUMBERS);
+    boolean deletes = r.nextInt(4) == 0;
+    try {
+      life.write(
+          hand,
+          tx -> {
+            if (deletes) {
+              t.delete(tx, key);
+              return;
+            }
+            // Refused by the index, or by a look before.
+            if (number % 2 == 0) {
+              var there = index.get(tx, index.key().set(number));
+              if (there != null && !java.util.Arrays.equals(there.getKey(), key)) {
+                return;
+              }
+            }
+            t.put(tx, key, Life.number(number));
+          });
+    } catch (DuplicateKeyException e) {
+      Violation.unless(number % 2 == 1, "a number was taken that was free: " + e);
+    } catch (java.util.concurrent.CompletionException | java.util.concurrent.ExecutionException e) {
+      if (!(e.getCause() instanceof DuplicateKeyException)) {
+        throw e;
+      }
+      Violation.unless(number % 2 == 1, "a number was taken that was free: " + e);
+    }
+  }
+}

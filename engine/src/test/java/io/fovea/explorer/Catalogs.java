@@ -1,0 +1,199 @@
+package io.fovea.explorer;
+
+import io.fovea.ByteTable;
+import io.fovea.Cursor;
+import io.fovea.Database;
+import io.fovea.Order;
+import io.fovea.Range;
+import io.fovea.Row;
+import io.fovea.Table;
+import io.fovea.Transaction;
+import io.fovea.error.InvalidUseException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.SequenceSpec;
+import io.fovea.schema.Step;
+import io.fovea.schema.TableSpec;
+import java.util.Random;
+
+/** Tables that come, change and go. Each hand has some of its own. */
+final class Catalogs {
+  private static final Layout.Definition D1 = Layout.define();
+  private static final Field A1 = D1.int64("a");
+  private static final Field B1 = D1.text("b", 20);
+  private static final Layout LAYOUT1 = D1.build();
+  private static final Layout.Definition D2 = Layout.define();
+  private static final Field A2 = D2.int64("a");
+  private static final Field C2 = D2.text("c", 20);
+  private static final Field N2 = D2.int64("n");
+  private static final Layout LAYOUT2 = D2.build();
+  private static final KeySpec KEY = KeySpec.of(FieldType.INT32);
+
+  private Catalogs() {}
+
+  private static String name(Hand hand) {
+    return "own" + hand.id;
+  }
+
+  /** A table with indexes is made, filled, renamed and dropped, by calls of the database. */
+  static void table(Life life, Hand hand) {
+    Database db = life.db;
+    Random r = hand.random;
+    String name = name(hand);
+    db.dropTable(name);
+    db.dropTable(name + "x");
+    TableSpec spec = TableSpec.of(name, KEY, LAYOUT1).with(IndexSpec.on("by_a", A1));
+    if (r.nextBoolean()) {
+      spec = spec.with(IndexSpec.unique("by_b", B1));
+    }
+    Table t = db.table(spec);
+    int n = 1 + r.nextInt(200);
+    db.run(tx -> fill(tx, t, n));
+    if (r.nextBoolean()) {
+      Violation.unless(db.renameTable(name, name + "x"), "rename " + name);
+      name = name + "x";
+    }
+    check(db, t, n, name);
+    if (r.nextInt(3) != 0) {
+      Violation.unless(db.dropTable(name), "drop " + name);
+      Violation.unless(!db.tables().contains(name), name + " is there after its drop");
+    }
+  }
+
+  private static void fill(Transaction tx, Table t, int n) {
+    Row row = t.row();
+    for (int i = 0; i < n; i++) {
+      t.insert(tx, t.key().set(i), row.clear().setLong(A1, i % 7).setText(B1, "row " + i));
+    }
+  }
+
+  private static void check(Database db, Table t, int n, String name) {
+    long[] found = new long[2];
+    db.read(
+        tx -> {
+          found[0] = 0;
+          found[1] = 0;
+          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+            while (c.next()) {
+              Violation.same(found[0]++, c.key().getInt(0), "key in " + name);
+            }
+          }
+          try (Cursor c = t.index("by_a").scan(tx, Range.all(), Order.ASCENDING)) {
+            while (c.next()) {
+              found[1]++;
+              Violation.same(c.key().getInt(0) % 7, c.row().getLong(A1), "row in " + name);
+            }
+          }
+          return null;
+        });
+    Violation.same(n, found[0], "records of " + name);
+    Violation.same(n, found[1], "entries of " + name);
+    Violation.same(n, t.count(), "count of " + name);
+  }
+
+  /** The same as a part of a transaction, which commits or not. */
+  static void inTransaction(Life life, Hand hand) throws Exception {
+    Random r = hand.random;
+    String name = "tx" + hand.id;
+    byte[] key = Life.key("t/", hand.id);
+    boolean renames = r.nextInt(4) == 0;
+    int n = 1 + r.nextInt(60);
+    life.write(
+        hand,
+        tx -> {
+          long there = Life.number(life.small.get(tx, key));
+          if (there > 0) {
+            Violation.unless(tx.tables().contains(name), name + " is missing");
+            ByteTable t = tx.table(TableSpec.bytes(name, 20)).bytes();
+            Violation.same(there, Ranges.members(t, tx), "records of " + name);
+            if (renames) {
+              tx.dropTable(name + "x");
+              Violation.unless(tx.renameTable(name, name + "x"), "rename " + name);
+              Violation.same(there, Ranges.members(t, tx), "records of " + name + " renamed");
+              Violation.unless(tx.renameTable(name + "x", name), "rename back " + name);
+              return;
+            }
+            Violation.unless(tx.dropTable(name), "drop " + name);
+            life.small.put(tx, key, Life.number(0));
+            if (n % 2 == 0) {
+              return;
+            }
+          } else {
+            Violation.unless(!tx.tables().contains(name), name + " is there");
+          }
+          ByteTable t = tx.table(TableSpec.bytes(name, 20)).bytes();
+          for (int i = 0; i < n; i++) {
+            t.insert(tx, Life.key("k", i), new byte[i]);
+          }
+          life.small.put(tx, key, Life.number(n));
+        });
+  }
+
+  /** A table of an older version becomes one of a newer. */
+  static void evolve(Life life, Hand hand) {
+    Database db = life.db;
+    String name = "ev" + hand.id;
+    db.dropTable(name);
+    Table old = db.table(TableSpec.of(name, KEY, LAYOUT1));
+    int n = 1 + hand.random.nextInt(100);
+    db.run(tx -> fill(tx, old, n));
+    TableSpec spec =
+        TableSpec.builder(name, KEY, LAYOUT2)
+            .version(2, Step.rename("b", "c"), Step.add("n", 42))
+            .build();
+    Table now = db.table(spec);
+    try {
+      db.run(tx -> old.put(tx, old.key().set(0), old.row()));
+      throw new Violation("a handle of an older version of " + name + " can be used");
+    } catch (InvalidUseException e) {
+      // As it is said.
+    }
+    db.run(
+        tx -> {
+          Row row = now.row();
+          for (int i = 0; i < n; i++) {
+            Violation.unless(now.get(tx, now.key().set(i), row), "row " + i + " of " + name);
+            Violation.same(i % 7, row.getLong(A2), "a in " + name);
+            Violation.same(42, row.getLong(N2), "n in " + name);
+            Violation.unless(row.textEquals(C2, "row " + i), "c in " + name);
+            if (i % 3 == 0) {
+              now.update(tx, row);
+            }
+          }
+        });
+    Violation.unless(db.dropTable(name), "drop " + name);
+  }
+
+  /** Values of a sequence are never given twice. */
+  static void sequence(Life life, Hand hand) throws Exception {
+    Random r = hand.random;
+    long before = life.truth.sequenceTop();
+    int n = 1 + r.nextInt(r.nextInt(10) == 0 ? 3_000 : 20);
+    boolean inside = r.nextInt(3) == 0;
+    if (inside) {
+      life.write(
+          hand,
+          tx -> {
+            long first = life.ids.next();
+            life.given.take(first, 1);
+            life.truth.gave(first);
+          });
+      return;
+    }
+    long first = life.ids.next(n);
+    Violation.unless(
+        first > before, "the sequence gave " + first + " after it had given " + before);
+    life.given.take(first, n);
+    life.truth.gave(first + n - 1);
+    if (hand.oneIn(20)) {
+      String name = "seq" + hand.id;
+      life.db.dropSequence(name);
+      life.db.sequence(SequenceSpec.of(name).from(5).cached(3));
+      Violation.same(5, life.db.sequence(name).next(), "first of " + name);
+      Violation.unless(life.db.dropSequence(name), "drop " + name);
+    }
+  }
+}

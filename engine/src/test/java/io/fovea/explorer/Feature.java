@@ -1,0 +1,94 @@
+package io.fovea.explorer;
+
+import java.util.EnumSet;
+import java.util.Set;
+
+/** A kind of operation. Each can be switched off. */
+enum Feature {
+  // What transactions do.
+  TRANSFER(12, 64, Bank::transfer),
+  SUM(3, 4, Bank::sum),
+  APPEND(8, 64, Lists::append),
+  POP(3, 64, Lists::pop),
+  LIST(3, 8, Lists::read),
+  LONG(8, 64, Longs::write),
+  LONG_READ(2, 4, Longs::read),
+  RANGE(4, 64, Ranges::step),
+  RANGE_READ(1, 4, Ranges::read),
+  CLEAR(1, 2, Ranges::clear),
+  EXPIRE(4, 64, Sessions::step),
+  SEQUENCE(4, 64, Catalogs::sequence),
+  // Forms of transactions that write.
+  AHEAD,
+  SUBMIT,
+  EXPLICIT,
+  PESSIMISTIC,
+  LIMIT,
+  VIRTUAL,
+  // What changes the catalog.
+  INDEX(1, 1, Bank::index),
+  TABLE(2, 4, Catalogs::table),
+  TABLE_TX(3, 8, Catalogs::inTransaction),
+  EVOLVE(1, 2, Catalogs::evolve),
+  LOAD(2, 2, Loads::load),
+  LOAD_BESIDE(1, 2, Loads::beside),
+  // Upkeep.
+  COMPACT(2, 1, Upkeep::compact),
+  CHECKPOINT(1, 2, Upkeep::checkpoint),
+  VERIFY(1, 1, Upkeep::verify),
+  STATS(1, 4, Upkeep::stats),
+  SNAPSHOT(3, 3, Copies::snapshot),
+  BACKUP(1, 1, Copies::backup),
+  INTERRUPT(1, 1, Upkeep::interrupt),
+  FOLLOW(2, 1, Followers::follow),
+  FOLLOW_FILE(2, 1, Followers::followFile),
+  TYPED(4, 64, Typed::step),
+  BYTE_INDEX(4, 64, ByteIndexes::step),
+  MISUSE(1, 2, Misuses::step),
+  // What happens to the database as a whole.
+  CLOSE,
+  KILL,
+  FAULT;
+
+  final int weight;
+  final int atOnce;
+  final Step step;
+
+  Feature() {
+    this(
+        0,
+        1,
+        (life, hand) -> {
+          throw new AssertionError("no step");
+        });
+  }
+
+  Feature(int weight, int atOnce, Step step) {
+    this.weight = weight;
+    this.atOnce = atOnce;
+    this.step = step;
+  }
+
+  boolean suits(Setup setup) {
+    return switch (this) {
+      case FOLLOW -> setup.followed();
+      case FOLLOW_FILE -> setup.followed() && setup.place() == Setup.Place.FILE;
+      default -> true;
+    };
+  }
+
+  String shortName() {
+    String n = name();
+    int at = n.indexOf('_');
+    return at < 0
+        ? n.substring(0, Math.min(6, n.length()))
+        : n.substring(0, 3) + n.substring(at, Math.min(n.length(), at + 3));
+  }
+
+  private static final Set<Feature> ENDINGS = EnumSet.of(CLOSE, KILL, FAULT);
+
+  /** Whether operations of the two can be under way at the same time. */
+  static boolean mayOverlap(Feature a, Feature b) {
+    return !(ENDINGS.contains(a) && ENDINGS.contains(b));
+  }
+}

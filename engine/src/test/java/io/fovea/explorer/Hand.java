@@ -1,0 +1,31 @@
+package io.fovea.explorer;
+
+import java.util.Random;
+import org.jspecify.annotations.Nullable;
+
+/** A thread that takes steps: its number, its random stream, and what it does at the moment. */
+final class Hand {
+  final int id;
+  final Random random;
+
+  /** The features whose operations are under way here, a bit for each. */
+  volatile long busy;
+
+  /** When the step began, in ticks of the watchdog. */
+  volatile long since;
+
+  volatile @Nullable Thread thread;
+
+  /** Whether others interrupt it now. */
+  volatile boolean interruptible = true;
+
+  Hand(int id, long seed) {
+    this.id = id;
+    this.random = new Random(seed * 0x9E37_79B9L + id);
+  }
+
+  /** True once in so many times. */
+  boolean oneIn(int n) {
+    return random.nextInt(n) == 0;
+  }
+}

@@ -1,0 +1,442 @@
+package io.fovea.explorer;
+
+import io.fovea.ByteTable;
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.Receipt;
+import io.fovea.Sequence;
+import io.fovea.Transaction;
+import io.fovea.TxOptions;
+import io.fovea.error.AbortCause;
+import io.fovea.error.ChangesLostException;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.FoveaException;
+import io.fovea.error.OperationInterruptedException;
+import io.fovea.error.PoolExhaustedException;
+import io.fovea.error.SnapshotTooOldException;
+import io.fovea.error.StorageException;
+import io.fovea.error.StorageFullException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.schema.TableSpec;
+import io.fovea.support.SetClock;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** One opening of the database, with the threads that use it. */
+final class Life {
+  /** What is happening to the database as a whole. */
+  enum State {
+    RUNNING,
+    /** Whoever uses it may find it closed. */
+    CLOSING,
+    /** The power is off: all that is durable is on the disk. */
+    KILLED
+  }
+
+  /** A transaction's body. */
+  @FunctionalInterface
+  interface Body {
+    void run(Transaction tx) throws RuntimeException;
+  }
+
+  final Setup setup;
+  final Database db;
+  final Truth truth;
+  final SetClock clock;
+  final Path scratch;
+
+  /** The data file; null where there is none. */
+  final @Nullable Path file;
+
+  final Set<Feature> features;
+  final List<Feature> deck = new ArrayList<>();
+  final List<Hand> hands;
+  final Overlaps overlaps;
+  final Watchdog watchdog;
+  final Bank bank;
+  final Sequence ids;
+
+  /** Small records that belong to larger ones: acknowledged writes, versions, counts. */
+  final ByteTable small;
+
+  final ByteTable lists;
+  final ByteTable longs;
+  final ByteTable ranges;
+
+  volatile State state = State.RUNNING;
+
+  /** Whether devices fail. */
+  volatile boolean faults;
+
+  volatile boolean stop;
+  final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+  final Given given = new Given();
+  final AtomicLong steps = new AtomicLong();
+  final Map<String, AtomicLong> refusals = new ConcurrentHashMap<>();
+  private final Map<Class<?>, Object> states = new ConcurrentHashMap<>();
+  private final Map<Feature, Semaphore> places = new EnumMap<>(Feature.class);
+
+  Life(Round round, Database db, @Nullable Path file) {
+    this.setup = round.setup;
+    this.db = db;
+    this.truth = round.truth;
+    this.clock = round.clock;
+    this.scratch = round.scratch;
+    this.file = file;
+    this.features = round.features;
+    this.hands = round.hands;
+    this.overlaps = round.overlaps;
+    this.watchdog = round.watchdog;
+    for (Feature f : Feature.values()) {
+      places.put(f, new Semaphore(f.atOnce));
+      for (int i = 0; features.contains(f) && f.suits(setup) && i < f.weight; i++) {
+        deck.add(f);
+      }
+    }
+    small = db.table(TableSpec.bytes("small", 32)).bytes();
+    lists = db.table(TableSpec.bytes("lists", 32)).bytes();
+    longs = db.table(TableSpec.bytes("longs", 32)).bytes();
+    ranges = db.table(TableSpec.bytes("ranges", 32)).bytes();
+    bank = new Bank(db);
+    ids = db.sequence("ids");
+  }
+
+  /** What a feature keeps for this opening. */
+  <T> T state(Class<T> type, Supplier<T> made) {
+    return type.cast(states.computeIfAbsent(type, t -> made.get()));
+  }
+
+  // ------------------------------------------------------------------------------------- threads
+
+  /** Takes steps until it is told to stop. */
+  void work(Hand hand) {
+    hand.thread = Thread.currentThread();
+    try {
+      while (!stop && failure.get() == null) {
+        step(hand);
+      }
+    } catch (Throwable t) {
+      fail(new Violation("a step escaped", t));
+    } finally {
+      hand.busy = 0;
+      hand.thread = null;
+    }
+  }
+
+  private void step(Hand hand) {
+    Feature f = deck.get(hand.random.nextInt(deck.size()));
+    Semaphore place = places.get(f);
+    if (!place.tryAcquire()) {
+      return;
+    }
+    try {
+      perform(f, hand, f.step);
+    } finally {
+      place.release();
+    }
+  }
+
+  void perform(Feature f, Hand hand, Step step) {
+    long before = hand.busy;
+    overlaps.begins(f, hands);
+    hand.since = watchdog.ticks();
+    hand.busy = before | 1L << f.ordinal();
+    try {
+      step.run(this, hand);
+      overlaps.done.incrementAndGet(f.ordinal());
+    } catch (Throwable t) {
+      judge(f, t);
+    } finally {
+      hand.busy = before;
+      steps.incrementAndGet();
+      boolean unused = Thread.interrupted();
+    }
+  }
+
+  void fail(Throwable t) {
+    if (failure.compareAndSet(null, t)) {
+      stop = true;
+    }
+  }
+
+  /** Whether a feature may throw this now; what it may not is a violation. */
+  private void judge(Feature f, Throwable thrown) {
+    Throwable t = thrown;
+    while ((t instanceof CompletionException || t instanceof ExecutionException)
+        && t.getCause() != null) {
+      t = t.getCause();
+    }
+    if (may(f, t)) {
+      String what = f + " " + t.getClass().getSimpleName();
+      if (t instanceof TransactionAbortedException a) {
+        what += " " + a.abortCause();
+      }
+      refusals.computeIfAbsent(what, w -> new AtomicLong()).incrementAndGet();
+      if (t instanceof DatabaseClosedException || t instanceof DurabilityLostException) {
+        stop = true;
+      }
+    } else {
+      fail(new Violation(f + " (" + state + (faults ? ", faults" : "") + "): " + t, thrown));
+    }
+  }
+
+  private boolean may(Feature f, Throwable t) {
+    if (!(t instanceof FoveaException)) {
+      return false;
+    }
+    if (t instanceof CorruptionException) {
+      return false;
+    }
+    if (t instanceof TransactionAbortedException a) {
+      // Nothing here takes as long as the limit for all.
+      return a.abortCause() != AbortCause.USER;
+    }
+    if (t instanceof DatabaseClosedException || t instanceof DurabilityLostException) {
+      return state != State.RUNNING || faults;
+    }
+    if (t instanceof StorageException || t instanceof StorageFullException) {
+      return state == State.KILLED || faults;
+    }
+    if (t instanceof OperationInterruptedException) {
+      return features.contains(Feature.INTERRUPT);
+    }
+    if (t instanceof PoolExhaustedException) {
+      return setup.bufferBytes() < 8 << 20 || faults || state != State.RUNNING;
+    }
+    if (t instanceof SnapshotTooOldException) {
+      return f == Feature.SNAPSHOT;
+    }
+    if (t instanceof ChangesLostException) {
+      return f == Feature.FOLLOW || f == Feature.FOLLOW_FILE;
+    }
+    return false;
+  }
+
+  // -------------------------------------------------------------------------------- transactions
+
+  /** A transaction that writes, in some form; its acknowledgement is kept in the truth. */
+  void write(Hand hand, Body body) throws Exception {
+    long n = truth.attempt(hand.id);
+    byte[] key = key("a/", hand.id);
+    byte[] value = number(n);
+    boolean durable =
+        transact(
+            hand,
+            tx -> {
+              body.run(tx);
+              small.put(tx, key, value);
+            });
+    truth.committed(hand.id, n, durable);
+  }
+
+  /** A transaction in some form. Returns whether it is known to be durable. */
+  private boolean transact(Hand hand, Body body) throws Exception {
+    boolean sync = setup.durability() == Durability.SYNC;
+    int form = hand.random.nextInt(16);
+    Feature f =
+        switch (form) {
+          case 0, 1 -> Feature.AHEAD;
+          case 2, 3 -> Feature.SUBMIT;
+          case 4, 5 -> Feature.EXPLICIT;
+          case 6 -> Feature.PESSIMISTIC;
+          case 7 -> Feature.LIMIT;
+          case 8 -> Feature.VIRTUAL;
+          default -> null;
+        };
+    if (f == null || !features.contains(f)) {
+      db.run(body::run);
+      return sync;
+    }
+    long before = hand.busy;
+    overlaps.begins(f, hands);
+    hand.busy = before | 1L << f.ordinal();
+    try {
+      in(f, hand, body);
+      overlaps.done.incrementAndGet(f.ordinal());
+    } finally {
+      hand.busy = before;
+    }
+    return sync;
+  }
+
+  private void in(Feature f, Hand hand, Body body) throws Exception {
+    switch (f) {
+      case AHEAD -> {
+        Receipt receipt = db.runAhead(body::run);
+        receipt.await();
+        Violation.unless(receipt.isDurable() || setup.durability() != Durability.SYNC, "receipt");
+      }
+      case SUBMIT ->
+          db.submit(
+                  tx -> {
+                    body.run(tx);
+                    return 1;
+                  })
+              .toCompletableFuture()
+              .join();
+      case EXPLICIT -> explicitly(hand, body);
+      case PESSIMISTIC -> db.run(TxOptions.defaults().abortsBeforeLocking(0), body::run);
+      case LIMIT ->
+          db.run(
+              TxOptions.defaults().timeout(Duration.ofMillis(1 + hand.random.nextInt(50))),
+              body::run);
+      case VIRTUAL -> {
+        AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
+        Thread t =
+            Thread.startVirtualThread(
+                () -> {
+                  try {
+                    db.run(body::run);
+                  } catch (Throwable e) {
+                    thrown.set(e);
+                  }
+                });
+        boolean interrupted = false;
+        while (true) {
+          try {
+            t.join();
+            break;
+          } catch (InterruptedException e) {
+            interrupted = true;
+          }
+        }
+        if (interrupted) {
+          Thread.currentThread().interrupt();
+        }
+        Throwable e = thrown.get();
+        if (e != null) {
+          throw new ExecutionException(e);
+        }
+      }
+      default -> throw new AssertionError(f);
+    }
+  }
+
+  /** By begin and commit; what a body throws may be a figment there, so then it is run again. */
+  private void explicitly(Hand hand, Body body) {
+    for (int i = 0; i < 3; i++) {
+      boolean again = false;
+      try (Transaction tx = db.begin()) {
+        try {
+          body.run(tx);
+        } catch (Violation | TransactionAbortedException e) {
+          again = true;
+        }
+        if (again || hand.oneIn(8)) {
+          if (hand.random.nextBoolean()) {
+            tx.rollback();
+          }
+          continue;
+        }
+        if (hand.random.nextBoolean()) {
+          tx.commitAhead().await();
+        } else {
+          tx.commit();
+        }
+        return;
+      } catch (TransactionAbortedException e) {
+        if (!e.retryable()) {
+          throw e;
+        }
+      }
+    }
+    db.run(body::run);
+  }
+
+  /** A read-only transaction. */
+  <R> R read(Supplier<TxOptions> options, ReadBody<R> body) {
+    return db.call(options.get(), body::run);
+  }
+
+  <R extends @Nullable Object, X extends Exception> R readOnly(io.fovea.Work<R, X> work) throws X {
+    return db.read(work);
+  }
+
+  /** The body of a transaction that reads. */
+  @FunctionalInterface
+  interface ReadBody<R> {
+    R run(Transaction tx) throws RuntimeException;
+  }
+
+  // ---------------------------------------------------------------------------------------- bytes
+
+  static byte[] key(String prefix, long n) {
+    return (prefix + String.format(java.util.Locale.ROOT, "%05d", n))
+        .getBytes(StandardCharsets.US_ASCII);
+  }
+
+  static byte[] text(String s) {
+    return s.getBytes(StandardCharsets.US_ASCII);
+  }
+
+  static byte[] number(long n) {
+    return ByteBuffer.allocate(8).putLong(n).array();
+  }
+
+  static long number(byte @Nullable [] bytes) {
+    return bytes == null ? 0 : ByteBuffer.wrap(bytes).getLong();
+  }
+
+  // ---------------------------------------------------------------------------------------- checks
+
+  /** All invariants of all tables, of a database that may be another one: a snapshot, a backup. */
+  static String checkAll(Database there) {
+    StringBuilder digest = new StringBuilder();
+    Bank bank = Bank.of(there);
+    there.read(
+        tx -> {
+          digest.setLength(0);
+          digest.append(bank == null ? "" : bank.check(tx)).append(' ');
+          digest.append(Lists.check(there, tx)).append(' ');
+          digest.append(Longs.check(there, tx)).append(' ');
+          digest.append(Ranges.check(there, tx));
+          return null;
+        });
+    return digest.toString();
+  }
+
+  /** After an opening: what was promised is there. */
+  void checkTruth(boolean closed) throws IOException {
+    long[] least = truth.least(closed);
+    db.read(
+        tx -> {
+          for (int i = 0; i < Truth.HANDS_MAX; i++) {
+            long found = number(small.get(tx, key("a/", i)));
+            if (found < least[i]) {
+              throw new Violation(
+                  "hand " + i + " had " + least[i] + " acknowledged, found is " + found);
+            }
+            if (found > truth.attempted(i)) {
+              throw new Violation(
+                  "hand " + i + " attempted " + truth.attempted(i) + ", found is " + found);
+            }
+          }
+          return null;
+        });
+    db.read(
+        tx -> {
+          for (int i = 0; i < Truth.HANDS_MAX; i++) {
+            truth.found(i, number(small.get(tx, key("a/", i))));
+          }
+          return null;
+        });
+  }
+}

@@ -1,0 +1,110 @@
+package io.fovea.explorer;
+
+import io.fovea.ByteCursor;
+import io.fovea.ByteTable;
+import io.fovea.Database;
+import io.fovea.Order;
+import io.fovea.Transaction;
+import io.fovea.schema.TableSpec;
+import java.util.Random;
+
+/** Groups of records that come one by one and leave as a range; a small record counts each. */
+final class Ranges {
+  private static final int GROUPS = 8;
+
+  private Ranges() {}
+
+  private static byte[] prefix(int group) {
+    return Life.text(String.format(java.util.Locale.ROOT, "g/%05d/", group));
+  }
+
+  private static byte[] member(int group, int i) {
+    return Life.key(String.format(java.util.Locale.ROOT, "g/%05d/", group), i);
+  }
+
+  static void step(Life life, Hand hand) throws Exception {
+    Random r = hand.random;
+    int group = r.nextInt(GROUPS);
+    int n = r.nextInt(4) == 0 ? 200 + r.nextInt(300) : 1 + r.nextInt(40);
+    int size = r.nextInt(200);
+    int how = r.nextInt(3);
+    byte[] key = Life.key("r/", group);
+    life.write(
+        hand,
+        tx -> {
+          int there = (int) Life.number(life.small.get(tx, key));
+          if (there == 0) {
+            for (int i = 0; i < n; i++) {
+              life.ranges.insert(tx, member(group, i), new byte[size]);
+            }
+            life.small.put(tx, key, Life.number(n));
+            return;
+          }
+          long gone =
+              switch (how) {
+                case 0 -> life.ranges.deletePrefix(tx, prefix(group));
+                case 1 -> life.ranges.deleteRange(tx, prefix(group), prefix(group + 1));
+                default -> life.ranges.deleteRange(tx, prefix(group), prefix(group + 1), 30);
+              };
+          Violation.same(how == 2 ? Math.min(30, there) : there, gone, "deleted of range " + group);
+          // Where only some go, the rest are numbered anew.
+          int left = there - (int) gone;
+          if (left > 0) {
+            life.ranges.deletePrefix(tx, prefix(group));
+            for (int i = 0; i < left; i++) {
+              life.ranges.put(tx, member(group, i), new byte[size]);
+            }
+          }
+          life.small.put(tx, key, Life.number(left));
+        });
+  }
+
+  /** All groups, or those of a table as a whole, are as large as their counts. */
+  static long check(Database db, Transaction tx) {
+    if (db.describe("ranges") == null || db.describe("small") == null) {
+      return 0;
+    }
+    ByteTable ranges = db.table(TableSpec.bytes("ranges", 32)).bytes();
+    ByteTable small = db.table(TableSpec.bytes("small", 32)).bytes();
+    long hash = 0;
+    for (int g = 0; g < GROUPS; g++) {
+      long n = 0;
+      try (ByteCursor c = ranges.scanPrefix(tx, prefix(g), Order.ASCENDING)) {
+        while (c.next()) {
+          n++;
+        }
+      }
+      Violation.same(Life.number(small.get(tx, Life.key("r/", g))), n, "members of group " + g);
+      hash = hash * 31 + n;
+    }
+    return hash;
+  }
+
+  static long members(ByteTable ranges, Transaction tx) {
+    long n = 0;
+    try (ByteCursor c = ranges.scan(tx, null, null, Order.DESCENDING)) {
+      while (c.next()) {
+        n++;
+      }
+    }
+    return n;
+  }
+
+  static void read(Life life, Hand hand) {
+    life.db.read(tx -> check(life.db, tx));
+  }
+
+  /** The table as a whole loses all its records. */
+  static void clear(Life life, Hand hand) throws Exception {
+    life.write(
+        hand,
+        tx -> {
+          long sum = 0;
+          for (int g = 0; g < GROUPS; g++) {
+            sum += Life.number(life.small.get(tx, Life.key("r/", g)));
+            life.small.put(tx, Life.key("r/", g), Life.number(0));
+          }
+          Violation.same(sum, life.ranges.deleteRange(tx, null, null), "deleted of all ranges");
+        });
+  }
+}

@@ -1,0 +1,303 @@
+package io.fovea.explorer;
+
+import io.fovea.Database;
+import io.fovea.Options;
+import io.fovea.SimDatabase;
+import io.fovea.VerifyReport;
+import io.fovea.error.DurabilityLostException;
+import io.fovea.error.FoveaException;
+import io.fovea.error.PoolTooSmallException;
+import io.fovea.error.StorageException;
+import io.fovea.error.StorageFullException;
+import io.fovea.error.UncleanShutdownException;
+import io.fovea.io.IoOp;
+import io.fovea.support.SetClock;
+import io.fovea.support.SimCrash;
+import io.fovea.support.SimDisk;
+import io.fovea.support.SimFault;
+import io.fovea.support.SimStorage;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/** One database from its creation over several openings, by one seed. */
+final class Round {
+  final Setup setup;
+  final Set<Feature> features;
+  final Path scratch;
+  final Watchdog watchdog;
+  final Truth truth = Truth.inMemory();
+  final SetClock clock = new SetClock(1_000_000_000_000L);
+  final Overlaps overlaps = new Overlaps();
+  final List<Hand> hands = new ArrayList<>();
+  final Map<String, Long> refusals = new TreeMap<>();
+  long steps;
+  long kills;
+  long closes;
+  long lives;
+
+  private final Random random;
+  private SimDisk disk;
+  private boolean closed;
+
+  Round(Setup setup, Set<Feature> features, Path scratch, Watchdog watchdog) {
+    this.setup = setup;
+    this.features = features;
+    this.scratch = scratch;
+    this.watchdog = watchdog;
+    this.random = new Random(setup.seed() ^ 0x5DEECE66DL);
+    this.disk = new SimDisk(setup.seed());
+    for (int i = 0; i < setup.hands(); i++) {
+      hands.add(new Hand(i, setup.seed()));
+    }
+  }
+
+  private @Nullable Path file() {
+    return setup.place() == Setup.Place.FILE ? scratch.resolve("db") : null;
+  }
+
+  private Database open(Options options) {
+    return switch (setup.place()) {
+      case MEMORY -> Database.inMemory(options);
+      case SIMULATED -> SimDatabase.open(new SimStorage(disk), options);
+      case FILE -> Database.open(scratch.resolve("db"), options);
+    };
+  }
+
+  private Database open() throws IOException {
+    Options options = setup.options(clock);
+    while (true) {
+      try {
+        return open(options);
+      } catch (PoolTooSmallException e) {
+        options = options.bufferBytes(options.bufferBytes() * 3 / 2);
+      } catch (UncleanShutdownException e) {
+        if (closed || setup.survivesKills()) {
+          throw new Violation("opening after " + (closed ? "a close" : "a kill"), e);
+        }
+        renew();
+      }
+    }
+  }
+
+  /** Nothing is left of the database. */
+  private void renew() throws IOException {
+    Copies.delete(scratch);
+    java.nio.file.Files.createDirectories(scratch);
+    disk = new SimDisk(setup.seed() + lives);
+    truth.forget();
+  }
+
+  /** Lives until the deadline, and one at least. Throws what went wrong. */
+  void run(long deadline) throws Throwable {
+    try {
+      int n = 2 + random.nextInt(5);
+      renew();
+      closed = true;
+      for (int i = 0; i < n && (i == 0 || System.nanoTime() < deadline); i++) {
+        live();
+      }
+    } finally {
+      watchdog.watch(() -> 0, List.of());
+      Copies.delete(scratch);
+    }
+  }
+
+  private void live() throws Throwable {
+    lives++;
+    if (setup.place() == Setup.Place.MEMORY) {
+      truth.forget();
+    }
+    watchdog.phase("opening " + setup);
+    Database db = open();
+    Life life = null;
+    List<Thread> threads = new ArrayList<>();
+    try {
+      VerifyReport report = db.verify();
+      Violation.unless(report.ok(), "verify after opening: " + report.problems());
+      Life.checkAll(db);
+      life = new Life(this, db, file());
+      life.checkTruth(closed);
+      watchdog.watch(life.steps::get, hands);
+      watchdog.phase("running");
+      Life l = life;
+      for (Hand h : hands) {
+        threads.add(Thread.ofPlatform().daemon().name("hand-" + h.id).start(() -> l.work(h)));
+      }
+      boolean faulty = has(Feature.FAULT) && disk(1) && random.nextInt(3) == 0;
+      long wanted = 200 + random.nextInt(2_500);
+      long until = System.nanoTime() + (1 + random.nextInt(4)) * 1_000_000_000L;
+      boolean begun = false;
+      while (!life.stop && life.steps.get() < wanted && System.nanoTime() < until) {
+        LockSupport.parkNanos(2_000_000);
+        if (faulty && !begun && life.steps.get() > wanted / 2) {
+          begun = true;
+          fault(life);
+        }
+      }
+      end(life, threads);
+    } finally {
+      if (life != null) {
+        life.stop = true;
+        steps += life.steps.get();
+        life.refusals.forEach((k, v) -> refusals.merge(k, v.get(), Long::sum));
+      }
+      if (db.isOpen()) {
+        try {
+          db.close();
+        } catch (FoveaException e) {
+          // What went wrong before says more.
+        }
+      }
+      for (Thread t : threads) {
+        t.join();
+      }
+    }
+    Throwable t = life.failure.get();
+    if (t != null) {
+      throw t;
+    }
+  }
+
+  private boolean has(Feature f) {
+    return features.contains(f);
+  }
+
+  private boolean disk(int unused) {
+    return setup.place() == Setup.Place.SIMULATED;
+  }
+
+  private void fault(Life life) {
+    overlaps.begins(Feature.FAULT, hands);
+    life.faults = true;
+    IoOp[] kinds = {IoOp.READ, IoOp.WRITE, IoOp.SYNC, IoOp.RESIZE};
+    IoOp kind = kinds[random.nextInt(kinds.length)];
+    long nth = 1 + random.nextInt(30);
+    SimFault f = random.nextInt(4) == 0 ? SimFault.from(nth) : SimFault.once(nth);
+    boolean full = kind != IoOp.READ && random.nextBoolean();
+    disk.fail(full ? f.of(kind).errno(io.fovea.bindings.Errno.ENOSPC) : f.of(kind));
+    overlaps.done.incrementAndGet(Feature.FAULT.ordinal());
+  }
+
+  private void end(Life life, List<Thread> threads) throws Exception {
+    boolean kill =
+        has(Feature.KILL)
+            && setup.survivesKills()
+            && random.nextInt(2) == 0
+            && life.failure.get() == null;
+    boolean beside = has(Feature.CLOSE) && random.nextInt(3) != 0;
+    if (kill) {
+      kill(life);
+    } else if (!beside) {
+      watchdog.phase("resting");
+      life.stop = true;
+      join(threads);
+      if (life.failure.get() == null && !life.faults) {
+        rest(life);
+      }
+      close(life);
+    } else {
+      overlaps.begins(Feature.CLOSE, hands);
+      close(life);
+      overlaps.done.incrementAndGet(Feature.CLOSE.ordinal());
+    }
+    life.stop = true;
+    watchdog.phase("joining after " + (kill ? "kill" : "close"));
+    join(threads);
+    disk.heal();
+  }
+
+  private static void join(List<Thread> threads) throws InterruptedException {
+    for (Thread t : threads) {
+      t.join();
+    }
+  }
+
+  /** All threads have ended: what only then is exact. */
+  private void rest(Life life) {
+    Life.checkAll(life.db);
+    VerifyReport report = life.db.verify();
+    Violation.unless(report.ok(), "verify at rest: " + report.problems());
+    Violation.same(Bank.ACCOUNTS, life.bank.table.count(), "count of accounts");
+    long n = life.db.<Long, RuntimeException>read(tx -> Ranges.members(life.ranges, tx));
+    Violation.same(n, life.ranges.table().count(), "count of ranges");
+  }
+
+  private void close(Life life) {
+    closes++;
+    watchdog.phase("closing");
+    life.state = Life.State.CLOSING;
+    boolean ok = false;
+    try {
+      life.db.close();
+      ok = true;
+    } catch (DurabilityLostException | StorageException | StorageFullException e) {
+      if (!life.faults) {
+        throw new Violation("close: " + e, e);
+      }
+    } catch (RuntimeException | Error e) {
+      throw new Violation("close: " + e, e);
+    }
+    Violation.unless(!life.db.isOpen(), "the database is open after close");
+    closed = ok;
+  }
+
+  private void kill(Life life) {
+    kills++;
+    overlaps.begins(Feature.KILL, hands);
+    watchdog.phase("killing");
+    closed = false;
+    if (disk(0)) {
+      SimDisk after;
+      // First what was promised, then what is there: never the other way round.
+      long[] promised = truth.least(false);
+      SimCrash[] ways = {SimCrash.LOSE_ALL, SimCrash.RANDOM, SimCrash.KEEP_ALL};
+      after = disk.crash(ways[random.nextInt(ways.length)]);
+      life.state = Life.State.KILLED;
+      disk.powerOffAt(0);
+      try {
+        life.db.close();
+      } catch (FoveaException e) {
+        if (e instanceof io.fovea.error.CorruptionException) {
+          throw new Violation("close without power: " + e, e);
+        }
+      }
+      Violation.unless(!life.db.isOpen(), "the database is open after close without power");
+      life.stop = true;
+      for (Hand h : hands) {
+        while (h.thread != null) {
+          LockSupport.parkNanos(1_000_000);
+        }
+      }
+      truth.promised(promised);
+      disk = after;
+    } else {
+      life.state = Life.State.KILLED;
+      long[] promised = truth.least(false);
+      SimDatabase.abandon(life.db);
+      life.stop = true;
+      for (Hand h : hands) {
+        while (h.thread != null) {
+          LockSupport.parkNanos(1_000_000);
+        }
+      }
+      truth.promised(promised);
+    }
+    overlaps.done.incrementAndGet(Feature.KILL.ordinal());
+  }
+
+  /** Features that the setup can use, of those that were asked for. */
+  static Set<Feature> suitable(Setup setup, Set<Feature> wanted) {
+    Set<Feature> all = EnumSet.copyOf(wanted);
+    all.removeIf(f -> !f.suits(setup));
+    return all;
+  }
+}

@@ -1,0 +1,125 @@
+package io.fovea.explorer;
+
+import io.fovea.Durability;
+import io.fovea.Hints;
+import io.fovea.LeakDetection;
+import io.fovea.Options;
+import io.fovea.Protocol;
+import io.fovea.TimestampStore;
+import io.fovea.Translation;
+import io.fovea.support.SetClock;
+import java.time.Duration;
+import java.util.Random;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a round's database is like, by one seed.
+ *
+ * @param place where its files are
+ * @param hands how many threads use it
+ */
+record Setup(
+    long seed,
+    Place place,
+    Protocol protocol,
+    Translation translation,
+    TimestampStore timestamps,
+    Durability durability,
+    int pageSize,
+    int bufferBytes,
+    int logBytes,
+    int changesBytes,
+    int activeMax,
+    int hands,
+    int cutLeaves,
+    boolean hints,
+    boolean rememberAll,
+    boolean revalidate,
+    int graceMillis,
+    int checkpointMillis) {
+  /** Where the files are. */
+  enum Place {
+    MEMORY,
+    SIMULATED,
+    FILE
+  }
+
+  static Setup of(long seed, @Nullable Protocol only, @Nullable Place place) {
+    Random r = new Random(seed);
+    Place where = any(r, Place.values());
+    where = r.nextInt(4) == 0 ? where : r.nextBoolean() ? Place.SIMULATED : Place.FILE;
+    Protocol protocol = any(r, Protocol.values());
+    // Successive seeds go through all protocols.
+    protocol = Protocol.values()[(int) Math.floorMod(seed, (long) Protocol.values().length)];
+    Translation translation =
+        r.nextInt(3) == 0 ? Translation.PREDICTIVE : any(r, Translation.values());
+    int pageSize = 4096 << (r.nextInt(4) == 0 ? 1 + r.nextInt(2) : 0);
+    int pool = r.nextInt(3) == 0 ? 8 << 20 : 700_000 * (pageSize / 4096);
+    return new Setup(
+        seed,
+        place == null ? where : place,
+        only == null ? protocol : only,
+        translation,
+        any(r, TimestampStore.values()),
+        r.nextInt(8) == 0 ? Durability.NONE : r.nextBoolean() ? Durability.SYNC : Durability.ASYNC,
+        pageSize,
+        pool + (translation == Translation.DIRECT ? 64 << 20 : 0),
+        (pageSize / 4096) << (r.nextInt(3) == 0 ? 22 : 19),
+        r.nextInt(3) == 0 ? 0 : 1 << (18 + r.nextInt(4)),
+        2 + r.nextInt(10),
+        6 + r.nextInt(10),
+        1 << r.nextInt(6),
+        r.nextInt(4) != 0,
+        r.nextInt(4) == 0,
+        r.nextInt(4) == 0,
+        r.nextInt(3) * 100,
+        r.nextInt(3) == 0 ? 0 : 200 + r.nextInt(1000));
+  }
+
+  static <E> E any(Random r, E[] all) {
+    return all[r.nextInt(all.length)];
+  }
+
+  Options options(SetClock clock) {
+    int logBuffer = Math.max(64 << 10, Integer.highestOneBit(pageSize * 16));
+    return Options.defaults()
+        .durability(durability)
+        .bufferBytes(bufferBytes)
+        .memory(mem -> mem.timestampBytes(1 << 20).sketchBytes(64 << 10))
+        .device(dev -> dev.pageSize(pageSize))
+        .transactions(
+            txs ->
+                txs.activeMax(activeMax)
+                    .leakDetection(LeakDetection.OFF)
+                    .revalidateReads(revalidate)
+                    .timeout(Duration.ofSeconds(100))
+                    .closeGrace(Duration.ofMillis(graceMillis)))
+        .experiments(
+            exp ->
+                exp.protocol(protocol)
+                    .timestamps(timestamps)
+                    .translation(translation)
+                    .rememberAll(rememberAll)
+                    .hints(hints ? Hints.ALL : Hints.NONE)
+                    .cutLeaves(cutLeaves))
+        .snapshots(snaps -> snaps.bufferBytes(2_000_000).memoryBytes(256 << 10))
+        .expiry(exp -> exp.clock(clock).sweepInterval(Duration.ofMillis(100)))
+        .log(
+            log ->
+                log.bytesMax(Math.max(logBytes, 4 * logBuffer))
+                    .bufferBytes(logBuffer)
+                    .segmentBytes(Math.max(64 << 10, 5 * pageSize))
+                    .changesBytes(durability == Durability.NONE ? 0 : changesBytes)
+                    .checkpointInterval(Duration.ofMillis(checkpointMillis)));
+  }
+
+  /** Whether the log can be followed. */
+  boolean followed() {
+    return place != Place.MEMORY && durability != Durability.NONE && changesBytes > 0;
+  }
+
+  /** Whether a kill leaves something that can be opened. */
+  boolean survivesKills() {
+    return place != Place.MEMORY && durability != Durability.NONE;
+  }
+}

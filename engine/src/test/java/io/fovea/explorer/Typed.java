@@ -1,0 +1,88 @@
+package io.fovea.explorer;
+
+import io.fovea.ObjectSpec;
+import io.fovea.Order;
+import io.fovea.TypedCursor;
+import io.fovea.TypedIndex;
+import io.fovea.TypedTable;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Objects: the number of them is known, each says its version, and a unique name belongs to one.
+ */
+final class Typed {
+  private static final int THINGS = 40;
+
+  /** What is stored; public as its codec asks. */
+  public record Thing(long id, String name, long version, List<String> tags) {}
+
+  private static final ObjectSpec<Long, Thing> SPEC =
+      ObjectSpec.of("things", Long.class, Thing.class).unique("by_name", "name");
+
+  private Typed() {}
+
+  private static Thing thing(long id, long version) {
+    List<String> tags = new ArrayList<>();
+    for (int i = 0; i < version % 5; i++) {
+      tags.add("tag " + id + " " + i);
+    }
+    return new Thing(id, "name " + id + "/" + version % 3, version, tags);
+  }
+
+  private static void require(Thing t, long id) {
+    Violation.unless(t.equals(thing(id, t.version)), "thing " + id + " is " + t);
+  }
+
+  static void step(Life life, Hand hand) throws Exception {
+    Random r = hand.random;
+    TypedTable<Long, Thing> t = life.db.table(SPEC);
+    TypedIndex<String, Long, Thing> names = t.index("by_name", String.class);
+    long id = r.nextInt(THINGS);
+    byte[] key = Life.key("o/", id);
+    if (r.nextInt(3) == 0) {
+      life.<@Nullable Void, RuntimeException>readOnly(
+          tx -> {
+            int n = 0;
+            try (TypedCursor<Long, Thing> c = t.scan(tx, null, null, Order.ASCENDING)) {
+              while (c.next()) {
+                require(c.value(), c.key());
+                Map.Entry<Long, Thing> e = names.get(tx, c.value().name());
+                Violation.unless(
+                    e != null && e.getValue().equals(c.value()), "by_name of " + c.value());
+                n++;
+              }
+            }
+            long counted = 0;
+            for (int i = 0; i < THINGS; i++) {
+              counted += Life.number(life.small.get(tx, Life.key("o/", i))) > 0 ? 1 : 0;
+            }
+            Violation.same(counted, n, "things");
+            return null;
+          });
+      return;
+    }
+    boolean deletes = r.nextInt(4) == 0;
+    life.write(
+        hand,
+        tx -> {
+          long state = Life.number(life.small.get(tx, key));
+          Thing old = t.get(tx, id);
+          Violation.unless((old != null) == (state > 0), "thing " + id + " there or not");
+          if (old != null) {
+            require(old, id);
+            Violation.same(state, old.version(), "version of thing " + id);
+          }
+          long next = Math.abs(state) + (deletes ? 0 : 1);
+          if (deletes) {
+            Violation.unless(t.delete(tx, id) == (state > 0), "delete of thing " + id);
+          } else {
+            t.put(tx, id, thing(id, next));
+          }
+          life.small.put(tx, key, Life.number(deletes ? -next : next));
+        });
+  }
+}
