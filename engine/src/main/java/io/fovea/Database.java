@@ -579,14 +579,21 @@ public final class Database extends Catalog implements AutoCloseable {
         return;
       }
       closed = true;
-      listeners.tell();
-      onClose.run();
-      snapshots.close();
-      schema.expirations().cancel();
-      boolean quiet = store.quiesce(options.transactions().closeGrace());
-      schema.end();
-      endFollowing();
-      schema.closing(alone -> store.close(quiet && alone));
+      boolean[] quiet = {false}; // and so not marked clean, if something fails on the way there
+      Store.closeAll(
+          listeners::tell,
+          onClose,
+          snapshots::close,
+          schema.expirations()::cancel,
+          () -> quiet[0] = store.quiesce(options.transactions().closeGrace()),
+          () -> {
+            boolean was = quiet[0];
+            quiet[0] = false;
+            schema.end();
+            quiet[0] = was;
+          },
+          this::endFollowing,
+          () -> schema.closing(alone -> store.close(quiet[0] && alone)));
     } finally {
       closing.unlock();
     }

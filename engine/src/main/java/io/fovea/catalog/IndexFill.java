@@ -79,7 +79,12 @@ final class IndexFill implements Loads.Work {
   private final Pace pace;
   private final int flushPages;
   private final ReentrantLock step = new ReentrantLock();
+
+  /** Allocates within steps, for a close may have given it back. */
   private final Arena arena = Arena.ofShared();
+
+  private @Nullable MemorySegment entry;
+  private @Nullable MemorySegment entryValue;
   private @Nullable SortedRuns sorter;
   private @Nullable SortedRuns ties;
   private SortedRuns.@Nullable Merged sorted;
@@ -176,12 +181,15 @@ final class IndexFill implements Loads.Work {
   /** Makes the entries of what the table has, leaf by leaf, and sorts them. */
   void read(IndexCore index) {
     long buffer = (long) store.pool().capacity() * store.pool().pageSize();
-    SortedRuns runs =
-        new SortedRuns(
-            Math.clamp(buffer / 8, SORT_BYTES_MIN, SORT_BYTES_MAX), file, this::withinStep);
-    step(() -> sorter = runs);
+    long most = Math.clamp(buffer / 8, SORT_BYTES_MIN, SORT_BYTES_MAX);
+    step(
+        () -> {
+          sorter = new SortedRuns(most, file, this::withinStep);
+          entry = arena.allocate(index.entryBytesMax(), 8);
+        });
+    SortedRuns runs = made(sorter);
     try (OldRecords all = OldRecords.ofChanging(core)) {
-      Entries entries = new Entries(index, runs);
+      Entries entries = new Entries(index, runs, made(entry));
       pace.begin();
       steps(() -> entries.next(all));
     }
@@ -196,10 +204,10 @@ final class IndexFill implements Loads.Work {
     private final MemorySegment entry;
     private final int keyMax;
 
-    Entries(IndexCore index, SortedRuns to) {
+    Entries(IndexCore index, SortedRuns to, MemorySegment entry) {
       this.index = index;
       this.to = to;
-      this.entry = arena.allocate(index.entryBytesMax(), 8);
+      this.entry = entry;
       this.keyMax = index.tree.maxKeySize();
     }
 
@@ -246,12 +254,13 @@ final class IndexFill implements Loads.Work {
             tree = BTree.create(store.pool(), store.nextTreeId(), frames, session);
             loader = BulkLoader.unlogged(made(tree), BulkLoader.FILL, session);
             ties = new SortedRuns(SORT_BYTES_MIN, file, this::withinStep);
+            entryValue = arena.allocate(core.keyBytesMax + (long) of.hints.bytes(), 8);
           });
       BTree fill = made(tree);
       BulkLoader to = made(loader);
       SortedRuns same = made(ties);
       long most = store.logTail() + store.logBytesMax() / 2;
-      MemorySegment value = arena.allocate(core.keyBytesMax + (long) of.hints.bytes(), 8);
+      MemorySegment value = made(entryValue);
       pace.beginQuickly();
       steps(
           () ->

@@ -215,6 +215,6 @@ final class Loads {
 
   /** Ends all that are under way, and frees what they have made. The store takes no more. */
   void end() {
-    active.forEach(Work::giveUp);
+    Store.closeAll(active.stream().map(w -> (Runnable) w::giveUp).toArray(Runnable[]::new));
   }
 }

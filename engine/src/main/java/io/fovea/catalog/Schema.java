@@ -137,17 +137,11 @@ public final class Schema {
 
   /** Ends what goes on in the background. */
   public void end() {
-    sequences.close();
-    loads.end();
-    expirations.cancel();
-    drops.cancel();
-    join();
+    Store.closeAll(sequences::close, loads::end, expirations::cancel, drops::cancel, this::join);
   }
 
   private void join() {
-    expirations.join();
-    drops.join();
-    compaction.end();
+    Store.closeAll(expirations::join, drops::join, compaction::end);
   }
 
   /** The sequences. */

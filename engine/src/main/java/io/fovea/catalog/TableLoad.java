@@ -380,10 +380,17 @@ final class TableLoad implements Loads.Work {
   public void giveUp() {
     step.lock();
     try {
-      if (ended) {
-        return;
+      if (!ended) { // once: a close and the thread that loads both come here
+        ended = true;
+        giveBack();
       }
-      ended = true;
+    } finally {
+      step.unlock();
+    }
+  }
+
+  private void giveBack() {
+    try {
       LoadTrees made = isPublished() ? null : trees;
       if (made != null && !fresh.areKnown()) {
         fresh.free(made::free);
@@ -392,11 +399,7 @@ final class TableLoad implements Loads.Work {
       }
       fresh.end();
     } finally {
-      try {
-        close();
-      } finally {
-        step.unlock();
-      }
+      close();
     }
   }
 

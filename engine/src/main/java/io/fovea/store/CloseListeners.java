@@ -1,5 +1,6 @@
 package io.fovea.store;
 
+import io.fovea.memory.Threads;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,7 +27,7 @@ public final class CloseListeners {
     actions.add(action);
   }
 
-  /** Tells all, in the order in which they came; what one throws is logged. */
+  /** Calls all in the order in which they came. Whatever one throws is logged; the rest follow. */
   public void tell() {
     List<Runnable> all;
     synchronized (this) {
@@ -36,8 +37,8 @@ public final class CloseListeners {
     for (Runnable r : all) {
       try {
         r.run();
-      } catch (RuntimeException e) {
-        LOG.log(Level.WARNING, "A listener failed while " + store.name() + " closed", e);
+      } catch (Throwable t) {
+        Threads.tell(LOG, Level.WARNING, "A listener failed while ", store.name(), " closed", t);
       }
     }
   }

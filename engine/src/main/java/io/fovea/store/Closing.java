@@ -2,6 +2,7 @@ package io.fovea.store;
 
 import io.fovea.error.DurabilityLostException;
 import io.fovea.index.Slot;
+import io.fovea.io.FileLock;
 import io.fovea.memory.Waits;
 import io.fovea.recovery.FileEnd;
 import io.fovea.recovery.SuperblockFile;
@@ -9,6 +10,8 @@ import io.fovea.txn.TxEngine;
 import io.fovea.wal.LogSession;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.function.LongSupplier;
 
 /**
@@ -41,6 +44,33 @@ final class Closing {
   private Closing() {}
 
   /**
+   * Takes all steps in order, whatever some of them throw.
+   *
+   * @throws RuntimeException what the first throws that fails, with that of the others added; so
+   *     with an {@link Error}
+   */
+  static void all(List<Runnable> steps) {
+    Throwable first = null;
+    for (Runnable step : steps) {
+      try {
+        step.run();
+      } catch (RuntimeException | Error e) {
+        if (first == null) {
+          first = e;
+        } else if (first != e) {
+          first.addSuppressed(e);
+        }
+      }
+    }
+    if (first instanceof RuntimeException e) {
+      throw e;
+    }
+    if (first instanceof Error e) {
+      throw e;
+    }
+  }
+
+  /**
    * Lets transactions end, then refuses their operations.
    *
    * @return whether no operation is under way any more
@@ -65,19 +95,27 @@ final class Closing {
     if (engine.active() == 0) {
       return true;
     }
-    LOG.log(
-        Level.INFO,
-        () ->
-            "Closing "
-                + parts.name()
-                + ": aborting "
-                + engine.active()
-                + " transactions that still run");
+    tellAborts(parts, engine);
     long settle = System.nanoTime() + SETTLE_NANOS;
     while (System.nanoTime() < settle) {
       Thread.onSpinWait();
     }
     return slots.awaitOperations(OPERATION_NANOS);
+  }
+
+  private static void tellAborts(Parts parts, TxEngine engine) {
+    try {
+      LOG.log(
+          Level.INFO,
+          () ->
+              "Closing "
+                  + parts.name()
+                  + ": aborting "
+                  + engine.active()
+                  + " transactions that still run");
+    } catch (Throwable t) {
+      // A logger that fails keeps no database open.
+    }
   }
 
   /**
@@ -138,32 +176,33 @@ final class Closing {
   }
 
   /**
-   * Gives everything back. What is not written is not written.
+   * Gives everything back. What is not written is not written. Each step is taken even if one
+   * before it fails: memory may leak then, but the files are free.
    *
    * @param join waits for the threads of the rooms above, which were told to end
    */
   static void giveBack(Parts parts, Runnable join) {
+    List<Runnable> steps = new ArrayList<>();
     Journal journal = parts.journal();
     if (journal != null) {
-      journal.stop();
+      steps.add(journal::stop);
     }
-    join.run();
-    parts.pool().abandon();
-    parts.engine().close();
-    parts.places().close();
-    try {
-      TimestampFile timestamps = parts.timestamps();
-      if (timestamps != null) {
-        timestamps.close();
-      }
-      parts.device().close();
-      if (journal != null) {
-        journal.closeFiles();
-      }
-    } finally {
-      if (parts.lock() != null) {
-        parts.lock().close();
-      }
+    steps.add(join);
+    steps.add(parts.pool()::abandon);
+    steps.add(parts.engine()::close);
+    steps.add(parts.places()::close);
+    TimestampFile timestamps = parts.timestamps();
+    if (timestamps != null) {
+      steps.add(timestamps::close);
     }
+    steps.add(parts.device()::close);
+    if (journal != null) {
+      steps.add(journal::closeFiles);
+    }
+    FileLock lock = parts.lock();
+    if (lock != null) {
+      steps.add(lock::close);
+    }
+    all(steps);
   }
 }

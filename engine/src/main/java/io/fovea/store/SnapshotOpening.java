@@ -243,8 +243,6 @@ public final class SnapshotOpening {
       closed = true;
       all = List.copyOf(open);
     }
-    for (Open o : all) {
-      o.close.run();
-    }
+    Closing.all(all.stream().map(o -> o.close).toList());
   }
 }

@@ -611,6 +611,15 @@ public final class Store {
 
   // --------------------------------------------------------------------------------------- closing
 
+  /**
+   * Takes the steps of a close in order, whatever some of them throw.
+   *
+   * @throws RuntimeException what the first throws that fails; so with an {@link Error}
+   */
+  public static void closeAll(Runnable... steps) {
+    Closing.all(List.of(steps));
+  }
+
   /** Begins nothing more, lets transactions end, then refuses their operations. */
   public boolean quiesce(Duration grace) {
     open = false;

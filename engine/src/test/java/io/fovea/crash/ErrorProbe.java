@@ -35,7 +35,16 @@ public final class ErrorProbe {
   private static int giving;
   private static long passed;
   private static volatile int errors;
-  private static @Nullable String hit;
+  private static volatile @Nullable String hit;
+
+  /** Runs at a place instead of an error. */
+  private static @Nullable Runnable action;
+
+  /** How often the armed thread passes the place of {@link #action} before that runs. */
+  private static int arrivals;
+
+  private static int chosen;
+  private static BitSet tried = new BitSet();
   private static volatile @Nullable Throwable thrown;
 
   private ErrorProbe() {}
@@ -78,14 +87,57 @@ public final class ErrorProbe {
     armed = Thread.currentThread();
   }
 
+  /**
+   * The calling thread runs an action, once, at the first place that is not in a set, which gets
+   * it; latched or not, and whatever it is about to call.
+   *
+   * @param before the places that have been tried
+   * @param every of so many places one is tried
+   * @param salt which one
+   * @param nth which of its arrivals at the place
+   */
+  public static void armAction(BitSet before, int every, int salt, int nth, Runnable work) {
+    arm(every, salt, true);
+    armed = null;
+    tried = before;
+    arrivals = nth;
+    chosen = -1;
+    action = work;
+    armed = Thread.currentThread();
+  }
+
+  private static void act(int place) {
+    if (armed != Thread.currentThread() || hit != null) {
+      return;
+    }
+    if (chosen < 0 && (place * 0x9E3779B9 + offset >>> 8) % stride == 0 && !tried.get(place)) {
+      tried.set(place);
+      chosen = place;
+    }
+    if (place == chosen && --arrivals == 0) {
+      hit = PLACES.get(place);
+      errors = errors + 1;
+      Runnable work = action;
+      if (work != null) {
+        work.run();
+      }
+    }
+  }
+
   /** No more errors; says where there was one, or null. */
   public static @Nullable String disarm() {
     armed = null;
+    action = null;
     return hit;
   }
 
   public static @Nullable Throwable thrown() {
     return thrown;
+  }
+
+  /** The place of the action or the error; null before. */
+  public static @Nullable String where() {
+    return hit;
   }
 
   public static int errors() {
@@ -105,6 +157,10 @@ public final class ErrorProbe {
   public static void at(int place, boolean allocation) {
     if (lasting >= 0) {
       atLasting(place);
+      return;
+    }
+    if (action != null) {
+      act(place);
       return;
     }
     if (armed != Thread.currentThread() || hit != null || giving > 0 || held <= 0 && !anywhere) {

@@ -28,6 +28,23 @@ final class ErrorWeaver extends ClassLoader {
       Set.of(
           "io.fovea.btree", "io.fovea.buffer", "io.fovea.catalog", "io.fovea.txn", "io.fovea.wal");
 
+  /** Those, and the rooms around them. */
+  static final Set<String> ALL_ROOMS =
+      Set.of(
+          "io.fovea",
+          "io.fovea.btree",
+          "io.fovea.buffer",
+          "io.fovea.catalog",
+          "io.fovea.changes",
+          "io.fovea.copies",
+          "io.fovea.index",
+          "io.fovea.inspection",
+          "io.fovea.io",
+          "io.fovea.recovery",
+          "io.fovea.store",
+          "io.fovea.txn",
+          "io.fovea.wal");
+
   /**
    * Give back what is held, or say that the database has stopped: neither they nor calls of them
    * fail.
@@ -101,8 +118,15 @@ final class ErrorWeaver extends ClassLoader {
           "io/fovea/wal/LogSession",
           Set.of("endActive"));
 
+  private final Set<String> rooms;
+
   ErrorWeaver(ClassLoader parent) {
+    this(parent, ROOMS);
+  }
+
+  ErrorWeaver(ClassLoader parent, Set<String> rooms) {
     super(parent);
+    this.rooms = rooms;
   }
 
   @Override
@@ -126,7 +150,7 @@ final class ErrorWeaver extends ClassLoader {
       }
       byte[] bytes = in.readAllBytes();
       String room = name.substring(0, name.lastIndexOf('.'));
-      if (ROOMS.contains(room)) {
+      if (rooms.contains(room)) {
         bytes = weave(bytes);
       }
       return defineClass(name, bytes, 0, bytes.length);

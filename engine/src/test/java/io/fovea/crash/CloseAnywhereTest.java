@@ -1,0 +1,71 @@
+package io.fovea.crash;
+
+import io.fovea.support.SoakReport;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
+import org.junit.jupiter.api.parallel.ResourceLock;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * A database is closed at every place of every operation, in memory and in files of every
+ * durability: {@link CloseRun} says what has to come of it, {@link ApiCalls} lists the operations.
+ *
+ * <p>{@code -Dcrash.closes=1} tries every place; {@code -Dcrash.closes.calls=NAME,NAME} some
+ * operations only.
+ */
+@Tag("slow")
+@Timeout(value = 30, unit = TimeUnit.MINUTES)
+@Execution(ExecutionMode.SAME_THREAD)
+@ResourceLock(ErrorProbe.LOCK)
+class CloseAnywhereTest {
+  /** Of so many places of an operation one is tried. */
+  private static final int STRIDE = Integer.getInteger("crash.closes", 331);
+
+  private static final String CALLS = System.getProperty("crash.closes.calls", "");
+
+  @TempDir Path dir;
+
+  @ParameterizedTest
+  @ValueSource(strings = {"MEMORY", "NONE", "ASYNC", "SYNC"})
+  void closesAtEveryPlace(String mode) throws Exception {
+    ErrorWeaver loader =
+        new ErrorWeaver(CloseAnywhereTest.class.getClassLoader(), ErrorWeaver.ALL_ROOMS);
+    Object run =
+        loader
+            .loadClass(CloseRun.class.getName())
+            .getConstructor(String.class)
+            .newInstance(dir + " " + mode + " " + CrashTest.SEED + " " + STRIDE + " " + CALLS);
+    FutureTask<Object> task = new FutureTask<>(((Supplier<?>) run)::get);
+    Thread runner = Thread.ofPlatform().daemon().name("closes").start(task);
+    for (int before = -1; !task.isDone(); ) {
+      try {
+        task.get(CloseRun.STANDSTILL_SECONDS, TimeUnit.SECONDS);
+      } catch (ExecutionException e) {
+        throw new AssertionError(
+            "-Dcrash.seed=" + CrashTest.SEED + ": " + e.getCause().getMessage(), e.getCause());
+      } catch (TimeoutException e) {
+        int now = ErrorProbe.errors();
+        if (now == before) {
+          Thread.getAllStackTraces()
+              .forEach((t, stack) -> System.err.println(t + "\n\t" + List.of(stack)));
+          AssertionError hangs = new AssertionError("hangs: " + run);
+          hangs.setStackTrace(runner.getStackTrace());
+          throw hangs;
+        }
+        before = now;
+      }
+    }
+    SoakReport.line("CloseAnywhereTest.closesAtEveryPlace", task.get().toString());
+  }
+}

@@ -1,0 +1,254 @@
+package io.fovea.crash;
+
+import io.fovea.Database;
+import io.fovea.Durability;
+import io.fovea.Options;
+import io.fovea.error.CorruptionException;
+import io.fovea.error.FoveaException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Closes a database at a place of an operation, for each operation and place; and does operations
+ * at the places of a close. Loaded by {@link ErrorWeaver}.
+ *
+ * <p>One thread stops at a place and starts the other, which runs until it ends or waits; then the
+ * first goes on. So one of the two is always halfway, in a state that a thread scheduler shows once
+ * in a million runs.
+ *
+ * <p>Whatever the place: the close returns, the operation succeeds or throws an exception of {@code
+ * io.fovea.error} that is not of damage, nothing of the database is left behind, and opened again
+ * it is whole.
+ */
+public final class CloseRun implements Supplier<String> {
+  /** Of so many places of a close one is tried, for each place of an operation. */
+  private static final int REVERSED = 3;
+
+  private static final int FAILURES_MAX = 20;
+
+  /** How often the other thread is seen waiting, in the same call, before the first goes on. */
+  private static final int LOOKS = 4;
+
+  private static final int LOOKS_MAX = 200;
+
+  private enum Mode {
+    MEMORY,
+    NONE,
+    ASYNC,
+    SYNC
+  }
+
+  private final Path dir;
+  private final Mode mode;
+  private final long seed;
+  private final int stride;
+  private final List<String> only;
+  private final Map<String, BitSet> tried = new HashMap<>();
+  private final Map<String, Integer> outcomes = new TreeMap<>();
+  private final List<String> failures = new ArrayList<>();
+  private volatile String last = "";
+  private int places;
+  private int n;
+
+  /**
+   * A run.
+   *
+   * @param arguments a directory, a mode, a seed, of how many places one is tried, and the names of
+   *     operations, separated by commas, if not all
+   */
+  public CloseRun(String arguments) {
+    String[] a = arguments.split(" ", 5);
+    dir = Path.of(a[0]);
+    mode = Mode.valueOf(a[1]);
+    seed = Long.parseLong(a[2]);
+    stride = Integer.parseInt(a[3]);
+    only = a.length < 5 || a[4].isEmpty() ? ApiCalls.names() : List.of(a[4].split(","));
+  }
+
+  /** What hangs, for the test that sees it. */
+  @Override
+  public String toString() {
+    return last + "; failures so far: " + failures;
+  }
+
+  @Override
+  public String get() {
+    Session.quiet();
+    try {
+      for (String call : only) {
+        for (int quiet = 0; quiet < 2; ) {
+          quiet = one(call, false) ? 0 : quiet + 1;
+        }
+        for (int k = 0; k < REVERSED && one(call, true); k++) {
+          // places of the close
+        }
+      }
+    } catch (IOException e) {
+      throw new AssertionError(last, e);
+    }
+    report();
+    return mode + ": closed at " + places + " places: " + outcomes;
+  }
+
+  private void report() {
+    if (!failures.isEmpty()) {
+      throw new AssertionError(failures.size() + " failures\n" + String.join("\n", failures));
+    }
+  }
+
+  private Options options() {
+    return ApiCalls.small(mode == Mode.MEMORY ? Durability.NONE : Durability.valueOf(mode.name()))
+        .name(mode == Mode.MEMORY ? "memory" : "file" + n);
+  }
+
+  private Database open(Path file) {
+    return mode == Mode.MEMORY ? Database.inMemory(options()) : Database.open(file, options());
+  }
+
+  /** One close; false where no place was left. */
+  private boolean one(String call, boolean reversed) throws IOException {
+    Path here = Files.createDirectory(dir.resolve("c" + n++));
+    Path file = here.resolve("d");
+    Random r = new Random(seed + n);
+    Database db = open(file);
+    ApiCalls calls = new ApiCalls(db, here);
+    last = call + (reversed ? " at a place of the close" : "") + ", case " + n;
+    Throwable[] thrown = new Throwable[2];
+    Runnable operation =
+        () -> {
+          try {
+            calls.run(call);
+          } catch (Throwable t) {
+            thrown[0] = t;
+          }
+        };
+    Runnable close =
+        () -> {
+          try {
+            db.close();
+          } catch (Throwable t) {
+            thrown[1] = t;
+          }
+        };
+    Thread other = Thread.ofPlatform().name("other").unstarted(reversed ? operation : close);
+    BitSet seen = tried.computeIfAbsent(reversed ? "close" : call, k -> new BitSet());
+    int nth = r.nextInt(3) == 0 ? 1 + r.nextInt(4) : 1;
+    String hit;
+    ErrorProbe.armAction(
+        seen, stride, (int) seed * 31 + mode.ordinal() * 977, nth, () -> begin(other));
+    try {
+      (reversed ? close : operation).run();
+    } finally {
+      hit = ErrorProbe.disarm();
+    }
+    if (hit == null) {
+      other.start();
+    }
+    try {
+      other.join();
+    } catch (InterruptedException e) {
+      throw new AssertionError(last, e);
+    }
+    if (hit != null) {
+      places++;
+    }
+    try {
+      check(db, file, thrown);
+    } catch (Throwable t) {
+      fail(hit, t, thrown);
+    } finally {
+      if (db.isOpen()) {
+        io.fovea.SimDatabase.abandon(db);
+      }
+      ApiCalls.delete(here);
+    }
+    return hit != null;
+  }
+
+  /** Starts the other thread, and returns when it has ended or waits. */
+  private void begin(Thread other) {
+    last = last + " before " + ErrorProbe.where();
+    other.start();
+    StackTraceElement[] before = {};
+    int same = 0;
+    for (int i = 0; i < LOOKS_MAX && same < LOOKS && other.isAlive(); i++) {
+      try {
+        if (other.join(java.time.Duration.ofMillis(1))) {
+          return;
+        }
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return;
+      }
+      StackTraceElement[] now = other.getStackTrace();
+      boolean waits =
+          switch (other.getState()) {
+            case WAITING, TIMED_WAITING, BLOCKED -> true;
+            default ->
+                Arrays.stream(now).anyMatch(e -> e.getMethodName().equals("awaitOperations"));
+          };
+      same = waits && now.length == before.length ? same + 1 : 0;
+      before = now;
+    }
+  }
+
+  private void check(Database db, Path file, Throwable[] thrown) throws IOException {
+    Throwable t = thrown[0];
+    outcomes.merge(t == null ? "done" : t.getClass().getSimpleName(), 1, Integer::sum);
+    if (t != null && (!(t instanceof FoveaException) || t instanceof CorruptionException)) {
+      throw new AssertionError("the operation threw " + t);
+    }
+    if (thrown[1] != null) {
+      throw new AssertionError("the close threw " + thrown[1]);
+    }
+    if (db.isOpen()) {
+      throw new AssertionError("it is open");
+    }
+    if (mode == Mode.MEMORY) {
+      return;
+    }
+    try (Stream<Path> all = Files.list(file.getParent())) {
+      List<String> left =
+          all.map(p -> p.getFileName().toString())
+              .filter(f -> !f.equals("d") && !f.equals("d.log") && !f.equals("d.dwb"))
+              .filter(f -> f.startsWith("d."))
+              .toList();
+      if (!left.isEmpty()) {
+        throw new AssertionError("it left " + left);
+      }
+    }
+    try (Database again = open(file)) {
+      ApiCalls.check(again);
+    }
+  }
+
+  private void fail(@Nullable String hit, Throwable t, Throwable[] thrown) {
+    StringBuilder s = new StringBuilder(last).append(" [").append(hit).append("]: ").append(t);
+    for (Throwable one : new Throwable[] {thrown[0], thrown[1], t}) {
+      if (one != null) {
+        s.append("\n    ").append(one);
+        Arrays.stream(one.getStackTrace()).limit(14).forEach(e -> s.append("\n      ").append(e));
+      }
+    }
+    failures.add(s.toString());
+    if (failures.size() >= FAILURES_MAX) {
+      report();
+    }
+  }
+
+  /** For how long a run may not move on; see {@link CloseAnywhereTest}. */
+  static final long STANDSTILL_SECONDS = TimeUnit.MINUTES.toSeconds(2);
+}
