@@ -215,7 +215,16 @@ class CutLogTest {
           Log.open(
               to,
               new LogConfig(SEGMENT, BUFFER, 1_000_000, 1 << 20),
-              new LogStart(s.id(), s.incarnation(), s.redoLsn(), s.redoLsn()));
+              new LogStart(
+                  s.id(),
+                  s.incarnation(),
+                  s.redoLsn(),
+                  s.redoLsn(),
+                  0,
+                  Long.MAX_VALUE,
+                  s.session(),
+                  0,
+                  0));
       LogSession session = log.session();
       while (r.next() && r.end() <= end) {
         if (r.type() == RecordType.VOID) {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.CorruptionException;
+import io.fovea.error.IncompatibleFormatException;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
@@ -277,7 +278,7 @@ class LogLossTest {
         }
         assertArrayEquals(value(i), v, what);
       }
-    } catch (CorruptionException e) {
+    } catch (CorruptionException | IncompatibleFormatException e) {
       assertTrue(!loss.what.equals("nothing"), () -> what + ": " + e.getMessage());
       return 2;
     }

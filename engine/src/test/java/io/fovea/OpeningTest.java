@@ -5,20 +5,25 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.bindings.Errno;
 import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.StorageException;
+import io.fovea.io.BlockDevice;
 import io.fovea.io.IoOp;
+import io.fovea.io.Storage;
 import io.fovea.schema.TableSpec;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
 import io.fovea.support.SimStorage;
+import java.io.FileInputStream;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -176,6 +181,170 @@ class OpeningTest {
       SimDatabase.abandon(db);
     }
     assertTrue(failed > 0);
+  }
+
+  /** Call n of the storage that opens, finds or deletes a file fails, for every n. */
+  @ParameterizedTest
+  @EnumSource
+  void whatFailsBetweenFilesLeavesNothing(Durability durability) {
+    Options options =
+        small().durability(durability).log(log -> log.segmentBytes(1 << 20).bufferBytes(1 << 20));
+    int failed = 0;
+    for (int n = 1; ; n++) {
+      SimDisk disk = new SimDisk(n);
+      RefusingStorage storage = new RefusingStorage(new SimStorage(disk), n);
+      Database db;
+      try {
+        db = SimDatabase.open(storage, options);
+      } catch (FoveaException e) {
+        failed++;
+        assertEquals(List.of(), disk.names(), "call " + n + ": " + e);
+        SimDatabase.open(new SimStorage(disk), options).close();
+        continue;
+      }
+      if (storage.calls < n) {
+        db.close();
+        break;
+      }
+      SimDatabase.abandon(db); // the call was one that may fail
+    }
+    assertTrue(failed > 2, failed + " failed");
+  }
+
+  /** A storage of which one call fails. */
+  private static final class RefusingStorage implements Storage {
+    private final Storage below;
+    private final int refused;
+    private int calls;
+
+    RefusingStorage(Storage below, int refused) {
+      this.below = below;
+      this.refused = refused;
+    }
+
+    private void call(String suffix) {
+      if (++calls == refused) {
+        throw new StorageException("open", name() + suffix, -1, Errno.EMFILE, "EMFILE");
+      }
+    }
+
+    @Override
+    public BlockDevice open(String suffix) {
+      call(suffix);
+      return below.open(suffix);
+    }
+
+    @Override
+    public boolean exists(String suffix) {
+      call(suffix);
+      return below.exists(suffix);
+    }
+
+    @Override
+    public void delete(String suffix) {
+      call(suffix);
+      below.delete(suffix);
+    }
+
+    @Override
+    public String name() {
+      return below.name();
+    }
+  }
+
+  /** In a process of its own, for a descriptor is anybody's. */
+  @Tag("slow")
+  @Test
+  void aCreationWithoutDescriptorsLeavesNothing() throws IOException, InterruptedException {
+    Path output = folder.resolve("output");
+    Process child =
+        new ProcessBuilder(
+                "bash",
+                "-c",
+                "ulimit -n 400; exec \"$0\" \"$@\"",
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                System.getProperty("java.class.path"),
+                WithoutDescriptors.class.getName(),
+                Files.createDirectory(folder.resolve("files")).toString())
+            .redirectErrorStream(true)
+            .redirectOutput(output.toFile())
+            .start();
+    assertEquals(0, child.waitFor(), () -> read(output));
+    assertTrue(read(output).contains("4 and more are enough"), read(output));
+  }
+
+  private static String read(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      return e.toString();
+    }
+  }
+
+  /** Creates databases where so many descriptors are free, then where all are. */
+  static final class WithoutDescriptors {
+    private WithoutDescriptors() {}
+
+    /** Gets a folder. */
+    public static void main(String[] args) throws IOException {
+      Path folder = Path.of(args[0]);
+      create(folder.resolve("warm"), 0); // loads classes, which takes descriptors
+      Files.createDirectory(folder.resolve("directory"));
+      try {
+        Database.open(folder.resolve("directory/missing/db"), small()).close();
+        throw new AssertionError("opened");
+      } catch (StorageException e) {
+        e.getMessage(); // loads more
+      }
+      int enough = 0;
+      for (int free = 0; free < 12; free++) {
+        Path file = folder.resolve("db" + free);
+        String failure = create(file, free);
+        if (failure.isEmpty()) {
+          enough++;
+        } else {
+          try (Stream<Path> all = Files.list(folder)) {
+            List<Path> left =
+                all.filter(
+                        f -> f.getFileName().toString().startsWith(file.getFileName().toString()))
+                    .toList();
+            if (!left.isEmpty()) {
+              throw new AssertionError(free + " free: " + failure + " has left " + left);
+            }
+          }
+        }
+        create(file, -1);
+      }
+      System.out.println((12 - enough) + " and more are enough");
+    }
+
+    private static String create(Path file, int free) throws IOException {
+      List<FileInputStream> taken = new ArrayList<>();
+      try {
+        while (free >= 0 && !file.endsWith("warm")) {
+          taken.add(new FileInputStream("/dev/zero"));
+        }
+      } catch (IOException e) {
+        for (int i = 0; i < free; i++) {
+          taken.removeLast().close();
+        }
+      }
+      try (Database db = Database.open(file, small())) {
+        return "";
+      } catch (StorageException e) {
+        if (free < 0) {
+          throw e;
+        }
+        return e.getMessage();
+      } finally {
+        for (FileInputStream in : taken) {
+          in.close();
+        }
+      }
+    }
   }
 
   /** A database that was there before is not touched by an opening that fails. */

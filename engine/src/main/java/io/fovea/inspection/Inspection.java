@@ -233,7 +233,7 @@ public final class Inspection implements AutoCloseable {
     try {
       opened(Opening.open(storage, how, Switches.NONE, Schema.CATALOG), whole);
       return true;
-    } catch (InvalidUseException | IncompatibleFormatException | OperationInterruptedException e) {
+    } catch (InvalidUseException | OperationInterruptedException e) {
       throw e;
     } catch (FoveaException e) {
       problem("opening it: " + e.getMessage());

@@ -249,12 +249,14 @@ public final class LogIdentity {
             + describe(all.get(i))
             + ", which does not follow "
             + describe(all.get(i - 1))
-            + ": it is the log of a copy, or of another time";
+            + ": it is of a copy or of another time, or a part of it is missing";
       }
     }
     return found
         ? null
-        : "ends with " + describe(all.getLast()) + ": it is the log of a copy, or of another time";
+        : "ends with "
+            + describe(all.getLast())
+            + ": it is of a copy or of another time, or it was cut";
   }
 
   /** Whether a segment follows the one before it, or one before those that have no records. */
