@@ -7,15 +7,17 @@ import io.fovea.bindings.Libc;
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.memory.Mem;
 import java.io.IOException;
-import java.nio.channels.FileChannel;
+import java.io.RandomAccessFile;
+import java.lang.System.Logger.Level;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Properties;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -24,72 +26,125 @@ import org.jspecify.annotations.Nullable;
  * out who that is.
  *
  * <pre>
- *   data file  ◄── flock(LOCK_EX, LOCK_SH)   the lock: of the inode, so that links make no
- *                                            difference; gone when the process is, however it ended
- *   data file  ◄── fcntl(F_OFD_SETLK)        the same once more, for those that have no flock
- *   data file + ".lock"                      a note for people: the process id of the one that
- *                                            writes, in ASCII
+ *                            with native access           without
+ *   data file                flock, F_OFD_SETLK           a lock of records of the process
+ *   data file + ".lock"      F_OFD_SETLK                  a lock of records of the process
+ *                            a writer, and a reader       a writer, and a reader
+ *                            where there is the file      where it can make the file
+ *   system property          -                            what this JVM holds, for copies of the
+ *                                                         engine by other class loaders
  * </pre>
  *
- * <p>The note beside the file, named by the file's real path, is never asked whether the file is
- * locked, only by whom. It is written by the holder after it has the lock and removed before it
- * gives the lock up; one that a killed process left behind is overwritten by the next holder. A
- * second opener that comes between a holder's lock and its note finds no note or an old one, so a
- * note that names no living process is read again for a moment before the answer is "not known".
- * Those that only read write no note: nothing in the folder changes by them.
+ * <p><b>The data file.</b> flock and F_OFD_SETLK belong to the open file: a second open in the same
+ * JVM conflicts as one in another process does, links make no difference, and the lock goes with
+ * the process. Where there is no libc that the engine knows, or the JVM denies native access, there
+ * is only the lock of records, which conflicts with F_OFD_SETLK and not with flock.
  *
- * <p>flock belongs to the open file description: a second open in the same JVM conflicts as one in
- * another process does, and nothing static has to remember who holds what. Where there is no libc
- * that the engine knows, or the JVM denies native access, a FileChannel's lock is used instead.
- * That is a lock of records, which flock does not see; for its sake every holder has one as well.
- * It belongs to the process, which loses it when it closes any descriptor of the file: so what this
- * JVM holds that way is remembered here, as long as it does, and such a file is not opened again.
+ * <p><b>The lock's file.</b> A lock of records is lost when its process closes any descriptor of
+ * the file: a copy, a dump and a refused opening all do. So everyone also locks a file that nothing
+ * else opens, after the data file. Who has both locks is alone: of two that have the data file's,
+ * because one of them has lost it, the second is refused the other. The one that writes keeps its
+ * process in it: the id, the boot of the system and the start of the process, by which a process is
+ * told from a later one of the same id. An opening that gets both locks, and finds the note of
+ * another process that lives, is refused all the same.
+ *
+ * <p>The lock's file is removed by its holder, with the locks held. Who has locked it looks whether
+ * it still has its name, and begins again otherwise.
+ *
+ * <p>A JVM without native access must not open the lock's file a second time while it holds it.
+ * What it holds is remembered here, and as a system property for the same class of another class
+ * loader, which asks before it opens anything. Its readers share the locks of the first loader's:
+ * they have them as long as that one has.
+ *
+ * <p>A reader that can't make the lock's file (it may not write to the folder) has the data file's
+ * lock alone.
  *
  * <p>Any thread.
  *
  * @since 0.1.0
  */
 public final class FileLock implements AutoCloseable {
+  private static final System.Logger LOG = System.getLogger("io.fovea.io");
   private static final int NOTE_ATTEMPTS = 20;
   private static final long NOTE_WAIT_NANOS = 5_000_000;
+  private static final String PROPERTY = "io.fovea.lock.";
 
-  /** What channels of this JVM have locked, by the file's key; it is its own lock. */
+  /** What this JVM has locked without native access, by the file's key; it is its own lock. */
   private static final Map<Object, Held> HELD = new HashMap<>();
 
-  /** A lock of a channel. */
+  /** The lock's file, open. */
+  private record Beside(RandomAccessFile file, java.nio.channels.FileLock lock) {}
+
+  /** What is locked of one file without native access. */
+  private record Locks(@Nullable RandomAccessFile data, @Nullable Beside beside) {
+    /** Another class loader has them. */
+    static final Locks NONE = new Locks(null, null);
+  }
+
   private static final class Held {
     final Object key;
-    final FileChannel channel;
+    final Locks locks;
+    final Path note;
     final boolean shared;
     int holders = 1;
 
-    Held(Object key, FileChannel channel, boolean shared) {
+    Held(Object key, Locks locks, Path note, boolean shared) {
       this.key = key;
-      this.channel = channel;
+      this.locks = locks;
+      this.note = note;
       this.shared = shared;
     }
 
-    void release() throws IOException {
+    void release() {
       synchronized (HELD) {
-        if (--holders == 0) {
-          HELD.remove(key);
-          channel.close();
+        if (--holders > 0) {
+          return;
         }
+        HELD.remove(key);
+        Beside beside = locks.beside;
+        if (beside != null) {
+          if (!shared || isUnused(beside)) {
+            delete(note);
+          }
+          FileLock.close(beside.file);
+        }
+        FileLock.close(locks.data);
+        unclaim(key);
+      }
+    }
+
+    /** Whether the lock's file was a reader's, and no other reader has it: it is locked then. */
+    private static boolean isUnused(Beside beside) {
+      try {
+        if (beside.file.length() > 0) {
+          return false; // of a writer that was killed: that is for the next one to know
+        }
+        beside.lock.release();
+        return tryLock(beside.file, false) != null;
+      } catch (IOException | RuntimeException e) { // such as one that is open to be read only
+        LOG.log(Level.DEBUG, "The file of a lock stays", e);
+        return false;
       }
     }
   }
 
-  /** Null where the lock is shared. */
+  /** What is removed with the lock: the note of one that writes. Null otherwise. */
   private final @Nullable Path note;
 
+  /** With native access; -1 without. */
   private final int fd;
+
+  /** That of the lock's file; -1 where there is none. */
+  private final int besideFd;
+
   private final @Nullable Held held;
   private @Nullable OverlayStorage covered;
   private boolean closed;
 
-  private FileLock(@Nullable Path note, int fd, @Nullable Held held) {
+  private FileLock(@Nullable Path note, int fd, int besideFd, @Nullable Held held) {
     this.note = note;
     this.fd = fd;
+    this.besideFd = besideFd;
     this.held = held;
   }
 
@@ -106,18 +161,23 @@ public final class FileLock implements AutoCloseable {
   }
 
   /**
-   * Whether there is the note of a holder: one who has the file now, or who died with it.
+   * Whether there is the note of a holder that writes: one who has the file now, or who died with
+   * it.
    *
    * @param file the file, which need not exist
    * @return a moment's truth
    */
   public static boolean isNoted(Path file) {
-    return Files.exists(noteOf(file));
+    try {
+      return Files.size(noteOf(file)) > 0;
+    } catch (IOException e) {
+      return false;
+    }
   }
 
   /**
    * Locks a file for one that only reads, beside others that do, without waiting. Nothing in its
-   * folder is changed.
+   * folder is changed, but that without native access there is the lock's file meanwhile.
    *
    * @param file the file, which exists; may be a link to it
    * @return the lock, to be closed after the file
@@ -129,35 +189,83 @@ public final class FileLock implements AutoCloseable {
   }
 
   private static FileLock acquire(Path file, boolean shared) {
-    return Mem.isRaw() && Libc.probe() instanceof Availability.Available
-        ? flock(file, shared)
-        : channelLock(file, shared);
+    if (Mem.isRaw() && Libc.probe() instanceof Availability.Available) {
+      return byOpenFile(file, shared);
+    }
+    // One at a time: who is refused reads the note, and closes a descriptor of it.
+    synchronized (HELD) {
+      try {
+        return byProcess(file, shared);
+      } catch (IOException e) {
+        throw DeviceFile.openFailed(file, JdkFile.errno(e));
+      }
+    }
   }
 
-  private static FileLock flock(Path file, boolean shared) {
+  // ---------------------------------------------------------------------------- with native access
+
+  private static FileLock byOpenFile(Path file, boolean shared) {
+    if (isClaimed(file)) {
+      throw locked(file);
+    }
     int flags = shared ? FileCalls.O_RDONLY : FileCalls.O_RDWR | FileCalls.O_CREAT;
     int fd = FileCalls.open(file.toString(), flags | FileCalls.O_CLOEXEC, 0666);
     if (fd < 0) {
       throw DeviceFile.openFailed(file, -fd);
     }
-    int result =
-        FileCalls.flock(fd, (shared ? FileCalls.LOCK_SH : FileCalls.LOCK_EX) | FileCalls.LOCK_NB);
-    if (result == 0 && conflicts(FileCalls.lockRecords(fd, shared))) {
-      result = -Errno.EAGAIN;
-    }
-    if (result < 0) {
-      FileCalls.close(fd);
-      if (result == -Errno.EAGAIN) {
+    int beside = -1;
+    boolean done = false;
+    try {
+      int result =
+          FileCalls.flock(fd, (shared ? FileCalls.LOCK_SH : FileCalls.LOCK_EX) | FileCalls.LOCK_NB);
+      if (result == -Errno.EAGAIN || result == 0 && conflicts(FileCalls.lockRecords(fd, shared))) {
         throw locked(file);
       }
-      throw DeviceFile.openFailed(file, -result);
+      if (result < 0) {
+        throw DeviceFile.openFailed(file, -result);
+      }
+      Path note = noteOf(file);
+      beside = lockBeside(file, note, shared);
+      // Another opening may have made the file, failed, and removed it before this one had the
+      // lock.
+      if (shared || Files.exists(file)) {
+        if (!shared) {
+          requireNoOther(file, living(note, true));
+          write(note);
+        }
+        done = true;
+        return new FileLock(shared ? null : note, fd, beside, null);
+      }
+    } finally {
+      if (!done) {
+        if (beside >= 0) {
+          FileCalls.close(beside);
+        }
+        FileCalls.close(fd);
+      }
     }
-    if (!shared && !Files.exists(file)) {
-      // Another opening made the file, failed, and removed it before this one had the lock.
-      FileCalls.close(fd);
-      return flock(file, false);
+    return byOpenFile(file, false);
+  }
+
+  /** The lock's file, locked; -1 where there is none that can be opened. */
+  private static int lockBeside(Path file, Path note, boolean shared) {
+    while (true) {
+      int flags = shared ? FileCalls.O_RDONLY : FileCalls.O_RDWR | FileCalls.O_CREAT;
+      int fd = FileCalls.open(note.toString(), flags | FileCalls.O_CLOEXEC, 0666);
+      if (fd < 0) {
+        LOG.log(Level.DEBUG, () -> "No lock of " + note + ": " + Errno.describe(-fd));
+        return -1;
+      }
+      if (conflicts(FileCalls.lockRecords(fd, shared))) {
+        FileCalls.close(fd);
+        throw locked(file);
+      }
+      Object has = key(Path.of("/proc/self/fd/" + fd));
+      if (has == null || has.equals(key(note))) {
+        return fd;
+      }
+      FileCalls.close(fd); // it was removed
     }
-    return shared ? new FileLock(null, fd, null) : noted(file, fd, null);
   }
 
   /** Where there are no such locks, flock does alone. */
@@ -165,67 +273,194 @@ public final class FileLock implements AutoCloseable {
     return result == -Errno.EAGAIN || result == -Errno.EACCES;
   }
 
-  private static FileLock channelLock(Path file, boolean shared) {
+  private static void write(Path note) {
     try {
-      Held held = hold(file, shared);
-      return shared ? new FileLock(null, -1, held) : noted(file, -1, held);
-    } catch (IOException e) {
-      throw DeviceFile.openFailed(file, JdkFile.errno(e));
+      Files.writeString(note, OwnProcess.text(), StandardCharsets.US_ASCII);
+    } catch (IOException | RuntimeException e) {
+      LOG.log(Level.DEBUG, "No note of the holder: " + note, e); // the locks hold without it
     }
   }
 
-  private static Held hold(Path file, boolean shared) throws IOException {
-    synchronized (HELD) {
-      Held held = Files.exists(file) ? HELD.get(key(file)) : null;
-      if (held != null) {
-        if (shared && held.shared) {
-          held.holders++;
-          return held;
-        }
-        throw locked(file);
-      }
-      FileChannel channel =
-          shared
-              ? FileChannel.open(file, StandardOpenOption.READ)
-              : FileChannel.open(
-                  file,
-                  StandardOpenOption.READ,
-                  StandardOpenOption.WRITE,
-                  StandardOpenOption.CREATE);
-      try {
-        if (channel.tryLock(0, Long.MAX_VALUE, shared) != null) {
-          held = new Held(key(file), channel, shared);
-          HELD.put(held.key, held);
-          return held;
-        }
-      } catch (OverlappingFileLockException e) {
-        // Somebody else's of this JVM.
-      } finally {
-        if (held == null) {
-          channel.close();
-        }
-      }
+  // ------------------------------------------------------------------------- without native access
+
+  private static FileLock byProcess(Path file, boolean shared) throws IOException {
+    RandomAccessFile data = null;
+    Object key = key(file);
+    if (key == null) {
+      data = new RandomAccessFile(file.toFile(), shared ? "r" : "rw"); // makes it
+      key = Objects.requireNonNullElse(key(file), file.toRealPath());
+    }
+    Held held = HELD.get(key);
+    if (held != null && shared && held.shared) {
+      held.holders++;
+      return new FileLock(null, -1, -1, held);
+    }
+    // Before anything of a file is opened that may be held here: a close would end its locks.
+    int claims = claim(key, shared);
+    if (claims == 0) {
+      close(data);
       throw locked(file);
     }
-  }
-
-  /** What is the same for all names of a file. */
-  private static Object key(Path file) throws IOException {
-    Object key = Files.readAttributes(file, BasicFileAttributes.class).fileKey();
-    return key == null ? file.toRealPath() : key;
-  }
-
-  private static FileLock noted(Path file, int fd, @Nullable Held held) {
-    Path note = noteOf(file);
+    Locks locks = null;
     try {
-      Files.writeString(note, ProcessHandle.current().pid() + "\n", StandardCharsets.US_ASCII);
-    } catch (IOException | RuntimeException e) {
-      // The note is for people; the lock holds without it.
-      System.getLogger("io.fovea.io")
-          .log(System.Logger.Level.DEBUG, "No note of the holder beside " + file, e);
+      locks = claims > 1 ? Locks.NONE : locks(file, data, shared);
+      held = new Held(key, locks, noteOf(file), shared);
+      HELD.put(key, held);
+      return new FileLock(null, -1, -1, held);
+    } finally {
+      if (locks == null) {
+        unclaim(key);
+      }
     }
-    return new FileLock(note, fd, held);
   }
+
+  private static Locks locks(Path file, @Nullable RandomAccessFile made, boolean shared)
+      throws IOException {
+    RandomAccessFile data =
+        made == null ? new RandomAccessFile(file.toFile(), shared ? "r" : "rw") : made;
+    Beside beside = null;
+    boolean done = false;
+    try {
+      if (tryLock(data, shared) == null) {
+        throw new DatabaseLockedException(file.toString(), holder(noteOf(file)));
+      }
+      beside = lockedBeside(file, noteOf(file), shared);
+      if (!shared && beside != null) {
+        byte[] found = new byte[(int) Math.min(beside.file.length(), 200)];
+        beside.file.readFully(found);
+        requireNoOther(file, living(new String(found, StandardCharsets.US_ASCII), true));
+        beside.file.setLength(0);
+        beside.file.write(OwnProcess.text().getBytes(StandardCharsets.US_ASCII));
+      }
+      done = true;
+      return new Locks(data, beside);
+    } finally {
+      if (!done) {
+        close(beside == null ? null : beside.file);
+        close(data);
+      }
+    }
+  }
+
+  private static java.nio.channels.@Nullable FileLock tryLock(RandomAccessFile file, boolean shared)
+      throws IOException {
+    try {
+      return file.getChannel().tryLock(0, Long.MAX_VALUE, shared);
+    } catch (OverlappingFileLockException e) {
+      return null; // somebody else's of this JVM
+    }
+  }
+
+  /**
+   * The lock's file, locked; null where it can't be opened.
+   *
+   * <p>That it has kept its name is known by its key before and behind the lock: while it is open,
+   * no other file gets this key.
+   */
+  private static @Nullable Beside lockedBeside(Path data, Path note, boolean shared)
+      throws IOException {
+    while (true) {
+      RandomAccessFile file = openBeside(note, shared);
+      if (file == null) {
+        return null;
+      }
+      boolean done = false;
+      try {
+        Object before = key(note);
+        java.nio.channels.FileLock lock = tryLock(file, shared);
+        if (lock == null) {
+          close(file);
+          throw new DatabaseLockedException(data.toString(), holder(note));
+        }
+        done = Files.exists(note) && Objects.equals(before, key(note));
+        if (done) {
+          return new Beside(file, lock);
+        }
+      } finally {
+        if (!done) {
+          close(file);
+        }
+      }
+    }
+  }
+
+  private static @Nullable RandomAccessFile openBeside(Path note, boolean shared) {
+    for (String mode : shared ? new String[] {"rw", "r"} : new String[] {"rw"}) {
+      try {
+        return new RandomAccessFile(note.toFile(), mode);
+      } catch (IOException e) {
+        LOG.log(Level.DEBUG, "No lock of " + note, e);
+      }
+    }
+    return null;
+  }
+
+  private static void close(@Nullable RandomAccessFile file) {
+    try {
+      if (file != null) {
+        file.close();
+      }
+    } catch (IOException e) {
+      LOG.log(Level.DEBUG, "closing a lock", e);
+    }
+  }
+
+  private static void delete(Path note) {
+    try {
+      Files.deleteIfExists(note);
+    } catch (IOException e) {
+      // An old note does no harm; the next holder overwrites it.
+      LOG.log(Level.DEBUG, "An old note stays: " + note, e);
+    }
+  }
+
+  // ----------------------------------------------------------------- for copies of the engine here
+
+  /**
+   * Says what this JVM has from now on: "w" where one writes, else how many class loaders read.
+   *
+   * @return 0 where that can't be; 1 for the first, who takes the locks; else how many read now
+   */
+  private static int claim(Object key, boolean shared) {
+    Properties all = System.getProperties();
+    synchronized (all) {
+      String now = all.getProperty(PROPERTY + key);
+      if (now != null && (!shared || now.equals("w"))) {
+        return 0;
+      }
+      int readers = now == null ? 1 : Integer.parseInt(now) + 1;
+      all.setProperty(PROPERTY + key, shared ? String.valueOf(readers) : "w");
+      return readers;
+    }
+  }
+
+  private static void unclaim(Object key) {
+    Properties all = System.getProperties();
+    synchronized (all) {
+      String now = all.getProperty(PROPERTY + key);
+      if (now == null || now.equals("w") || now.equals("1")) {
+        all.remove(PROPERTY + key);
+      } else {
+        all.setProperty(PROPERTY + key, String.valueOf(Integer.parseInt(now) - 1));
+      }
+    }
+  }
+
+  private static boolean isClaimed(Path file) {
+    Object key = key(file);
+    return key != null && System.getProperty(PROPERTY + key) != null;
+  }
+
+  /** What is the same for all names of a file; null where there is none. */
+  private static @Nullable Object key(Path file) {
+    try {
+      return Files.readAttributes(file, BasicFileAttributes.class).fileKey();
+    } catch (IOException e) {
+      return null;
+    }
+  }
+
+  // --------------------------------------------------------------------------------- who holds it
 
   private static Path noteOf(Path file) {
     Path real;
@@ -237,11 +472,21 @@ public final class FileLock implements AutoCloseable {
     return real.resolveSibling(real.getFileName() + ".lock");
   }
 
-  private static DatabaseLockedException locked(Path file) {
-    return new DatabaseLockedException(file.toString(), holder(noteOf(file)));
+  private static void requireNoOther(Path file, long pid) {
+    if (pid >= 0 && pid != ProcessHandle.current().pid()) {
+      throw new DatabaseLockedException(file.toString(), pid);
+    }
   }
 
-  /** The living process that a note names, or -1. */
+  private static DatabaseLockedException locked(Path file) {
+    long pid = isClaimed(file) ? ProcessHandle.current().pid() : holder(noteOf(file));
+    return new DatabaseLockedException(file.toString(), pid);
+  }
+
+  /**
+   * The living process that a note names, or -1. A holder writes its note behind its lock: so one
+   * that names no living process is read again for a moment.
+   */
   private static long holder(Path note) {
     boolean interrupted = false;
     long pid = -1;
@@ -250,7 +495,7 @@ public final class FileLock implements AutoCloseable {
         LockSupport.parkNanos(NOTE_WAIT_NANOS);
         interrupted |= Thread.interrupted();
       }
-      pid = living(note);
+      pid = living(note, false);
     }
     if (interrupted) {
       Thread.currentThread().interrupt();
@@ -258,13 +503,17 @@ public final class FileLock implements AutoCloseable {
     return pid;
   }
 
-  private static long living(Path note) {
+  private static long living(Path note, boolean surely) {
     try {
-      long pid = Long.parseLong(Files.readString(note, StandardCharsets.US_ASCII).strip());
-      return ProcessHandle.of(pid).isPresent() ? pid : -1;
-    } catch (IOException | NumberFormatException e) {
+      return living(Files.readString(note, StandardCharsets.US_ASCII), surely);
+    } catch (IOException e) {
       return -1;
     }
+  }
+
+  /** The process of a note if it lives, or -1; surely: if the note says more than its id. */
+  private static long living(String note, boolean surely) {
+    return OwnProcess.living(note.strip(), surely);
   }
 
   /**
@@ -286,21 +535,16 @@ public final class FileLock implements AutoCloseable {
     if (covered != null) {
       covered.close();
     }
-    try {
-      if (note != null) {
-        Files.deleteIfExists(note);
-      }
-    } catch (IOException e) {
-      // An old note does no harm; the next holder overwrites it.
-    }
-    if (held == null) {
-      FileCalls.close(fd);
+    if (held != null) {
+      held.release();
       return;
     }
-    try {
-      held.release();
-    } catch (IOException e) {
-      System.getLogger("io.fovea.io").log(System.Logger.Level.DEBUG, "closing a lock", e);
+    if (note != null) {
+      delete(note);
     }
+    if (besideFd >= 0) {
+      FileCalls.close(besideFd);
+    }
+    FileCalls.close(fd);
   }
 }

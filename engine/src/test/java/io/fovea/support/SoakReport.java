@@ -1,5 +1,6 @@
 package io.fovea.support;
 
+import io.fovea.memory.Mem;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
@@ -10,15 +11,17 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What the tests that break things, and those that last, have tried: {@code
- * target/soak-report.txt}, and the standard output. A line for each: seeds, how many states,
- * crashes, faults, files, transactions or deeds there were, what came of them and what was left.
+ * What the tests that break things, and those that last, have tried: {@code target/soak-report.txt}
+ * ({@code soak-report-denied.txt} without native access), and the standard output. A line for each:
+ * seeds, how many states, crashes, faults, files, transactions or deeds there were, what came of
+ * them and what was left.
  *
  * <p>Tests of one JVM add their lines; the file is written again with each of them, sorted by test,
  * with how long the JVM has been running by then.
  */
 public final class SoakReport {
-  private static final Path FILE = Path.of("target", "soak-report.txt");
+  private static final Path FILE =
+      Path.of("target", Mem.isRaw() ? "soak-report.txt" : "soak-report-denied.txt");
   private static final Map<String, String> LINES = new TreeMap<>();
 
   private SoakReport() {}
