@@ -136,8 +136,10 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   Tx enter(Database db) {
     if (!isMine() || db != database || tx.epoch() != epoch) {
       requireMine("The transaction can't be used");
-      String why = db != database ? "belongs to another database." : "has ended.";
-      throw new InvalidUseException("The transaction " + why);
+      throw new InvalidUseException(
+          db != database
+              ? "The transaction belongs to another database."
+              : "The transaction has ended.");
     }
     if (!slot.enter()) {
       throw refused();

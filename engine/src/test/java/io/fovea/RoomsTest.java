@@ -11,7 +11,6 @@ import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static java.util.stream.Collectors.toList;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
@@ -23,12 +22,6 @@ import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.lang.ArchCondition;
 import com.tngtech.archunit.lang.ConditionEvents;
 import com.tngtech.archunit.lang.SimpleConditionEvent;
-import java.io.IOException;
-import java.nio.file.FileVisitResult;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.SimpleFileVisitor;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -204,47 +197,5 @@ class RoomsTest {
               }
             })
         .check(CLASSES);
-  }
-
-  /**
-   * A file has one idea, and 400 lines or so. One with more than 600 says why, in these words:
-   * "more than 600 lines because". No file has more than 700. Generated sources do not count.
-   */
-  @Test
-  void filesHaveOneIdea() throws IOException {
-    List<String> wrong = new ArrayList<>();
-    int[] files = {0};
-    Path root = Path.of("..").toRealPath();
-    Files.walkFileTree(
-        root,
-        new SimpleFileVisitor<>() {
-          @Override
-          public FileVisitResult preVisitDirectory(Path dir, BasicFileAttributes attributes) {
-            String name = dir.getFileName().toString();
-            boolean skipped =
-                name.equals("target")
-                    || name.equals("generated")
-                    || name.equals("test")
-                    || name.startsWith(".") && !dir.equals(root);
-            return skipped ? FileVisitResult.SKIP_SUBTREE : FileVisitResult.CONTINUE;
-          }
-
-          @Override
-          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
-              throws IOException {
-            if (file.toString().endsWith(".java") && file.toString().contains("src/main/java")) {
-              files[0]++;
-              List<String> lines = Files.readAllLines(file);
-              String comments = String.join(" ", lines).replaceAll("[ */]+", " ");
-              if (lines.size() > 700
-                  || lines.size() > 600 && !comments.contains("more than 600 lines because")) {
-                wrong.add(root.relativize(file) + ": " + lines.size() + " lines");
-              }
-            }
-            return FileVisitResult.CONTINUE;
-          }
-        });
-    assertTrue(files[0] > 300, files[0] + " files in " + root);
-    assertEquals(List.of(), wrong);
   }
 }

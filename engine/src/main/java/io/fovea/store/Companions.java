@@ -117,7 +117,7 @@ final class Companions {
           superblock,
           "was closed in",
           "Its pages lack these commits. Put the data file beside the log that belongs to it; or,"
-              + " to open the data file as it was closed, move the log away.");
+              + " to open the data file as it was closed, move the log away");
     }
   }
 
@@ -130,7 +130,7 @@ final class Companions {
           superblock,
           "was not closed, and needs the log of",
           "That log lies beside the name by which the file was opened last. Put it here, or restore"
-              + " a backup.");
+              + " a backup");
     }
   }
 
@@ -151,7 +151,8 @@ final class Companions {
             + " of database "
             + superblock.id()
             + ". "
-            + remedy);
+            + remedy
+            + ".");
   }
 
   private static @Nullable String foreignCopies(Storage storage, @Nullable Superblock superblock) {
