@@ -660,6 +660,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       } finally {
         end();
       }
+    } else {
+      ended(); // by the close of its database; the user has not forgotten it
     }
   }
 
@@ -688,15 +690,19 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
         database.schema().freeSome();
       }
     } finally {
-      if (attempts != null) {
-        attempts.close();
-      }
-      Runnable r = onEnd;
-      if (r != null) {
-        onEnd = null;
-        r.run();
-        Reference.reachabilityFence(this); // until here it is not forgotten
-      }
+      ended();
+    }
+  }
+
+  private void ended() {
+    if (attempts != null) {
+      attempts.close();
+    }
+    Runnable r = onEnd;
+    if (r != null) {
+      onEnd = null;
+      r.run();
+      Reference.reachabilityFence(this); // until here it is not forgotten
     }
   }
 }

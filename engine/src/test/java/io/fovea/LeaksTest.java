@@ -1,8 +1,10 @@
 package io.fovea;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.error.DatabaseClosedException;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
@@ -54,6 +56,22 @@ class LeaksTest {
             }
           });
     }
+  }
+
+  /** Closing a database ends its transactions; who closes them after it has not forgotten them. */
+  @Test
+  void closedAfterTheirDatabase() {
+    Database closed = Database.inMemory(ALL);
+    Transaction first = closed.begin();
+    Transaction second = closed.begin();
+    closed.close();
+    first.close();
+    assertThrows(DatabaseClosedException.class, second::commit);
+    second.close();
+    first = null;
+    second = null;
+    forgottenTransactionsAreRolledBack(); // the finder has been told of those before by then
+    assertEquals(0, closed.leaks().found());
   }
 
   /** The turn of a pessimistic transaction is given up with the transaction. */

@@ -1,5 +1,6 @@
 package io.fovea.txn;
 
+import io.fovea.error.InvalidUseException;
 import io.fovea.memory.Waits;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
@@ -38,6 +39,10 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Fair.</b> Who wants to be pessimistic queues up. He does not stand still: as long as
  * another's turn it is, he does his work again optimistically now and then. A turn that comes while
  * its owner is at that waits for the end of it.
+ *
+ * <p><b>Not for oneself.</b> A thread that has begun a pessimistic transaction, and runs another
+ * that has to wait for it, would wait for the whole of its time: {@link #requireOther} refuses
+ * that.
  *
  * <p><b>Time.</b> A reservation whose transaction is older than its limit may be ended by any
  * writer that meets it ({@link Reservation#expel}), by a compare-and-set against the owner's {@link
@@ -127,8 +132,28 @@ final class Reservations {
     return true;
   }
 
-  /** Waits for the end of a reservation, for a while. */
+  /** The end of what the calling thread would wait for is its own to bring about. */
+  private void requireOther(Turn turn) {
+    Reservation r = current;
+    if (turn.isMine() && !turn.isOver() && (r == null || r.turn != turn || !expelIfExpired(r))) {
+      throw new InvalidUseException(
+          "The thread waits for itself: a pessimistic transaction that it has begun is open, and"
+              + " this one needs what that has reserved. End that first, or do the work in it.");
+    }
+  }
+
+  /**
+   * Waits for the end of a reservation, for a while.
+   *
+   * @throws InvalidUseException if it is the calling thread's own
+   */
   void awaitEnd(Reservation r, long nanos) {
+    synchronized (this) {
+      if (current != r) {
+        return;
+      }
+    }
+    requireOther(r.turn);
     synchronized (this) {
       if (current != r) {
         return;
@@ -145,8 +170,29 @@ final class Reservations {
     }
   }
 
-  /** Waits for a turn, for a while. */
+  /** The calling thread's turn before another turn of it; null if there is none. */
+  private synchronized @Nullable Turn mineBefore(Turn turn) {
+    for (Turn t : queue) {
+      if (t == turn) {
+        break;
+      }
+      if (t.isMine()) {
+        return t;
+      }
+    }
+    return null;
+  }
+
+  /**
+   * Waits for a turn, for a while.
+   *
+   * @throws InvalidUseException if the calling thread has another turn before it
+   */
   void awaitTurn(Turn turn, long nanos) {
+    Turn mine = turn.isGranted() ? null : mineBefore(turn);
+    if (mine != null) {
+      requireOther(mine);
+    }
     long deadline = System.nanoTime() + nanos;
     for (long left = nanos; !turn.isGranted() && left > 0; left = deadline - System.nanoTime()) {
       Reservation r = current;

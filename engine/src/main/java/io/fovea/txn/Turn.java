@@ -15,6 +15,11 @@ final class Turn {
     this.queue = queue;
   }
 
+  /** Whether it is the calling thread that waits for it, or runs by it. */
+  boolean isMine() {
+    return owner == Thread.currentThread();
+  }
+
   /** Whether its owner may run a pessimistic transaction now. */
   boolean isGranted() {
     return granted;
