@@ -184,27 +184,34 @@ final class Entries {
         || !table.casStamp(slot, stamp, 0)) {
       return false;
     }
-    long word = table.word(slot);
-    if (Word.isLocked(word) || !table.casWord(slot, word, Word.LOCK)) {
-      table.stampRelease(slot, stamp); // no one else writes the stamp of a free slot
-      return false;
-    }
-    boolean put = false;
+    // Stores only: whatever fails from here on, the context knows what is to be taken back.
+    c.releasedStamp = stamp;
+    c.releasing = slot;
+    boolean gone = false;
     try {
-      periphery.put(c.index, table.item(slot), word);
-      put = true;
-    } finally {
-      if (!put) {
-        table.wordRelease(slot, word);
-        table.stampRelease(slot, stamp);
+      long word = table.word(slot);
+      c.releasedWord = word;
+      if (!Word.isLocked(word) && table.casWord(slot, word, Word.LOCK)) {
+        c.wordHeld = true;
+        periphery.put(c.index, table.item(slot), word);
+        gone = true;
       }
+    } finally {
+      if (!gone) {
+        table.takeBack(c);
+      }
+    }
+    c.wordHeld = false;
+    c.releasing = TimestampContext.NONE;
+    if (!gone) {
+      return false;
     }
     table.item(slot, 0);
     if (level > 0) {
       table.addCount(column, level, -1);
     }
     c.released++;
-    c.releasedMost = Math.max(c.releasedMost, Word.rts(word));
+    c.releasedMost = Math.max(c.releasedMost, Word.rts(c.releasedWord));
     return true;
   }
 
@@ -257,13 +264,13 @@ final class Entries {
     long header = table.header(column);
     boolean more = false;
     if (table.levels() > SWEPT_LEVEL && TimestampTable.spilledFrom(header, SWEPT_LEVEL)) {
-      if (table.tryLock(column, table.version(column))) {
+      if (table.tryLock(c, column, table.version(column))) {
         try {
           more = sweepColumn(c, column);
         } catch (FoveaException e) {
           c.stuck++; // a device failed: whoever needs the place is told
         } finally {
-          table.unlock(column);
+          table.unlock(c, column);
         }
       }
     }
@@ -301,22 +308,17 @@ final class Entries {
    */
   void settle(TimestampContext c, int slot, long item) {
     int column = table.column(item);
-    table.lock(column);
+    if (!table.lockOrLeave(c, column)) {
+      c.stuck++;
+      return;
+    }
     try {
       // It may be in use again, or gone, or another item's of the same column: release looks.
       release(c, slot, column, table.levelOf(slot), oldest());
     } catch (FoveaException e) {
       c.stuck++;
     } finally {
-      table.unlock(column);
-    }
-  }
-
-  /** Returns when everybody has left the columns' locks who had one. */
-  void quiesce() {
-    for (int column = 0; column < table.columns(); column++) {
-      table.lock(column);
-      table.unlock(column);
+      table.unlock(c, column);
     }
   }
 }

@@ -172,11 +172,11 @@ final class Pins {
     // What lies behind its own bucket has not been looked for: nothing, while the version stands.
     if ((TimestampTable.reach(header) == 0
             || table.bucketReach(table.place(item, table.levels() - 1)) == 0)
-        && table.tryLock(column, version)) {
+        && table.tryLock(c, column, version)) {
       try {
         slot = entries.make(c, item, column);
       } finally {
-        table.unlock(column);
+        table.unlock(c, column);
       }
     } else {
       slot = pinUnderLock(c, item, column);
@@ -192,12 +192,12 @@ final class Pins {
   }
 
   private int pinUnderLock(TimestampContext c, long item, int column) {
-    table.lock(column);
+    table.lock(c, column);
     try {
       int slot = holdInColumn(c, item, column);
       return slot >= 0 ? slot : entries.make(c, item, column);
     } finally {
-      table.unlock(column);
+      table.unlock(c, column);
     }
   }
 

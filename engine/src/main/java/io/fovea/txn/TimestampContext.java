@@ -11,6 +11,9 @@ final class TimestampContext extends Padding {
   private static final int INITIAL = 256;
   private static final int KEEP = 1 << 14;
 
+  /** No column, no slot. */
+  static final int NONE = -1;
+
   /** Which context this is. */
   final int index;
 
@@ -30,6 +33,20 @@ final class TimestampContext extends Padding {
   int[] pins = new int[INITIAL];
 
   int pinned;
+
+  /** The column whose lock it has, or {@link #NONE}, and the version of the lock before. */
+  int column = NONE;
+
+  long version;
+
+  /**
+   * The slot that it is releasing, or {@link #NONE}; what was in it, and whether it has its lock.
+   */
+  int releasing = NONE;
+
+  long releasedStamp;
+  long releasedWord;
+  boolean wordHeld;
 
   /** Exits, for what is done every so often. */
   long exits;

@@ -76,6 +76,12 @@ final class TimestampTable {
   private static final long REACH_MASK = (1L << 12) - 1;
   private static final long LOCK = Long.MIN_VALUE;
 
+  /** After so many looks at a lock who waits for it looks at the engine; a power of two less 1. */
+  private static final int LOOK = (1 << 8) - 1;
+
+  /** How often it looks who can do without the lock. */
+  private static final int PATIENCE = 1 << 9;
+
   /** 2^64 divided by the golden ratio: its product spreads the item into the top bits. */
   static final long SPREAD = 0x9E3779B97F4A7C15L;
 
@@ -93,6 +99,7 @@ final class TimestampTable {
   private final int[] factorBits = new int[LEVELS_MAX];
   private final int[] levelBase = new int[LEVELS_MAX];
   private final int[] levelShift = new int[LEVELS_MAX];
+  private Runnable waiting = () -> {};
 
   /**
    * @param exactBytes what level 0 should take; rounded down to a power of two
@@ -288,26 +295,98 @@ final class TimestampTable {
     return Mem.peekLongAcquire(memory, lockOffset(column));
   }
 
+  /** Says what a thread does that waits for a lock for long: it throws where it is not to wait. */
+  void whileWaiting(Runnable look) {
+    waiting = look;
+  }
+
   /** Locks a column if nobody has it, or had it since the version was read. */
-  boolean tryLock(int column, long version) {
-    return version >= 0 && Mem.casLong(memory, lockOffset(column), version, version | LOCK);
+  boolean tryLock(TimestampContext c, int column, long version) {
+    if (c.column != TimestampContext.NONE) {
+      recover(c);
+    }
+    if (version < 0 || !Mem.casLong(memory, lockOffset(column), version, version | LOCK)) {
+      return false;
+    }
+    // Stores only: from here on the context knows what it has, whatever fails.
+    c.column = column;
+    c.version = version;
+    return true;
   }
 
   /**
    * Locks a column. It is held for some hundred instructions, none of which waits, but where
    * timestamps are on disk: then the holder may wait for one of their pages, and those who wait for
    * him must let him come back.
+   *
+   * <p>A full stack may keep a holder from unlocking: then it does so as it locks another column or
+   * ends ({@link #recover}). Who waits meanwhile looks now and then whether the engine has stopped.
    */
-  void lock(int column) {
-    for (int spins = 0; !tryLock(column, version(column)); spins++) {
+  void lock(TimestampContext c, int column) {
+    for (int spins = 0; !tryLock(c, column, version(column)); spins++) {
       Waits.spin(spins);
+      if ((spins & LOOK) == LOOK) {
+        waiting.run();
+      }
     }
   }
 
+  /** The same for who can do without it; false where it was not to be had for long. */
+  boolean lockOrLeave(TimestampContext c, int column) {
+    for (int spins = 0; spins < PATIENCE; spins++) {
+      if (tryLock(c, column, version(column))) {
+        return true;
+      }
+      Waits.spin(spins);
+    }
+    return false;
+  }
+
   /** Releases: the next holder sees all that was done under the lock, sketch cells included. */
-  void unlock(int column) {
-    long offset = lockOffset(column);
-    Mem.putLongRelease(memory, offset, (Mem.getLongOpaque(memory, offset) & ~LOCK) + 1);
+  void unlock(TimestampContext c, int column) {
+    assert c.column == column : "the lock of column " + column + " is another's";
+    if (c.releasing != TimestampContext.NONE) {
+      takeBack(c);
+    }
+    Mem.putLongRelease(memory, lockOffset(column), c.version + 1);
+    c.column = TimestampContext.NONE;
+  }
+
+  /** A slot that is not released after all: no one else writes the stamp of a free slot. */
+  void takeBack(TimestampContext c) {
+    int slot = c.releasing;
+    if (c.wordHeld) {
+      wordRelease(slot, c.releasedWord);
+      c.wordHeld = false;
+    }
+    stampRelease(slot, c.releasedStamp);
+    c.releasing = TimestampContext.NONE;
+  }
+
+  /**
+   * Gives back what an error has kept. By a compare-and-set, because the lock may have gone before
+   * the error, and be another's: each hold has a version of its own.
+   */
+  void recover(TimestampContext c) {
+    int column = c.column;
+    if (column == TimestampContext.NONE) {
+      return;
+    }
+    if (c.releasing != TimestampContext.NONE) {
+      takeBack(c);
+    }
+    Mem.casLong(memory, lockOffset(column), c.version | LOCK, c.version + 1);
+    c.column = TimestampContext.NONE;
+  }
+
+  /** Returns when everybody has left the columns' locks who has one now. */
+  void quiesce() {
+    for (int column = 0; column < columns(); column++) {
+      long held = version(column);
+      for (int spins = 0; held < 0 && version(column) == held; spins++) {
+        Waits.spin(spins);
+      }
+    }
   }
 
   /** Whether a header counts an entry above level 0. */

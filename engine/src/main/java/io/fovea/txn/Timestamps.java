@@ -120,6 +120,11 @@ public final class Timestamps {
     }
   }
 
+  /** Says what a thread does that waits for a lock of the table for long. */
+  void whileWaiting(Runnable look) {
+    table.whileWaiting(look);
+  }
+
   // ---------------------------------------------------------------- a transaction's begin and end
 
   /** Begins a transaction's use. To be called before its first pin, by the thread that runs it. */
@@ -150,6 +155,7 @@ public final class Timestamps {
   public void exit(int ctx) {
     TimestampContext c = contexts[ctx];
     assert c.entered : "context " + ctx + " left without having entered";
+    table.recover(c);
     if (c.counts) {
       pins.dropPins(c);
     }
@@ -203,7 +209,7 @@ public final class Timestamps {
 
   /** Gives the sketch another size, while all go on. One call at a time. */
   void resize(int columns) {
-    periphery.sketch().resize(columns, entries::quiesce);
+    periphery.sketch().resize(columns, table::quiesce);
     resizes++;
   }
 

@@ -88,6 +88,7 @@ public final class TxEngine {
     }
     this.admitted = new Admission(health, contexts);
     health.wakes(admitted::wake);
+    shared.timestamps.whileWaiting(this::checkWaiting);
     shared.onWantOfPages(this::releasePages);
   }
 

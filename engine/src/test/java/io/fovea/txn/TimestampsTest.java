@@ -12,8 +12,10 @@ import io.fovea.txn.TimestampConfig.Release;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -279,5 +281,78 @@ class TimestampsTest {
         IllegalArgumentException.class, () -> new Timestamps(1, 128, 4096, 2, 64, Release.EPOCH));
     assertThrows(
         IllegalArgumentException.class, () -> new Timestamps(1, 4096, 2048, 2, 64, Release.EPOCH));
+  }
+
+  /** Where a stack is full, what gives a lock back fails as well; others go on all the same. */
+  @ParameterizedTest
+  @EnumSource
+  @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void aFullStackKeepsNoLock(Release kind) throws InterruptedException {
+    Timestamps t = make(4096, 1 << 20, kind);
+    for (int round = 0; round < 60; round++) {
+      Deep deep = new Deep(t, round);
+      Thread thread = new Thread(null, deep, "deep", 256 << 10);
+      thread.start();
+      thread.join();
+      assertTrue(deep.full > 0, "no pin met a full stack");
+      t.enter(1);
+      for (int i = 0; i < 200; i++) {
+        t.pin(1, item(i));
+      }
+      t.exit(1);
+    }
+  }
+
+  private static long item(int i) {
+    return (i + 1) * 0x9E3779B97F4A7C15L;
+  }
+
+  /** Pins items as it comes back from where its stack was full. */
+  private static final class Deep implements Runnable {
+    private final Timestamps timestamps;
+    private final int round;
+    private final SplittableRandom random;
+    private int left;
+    int full;
+
+    Deep(Timestamps timestamps, int round) {
+      this.timestamps = timestamps;
+      this.round = round;
+      this.random = new SplittableRandom(round);
+    }
+
+    @Override
+    public void run() {
+      timestamps.enter(0);
+      shift(round);
+      timestamps.exit(0);
+    }
+
+    /** Has the rest begin a little deeper. */
+    private void shift(int n) {
+      if (n > 0) {
+        shift(n - 1);
+      } else {
+        descend(1, 2);
+      }
+    }
+
+    private long descend(long a, long b) {
+      long sum = a ^ b;
+      try {
+        sum += descend(sum, a);
+      } catch (StackOverflowError e) {
+        left = 80;
+      }
+      if (left > 0) {
+        left--;
+        try {
+          sum += timestamps.pin(0, item(random.nextInt(200)));
+        } catch (StackOverflowError e) {
+          full++;
+        }
+      }
+      return sum;
+    }
   }
 }
