@@ -6,10 +6,12 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.index.OldRows;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
+import io.fovea.schema.NameText;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.HexFormat;
 import java.util.Objects;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -123,7 +125,8 @@ public final class Change {
    * @throws InvalidUseException if the change is none of a record
    */
   public Key key(Table table) {
-    return key(table, keyOfRecord());
+    byte[] key = keyOfRecord();
+    return fitting("key", () -> key(table, key));
   }
 
   /**
@@ -132,14 +135,13 @@ public final class Change {
    *
    * @param table whose change it is
    * @return a new row; null if the record was deleted
-   * @throws InvalidUseException if the change is none of a record, or the handle is of an older
-   *     version than the table
-   * @throws CorruptionException if it is no row of the table
+   * @throws InvalidUseException if the change is none of a record, or of another table whose rows
+   *     are different, or if the handle is of an older version than the table
    */
   public @Nullable Row row(Table table) {
     keyOfRecord();
     byte[] value = change.value();
-    return value == null ? null : row(table, value);
+    return value == null ? null : fitting("row", () -> row(table, value));
   }
 
   /**
@@ -151,7 +153,8 @@ public final class Change {
    * @throws InvalidUseException if the change is none of a record
    */
   public <K> K key(TypedTable<K, ?> table) {
-    return table.coding().key(keyOfRecord());
+    byte[] key = keyOfRecord();
+    return fitting("key", () -> table.coding().key(key));
   }
 
   /**
@@ -171,7 +174,27 @@ public final class Change {
       return null;
     }
     OrderedEntries.Walk.Coding<K, V> coding = table.coding();
-    return coding.value(coding.key(key), value);
+    return fitting("object", () -> coding.value(coding.key(key), value));
+  }
+
+  /**
+   * Decodes something for a table that may be another one: what comes from the log was checked
+   * before, so what does not fit is not damaged.
+   */
+  private <T> T fitting(String what, Supplier<T> decoded) {
+    try {
+      return decoded.get();
+    } catch (CorruptionException e) {
+      InvalidUseException wrong =
+          new InvalidUseException(
+              "The table is not the one that has changed, which is "
+                  + NameText.of(table())
+                  + ": what the log has is no "
+                  + what
+                  + " of it.");
+      wrong.initCause(e);
+      throw wrong;
+    }
   }
 
   /** A key of a table, from the bytes in the tree. */

@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.store.Machine;
 import java.util.Objects;
 import java.util.function.Consumer;
 
@@ -17,7 +18,7 @@ public final class MemoryOptions {
 
   /** The values, mutable only while new options are being made. */
   private static final class Values implements Cloneable {
-    long timestampBytes = 256L << 20;
+    long timestampBytes = Machine.defaultBytes(256L << 20);
     long exactBytes;
     long sketchBytesMin = 32 << 10;
     long sketchBytesMax = 32 << 10;
@@ -58,7 +59,8 @@ public final class MemoryOptions {
   /**
    * Sets the memory that the timestamps of records in use may take, beside the buffer. It is
    * address space until transactions need it: 32 bytes for each record that active transactions
-   * have read or written.
+   * have read or written. The default is 256 MiB; below 2 GiB of memory, an eighth of what the
+   * machine or the container has.
    *
    * @param bytes a hard limit; a transaction that would exceed it is aborted
    * @return new options

@@ -7,6 +7,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.io.DeviceConfig;
 import io.fovea.io.IoKind;
 import io.fovea.memory.Waits;
+import io.fovea.store.Machine;
 import io.fovea.store.Store;
 import io.fovea.store.StoreConfig;
 import io.fovea.txn.ProtocolKind;
@@ -47,7 +48,7 @@ public final class Options {
   /** The values, mutable only while a new Options is being made. */
   private static final class Values implements Cloneable {
     String name = "";
-    long bufferBytes = 256L << 20;
+    long bufferBytes = Machine.defaultBytes(256L << 20);
     @Nullable BufferShare share;
     long shareLeast;
     Durability durability = Durability.SYNC;
@@ -121,7 +122,8 @@ public final class Options {
 
   /**
    * Sets the memory that the database may use for pages and all that belongs to them. It is taken
-   * outside the Java heap.
+   * outside the Java heap. The default is 256 MiB; below 2 GiB of memory, an eighth of what the
+   * machine or the container has.
    *
    * @param bytes a hard limit; in a {@link BufferShare} the most that the database gets of it
    * @return new options

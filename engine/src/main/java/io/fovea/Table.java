@@ -165,6 +165,7 @@ public final class Table extends OrderedRows {
   }
 
   private int bytes(Projection fields) {
+    requireRows();
     if (fields.layout() != spec.layout() && !fields.layout().equals(spec.layout())) {
       throw new InvalidUseException(
           "The projection is one of " + fields.layout() + ", not of table " + core.shown() + ".");

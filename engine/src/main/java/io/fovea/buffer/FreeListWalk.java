@@ -164,7 +164,7 @@ final class FreeListWalk {
   /** The type of a page, and in the upper half its tree. */
   private long kind(long pid) {
     for (int round = 0; ; round = frames.pause(round)) {
-      int frame = resolver.findQuietly(pid);
+      int frame = resolver.findAny(pid); // taken by its id: it may have been given out just now
       long version = Latch.optimistic(headers, frame);
       int type = PageHeader.type(pages, frames.base(frame));
       long tree = PageHeader.treeId(pages, frames.base(frame));

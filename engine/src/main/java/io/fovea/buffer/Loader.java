@@ -29,6 +29,15 @@ import org.jspecify.annotations.Nullable;
  * misses of one thread at a time: {@link GroupLoader}.
  */
 final class Loader {
+  /** What a page is that the file has not, or has not whole, and that is neither hole nor cut. */
+  private enum Zeros {
+    DAMAGE,
+    /** Zeros are a page that somebody was given just now. */
+    NEW,
+    /** Whatever there is counts as zeros, for an image of the page follows. */
+    ALL
+  }
+
   private final Frames frames;
   private final BlockDevice device;
   private final LongSupplier lsnLimit;
@@ -57,7 +66,12 @@ final class Loader {
    * @throws CorruptionException where the page is not what was written, or is newer than the log
    */
   int load(long pid) {
-    return load(pid, false, false);
+    return load(pid, Zeros.DAMAGE, false);
+  }
+
+  /** The same for a page that may have been given out just now: zeros are no damage then. */
+  int loadAny(long pid) {
+    return load(pid, Zeros.NEW, false);
   }
 
   /**
@@ -65,12 +79,12 @@ final class Loader {
    * that was given out since the checkpoint is not even read: the log has all of it.
    */
   int loadForImage(long pid) {
-    return load(pid, true, pid >= unreadFrom);
+    return load(pid, Zeros.ALL, pid >= unreadFrom);
   }
 
   /** The same for a page whose content is of no interest: zeros, without a look at the file. */
   int loadUnread(long pid) {
-    return load(pid, false, true);
+    return load(pid, Zeros.DAMAGE, true);
   }
 
   /** Recovery: from this page on the log has everything about them. */
@@ -78,7 +92,7 @@ final class Loader {
     unreadFrom = pid;
   }
 
-  private int load(long pid, boolean forImage, boolean unread) {
+  private int load(long pid, Zeros zeros, boolean unread) {
     Translator translator = frames.translator;
     int resident = translator.locate(pid);
     if (resident >= 0) {
@@ -105,7 +119,7 @@ final class Loader {
       if (unread) {
         frames.zero(frame);
       } else {
-        read(pid, frame, forImage);
+        read(pid, frame, zeros);
         frames.counters.misses.increment();
       }
       FrameHeader.setUsed(frames.headers, frame, true);
@@ -175,7 +189,7 @@ final class Loader {
     }
   }
 
-  private void read(long pid, int frame, boolean forImage) {
+  private void read(long pid, int frame, Zeros zeros) {
     long base = frames.base(frame);
     device.read(pid << frames.pageShift, frames.pages, base, frames.pageSize);
     long limit = lsnLimit();
@@ -191,7 +205,7 @@ final class Loader {
           limit,
           PageHeader.pageLsn(frames.pages, base));
     }
-    if (forImage) {
+    if (zeros == Zeros.ALL) {
       frames.zero(frame);
       PageHeader.init(frames.pages, base, PageHeader.NEVER_WRITTEN, pid, 0);
     } else if (isHole(pid, base)) {
@@ -200,6 +214,8 @@ final class Loader {
     } else if (isCut(pid, base)) {
       frames.zero(frame);
       PageHeader.init(frames.pages, base, PageHeader.FREE, pid, 0);
+    } else if (zeros == Zeros.NEW && Mem.isZero(frames.pages, base, frames.pageSize)) {
+      PageHeader.init(frames.pages, base, PageHeader.NEVER_WRITTEN, pid, 0);
     } else {
       throw damage(pid, base);
     }

@@ -35,12 +35,21 @@ final class Resolver {
 
   /** See {@link BufferPool#findSlow}. */
   int findSlow(long pid) {
-    return find(pid, true);
+    return find(pid, true, false);
   }
 
   /** See {@link BufferPool#findQuietly}. */
   int findQuietly(long pid) {
-    return find(pid, false);
+    return find(pid, false, false);
+  }
+
+  /**
+   * The same for a thread that takes pages in the order of their ids, and has no reference to this
+   * one. A page that another thread has been given, and has not made anything of yet, is {@link
+   * PageHeader#NEVER_WRITTEN} then, and no damage.
+   */
+  int findAny(long pid) {
+    return find(pid, false, true);
   }
 
   /**
@@ -67,12 +76,12 @@ final class Resolver {
   }
 
   /** A page that is not used is neither marked nor moved. */
-  private int find(long pid, boolean used) {
+  private int find(long pid, boolean used, boolean any) {
     check(pid);
     for (int round = 0; ; round = frames.pause(round)) {
       int frame = translator.lookup(pid);
       if (frame < 0) {
-        frame = loader.load(pid);
+        frame = any ? loader.loadAny(pid) : loader.load(pid);
         if (frame >= 0) {
           try {
             FrameHeader.setUsed(headers, frame, used);

@@ -309,6 +309,9 @@ public final class DeferredDrops {
       return Piece.LATER; // another may wait for a page: no reason to wait with it
     }
     try {
+      if (stopped) {
+        return Piece.LATER; // asked under the lock, behind which a close goes on: see join
+      }
       // A change of the catalog may be in the log though it failed: then the tree that was taken
       // back here is a table's or an index's after all. Such a failure stops the engine first.
       store.engine().checkUsable(false);
@@ -500,12 +503,18 @@ public final class DeferredDrops {
     LockSupport.unpark(t);
   }
 
-  /** Waits for the thread to end, after {@link #cancel}. An interrupt does not end the wait. */
+  /**
+   * Waits for the thread to end, and for a piece of any other thread that has dropped something and
+   * frees it now, after {@link #cancel}. No page is freed from then on, and what a close writes
+   * stays true. An interrupt does not end the wait.
+   */
   void join() {
     Thread t;
     synchronized (this) {
       t = thread;
     }
     Waits.join(t);
+    work.lock();
+    work.unlock();
   }
 }

@@ -36,7 +36,7 @@ public final class Threads {
    * @param name its name
    * @param body what it does
    * @return the thread, which has begun
-   * @throws OutOfMemoryError where there is no thread to be had; nothing has begun then
+   * @throws Refused where there is no thread to be had; nothing has begun then
    */
   public static Thread start(String name, Runnable body) {
     Thread thread = unstarted(name, body);
@@ -179,6 +179,24 @@ public final class Threads {
     }
   }
 
+  /** No thread is to be had: the system has no memory for one, or allows no more. */
+  public static final class Refused extends OutOfMemoryError {
+    private static final long serialVersionUID = 1L;
+
+    private final String thread;
+
+    private Refused(String thread, OutOfMemoryError cause) {
+      super("Can't start thread " + thread + ": " + cause.getMessage());
+      this.thread = thread;
+      initCause(cause);
+    }
+
+    /** The name of the thread. */
+    public String thread() {
+      return thread;
+    }
+  }
+
   private static final class EngineThread extends Thread {
     EngineThread(String name, Runnable body) {
       super(body, name);
@@ -187,8 +205,12 @@ public final class Threads {
 
     @Override
     public void start() {
-      starting(getName());
-      super.start();
+      try {
+        starting(getName());
+        super.start();
+      } catch (OutOfMemoryError e) {
+        throw new Refused(getName(), e);
+      }
     }
   }
 }

@@ -98,10 +98,15 @@ public record Field(
   /**
    * The bytes that a decimal takes: those of the largest number with so many digits, and its sign.
    *
-   * @param precision how many digits it has, from 1
+   * @param precision how many digits it has, from 1 to 38
    * @return 1 byte for 2 digits, 8 for 18, 16 for 38
+   * @throws IllegalArgumentException if a decimal can't have so many digits
    */
   public static int decimalBytes(int precision) {
+    if (precision < 1 || precision > PRECISION_MAX) {
+      throw new IllegalArgumentException(
+          "A decimal has 1 to " + PRECISION_MAX + " digits, not " + precision + ".");
+    }
     return BigInteger.TEN.pow(precision).bitLength() / 8 + 1;
   }
 

@@ -46,28 +46,30 @@ final class Closing {
   /**
    * Takes all steps in order, whatever some of them throw.
    *
-   * @throws RuntimeException what the first throws that fails, with that of the others added; so
-   *     with an {@link Error}
+   * @throws RuntimeException what the first throws that fails, whatever that is, with what the
+   *     others throw added
    */
   static void all(List<Runnable> steps) {
     Throwable first = null;
     for (Runnable step : steps) {
       try {
         step.run();
-      } catch (RuntimeException | Error e) {
+      } catch (Throwable t) {
         if (first == null) {
-          first = e;
-        } else if (first != e) {
-          first.addSuppressed(e);
+          first = t;
+        } else if (first != t) {
+          first.addSuppressed(t);
         }
       }
     }
-    if (first instanceof RuntimeException e) {
-      throw e;
+    if (first != null) {
+      throw Closing.<RuntimeException>unchecked(first);
     }
-    if (first instanceof Error e) {
-      throw e;
-    }
+  }
+
+  @SuppressWarnings("unchecked") // no step declares an exception; code of applications may throw any
+  private static <X extends Throwable> X unchecked(Throwable thrown) throws X {
+    throw (X) thrown;
   }
 
   /**

@@ -10,7 +10,33 @@ import java.util.List;
 public final class Machine {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
+  /** The least memory with which the defaults are what the documents say. */
+  private static final long ROOMY_BYTES = 2L << 30;
+
+  /** What there was when the first options were made. */
+  private static final long MEMORY_BYTES = memoryBytes();
+
   private Machine() {}
+
+  /**
+   * A default size of memory: less than usual where the machine or the container has little, so
+   * that the defaults of all options and of the JVM's heap fit into it together.
+   *
+   * @param usual bytes, where there is memory enough
+   * @return the same, or the same share of what there is
+   */
+  public static long defaultBytes(long usual) {
+    return defaultBytes(usual, MEMORY_BYTES);
+  }
+
+  /**
+   * The same for a machine or container of another size.
+   *
+   * @param memory how much it has
+   */
+  public static long defaultBytes(long usual, long memory) {
+    return memory >= ROOMY_BYTES ? usual : (long) ((double) usual / ROOMY_BYTES * memory);
+  }
 
   /**
    * The memory that this process may use: the machine's, or the container's limit where that is

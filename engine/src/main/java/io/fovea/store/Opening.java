@@ -3,6 +3,7 @@ package io.fovea.store;
 import io.fovea.btree.BTree;
 import io.fovea.buffer.BufferPool;
 import io.fovea.error.IncompatibleFormatException;
+import io.fovea.error.StorageException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.DeviceConfig;
@@ -13,6 +14,7 @@ import io.fovea.io.IoKind;
 import io.fovea.io.OverlayStorage;
 import io.fovea.io.Storage;
 import io.fovea.memory.Mem;
+import io.fovea.memory.Threads;
 import io.fovea.recovery.KnownCounts;
 import io.fovea.recovery.Recovery;
 import io.fovea.recovery.Superblock;
@@ -147,6 +149,17 @@ public final class Opening {
         });
   }
 
+  /** What a start means that the system refuses. */
+  static StorageException refused(String name, Threads.Refused e) {
+    return new StorageException(
+        "start of thread " + e.thread(),
+        name,
+        -1,
+        0,
+        "the system has no memory or no room for one more thread (see the limit of processes)",
+        e);
+  }
+
   private static Store guarded(
       StoreConfig config,
       Switches switches,
@@ -167,12 +180,14 @@ public final class Opening {
       Store store = opening.apply(new Opening(config, switches, trees, beside, opened));
       done = true;
       return store;
+    } catch (Threads.Refused e) {
+      throw refused(config.name(), e);
     } finally {
       while (!done && !opened.isEmpty()) {
         try {
           opened.pop().close();
-        } catch (Exception e) {
-          LOG.log(Level.DEBUG, "while giving up opening", e);
+        } catch (Throwable e) { // the others are to be closed as well, the lock last
+          Threads.tell(LOG, Level.DEBUG, "While giving up opening ", config.name(), "", e);
         }
       }
     }

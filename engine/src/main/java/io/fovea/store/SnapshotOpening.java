@@ -11,6 +11,7 @@ import io.fovea.copies.CopyLimits;
 import io.fovea.copies.PageCopies;
 import io.fovea.copies.PageSnapshot;
 import io.fovea.io.Storage;
+import io.fovea.memory.Threads;
 import io.fovea.recovery.KnownCounts;
 import io.fovea.recovery.Recovery;
 import io.fovea.recovery.Superblock;
@@ -87,7 +88,11 @@ public final class SnapshotOpening {
     StoreConfig how = config();
     BufferPool pool = store.pool();
     PageCopies copies = pool.copies();
-    copies.prepare(limits());
+    try {
+      copies.prepare(limits());
+    } catch (Threads.Refused e) {
+      throw Opening.refused(store.name(), e);
+    }
     long tables = store.tablesLsn(); // before the moment: it may write
     Moment moment = moment(whileSchemaStands, pool, copies);
     boolean done = false;

@@ -6,9 +6,11 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolSpace;
 import io.fovea.changes.ChangePoint;
 import io.fovea.changes.ChangeReader;
+import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.index.Slot;
 import io.fovea.io.BlockDevice;
@@ -320,6 +322,14 @@ public final class Store {
             j.checkpointer().checkpoint();
             return s.current();
           });
+    } catch (CorruptionException | StorageException e) {
+      if (open) {
+        throw e;
+      }
+      // A close has cut the log and closed the files that are read here: that is no damage.
+      DatabaseClosedException closed = closedException();
+      closed.initCause(e);
+      throw closed;
     } finally {
       pool.checkpoint().space().release();
       backups.remove(mine);
