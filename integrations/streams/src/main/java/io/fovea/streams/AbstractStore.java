@@ -3,6 +3,7 @@ package io.fovea.streams;
 import java.util.Collection;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.Function;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.errors.InvalidStateStoreException;
@@ -135,6 +136,28 @@ abstract class AbstractStore implements StateStore {
       throw new InvalidStateStoreException("Store " + name + " is currently closed");
     }
     return s;
+  }
+
+  /**
+   * Opens an iterator over the store as it is now.
+   *
+   * @param of the store's state; null if it is closed
+   * @param made makes the iterator of what it reads; of null if the store is closed
+   */
+  static <K, I extends StoreIterator<K>> I iterate(
+      @Nullable StoreState of, Function<@Nullable RowSource, I> made) {
+    if (of == null) {
+      return made.apply(null);
+    }
+    StoreView view = of.view(false);
+    try {
+      I rows = made.apply(view);
+      rows.onClose(view::close);
+      return rows;
+    } catch (RuntimeException | Error e) {
+      view.close();
+      throw e;
+    }
   }
 
   /** The state; null if the store is closed. */

@@ -82,7 +82,6 @@ final class Instance {
   private Instance(Path base, Path file, FoveaConfig config) {
     this.base = base;
     this.file = file;
-    this.keyBytesMax = config.pageBytes() / 8;
     this.pendingBytesMax = config.pendingBytes();
     this.rowsMax = config.rowsMax();
     this.rowsMaxMissing = Math.min(rowsMax, config.rowsMaxMissing());
@@ -97,6 +96,7 @@ final class Instance {
     } catch (FoveaException e) {
       throw new ProcessorStateException("The database of the stores can't be opened: " + file, e);
     }
+    this.keyBytesMax = database.options().device().pageSize() / 8; // of the file, not the settings
     if (config.registry() != null) {
       EngineMeters.bind(database, config.registry());
     }
@@ -183,13 +183,22 @@ final class Instance {
     Position position = Position.emptyPosition();
     byte[] row = database.<byte @Nullable [], RuntimeException>read(tx -> stores.get(tx, key));
     StoreRecord record = row == null ? null : StoreRecord.decode(row, position);
-    if (record == null || !marker(record).equals(Marker.read(marker))) {
+    boolean there = record != null && marker(record).equals(Marker.read(marker));
+    if (there && record.kind == kind && record.isOrderedOtherwise(segmentMillis)) {
+      LOG.info(
+          "Store {} of task {} has another layout or another retention: it begins empty, and is"
+              + " restored from its changelog.",
+          name,
+          task);
+      there = false;
+    }
+    if (!there) {
       position = Position.emptyPosition();
       record = create(key, record, kind, format, segmentMillis);
       marker(record).write(marker);
     }
     requireSame(record, name, directory, kind, format);
-    ByteTable table = database.table(TableSpec.bytes(record.tableName(), keyBytesMax)).bytes();
+    RowTable table = RowTable.open(database, record.tableName(), keyBytesMax);
     StoreState state =
         new StoreState(
             this, id, name, key, record, position, table, task(task), exactlyOnce, sensors);
@@ -231,7 +240,7 @@ final class Instance {
     return database.call(
         tx -> {
           if (old != null) {
-            tx.dropTable(old.tableName());
+            RowTable.drop(tx, old.tableName());
           }
           StoreRecord made =
               new StoreRecord(nextTable(tx), random.nextLong(), kind, format, segmentMillis);
@@ -266,7 +275,7 @@ final class Instance {
               String id = new String(key, StandardCharsets.UTF_8);
               StoreRecord record = StoreRecord.decode(cursor.value(), Position.emptyPosition());
               if (!open.containsKey(id) && !isThere(id, record)) {
-                tx.dropTable(record.tableName());
+                RowTable.drop(tx, record.tableName());
                 stores.delete(tx, key);
               }
             }
@@ -296,10 +305,6 @@ final class Instance {
 
   ByteTable stores() {
     return stores;
-  }
-
-  int keyBytesMax() {
-    return keyBytesMax;
   }
 
   /**

@@ -107,12 +107,12 @@ class KeyValueFoveaStore extends AbstractStore implements KeyValueStore<Bytes, b
 
   @Override
   public KeyValueIterator<Bytes, byte[]> range(@Nullable Bytes from, @Nullable Bytes to) {
-    return range(open(), from, to, true);
+    return iterate(open(), state -> range(state, from, to, true));
   }
 
   @Override
   public KeyValueIterator<Bytes, byte[]> reverseRange(@Nullable Bytes from, @Nullable Bytes to) {
-    return range(open(), from, to, false);
+    return iterate(open(), state -> range(state, from, to, false));
   }
 
   @Override
@@ -130,8 +130,8 @@ class KeyValueFoveaStore extends AbstractStore implements KeyValueStore<Bytes, b
     return Queries.UNKNOWN;
   }
 
-  private KeyValueIterator<Bytes, byte[]> range(
-      RowSource state, @Nullable Bytes from, @Nullable Bytes to, boolean forward) {
+  private StoreIterator<Bytes> range(
+      @Nullable RowSource state, @Nullable Bytes from, @Nullable Bytes to, boolean forward) {
     if (from != null && to != null && from.compareTo(to) > 0) {
       LOG.warn(StoreIterator.INVERTED_RANGE);
       return StoreIterator.ofKeys(this, state, List.of(), forward);
@@ -147,24 +147,24 @@ class KeyValueFoveaStore extends AbstractStore implements KeyValueStore<Bytes, b
 
   @Override
   public KeyValueIterator<Bytes, byte[]> all() {
-    return range(open(), null, null, true);
+    return iterate(open(), state -> range(state, null, null, true));
   }
 
   @Override
   public KeyValueIterator<Bytes, byte[]> reverseAll() {
-    return range(open(), null, null, false);
+    return iterate(open(), state -> range(state, null, null, false));
   }
 
   @Override
   public <PS extends Serializer<P>, P> KeyValueIterator<Bytes, byte[]> prefixScan(
       P prefix, PS prefixKeySerializer) {
-    StoreState state = open();
+    StoreState open = open();
     Objects.requireNonNull(prefix, "prefix cannot be null");
     Objects.requireNonNull(prefixKeySerializer, "prefixKeySerializer cannot be null");
     byte[] bytes = prefixKeySerializer.serialize(null, prefix);
     ByteInterval interval =
         bytes.length == 0 ? ByteInterval.ALL : ByteInterval.ofPrefix(ByteKeys.encode(bytes));
-    return StoreIterator.ofKeys(this, state, List.of(interval), true);
+    return iterate(open, state -> StoreIterator.ofKeys(this, state, List.of(interval), true));
   }
 
   @Override

@@ -43,6 +43,9 @@ final class PendingWrites {
   /** A view that sees all there is. */
   static final long NEWEST = Long.MAX_VALUE;
 
+  /** No view is open. */
+  static final long NO_VIEW = -1;
+
   /** A value, or a deletion where the value is null. */
   static final class Version {
     final long number;
@@ -129,10 +132,11 @@ final class PendingWrites {
   /**
    * Writes a value, or a deletion.
    *
-   * @param keep whether a view may need the version before
+   * @param newestView what the newest view sees, or {@link #NO_VIEW}: a version that is newer is
+   *     replaced, so each key keeps at most one version for each view
    * @return by how much the memory has grown
    */
-  long put(byte[] key, byte @Nullable [] value, boolean keep) {
+  long put(byte[] key, byte @Nullable [] value, long newestView) {
     long before = bytes;
     writes++;
     int length = value == null ? 0 : value.length;
@@ -148,7 +152,9 @@ final class PendingWrites {
       bytes += ENTRY_BYTES + key.length + length;
     } else {
       Version old = cell.newest;
-      cell.newest = new Version(writes, value, keep ? old : null);
+      boolean keep = old.number <= newestView;
+      Version older = keep ? old : newestView == NO_VIEW ? null : old.older;
+      cell.newest = new Version(writes, value, older);
       bytes += keep ? VERSION_BYTES + length : length - (old.value == null ? 0 : old.value.length);
     }
     return bytes - before;

@@ -17,14 +17,12 @@ import org.jspecify.annotations.Nullable;
  * <p>What the result has was applied by the position that it carries, and nothing else: a bound
  * that the position meets is met by the rows, and no row is newer than the position.
  *
- * <p>Short results are read at once. Of a long one the first rows are, and the others from a
- * snapshot as they are asked for.
+ * <p>Short results are read at once. Of a long one the first rows are, and the others as they are
+ * asked for.
  *
  * <p>Any thread.
  */
 final class Queries {
-  private static final int OPTIMISTIC_ATTEMPTS = 8;
-
   /** A store does not know a query. */
   static final Object UNKNOWN = new Object();
 
@@ -43,20 +41,7 @@ final class Queries {
 
   private static <R> QueryResult<R> answer(
       AbstractStore store, int partition, Query<R> query, PositionBound bound) {
-    StoreState state = store.open();
-    for (int attempt = 0; attempt < OPTIMISTIC_ATTEMPTS; attempt++) {
-      try {
-        return once(store, state, partition, query, bound);
-      } catch (StoreView.MovedException e) {
-        Thread.onSpinWait();
-      }
-    }
-    return state.whileNothingIsCommitted(() -> once(store, state, partition, query, bound));
-  }
-
-  private static <R> QueryResult<R> once(
-      AbstractStore store, StoreState state, int partition, Query<R> query, PositionBound bound) {
-    StoreView view = state.view();
+    StoreView view = store.open().view(true);
     boolean kept = false;
     try {
       QueryResult<R> result;
@@ -68,7 +53,6 @@ final class Queries {
           result = QueryResult.forUnknownQueryType(query, store);
         } else {
           if (answer instanceof StoreIterator<?> rows && !rows.readAhead()) {
-            view.pin();
             rows.onClose(view::close);
             kept = true;
           }

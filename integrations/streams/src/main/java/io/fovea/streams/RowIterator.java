@@ -10,10 +10,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * The rows of intervals in order: those of the table, hidden by what is pending.
  *
- * <p>Pages of rows are read from the table, each in a transaction of its own, which ends before the
- * rows are given out: an iterator that is held, or forgotten, holds nothing of the database. It
- * reads when it is asked first, and sees each later write that lies ahead of it. A page that was
- * read before the table changed is read again.
+ * <p>Each page of rows is read from the table in a transaction that ends before the rows are
+ * returned. Over a {@link StoreView} it returns what the view has. Over a {@link StoreState}, which
+ * a store uses within one operation, it sees each later write ahead of it: a page that was read
+ * before the table changed is read again.
  *
  * <p>One thread at a time.
  */

@@ -2,21 +2,27 @@ package io.fovea.streams;
 
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Keys of tables whose rows expire: segments of time first, so that what has expired is cut off the
- * table as a whole; then the keys, so that the rows of a key in a segment are together.
+ * table as a whole; then the key, so that the rows of a key in a segment are close together.
  *
  * <pre>
  *   window    segment i8 | key | start i8 | sequence i4      segment = start / segmentMillis
  *   session   segment i8 | key | end i8   | start i8         segment = end / segmentMillis
- *   version   segment i8 | key | from i8                     segment = to / segmentMillis
+ *   version   segment i8 | key, escaped | from i8            segment = to / segmentMillis
  *   latest    0xFF | key                                     no segment: it does not expire
  * </pre>
  *
- * <p>All numbers are big-endian. Times are not negative. In the key a zero byte is followed by a
- * byte 0xFF, and two zero bytes are behind it: so the order is that of the keys, and no key is a
- * prefix of another.
+ * <p>All numbers are big-endian. Times are not negative.
+ *
+ * <p>Windows and sessions are in the order of RocksDB's segments, because Kafka's cache merges its
+ * records with a store's by that order, byte by byte: a store in another order returns records
+ * twice. So the rows of a key may lie among those of a key that it is a prefix of, and a scan
+ * leaves them out by {@link #isOf}. Versions are not cached. In their keys a zero byte is followed
+ * by 0xFF, and two zero bytes end the key: the order is that of the keys, and no key is a prefix of
+ * another.
  *
  * <p>Any thread.
  */
@@ -35,24 +41,24 @@ final class SegmentKeys {
     return ByteBuffer.wrap(row).getLong();
   }
 
-  /** All rows of a key in a segment begin with it. */
+  /** All versions of a key in a segment begin with it. */
   static byte[] prefix(long segment, byte[] key) {
-    return row(segment, key, 0).array();
+    return escaped(segment, key, 0).array();
   }
 
   /** A row of a window. */
   static byte[] window(long segment, byte[] key, long start, int sequence) {
-    return row(segment, key, 12).putLong(start).putInt(sequence).array();
+    return row(segment, key, key.length, 12).putLong(start).putInt(sequence).array();
   }
 
   /** A row of a session. */
   static byte[] session(long segment, byte[] key, long end, long start) {
-    return row(segment, key, 16).putLong(end).putLong(start).array();
+    return row(segment, key, key.length, 16).putLong(end).putLong(start).array();
   }
 
   /** A row of a version that was replaced. */
   static byte[] version(long segment, byte[] key, long from) {
-    return row(segment, key, 8).putLong(from).array();
+    return escaped(segment, key, 8).putLong(from).array();
   }
 
   /** The row of the latest version, which lies above all segments. */
@@ -63,13 +69,57 @@ final class SegmentKeys {
     return row;
   }
 
-  /** The rows of a key in a segment that have times up to one, itself excluded. */
+  /**
+   * The windows, or sessions, of a key in a segment, and some of other keys.
+   *
+   * @param from the first time
+   * @param to the last time
+   */
   static ByteInterval times(long segment, byte[] key, long from, long to) {
     return new ByteInterval(
-        row(segment, key, 8).putLong(from).array(), row(segment, key, 8).putLong(to).array());
+        row(segment, key, key.length, 8).putLong(from).array(),
+        ByteInterval.above(row(segment, key, key.length, 8).putLong(to).array()));
   }
 
-  private static ByteBuffer row(long segment, byte[] key, int more) {
+  /**
+   * The windows, or sessions, of keys in a segment, and some of other keys.
+   *
+   * @param keyFrom the first key; null for no bound
+   * @param keyTo the last key; null for no bound
+   * @param to the last time
+   */
+  static ByteInterval keys(
+      long segment, byte @Nullable [] keyFrom, byte @Nullable [] keyTo, long to) {
+    return new ByteInterval(
+        keyFrom == null ? segment(segment) : row(segment, keyFrom, keyFrom.length, 0).array(),
+        ByteInterval.above(keyTo == null ? segment(segment) : last(segment, keyTo, to)));
+  }
+
+  /**
+   * What the last row of the keys up to one begins with. A key that is a prefix of {@code key} has
+   * rows above those of {@code key} where its time is above what {@code key} has there.
+   */
+  private static byte[] last(long segment, byte[] key, long to) {
+    byte[] last = row(segment, key, key.length, 8).putLong(to).array();
+    for (int n = 0; n < key.length; n++) {
+      if ((key[n] & 0xFF) <= to >>> 56) {
+        byte[] shorter = row(segment, key, n, 8).putLong(to).array();
+        last = Arrays.compareUnsigned(last, shorter) >= 0 ? last : shorter;
+      }
+    }
+    return last;
+  }
+
+  private static ByteBuffer row(long segment, byte[] key, int length, int more) {
+    return ByteBuffer.allocate(SEGMENT + length + more).putLong(segment).put(key, 0, length);
+  }
+
+  /** Whether a window, or session, is one of a key. */
+  static boolean isOf(byte[] key, byte[] row, int behind) {
+    return Arrays.equals(key, 0, key.length, row, SEGMENT, row.length - behind);
+  }
+
+  private static ByteBuffer escaped(long segment, byte[] key, int more) {
     int zeros = 0;
     for (byte b : key) {
       if (b == 0) {
@@ -91,18 +141,9 @@ final class SegmentKeys {
     return row.put((byte) 0).put((byte) 0);
   }
 
-  /** The key in a row that has so many bytes behind it. */
+  /** The key of a window, or session, that has so many bytes behind it. */
   static byte[] key(byte[] row, int behind) {
-    int end = row.length - behind - 2;
-    byte[] key = new byte[end - SEGMENT];
-    int n = 0;
-    for (int i = SEGMENT; i < end; i++) {
-      key[n++] = row[i];
-      if (row[i] == 0) {
-        i++;
-      }
-    }
-    return n == key.length ? key : Arrays.copyOf(key, n);
+    return Arrays.copyOfRange(row, SEGMENT, row.length - behind);
   }
 
   /** A number so many bytes before the end of a row. */

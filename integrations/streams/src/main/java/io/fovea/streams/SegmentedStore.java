@@ -105,14 +105,23 @@ abstract class SegmentedStore extends AbstractStore {
     return is;
   }
 
-  /** The intervals of one key, one for each segment. */
+  /** The key of a row if it is between two; else null. */
+  static @Nullable Bytes keyBetween(
+      @Nullable Bytes from, @Nullable Bytes to, byte[] row, int behind) {
+    Bytes key = Bytes.wrap(SegmentKeys.key(row, behind));
+    return (from == null || key.compareTo(from) >= 0) && (to == null || key.compareTo(to) <= 0)
+        ? key
+        : null;
+  }
+
+  /** The intervals of one key, one for each segment; they have rows of other keys, too. */
   static Iterator<ByteInterval> ofKey(
       RowSource state, byte[] key, long from, long to, boolean forward) {
     long last = Math.min(to, state.streamTime());
-    return new Segments(state, from, last, forward, s -> SegmentKeys.times(s, key, from, last + 1));
+    return new Segments(state, from, last, forward, s -> SegmentKeys.times(s, key, from, last));
   }
 
-  /** The intervals of several keys, one for each segment. */
+  /** The intervals of several keys, one for each segment; they have rows of other keys, too. */
   static Iterator<ByteInterval> ofKeys(
       RowSource state,
       @Nullable Bytes keyFrom,
@@ -120,16 +129,10 @@ abstract class SegmentedStore extends AbstractStore {
       long from,
       long to,
       boolean forward) {
-    return new Segments(
-        state,
-        from,
-        Math.min(to, state.streamTime()),
-        forward,
-        s ->
-            new ByteInterval(
-                keyFrom == null ? SegmentKeys.segment(s) : SegmentKeys.prefix(s, keyFrom.get()),
-                ByteInterval.above(
-                    keyTo == null ? SegmentKeys.segment(s) : SegmentKeys.prefix(s, keyTo.get()))));
+    long last = Math.min(to, state.streamTime());
+    byte @Nullable [] lower = keyFrom == null ? null : keyFrom.get();
+    byte @Nullable [] upper = keyTo == null ? null : keyTo.get();
+    return new Segments(state, from, last, forward, s -> SegmentKeys.keys(s, lower, upper, last));
   }
 
   /** An interval of each segment of some time. */

@@ -109,12 +109,12 @@ class SessionFoveaStore extends SegmentedStore implements SessionStore<Bytes, by
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> fetch(Bytes key) {
-    return findSessions(stateOrNull(), key, 0, Long.MAX_VALUE, true);
+    return sessionsOf(key, 0, Long.MAX_VALUE, true);
   }
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> backwardFetch(Bytes key) {
-    return findSessions(stateOrNull(), key, 0, Long.MAX_VALUE, false);
+    return sessionsOf(key, 0, Long.MAX_VALUE, false);
   }
 
   @Override
@@ -139,13 +139,13 @@ class SessionFoveaStore extends SegmentedStore implements SessionStore<Bytes, by
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> findSessions(
       Bytes key, long earliestSessionEndTime, long latestSessionStartTime) {
-    return findSessions(stateOrNull(), key, earliestSessionEndTime, latestSessionStartTime, true);
+    return sessionsOf(key, earliestSessionEndTime, latestSessionStartTime, true);
   }
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> backwardFindSessions(
       Bytes key, long earliestSessionEndTime, long latestSessionStartTime) {
-    return findSessions(stateOrNull(), key, earliestSessionEndTime, latestSessionStartTime, false);
+    return sessionsOf(key, earliestSessionEndTime, latestSessionStartTime, false);
   }
 
   @Override
@@ -168,14 +168,24 @@ class SessionFoveaStore extends SegmentedStore implements SessionStore<Bytes, by
         keyFrom, keyTo, earliestSessionEndTime, Long.MAX_VALUE, latestSessionStartTime, false);
   }
 
-  private KeyValueIterator<Windowed<Bytes>, byte[]> findSessions(
-      @Nullable RowSource state, Bytes key, long earliestEnd, long latestStart, boolean forward) {
+  private KeyValueIterator<Windowed<Bytes>, byte[]> sessionsOf(
+      Bytes key, long earliestEnd, long latestStart, boolean forward) {
     Objects.requireNonNull(key, "key cannot be null");
+    return new DeferredIterator<>(
+        this,
+        () ->
+            iterate(
+                stateOrNull(),
+                state -> findSessions(state, key, earliestEnd, latestStart, forward)));
+  }
+
+  private StoreIterator<Windowed<Bytes>> findSessions(
+      @Nullable RowSource state, Bytes key, long earliestEnd, long latestStart, boolean forward) {
     Iterator<ByteInterval> intervals =
         state == null
             ? Collections.emptyIterator()
             : ofKey(state, key.get(), first(state, earliestEnd), Long.MAX_VALUE - 1, forward);
-    return sessions(state, intervals, 0, Long.MAX_VALUE, latestStart, forward);
+    return sessions(state, intervals, key, key, 0, Long.MAX_VALUE, latestStart, forward);
   }
 
   private KeyValueIterator<Windowed<Bytes>, byte[]> findSessions(
@@ -185,22 +195,32 @@ class SessionFoveaStore extends SegmentedStore implements SessionStore<Bytes, by
       long latestEnd,
       long latestStart,
       boolean forward) {
-    StoreState state = stateOrNull();
-    long first = state == null ? 0 : first(state, earliestEnd);
-    Iterator<ByteInterval> intervals =
-        state == null || isInverted(keyFrom, keyTo)
-            ? Collections.emptyIterator()
-            : ofKeys(state, keyFrom, keyTo, first, latestEnd, forward);
-    return sessions(state, intervals, first, latestEnd, latestStart, forward);
+    boolean inverted = isInverted(keyFrom, keyTo);
+    return new DeferredIterator<>(
+        this,
+        () ->
+            iterate(
+                inverted ? null : stateOrNull(),
+                state -> {
+                  long first = state == null ? 0 : first(state, earliestEnd);
+                  Iterator<ByteInterval> intervals =
+                      state == null
+                          ? Collections.emptyIterator()
+                          : ofKeys(state, keyFrom, keyTo, first, latestEnd, forward);
+                  return sessions(
+                      state, intervals, keyFrom, keyTo, first, latestEnd, latestStart, forward);
+                }));
   }
 
   private long first(RowSource state, long earliestEnd) {
     return Math.max(Math.max(0, earliestEnd), liveFrom(state));
   }
 
-  private KeyValueIterator<Windowed<Bytes>, byte[]> sessions(
+  private StoreIterator<Windowed<Bytes>> sessions(
       @Nullable RowSource state,
       Iterator<ByteInterval> intervals,
+      @Nullable Bytes keyFrom,
+      @Nullable Bytes keyTo,
       long earliestEnd,
       long latestEnd,
       long latestStart,
@@ -211,11 +231,11 @@ class SessionFoveaStore extends SegmentedStore implements SessionStore<Bytes, by
         row -> {
           long end = SegmentKeys.number(row, BEHIND_KEY);
           long start = SegmentKeys.number(row, START);
-          return end < earliestEnd || end > latestEnd || start > latestStart
-              ? null
-              : new Windowed<>(
-                  Bytes.wrap(SegmentKeys.key(row, BEHIND_KEY)),
-                  internals().sessionWindow(start, end));
+          Bytes key =
+              end < earliestEnd || end > latestEnd || start > latestStart
+                  ? null
+                  : keyBetween(keyFrom, keyTo, row, BEHIND_KEY);
+          return key == null ? null : new Windowed<>(key, internals().sessionWindow(start, end));
         });
   }
 }

@@ -1,93 +1,145 @@
 package io.fovea.streams;
 
-import io.fovea.ByteTable;
 import io.fovea.Database;
-import io.fovea.schema.TableSpec;
+import io.fovea.error.FoveaException;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * A snapshot of the database, which the queries share that are asked while nothing is committed.
+ * A snapshot of the database, shared by the iterators that are open when a commit begins.
  *
  * <p>Any thread.
  */
 final class SharedSnapshot {
-  /** Those of one database. A snapshot has a buffer of its own: hence a limit. */
+  private static final Logger LOG = LoggerFactory.getLogger(SharedSnapshot.class);
+
+  /**
+   * The open snapshots of one database. Each has a buffer, hence a limit: at the limit the oldest
+   * is evicted, since a commit must not fail because iterators were left open.
+   */
   static final class Pool {
-    private static final int OPEN_MAX = 16;
+    static final int OPEN_MAX = 16;
 
     private final Database database;
+    private final Deque<SharedSnapshot> open = new ArrayDeque<>();
     private @Nullable SharedSnapshot newest;
     private long newestAt = -1;
-    private int open;
 
     Pool(Database database) {
       this.database = database;
     }
 
     /**
-     * A snapshot that is at least as new as a commit.
+     * Returns a snapshot that has all commits that have ended.
      *
      * @param commits how many commits have begun or ended
      */
     synchronized SharedSnapshot take(long commits) {
       SharedSnapshot s = newest;
       if (s == null || newestAt != commits || !s.enter()) {
-        if (open >= OPEN_MAX) {
-          throw new InvalidStateStoreException(
-              "There are "
-                  + open
-                  + " snapshots open for interactive queries. Close the iterators of range queries"
-                  + " that are done with.");
+        while (open.size() >= OPEN_MAX) {
+          evict(open.removeFirst());
         }
         s = new SharedSnapshot(this, database.snapshot());
-        open++;
+        open.addLast(s);
         newest = s;
         newestAt = commits;
       }
       return s;
     }
 
-    private synchronized void closed() {
-      open--;
+    private void evict(SharedSnapshot oldest) {
+      LOG.warn(
+          "Iterators were open during {} commits: the oldest ones are closed. Close iterators after"
+              + " use.",
+          OPEN_MAX);
+      oldest.evicted = true;
+      oldest.close();
+    }
+
+    private synchronized void closed(SharedSnapshot s) {
+      open.remove(s);
     }
   }
 
-  private final Pool pool;
-  private final Database database;
-  private final Map<String, ByteTable> tables = new ConcurrentHashMap<>();
+  private final @Nullable Pool pool;
+  private final @Nullable Database database;
+  private final @Nullable FoveaException failure;
+  private final Map<String, RowTable> tables = new ConcurrentHashMap<>();
+  private volatile boolean evicted;
   private int users = 1;
 
   private SharedSnapshot(Pool pool, Database database) {
     this.pool = pool;
     this.database = database;
+    this.failure = null;
   }
 
-  Database database() {
-    return database;
+  private SharedSnapshot(FoveaException failure) {
+    this.pool = null;
+    this.database = null;
+    this.failure = failure;
   }
 
-  ByteTable table(TableSpec spec) {
-    return tables.computeIfAbsent(spec.name(), n -> database.table(spec).bytes());
+  /** Stands for a snapshot that could not be opened: whoever reads it gets an exception. */
+  static SharedSnapshot failed(FoveaException failure) {
+    return new SharedSnapshot(failure);
+  }
+
+  /** A table of the database as the snapshot has it. */
+  RowTable table(RowTable of) {
+    Database d = database;
+    if (d == null || evicted) {
+      throw lost(failure);
+    }
+    return tables.computeIfAbsent(of.name(), n -> of.in(d));
+  }
+
+  boolean isEvicted() {
+    return evicted;
+  }
+
+  InvalidStateStoreException lost(@Nullable Throwable cause) {
+    return new InvalidStateStoreException(
+        cause == null || evicted
+            ? "The iterator was open during "
+                + Pool.OPEN_MAX
+                + " commits that other open iterators needed a snapshot for, and has lost its own."
+                + " Close iterators after use."
+            : "No snapshot could be opened for an iterator that was open during a commit.",
+        cause);
   }
 
   private synchronized boolean enter() {
-    if (users == 0) {
+    if (users == 0 || evicted) {
       return false;
     }
     users++;
     return true;
   }
 
+  /** One user fewer; the last one closes it. */
   void release() {
     synchronized (this) {
       if (--users > 0) {
         return;
       }
     }
-    database.close();
-    pool.closed();
+    close();
+    if (pool != null) {
+      pool.closed(this);
+    }
+  }
+
+  private void close() {
+    if (database != null) {
+      database.close();
+    }
   }
 }

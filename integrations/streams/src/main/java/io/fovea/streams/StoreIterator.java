@@ -15,6 +15,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Rows of a store as Kafka Streams wants them.
  *
+ * <p>It returns what the store had when it was created ({@link StoreView}). At its end it releases
+ * that by itself.
+ *
  * <p>One thread at a time; it may be closed late, twice, and by another thread.
  *
  * @param <K> what the keys are
@@ -35,6 +38,7 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
   private final RowIterator rows;
   private final Function<byte[], @Nullable K> decode;
   private final Deque<KeyValue<K, byte[]>> ready = new ArrayDeque<>(2);
+  private boolean ended;
   private volatile boolean closed;
   private volatile @Nullable Runnable onClose;
 
@@ -57,8 +61,11 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
   }
 
   /** One of plain keys. */
-  static KeyValueIterator<Bytes, byte[]> ofKeys(
-      AbstractStore store, RowSource state, List<ByteInterval> intervals, boolean forward) {
+  static StoreIterator<Bytes> ofKeys(
+      AbstractStore store,
+      @Nullable RowSource state,
+      List<ByteInterval> intervals,
+      boolean forward) {
     return new StoreIterator<>(
         store,
         RowIterator.of(state, intervals.iterator(), forward),
@@ -68,8 +75,7 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
   @Override
   public boolean hasNext() {
     if (closed) {
-      throw new InvalidStateStoreException(
-          "An iterator of store " + store.name() + " is asked for more, and has been closed.");
+      throw new InvalidStateStoreException(closedMessage(store));
     }
     if (store.isEmptyWhenClosed() && !store.isOpen()) {
       return false;
@@ -77,15 +83,21 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
     return !ready.isEmpty() || readOne();
   }
 
+  static String closedMessage(AbstractStore store) {
+    return "An iterator of store " + store.name() + " was closed, and cannot return more.";
+  }
+
   private boolean readOne() {
     store.open();
-    while (rows.next()) {
+    while (!ended && rows.next()) {
       K key = decode.apply(rows.key());
       if (key != null) {
         ready.add(KeyValue.pair(key, rows.value()));
         return true;
       }
     }
+    ended = true;
+    release();
     return false;
   }
 
@@ -101,9 +113,17 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
     return false;
   }
 
-  /** What is to be given back when it is closed. */
+  /** Sets what is released when the iterator ends, or is closed. */
   final void onClose(Runnable action) {
     onClose = action;
+  }
+
+  private void release() {
+    Runnable action = onClose;
+    if (action != null) {
+      onClose = null;
+      action.run();
+    }
   }
 
   @Override
@@ -125,10 +145,6 @@ class StoreIterator<K> implements KeyValueIterator<K, byte[]> {
   @Override
   public void close() {
     closed = true;
-    Runnable action = onClose;
-    if (action != null) {
-      onClose = null;
-      action.run();
-    }
+    release();
   }
 }

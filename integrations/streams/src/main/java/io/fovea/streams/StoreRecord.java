@@ -16,7 +16,7 @@ import org.apache.kafka.streams.query.Position;
  * What the database says about one store, beside its rows: a row of the table {@code stores}.
  *
  * <pre>
- *   version 1 | table i8 | random i8 | kind utf | format utf | segmentMillis i8
+ *   version 2 | table i8 | random i8 | kind utf | format utf | segmentMillis i8
  *   | streamTime i8 | n i4, n of (topic utf, partition i4, offset i8): offsets
  *   | n i4, n of the same: position
  * </pre>
@@ -24,13 +24,19 @@ import org.apache.kafka.streams.query.Position;
  * <p>Who opens the store owns it; it is written in the transactions that write the store's rows.
  */
 final class StoreRecord {
-  private static final int VERSION = 1;
+  private static final int VERSION = 2;
+
+  /** Windows and sessions had escaped keys; all else is as it was. */
+  private static final int VERSION_ESCAPED = 1;
 
   final long table;
   final long random;
   final StoreKind kind;
   final String format;
   final long segmentMillis;
+
+  /** Whether windows and sessions have escaped keys, as before version 2. */
+  private boolean escaped;
 
   /** The largest timestamp that was put. */
   long streamTime = -1;
@@ -48,6 +54,15 @@ final class StoreRecord {
 
   String tableName() {
     return kind.prefix() + '.' + table;
+  }
+
+  /**
+   * Whether the rows are not in the order in which a store of this kind has them, and with it
+   * Kafka's cache: the layout is an older one, or the length of segments is another.
+   */
+  boolean isOrderedOtherwise(long segments) {
+    return (kind == StoreKind.WINDOW || kind == StoreKind.SESSION)
+        && (escaped || segmentMillis != segments);
   }
 
   /** The row. */
@@ -83,13 +98,13 @@ final class StoreRecord {
   static StoreRecord decode(byte[] row, Position position) {
     try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(row))) {
       int version = in.readByte();
-      if (version != VERSION) {
+      if (version != VERSION && version != VERSION_ESCAPED) {
         throw new IOException(
             "The row of a store has version "
                 + version
                 + ", and this version of fovea-streams knows "
                 + VERSION
-                + " only.");
+                + " and earlier ones only.");
       }
       StoreRecord record =
           new StoreRecord(
@@ -98,6 +113,7 @@ final class StoreRecord {
               StoreKind.of(in.readUTF()),
               in.readUTF(),
               in.readLong());
+      record.escaped = version == VERSION_ESCAPED;
       record.streamTime = in.readLong();
       record.offsets.putAll(read(in));
       read(in)

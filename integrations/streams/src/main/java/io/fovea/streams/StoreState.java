@@ -1,21 +1,15 @@
 package io.fovea.streams;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
 import io.fovea.Database;
-import io.fovea.Order;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.error.FoveaException;
-import io.fovea.schema.TableSpec;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Supplier;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 import org.apache.kafka.streams.query.Position;
@@ -44,8 +38,8 @@ import org.jspecify.annotations.Nullable;
  * generation is even again.
  *
  * <p>Threading: one thread at a time writes, commits and closes. Any thread reads. The monitor is
- * for what a write and a view must see together: pending writes and position. Who holds it waits
- * for nobody; the lock {@code writing} comes before it.
+ * for what a write and a view must see together: pending writes and position. It is held for a few
+ * instructions, and no other lock is taken in it.
  */
 final class StoreState implements RowSource {
   private static final int PAGE_BYTES_MAX = 256 << 10;
@@ -59,7 +53,7 @@ final class StoreState implements RowSource {
   private final String name;
   private final byte[] key;
   private final StoreRecord record;
-  private final ByteTable table;
+  private final RowTable table;
   private final TaskCommits task;
   private final boolean exactlyOnce;
   private final StoreSensors sensors;
@@ -83,8 +77,8 @@ final class StoreState implements RowSource {
   /** Those that are open; changed under the monitor or by who closes. */
   private final Set<StoreView> views = ConcurrentHashMap.newKeySet();
 
-  /** Held while rows go to the table, and by queries that otherwise find no moment to read it. */
-  private final ReentrantLock writing = new ReentrantLock();
+  /** What the newest view sees of {@code pending}. Guarded by the monitor. */
+  private long newestView = PendingWrites.NO_VIEW;
 
   /** Whether the record has changed. */
   private boolean recordChanged;
@@ -99,7 +93,7 @@ final class StoreState implements RowSource {
       byte[] key,
       StoreRecord record,
       Position position,
-      ByteTable table,
+      RowTable table,
       TaskCommits task,
       boolean exactlyOnce,
       StoreSensors sensors) {
@@ -148,14 +142,12 @@ final class StoreState implements RowSource {
   @Override
   public byte @Nullable [] get(byte[] k) {
     PendingWrites.Version v = pending.get(k, PendingWrites.NEWEST);
-    return v != null ? v.value : stored(database(), table, k);
+    return v != null ? v.value : stored(table, k);
   }
 
   /** A row of the table, here or in a snapshot. */
-  byte @Nullable [] stored(Database from, ByteTable in, byte[] k) {
-    return k.length > instance.keyBytesMax()
-        ? null
-        : from.<byte @Nullable [], RuntimeException>call(READING, tx -> in.get(tx, k));
+  static byte @Nullable [] stored(RowTable in, byte[] k) {
+    return in.database().<byte @Nullable [], RuntimeException>call(READING, tx -> in.get(tx, k));
   }
 
   @Override
@@ -175,44 +167,42 @@ final class StoreState implements RowSource {
 
   @Override
   public Page page(ByteInterval interval, boolean forward, int most) {
-    return page(database(), table, interval, forward, most);
+    return page(table, interval, forward, most);
   }
 
   /** Rows of the table, here or in a snapshot. */
-  Page page(Database of, ByteTable in, ByteInterval interval, boolean forward, int most) {
-    byte @Nullable [] from = clip(interval.from());
-    byte @Nullable [] to = clip(interval.to());
-    Order order = forward ? Order.ASCENDING : Order.DESCENDING;
-    return of.call(
-        READING,
-        tx -> {
-          List<Map.Entry<byte[], byte[]>> rows = new ArrayList<>();
-          int bytes = 0;
-          try (ByteCursor c = in.scan(tx, from, to, order)) {
-            while (rows.size() < most && bytes < PAGE_BYTES_MAX && c.next()) {
-              byte[] k = c.key();
-              byte[] v = c.value();
-              bytes += k.length + v.length;
-              rows.add(Map.entry(k, v));
-            }
-          }
-          return new Page(rows, rows.size() == most || bytes >= PAGE_BYTES_MAX);
-        });
-  }
-
-  /** A bound of at most the length that the table allows: keys of more are not in the table. */
-  private byte @Nullable [] clip(byte @Nullable [] bound) {
-    return bound == null || bound.length <= instance.keyBytesMax()
-        ? bound
-        : Arrays.copyOf(bound, instance.keyBytesMax());
+  static Page page(RowTable in, ByteInterval interval, boolean forward, int most) {
+    return in.database()
+        .call(
+            READING,
+            tx -> {
+              List<Map.Entry<byte[], byte[]>> rows = new ArrayList<>();
+              int[] bytes = {0};
+              in.scan(
+                  tx,
+                  interval,
+                  forward,
+                  (k, v) -> {
+                    rows.add(Map.entry(k, v));
+                    bytes[0] += k.length + v.length;
+                    return rows.size() < most && bytes[0] < PAGE_BYTES_MAX;
+                  });
+              return new Page(rows, rows.size() == most || bytes[0] >= PAGE_BYTES_MAX);
+            });
   }
 
   // ---------------------------------------------------------------------------------------- views
 
-  /** The store at this moment. */
-  StoreView view() {
+  /**
+   * Opens a view of the store as it is now.
+   *
+   * @param withPosition whether it has the position, which a query returns
+   */
+  StoreView view(boolean withPosition) {
     synchronized (monitor) {
-      StoreView view = new StoreView(this, pending, generation, streamTime, position.copy());
+      StoreView view =
+          new StoreView(this, pending, streamTime, withPosition ? position.copy() : null);
+      newestView = view.number();
       views.add(view);
       return view;
     }
@@ -222,17 +212,10 @@ final class StoreState implements RowSource {
     views.remove(view);
   }
 
-  SharedSnapshot snapshot() {
-    return instance.snapshot();
-  }
-
-  /** For who could not read between two commits. */
-  <R> R whileNothingIsCommitted(Supplier<R> work) {
-    writing.lock();
-    try {
-      return work.get();
-    } finally {
-      writing.unlock();
+  /** Before rows go to the table: the views that are open keep it as it is. */
+  void keepViews() {
+    for (StoreView view : views) {
+      view.keep(instance::snapshot);
     }
   }
 
@@ -240,17 +223,13 @@ final class StoreState implements RowSource {
     return instance.database();
   }
 
-  ByteTable table() {
+  RowTable table() {
     return table;
-  }
-
-  TableSpec tableSpec() {
-    return TableSpec.bytes(record.tableName(), instance.keyBytesMax());
   }
 
   /** About how many rows there are. */
   long approximateCount() {
-    return table.table().count() + pending.size();
+    return table.count() + pending.size();
   }
 
   // -------------------------------------------------------------------------------------- writing
@@ -296,22 +275,8 @@ final class StoreState implements RowSource {
   }
 
   private void write(byte[] k, byte @Nullable [] value, @Nullable AbstractStore by) {
-    if (k.length >= instance.keyBytesMax()) {
-      throw new ProcessorStateException(
-          "A key of store "
-              + name
-              + " has "
-              + k.length
-              + " bytes, and the longest of a page of "
-              + 8 * instance.keyBytesMax()
-              + " bytes has "
-              + (instance.keyBytesMax() - 1)
-              + ". Set "
-              + FoveaStores.PAGE_BYTES_CONFIG
-              + " up to 65536, and delete the state directory.");
-    }
     synchronized (monitor) {
-      grown += pending.put(k, value, !views.isEmpty());
+      grown += pending.put(k, value, views.isEmpty() ? PendingWrites.NO_VIEW : newestView);
       if (by != null) {
         by.processed(this);
       }
@@ -337,6 +302,7 @@ final class StoreState implements RowSource {
     if (takesOffsets) {
       record.offsets.clear();
     }
+    keepViews();
     beginWriting();
     try {
       TableWrites.run(instance, List.of(this), takesOffsets);
@@ -384,25 +350,26 @@ final class StoreState implements RowSource {
   }
 
   /** Rows are going to the table. */
-  @SuppressWarnings("NonAtomicOperationOnVolatileField") // under the lock
+  @SuppressWarnings("NonAtomicOperationOnVolatileField") // one thread at a time writes
   void beginWriting() {
-    writing.lock();
     instance.commitBegins();
     generation++;
   }
 
   /** Rows have gone there, or the transaction has failed. */
-  @SuppressWarnings("NonAtomicOperationOnVolatileField") // under the lock
+  @SuppressWarnings("NonAtomicOperationOnVolatileField") // one thread at a time writes
   void endWriting() {
     generation++;
     instance.commitEnds();
-    writing.unlock();
   }
 
-  /** What is pending and has not expired, sorted. */
+  /** What is pending and has not expired, sorted. Not in a transaction. */
   List<PendingWrites.Cell> rows() {
     byte[] below = cut;
     List<PendingWrites.Cell> rows = pending.sorted();
+    if (rows.stream().anyMatch(row -> table.isLong(row.key))) {
+      table.prepareLong();
+    }
     if (below == null) {
       return rows;
     }
@@ -417,7 +384,7 @@ final class StoreState implements RowSource {
   void writeCut(Transaction tx) {
     byte[] below = cut;
     if (below != null && cutChanged) {
-      table.deleteRange(tx, null, below);
+      table.deleteBelow(tx, below);
     }
   }
 
@@ -425,7 +392,7 @@ final class StoreState implements RowSource {
   void bringIn(List<PendingWrites.Cell> rows) {
     List<byte[]> keys = new ArrayList<>(rows.size());
     rows.forEach(row -> keys.add(row.key));
-    database().call(READING, tx -> table.getAll(tx, keys).size());
+    database().run(READING, tx -> table.bringIn(tx, keys));
   }
 
   /** Whether commits find that pages are not in memory; for tests. */
@@ -455,6 +422,7 @@ final class StoreState implements RowSource {
     long bytes = pending.bytes();
     synchronized (monitor) {
       pending = new PendingWrites();
+      newestView = PendingWrites.NO_VIEW;
     }
     recordChanged = false;
     cutChanged = false;

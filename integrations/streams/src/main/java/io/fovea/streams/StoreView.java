@@ -1,97 +1,105 @@
 package io.fovea.streams;
 
-import io.fovea.ByteTable;
-import io.fovea.Database;
+import io.fovea.error.FoveaException;
+import java.util.Objects;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.query.Position;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A store at a moment, with its position then: what an interactive query reads.
+ * A store as it is when the view is created: what an iterator and an interactive query read.
  *
- * <p>What was pending is there for as long as the view is open, whatever is written or committed
- * later. The table is read as it is, and its generation checked: if rows have gone there meanwhile
- * the read throws {@link MovedException}, and the query begins anew. A view that is to live longer
- * is {@linkplain #pin pinned}: it reads a snapshot of the database from then on.
+ * <pre>
+ *   pending writes up to a number     kept for as long as the view is open
+ *   over the table                    until rows are about to go there, then
+ *   or a snapshot of the database     which the writer opens before they do
+ * </pre>
  *
- * <p>So neither does a query wait for the thread that writes, nor that thread for the query.
+ * <p>A view costs an object while nothing is committed. A commit or spill that finds views open
+ * first gives each of them a snapshot ({@link #keep}), one for all views that have none. So readers
+ * never block the writer, and the writer never invalidates a reader.
  *
- * <p>One thread at a time; {@link #close} in any.
+ * <p><b>Why a read is correct.</b> The writer sets {@code snapshot} (volatile) before it begins the
+ * transaction that changes the table. A reader looks at {@code snapshot}, reads the table in a
+ * transaction, and looks again. If its transaction has seen a change of the writer's, the writer's
+ * commit precedes it, hence the assignment does, and the second look finds the snapshot: the reader
+ * discards the rows and reads them from there. If the second look finds none, the table was the one
+ * of the view's creation.
+ *
+ * <p>A view that is created while rows go to the table gets no snapshot from that commit and needs
+ * none: it holds the pending writes that the commit copies, all of them, since the thread that
+ * commits does not write meanwhile. They hide each row that the commit changes. What a commit cuts
+ * off has expired at the view's stream time.
+ *
+ * <p>One thread at a time reads; any thread closes.
  */
 final class StoreView implements RowSource, AutoCloseable {
   private final StoreState state;
   private final PendingWrites pending;
   private final long number;
-  private final int generation;
   private final long streamTime;
-  private final Position position;
+  private final @Nullable Position position;
   private volatile @Nullable SharedSnapshot snapshot;
   private boolean closed;
 
   /** By the state, which holds its monitor. */
-  StoreView(
-      StoreState state, PendingWrites pending, int generation, long streamTime, Position position) {
+  StoreView(StoreState state, PendingWrites pending, long streamTime, @Nullable Position position) {
     this.state = state;
     this.pending = pending;
     this.number = pending.number();
-    this.generation = generation;
     this.streamTime = streamTime;
     this.position = position;
   }
 
-  /** The table is not what it was any more. Has no stack trace: it is control flow. */
-  static final class MovedException extends RuntimeException {
-    private static final long serialVersionUID = 1;
-
-    MovedException() {
-      super("The table has changed since the view was opened.", null, false, false);
-    }
-  }
-
-  /** What the store had applied at that moment. */
+  /** What the store had applied at that time; only of a query's view. */
   Position position() {
-    return position;
+    return Objects.requireNonNull(position);
   }
 
-  /** Lets the view live on when the table changes. */
-  void pin() {
-    SharedSnapshot taken = state.snapshot();
-    snapshot = taken;
-    if (state.generation() != generation) {
-      throw new MovedException();
+  /** Rows are about to go to the table: reads from a snapshot from now on. By the writer. */
+  synchronized void keep(Supplier<SharedSnapshot> snapshots) {
+    if (!closed && snapshot == null) {
+      try {
+        snapshot = snapshots.get();
+      } catch (FoveaException e) {
+        snapshot = SharedSnapshot.failed(e); // the iterator fails, not the commit
+      }
     }
   }
 
   @Override
   public byte @Nullable [] get(byte[] key) {
     PendingWrites.Version v = pending.get(key, number);
-    if (v != null) {
-      return v.value;
-    }
-    byte[] row = state.stored(database(), table(), key);
-    check();
-    return row;
+    return v != null
+        ? v.value
+        : this.<byte @Nullable []>read(table -> StoreState.stored(table, key));
   }
 
   @Override
   public Page page(ByteInterval interval, boolean forward, int most) {
-    Page page = state.page(database(), table(), interval, forward, most);
-    check();
-    return page;
+    return read(table -> StoreState.page(table, interval, forward, most));
   }
 
-  private Database database() {
-    SharedSnapshot s = snapshot;
-    return s == null ? state.database() : s.database();
-  }
-
-  private ByteTable table() {
-    SharedSnapshot s = snapshot;
-    return s == null ? state.table() : s.table(state.tableSpec());
-  }
-
-  private void check() {
-    if (snapshot == null && state.generation() != generation) {
-      throw new MovedException();
+  private <R> R read(Function<RowTable, R> how) {
+    if (snapshot == null) {
+      R result = how.apply(state.table());
+      if (snapshot == null) {
+        return result;
+      }
+    }
+    SharedSnapshot s = Objects.requireNonNull(snapshot);
+    try {
+      return how.apply(s.table(state.table()));
+    } catch (FoveaException e) {
+      if (s.isEvicted()) {
+        throw s.lost(e);
+      }
+      if (isClosed()) {
+        throw new InvalidStateStoreException("Store " + state.name() + " was closed.", e);
+      }
+      throw e;
     }
   }
 
@@ -107,7 +115,7 @@ final class StoreView implements RowSource, AutoCloseable {
 
   @Override
   public int generation() {
-    return generation;
+    return 0; // a page stays what it is
   }
 
   @Override
@@ -120,18 +128,23 @@ final class StoreView implements RowSource, AutoCloseable {
     return state.segmentMillis();
   }
 
+  private synchronized boolean isClosed() {
+    return closed;
+  }
+
   @Override
   public void close() {
+    SharedSnapshot s;
     synchronized (this) {
       if (closed) {
         return;
       }
       closed = true;
+      s = snapshot;
     }
-    SharedSnapshot s = snapshot;
+    state.closed(this);
     if (s != null) {
       s.release();
     }
-    state.closed(this);
   }
 }

@@ -55,6 +55,7 @@ final class TaskCommits {
     if (all.isEmpty()) {
       return;
     }
+    all.forEach(StoreState::keepViews);
     all.forEach(StoreState::beginWriting);
     try {
       TableWrites.run(instance, all, false); // their rows are committed ones

@@ -150,17 +150,22 @@ class WindowFoveaStore extends SegmentedStore implements WindowStore<Bytes, byte
 
   @Override
   public WindowStoreIterator<byte[]> fetch(Bytes key, long timeFrom, long timeTo) {
-    return fetch(stateOrNull(), key, timeFrom, timeTo, true);
+    return times(key, timeFrom, timeTo, true);
   }
 
   @Override
   public WindowStoreIterator<byte[]> backwardFetch(Bytes key, long timeFrom, long timeTo) {
-    return fetch(stateOrNull(), key, timeFrom, timeTo, false);
+    return times(key, timeFrom, timeTo, false);
   }
 
-  private WindowStoreIterator<byte[]> fetch(
-      @Nullable RowSource state, Bytes key, long from, long to, boolean forward) {
+  private WindowStoreIterator<byte[]> times(Bytes key, long from, long to, boolean forward) {
     Objects.requireNonNull(key, "key cannot be null");
+    return new DeferredIterator.OfTimes(
+        this, () -> iterate(stateOrNull(), state -> fetch(state, key, from, to, forward)));
+  }
+
+  private StoreIterator.OfTimes fetch(
+      @Nullable RowSource state, Bytes key, long from, long to, boolean forward) {
     Iterator<ByteInterval> intervals =
         state == null
             ? Collections.emptyIterator()
@@ -168,42 +173,56 @@ class WindowFoveaStore extends SegmentedStore implements WindowStore<Bytes, byte
     return new StoreIterator.OfTimes(
         this,
         RowIterator.of(state, intervals, forward),
-        row -> SegmentKeys.number(row, BEHIND_KEY));
+        row ->
+            SegmentKeys.isOf(key.get(), row, BEHIND_KEY)
+                ? SegmentKeys.number(row, BEHIND_KEY)
+                : null);
   }
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> fetch(
       @Nullable Bytes keyFrom, @Nullable Bytes keyTo, long timeFrom, long timeTo) {
-    return fetch(stateOrNull(), keyFrom, keyTo, timeFrom, timeTo, true);
+    return windows(keyFrom, keyTo, timeFrom, timeTo, true);
   }
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> backwardFetch(
       @Nullable Bytes keyFrom, @Nullable Bytes keyTo, long timeFrom, long timeTo) {
-    return fetch(stateOrNull(), keyFrom, keyTo, timeFrom, timeTo, false);
+    return windows(keyFrom, keyTo, timeFrom, timeTo, false);
   }
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> fetchAll(long timeFrom, long timeTo) {
-    return fetch(stateOrNull(), null, null, timeFrom, timeTo, true);
+    return windows(null, null, timeFrom, timeTo, true);
   }
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> backwardFetchAll(long timeFrom, long timeTo) {
-    return fetch(stateOrNull(), null, null, timeFrom, timeTo, false);
+    return windows(null, null, timeFrom, timeTo, false);
   }
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> all() {
-    return fetch(stateOrNull(), null, null, 0, Long.MAX_VALUE, true);
+    return windows(null, null, 0, Long.MAX_VALUE, true);
   }
 
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> backwardAll() {
-    return fetch(stateOrNull(), null, null, 0, Long.MAX_VALUE, false);
+    return windows(null, null, 0, Long.MAX_VALUE, false);
   }
 
-  private KeyValueIterator<Windowed<Bytes>, byte[]> fetch(
+  private KeyValueIterator<Windowed<Bytes>, byte[]> windows(
+      @Nullable Bytes keyFrom, @Nullable Bytes keyTo, long from, long to, boolean forward) {
+    boolean inverted = isInverted(keyFrom, keyTo);
+    return new DeferredIterator<>(
+        this,
+        () ->
+            iterate(
+                inverted ? null : stateOrNull(),
+                state -> fetch(state, keyFrom, keyTo, from, to, forward)));
+  }
+
+  private StoreIterator<Windowed<Bytes>> fetch(
       @Nullable RowSource state,
       @Nullable Bytes keyFrom,
       @Nullable Bytes keyTo,
@@ -212,7 +231,7 @@ class WindowFoveaStore extends SegmentedStore implements WindowStore<Bytes, byte
       boolean forward) {
     long first = state == null ? 0 : Math.max(Math.max(0, from), liveFrom(state));
     Iterator<ByteInterval> intervals =
-        state == null || isInverted(keyFrom, keyTo)
+        state == null
             ? Collections.emptyIterator()
             : ofKeys(state, keyFrom, keyTo, first, to, forward);
     return new StoreIterator<>(
@@ -220,14 +239,14 @@ class WindowFoveaStore extends SegmentedStore implements WindowStore<Bytes, byte
         RowIterator.of(state, intervals, forward),
         row -> {
           long start = SegmentKeys.number(row, BEHIND_KEY);
-          return start < first || start > to ? null : windowed(row, start);
+          Bytes key =
+              start < first || start > to ? null : keyBetween(keyFrom, keyTo, row, BEHIND_KEY);
+          return key == null ? null : windowed(key, start);
         });
   }
 
-  private Windowed<Bytes> windowed(byte[] row, long start) {
+  private Windowed<Bytes> windowed(Bytes key, long start) {
     long end = start + windowMillis;
-    return new Windowed<>(
-        Bytes.wrap(SegmentKeys.key(row, BEHIND_KEY)),
-        internals().timeWindow(start, end < 0 ? Long.MAX_VALUE : end));
+    return new Windowed<>(key, internals().timeWindow(start, end < 0 ? Long.MAX_VALUE : end));
   }
 }

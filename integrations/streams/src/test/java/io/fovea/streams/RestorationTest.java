@@ -65,7 +65,7 @@ class RestorationTest {
         allocated += THREADS.getCurrentThreadAllocatedBytes() - before;
       }
       most = Math.max(most, state.pending().bytes());
-      long now = state.table().table().count();
+      long now = state.table().count();
       parts += now > inTable ? 1 : 0;
       inTable = now;
     }
@@ -74,7 +74,7 @@ class RestorationTest {
     assertTrue(parts >= 10, "only " + parts + " parts");
     assertTrue(each <= ALLOCATED_MAX, each + " bytes of heap for each record");
     store.commit(Map.of(TestContext.CHANGELOG, RECORDS - 1L));
-    assertEquals(RECORDS, state.table().table().count());
+    assertEquals(RECORDS, state.table().count());
     store.close();
   }
 }

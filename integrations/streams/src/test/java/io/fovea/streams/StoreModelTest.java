@@ -44,8 +44,27 @@ class StoreModelTest {
   private static final int STEPS = 300;
   private static final long RETENTION = 100_000;
   private static final byte[][] KEYS = {
-    {0}, {0, 0}, {1}, {'a'}, {'a', 0}, {'a', 0, 'b'}, {'a', 'a'}, {(byte) 0xFF}
+    {0},
+    {0, 0},
+    {1},
+    {'a'},
+    {'a', 0},
+    {'a', 0, 'b'},
+    {'a', 'a'},
+    {(byte) 0xFF},
+    longKey(511, 'b'),
+    longKey(600, 'b'),
+    longKey(600, 'c'),
+    longKey(2000, 'b')
   };
+
+  /** One whose rows are beyond the longest key of a table, and that differs in its last byte. */
+  private static byte[] longKey(int length, char last) {
+    byte[] key = new byte[length];
+    Arrays.fill(key, (byte) 'a');
+    key[length - 1] = (byte) last;
+    return key;
+  }
 
   /** A store, what it has, what it had at its last commit, and its changelog. */
   private abstract static class Model<S extends StateStore> {
