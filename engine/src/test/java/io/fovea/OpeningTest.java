@@ -333,7 +333,7 @@ class OpeningTest {
         }
       }
       try (Database db = Database.open(file, small())) {
-        return "";
+        return db.isOpen() ? "" : "closed";
       } catch (StorageException e) {
         if (free < 0) {
           throw e;

@@ -67,7 +67,8 @@ final class Closing {
     }
   }
 
-  @SuppressWarnings("unchecked") // no step declares an exception; code of applications may throw any
+  @SuppressWarnings(
+      "unchecked") // no step declares an exception; code of applications may throw any
   private static <X extends Throwable> X unchecked(Throwable thrown) throws X {
     throw (X) thrown;
   }

@@ -43,7 +43,7 @@ public final class LockClient {
   /** Opens and closes: "opened", or who has it. For other class loaders, too. */
   public static String attempt(String file, boolean write) {
     try (Database other = Database.open(Path.of(file), options(write))) {
-      return "opened";
+      return other.isOpen() ? "opened" : "closed";
     } catch (DatabaseLockedException e) {
       return "locked";
     }

@@ -65,8 +65,8 @@ class LocksTest {
     }
 
     @Override
-    public void close() throws InterruptedException {
-      process.destroyForcibly().waitFor();
+    public void close() {
+      process.destroyForcibly().onExit().join();
     }
   }
 
