@@ -514,7 +514,8 @@ public final class DeferredDrops {
       t = thread;
     }
     Waits.join(t);
-    work.lock();
-    work.unlock();
+    if (work.lockFirmly("close the database", SchemaChanges.CLOSING_NANOS)) {
+      work.unlock();
+    }
   }
 }
