@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -63,6 +64,8 @@ class LentContextsTest {
       TableSpec.of("bank", KeySpec.of(FieldType.INT32), LAYOUT)
           .with(IndexSpec.unique("by_tag", TAG));
 
+  private static final IndexSpec BY_BALANCE = IndexSpec.on("by_balance", BALANCE);
+
   @TempDir Path dir;
 
   private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
@@ -73,6 +76,67 @@ class LentContextsTest {
   @ValueSource(booleans = {false, true})
   void compactions(boolean inMemory) throws Exception {
     run("compactions", inMemory, db -> db.compact(CompactOptions.defaults()));
+  }
+
+  /** Whatever borrows contexts, slots, sessions of the log, files for runs and rings. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void everything(boolean inMemory) throws Exception {
+    AtomicInteger loads = new AtomicInteger();
+    run(
+        "everything",
+        inMemory,
+        db -> db.compact(CompactOptions.defaults()),
+        db -> load(db, "sorted", loads.incrementAndGet(), true),
+        db -> load(db, "unsorted", loads.incrementAndGet(), false),
+        db -> {
+          db.table(BANK.with(BY_BALANCE));
+          assertTrue(db.dropIndex("bank", "by_balance"));
+        },
+        db -> {
+          try (Database then = db.snapshot()) {
+            TableSpec found = Objects.requireNonNull(then.describe("bank"));
+            Table bank = then.table(found.indexes().size() > 1 ? BANK.with(BY_BALANCE) : BANK);
+            then.read(
+                tx -> {
+                  checkBank(tx, bank);
+                  return null;
+                });
+          }
+          db.checkpoint();
+        });
+  }
+
+  /** Loads a table, some of it long, and reads what was loaded. */
+  private static void load(Database db, String name, int version, boolean ascending) {
+    ByteTable table = db.table(TableSpec.bytes(name, 8)).bytes();
+    int records = 300;
+    table.load(
+        LoadOptions.defaults()
+            .ascending(ascending)
+            .memoryBytes(1 << 20)
+            .duplicates(Duplicates.REPLACE),
+        to -> {
+          for (int i = 0; i < records; i++) {
+            to.add(loadKey(ascending ? i : i * 7 % records), loadValue(i % 50 == 0, version));
+          }
+        });
+    db.read(
+        tx -> {
+          for (int i = 0; i < records; i += 25) {
+            byte[] found = table.get(tx, loadKey(i));
+            assertEquals(version, found == null ? -1 : ByteBuffer.wrap(found).getInt());
+          }
+          return null;
+        });
+  }
+
+  private static byte[] loadKey(int i) {
+    return ByteBuffer.allocate(8).putLong(i).array();
+  }
+
+  private static byte[] loadValue(boolean isLong, int version) {
+    return ByteBuffer.allocate(isLong ? 9000 : 20).putInt(version).array();
   }
 
   /** Does a piece of maintenance again and again until the writers are done. */

@@ -190,6 +190,8 @@ final class Loads {
       }
       // One that a failure has left halfway holds back the redo point for good.
       if (store.engine().poison() == null) {
+        assert !session.begun() : "a session of the log is given back before its end";
+        assert !sessions.contains(session) || !session.logging() : "it is given back twice";
         sessions.push(session);
       }
     }

@@ -69,6 +69,10 @@ public final class LogSession {
 
   private boolean active;
   private volatile @Nullable Holder holder;
+
+  /** Who uses it from its begin to its end; for assertions, null without them. */
+  private @Nullable Thread user;
+
   private long left;
   private boolean open;
   private int type;
@@ -161,6 +165,17 @@ public final class LogSession {
     left = bytes;
     recLsn = 0;
     pageLsn = 0;
+    assert used();
+  }
+
+  /** Notes the user; true. */
+  private boolean used() {
+    user = Thread.currentThread();
+    return true;
+  }
+
+  private boolean isUsed() {
+    return user == Thread.currentThread();
   }
 
   /**
@@ -319,6 +334,12 @@ public final class LogSession {
     if (!active) {
       throw new IllegalStateException("The session of the log has not begun.");
     }
+    assert isUsed() : "the session of the log was begun by " + user;
+  }
+
+  /** Whether it has begun, and not ended. */
+  public boolean begun() {
+    return active;
   }
 
   /** What holds back the redo point; {@link Long#MAX_VALUE} for nothing. */

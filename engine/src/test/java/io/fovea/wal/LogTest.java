@@ -2,6 +2,8 @@ package io.fovea.wal;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -11,6 +13,7 @@ import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -18,6 +21,32 @@ import org.junit.jupiter.api.Timeout;
 class LogTest {
   private final SimDisk disk = new SimDisk(1);
   private final BlockDevice device = disk.device("log");
+
+  /** One that was lent on belongs to who begins it next. */
+  @Test
+  void aSessionServesWhoHasBegunIt() throws InterruptedException {
+    try (Log log = Logs.create(device)) {
+      LogSession session = log.session();
+      assertFalse(session.begun());
+      session.begin(LogSession.space(100));
+      assertTrue(session.begun());
+      AtomicReference<Throwable> thrown = new AtomicReference<>();
+      Thread stranger =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    try {
+                      session.reserve(RecordType.VOID, 8);
+                    } catch (Throwable t) {
+                      thrown.set(t);
+                    }
+                  });
+      stranger.join();
+      assertInstanceOf(AssertionError.class, thrown.get());
+      session.end();
+      assertThrows(IllegalStateException.class, () -> session.reserve(RecordType.VOID, 8));
+    }
+  }
 
   @Test
   void whatIsAppendedIsReadBack() {
