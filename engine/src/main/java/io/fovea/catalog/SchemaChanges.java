@@ -220,7 +220,7 @@ final class SchemaChanges {
 
   /** Takes the lock, and does something in a store that is open. */
   <T> T locked(String what, Supplier<T> work) {
-    lock.lock(what, store::checkWaiting);
+    lockGivingWay(null, what);
     try {
       store.requireOpen();
       return work.get();

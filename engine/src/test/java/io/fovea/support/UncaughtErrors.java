@@ -1,5 +1,7 @@
 package io.fovea.support;
 
+import io.fovea.order.LockOrder;
+import io.fovea.order.LockOrderAgent;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.extension.AfterAllCallback;
@@ -9,7 +11,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
 /**
  * A thread that ends with an error nobody waits for fails the test: one of the engine's, of which
  * nothing would be seen but a line in the output, and one of a test's, whose checks would count for
- * nothing.
+ * nothing. So does a wait that is out of order ({@link LockOrder}).
  *
  * <p>For all tests, by {@code META-INF/services}. Two classes run at a time, so the test that fails
  * may be the other's: the name of the thread and the trace say whose it was. A thread that has a
@@ -19,6 +21,7 @@ public final class UncaughtErrors implements AfterEachCallback, AfterAllCallback
   private static final Queue<AssertionError> SEEN = new ConcurrentLinkedQueue<>();
 
   static {
+    LockOrderAgent.watch();
     Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
     Thread.setDefaultUncaughtExceptionHandler(
         (thread, error) -> {
@@ -32,6 +35,9 @@ public final class UncaughtErrors implements AfterEachCallback, AfterAllCallback
 
   /** The first error that nobody has caught since the last call, with the others suppressed. */
   static void check() {
+    for (AssertionError e = LockOrder.poll(); e != null; e = LockOrder.poll()) {
+      SEEN.add(e);
+    }
     AssertionError first = SEEN.poll();
     if (first != null) {
       for (AssertionError more = SEEN.poll(); more != null; more = SEEN.poll()) {

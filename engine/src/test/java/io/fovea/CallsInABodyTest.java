@@ -1,0 +1,305 @@
+package io.fovea;
+
+import static io.fovea.CallsInABodyTest.Answer.REFUSED;
+import static io.fovea.CallsInABodyTest.Answer.WORKS;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.fovea.error.InvalidUseException;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.SequenceSpec;
+import io.fovea.schema.TableSpec;
+import java.io.OutputStream;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CountDownLatch;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Every call of a database and of a table in the body of a transaction, beside a load that goes on
+ * for as long: each works or is refused at once. One that waited for its own thread, or for the
+ * load, would not return.
+ */
+@Timeout(300)
+class CallsInABodyTest {
+  /** What comes of a call. */
+  enum Answer {
+    WORKS,
+    REFUSED
+  }
+
+  /** Does it. */
+  private interface Call {
+    @Nullable Object on(Database db, Table t, ByteTable b) throws Exception;
+  }
+
+  /**
+   * A call.
+   *
+   * @param managed what comes of it in a body
+   * @param explicit what comes of it beside a transaction that the thread has begun
+   */
+  private record Case(String method, Answer managed, Answer explicit, Call call) {
+    static Case of(String method, Answer both, Call call) {
+      return new Case(method, both, both, call);
+    }
+  }
+
+  private static final Layout.Definition LAYOUT = Layout.define();
+  private static final Field A = LAYOUT.int64("a");
+  private static final TableSpec ROWS =
+      TableSpec.of("rows", KeySpec.of(FieldType.INT32), LAYOUT.build());
+  private static final TableSpec BYTES = TableSpec.bytes("bytes", 20);
+  private static final TableSpec LOADED = TableSpec.bytes("loaded", 20);
+
+  @TempDir Path folder;
+
+  private List<Case> cases() {
+    List<Case> all = new ArrayList<>();
+    for (String m : List.of("name", "id", "options", "isOpen", "stats", "placement", "toString")) {
+      all.add(Case.of("Database." + m, WORKS, (db, t, b) -> call(db, m)));
+    }
+    for (String m : List.of("tables", "sequences", "tableSizes")) {
+      all.add(Case.of("Catalog." + m, WORKS, (db, t, b) -> call(db, m)));
+    }
+    all.add(new Case("Database.snapshot", REFUSED, WORKS, (db, t, b) -> db.snapshot()));
+    all.add(Case.of("Database.changesPosition", REFUSED, (db, t, b) -> db.changesPosition()));
+    all.add(
+        Case.of(
+            "Database.changes", WORKS, (db, t, b) -> db.changes(Objects.requireNonNull(position))));
+    all.add(Case.of("Database.checkpoint", WORKS, (db, t, b) -> none(db::checkpoint)));
+    all.add(
+        Case.of("Database.compact", REFUSED, (db, t, b) -> db.compact(CompactOptions.defaults())));
+    all.add(Case.of("Database.verify", REFUSED, (db, t, b) -> db.verify()));
+    OutputStream out = OutputStream.nullOutputStream();
+    BackupOptions how = BackupOptions.defaults();
+    all.add(Case.of("Database.backup", WORKS, (db, t, b) -> db.backup(out)));
+    all.add(Case.of("Database.backup", WORKS, (db, t, b) -> db.backup(out, how)));
+    all.add(Case.of("Database.backup", WORKS, (db, t, b) -> db.backup(next())));
+    all.add(Case.of("Database.backup", WORKS, (db, t, b) -> db.backup(next(), how)));
+    all.add(Case.of("Database.onClose", WORKS, (db, t, b) -> none(() -> db.onClose(() -> {}))));
+    all.add(new Case("Database.close", REFUSED, REFUSED, (db, t, b) -> closed(db)));
+    all.add(Case.of("Catalog.table", WORKS, (db, t, b) -> db.table(BYTES)));
+    all.add(Case.of("Catalog.table", WORKS, (db, t, b) -> db.table(TableSpec.bytes("new", 20))));
+    TableSpec indexed = ROWS.with(IndexSpec.on("by_a", A));
+    all.add(Case.of("Catalog.table", REFUSED, (db, t, b) -> db.table(indexed)));
+    all.add(Case.of("Catalog.describe", WORKS, (db, t, b) -> db.describe("rows")));
+    all.add(Case.of("Catalog.dropTable", REFUSED, (db, t, b) -> db.dropTable("bytes")));
+    all.add(Case.of("Catalog.dropTable", REFUSED, (db, t, b) -> db.dropTable("loaded")));
+    all.add(Case.of("Catalog.dropTable", WORKS, (db, t, b) -> db.dropTable("none")));
+    all.add(Case.of("Catalog.dropIndex", REFUSED, (db, t, b) -> db.dropIndex("old", "by_b")));
+    all.add(Case.of("Catalog.dropExpiry", WORKS, (db, t, b) -> db.dropExpiry("rows")));
+    all.add(Case.of("Catalog.sweepExpired", REFUSED, (db, t, b) -> db.sweepExpired()));
+    all.add(Case.of("Catalog.renameTable", REFUSED, (db, t, b) -> db.renameTable("bytes", "x")));
+    all.add(
+        Case.of("Catalog.renameIndex", REFUSED, (db, t, b) -> db.renameIndex("old", "by_b", "x")));
+    all.add(Case.of("Catalog.sequence", WORKS, (db, t, b) -> db.sequence("s").next()));
+    all.add(
+        Case.of(
+            "Catalog.sequence", WORKS, (db, t, b) -> db.sequence(SequenceSpec.of("s2")).next()));
+    all.add(Case.of("Catalog.describeSequence", WORKS, (db, t, b) -> db.describeSequence("s")));
+    all.add(
+        Case.of(
+            "Catalog.alterSequence", WORKS, (db, t, b) -> db.alterSequence(SequenceSpec.of("s"))));
+    all.add(Case.of("Catalog.renameSequence", WORKS, (db, t, b) -> db.renameSequence("s", "r")));
+    all.add(Case.of("Catalog.dropSequence", WORKS, (db, t, b) -> db.dropSequence("r")));
+    transactions(all);
+    for (String m : List.of("name", "spec", "key", "count", "dataBytes", "bytes", "toString")) {
+      all.add(
+          Case.of("Table." + m, WORKS, (db, t, b) -> call(m.equals("bytes") ? b.table() : t, m)));
+    }
+    all.add(Case.of("Table.row", WORKS, (db, t, b) -> t.row()));
+    all.add(Case.of("Table.batch", WORKS, (db, t, b) -> t.batch(10)));
+    all.add(Case.of("Table.load", REFUSED, (db, t, b) -> t.load(into -> {})));
+    all.add(
+        Case.of("Table.load", REFUSED, (db, t, b) -> t.load(LoadOptions.defaults(), into -> {})));
+    all.add(Case.of("ByteTable.load", REFUSED, (db, t, b) -> b.load(into -> {})));
+    all.add(
+        Case.of(
+            "ByteTable.load", REFUSED, (db, t, b) -> b.load(LoadOptions.defaults(), into -> {})));
+    all.add(Case.of("ByteTable.table", WORKS, (db, t, b) -> b.table()));
+    return all;
+  }
+
+  /** In a body those take part in its transaction; beside an explicit one they begin another. */
+  private static void transactions(List<Case> all) {
+    TxOptions how = TxOptions.defaults();
+    String of = "TransactionRunner.";
+    all.add(new Case(of + "run", REFUSED, WORKS, (db, t, b) -> none(() -> db.run(tx -> {}))));
+    all.add(new Case(of + "run", REFUSED, WORKS, (db, t, b) -> none(() -> db.run(how, tx -> {}))));
+    all.add(new Case(of + "runAhead", REFUSED, WORKS, (db, t, b) -> db.runAhead(tx -> {})));
+    all.add(new Case(of + "runAhead", REFUSED, WORKS, (db, t, b) -> db.runAhead(how, tx -> {})));
+    all.add(new Case(of + "call", REFUSED, WORKS, (db, t, b) -> db.call(tx -> 1)));
+    all.add(new Case(of + "call", REFUSED, WORKS, (db, t, b) -> db.call(how, tx -> 1)));
+    all.add(new Case(of + "read", REFUSED, WORKS, (db, t, b) -> db.read(tx -> 1)));
+    all.add(Case.of(of + "submit", WORKS, (db, t, b) -> db.submit(tx -> 1)));
+    all.add(Case.of(of + "submit", WORKS, (db, t, b) -> db.submit(how, tx -> 1)));
+    all.add(
+        Case.of(
+            of + "submit",
+            WORKS,
+            (db, t, b) -> db.submit(how, Thread::startVirtualThread, tx -> 1)));
+    all.add(new Case(of + "begin", REFUSED, WORKS, (db, t, b) -> db.begin()));
+    all.add(new Case(of + "begin", REFUSED, WORKS, (db, t, b) -> db.begin(how)));
+  }
+
+  private @Nullable ChangePosition position;
+  private int copies;
+
+  private Path next() {
+    return folder.resolve("copy" + copies++);
+  }
+
+  private static @Nullable Object none(Runnable call) {
+    call.run();
+    return null;
+  }
+
+  private static @Nullable Object call(Object on, String method) throws Exception {
+    return on.getClass().getMethod(method).invoke(on);
+  }
+
+  /** An explicit transaction is no body: the close would abort it, and the test needs more. */
+  private static @Nullable Object closed(Database db) {
+    if (!db.source.isInBody()) {
+      throw new InvalidUseException("not tried");
+    }
+    db.close();
+    return null;
+  }
+
+  /** None is left out. */
+  @Test
+  void allCallsAreTried() {
+    Set<String> tried = new TreeSet<>();
+    cases().forEach(c -> tried.add(c.method));
+    Set<String> there = new TreeSet<>();
+    for (Class<?> c : List.of(Database.class, Catalog.class, TransactionRunner.class)) {
+      Stream.of(c.getDeclaredMethods()).filter(m -> isCall(m)).forEach(m -> there.add(name(m)));
+    }
+    for (Class<?> c : List.of(Table.class, ByteTable.class)) {
+      Stream.of(c.getDeclaredMethods())
+          .filter(m -> isCall(m) && !List.of(m.getParameterTypes()).contains(Transaction.class))
+          .forEach(m -> there.add(name(m)));
+    }
+    // Without a transaction they only make another handle.
+    there.removeAll(Set.of("Table.as", "Table.index", "ByteTable.as", "ByteTable.index"));
+    there.removeAll(tried);
+    assertEquals(Set.of(), there);
+  }
+
+  private static boolean isCall(Method m) {
+    return Modifier.isPublic(m.getModifiers())
+        && !Modifier.isStatic(m.getModifiers())
+        && !m.isSynthetic();
+  }
+
+  private static String name(Method m) {
+    return m.getDeclaringClass().getSimpleName() + "." + m.getName();
+  }
+
+  @Test
+  void inABodyBesideALoad() throws Exception {
+    besideALoad(
+        (db, t, b) -> {
+          for (Case c : cases()) {
+            db.run(tx -> expect(c.managed, c, db, t, b));
+          }
+        });
+  }
+
+  @Test
+  void besideAnExplicitTransactionAndALoad() throws Exception {
+    besideALoad(
+        (db, t, b) -> {
+          for (Case c : cases()) {
+            try (Transaction tx = db.begin()) {
+              expect(c.explicit, c, db, t, b);
+              tx.rollback();
+            }
+          }
+        });
+  }
+
+  private static void expect(Answer answer, Case c, Database db, Table t, ByteTable b)
+      throws Exception {
+    if (answer == REFUSED) {
+      assertThrows(InvalidUseException.class, () -> c.call.on(db, t, b), c.method);
+      return;
+    }
+    Object made;
+    try {
+      made = c.call.on(db, t, b);
+    } catch (Throwable e) {
+      throw new AssertionError(c.method, e);
+    }
+    if (made instanceof CompletionStage<?>) {
+      return; // a transaction of another thread: a body must not wait for it
+    }
+    if (made instanceof AutoCloseable it) {
+      it.close();
+    }
+  }
+
+  private interface Body {
+    void run(Database db, Table t, ByteTable b) throws Exception;
+  }
+
+  private void besideALoad(Body body) throws Exception {
+    Options options =
+        Options.defaults()
+            .bufferBytes(16 << 20)
+            .durability(Durability.ASYNC)
+            .log(l -> l.changesBytes(1 << 20));
+    try (Database db = Database.open(folder.resolve("d"), options)) {
+      Table t = db.table(ROWS);
+      ByteTable b = db.table(BYTES).bytes();
+      Layout.Definition old = Layout.define();
+      Field f = old.int64("b");
+      KeySpec key = KeySpec.of(FieldType.INT32);
+      db.table(TableSpec.of("old", key, old.build()).with(IndexSpec.on("by_b", f)));
+      ByteTable loaded = db.table(LOADED).bytes();
+      position = db.changesPosition();
+      CountDownLatch loads = new CountDownLatch(1);
+      CountDownLatch end = new CountDownLatch(1);
+      Thread load =
+          Thread.ofPlatform()
+              .start(
+                  () ->
+                      loaded.load(
+                          LoadOptions.defaults().ascending(true),
+                          into -> {
+                            into.add(new byte[] {1}, new byte[10]);
+                            loads.countDown();
+                            try {
+                              end.await();
+                            } catch (InterruptedException e) {
+                              throw new IllegalStateException(e);
+                            }
+                          }));
+      try {
+        loads.await();
+        body.run(db, t, b);
+      } finally {
+        end.countDown();
+        load.join();
+      }
+      assertEquals(true, db.verify().ok());
+    }
+  }
+}

@@ -1,0 +1,137 @@
+package io.fovea.memory;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.error.AbortCause;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.OperationInterruptedException;
+import io.fovea.error.TransactionAbortedException;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** A wait for a lock of maintenance ends by its check, by an interrupt and by its limit. */
+@Timeout(120)
+class OperationLockTest {
+  private final OperationLock lock = new OperationLock("the lock of tests", 1, 1_000_000);
+  private final CountDownLatch end = new CountDownLatch(1);
+  private Thread holder = Thread.currentThread();
+
+  @BeforeEach
+  void anotherThreadHasIt() throws InterruptedException {
+    CountDownLatch has = new CountDownLatch(1);
+    holder =
+        Thread.ofPlatform()
+            .name("holder")
+            .start(
+                () -> {
+                  lock.lock("load table a", waitsFor -> {});
+                  try {
+                    has.countDown();
+                    end.await();
+                  } catch (InterruptedException e) {
+                    throw new IllegalStateException(e);
+                  } finally {
+                    lock.unlock();
+                  }
+                });
+    has.await();
+  }
+
+  @AfterEach
+  void itGetsFree() throws InterruptedException {
+    end.countDown();
+    holder.join();
+    lock.lock("go on", waitsFor -> {});
+    lock.lock("go on once more", waitsFor -> {});
+    lock.unlock();
+    assertTrue(lock.isMine());
+    assertTrue(lock.toString().contains("'go on'"));
+    lock.unlock();
+    assertFalse(lock.isLocked());
+    assertEquals("the lock of tests", lock.toString());
+  }
+
+  @Test
+  void theLimitNamesTheHolder() {
+    TransactionAbortedException e =
+        assertThrows(
+            TransactionAbortedException.class, () -> lock.lock("verify db", waitsFor -> {}));
+    assertEquals(AbortCause.TIMEOUT, e.abortCause());
+    String message = String.valueOf(e.getMessage());
+    assertTrue(message.contains("Can't verify db: it waited "), message);
+    assertTrue(message.contains("the lock of tests, held by 'load table a', on thread "), message);
+    assertTrue(message.contains("\"holder\" for "), message);
+  }
+
+  @Test
+  void theCheckEndsIt() {
+    assertThrows(
+        DatabaseClosedException.class,
+        () ->
+            lock.lock(
+                "verify db",
+                waitsFor -> {
+                  throw new DatabaseClosedException(waitsFor.get());
+                }));
+    assertFalse(lock.lock("verify db", () -> true));
+  }
+
+  @Test
+  void anInterruptEndsIt() {
+    OperationLock patient = lock;
+    Thread.currentThread().interrupt();
+    assertThrows(
+        OperationInterruptedException.class, () -> patient.lock("verify db", waitsFor -> {}));
+    assertTrue(Thread.interrupted(), "the flag is kept");
+    Thread.currentThread().interrupt();
+    assertFalse(lock.lock("verify db", () -> false));
+    assertTrue(Thread.interrupted(), "the flag is kept");
+    Thread.currentThread().interrupt();
+    assertFalse(lock.lockFirmly("close db", 1_000_000));
+    assertTrue(Thread.interrupted(), "the flag is kept");
+  }
+
+  @Test
+  void thoseThatShareLetOnePass() throws InterruptedException {
+    SharedOperationLock shared = new SharedOperationLock("the lock of loads");
+    shared.lockShared("load a", waitsFor -> {});
+    Thread alone =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  shared.lockAlone("verify db", waitsFor -> {});
+                  shared.unlockAlone();
+                });
+    String[] seen = {""};
+    // Others come to share it until one has to wait, for who wants it alone has come.
+    while (seen[0].isEmpty()) {
+      Thread.ofPlatform()
+          .start(
+              () -> {
+                try {
+                  shared.lockShared(
+                      "load b",
+                      waitsFor -> {
+                        seen[0] = waitsFor.get();
+                        throw new DatabaseClosedException();
+                      });
+                  shared.unlockShared();
+                } catch (DatabaseClosedException e) {
+                  // It has waited.
+                }
+              })
+          .join();
+    }
+    assertTrue(seen[0].startsWith("the lock of loads, held by 'load a', on thread "), seen[0]);
+    shared.lockShared("load a again", waitsFor -> {}); // who has it may
+    shared.unlockShared();
+    shared.unlockShared();
+    alone.join();
+  }
+}
