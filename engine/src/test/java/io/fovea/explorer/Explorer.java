@@ -25,6 +25,8 @@ import java.util.logging.Logger;
  *   --same            all rounds have the setup of the first seed
  *   --keepgoing       goes on with the next round after a violation, and counts
  *   --hang=N          seconds of standstill that are a failure
+ *   --kills=N         kills so many processes that use one database; another process follows it
+ *   --pairs           fails where two features never overlapped that might have
  *   --shrink          looks for the fewest features that fail, in other processes
  * </pre>
  *
@@ -94,6 +96,12 @@ final class Explorer {
             ? Files.createDirectories(Path.of(args.get("--dir")))
             : Files.createTempDirectory("explorer");
     began = System.nanoTime();
+    if (args.containsKey("--child")) {
+      return child(Setup.of(seed, protocol, Setup.Place.FILE), features, dir);
+    }
+    if (args.containsKey("--kills")) {
+      return new Kills(seed, args).run(Integer.parseInt(args.get("--kills")));
+    }
     long deadline = began + seconds * 1_000_000_000L;
     Watchdog watchdog = new Watchdog(Integer.parseInt(arg("--hang", "90")), stacks -> hang(stacks));
     int status = 0;
@@ -101,7 +109,12 @@ final class Explorer {
       long s = same ? seed : seed + n;
       Setup setup = Setup.of(s, protocol, place);
       Round round =
-          new Round(setup, Round.suitable(setup, features), dir.resolve("round"), watchdog);
+          new Round(
+              setup,
+              Round.suitable(setup, features),
+              dir.resolve("round"),
+              watchdog,
+              Truth.inMemory());
       current = replay(s) + "\n" + setup;
       Throwable wrong = null;
       try {
@@ -126,11 +139,35 @@ final class Explorer {
     }
     watchdog.stop();
     summary(System.out::println);
+    if (status == 0 && args.containsKey("--pairs") && !overlaps.missing(used()).isEmpty()) {
+      System.out.println("VIOLATION pairs of features have never overlapped");
+      status = 1;
+    }
     if (status != 0 && args.containsKey("--shrink")) {
       Shrinker.shrink(currentSeed(), features, args);
     }
     Copies.delete(dir);
     return status;
+  }
+
+  /** Lives until somebody kills it; says on its output that it goes on. */
+  private int child(Setup setup, Set<Feature> features, Path dir) throws Exception {
+    current = "child " + setup;
+    Watchdog watchdog = new Watchdog(Integer.parseInt(arg("--hang", "90")), this::hang);
+    Truth truth = Truth.in(dir.resolve("truth"));
+    Set<Feature> all = Round.suitable(setup, features);
+    Round round = new Round(setup, all, dir.resolve("files"), watchdog, truth);
+    try {
+      round.child(
+          () -> {
+            System.out.println("goes on");
+            System.out.flush();
+          });
+      return 0;
+    } catch (Throwable t) {
+      report(t, 0);
+      return 1;
+    }
   }
 
   private long currentSeed() {

@@ -89,6 +89,10 @@ enum Feature {
 
   /** Whether operations of the two can be under way at the same time. */
   static boolean mayOverlap(Feature a, Feature b) {
-    return !(ENDINGS.contains(a) && ENDINGS.contains(b));
+    // Faults, and kills beside somebody, are those of simulated disks, which no other process
+    // reads.
+    boolean file = a == FOLLOW_FILE || b == FOLLOW_FILE;
+    boolean simulated = a == FAULT || b == FAULT || a == KILL || b == KILL;
+    return !(ENDINGS.contains(a) && ENDINGS.contains(b)) && !(file && simulated);
   }
 }

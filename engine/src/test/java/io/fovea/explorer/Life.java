@@ -11,6 +11,7 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.ChangesLostException;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseClosedException;
+import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.OperationInterruptedException;
@@ -119,6 +120,12 @@ final class Life {
     ids = db.sequence("ids");
   }
 
+  /** Lets time go on, for rows that expire. */
+  void pass(long millis) {
+    clock.pass(millis);
+    truth.clock(clock.millis());
+  }
+
   /** What a feature keeps for this opening. */
   <T> T state(Class<T> type, Supplier<T> made) {
     return type.cast(states.computeIfAbsent(type, t -> made.get()));
@@ -157,6 +164,9 @@ final class Life {
   void perform(Feature f, Hand hand, Step step) {
     long before = hand.busy;
     overlaps.begins(f, hands);
+    if (faults) {
+      overlaps.beside(f, Feature.FAULT);
+    }
     hand.since = watchdog.ticks();
     hand.busy = before | 1L << f.ordinal();
     try {
@@ -337,8 +347,8 @@ final class Life {
       try (Transaction tx = db.begin()) {
         try {
           body.run(tx);
-        } catch (Violation | TransactionAbortedException e) {
-          again = true;
+        } catch (Violation | TransactionAbortedException | DuplicateKeyException e) {
+          again = true; // it may be a figment; a managed body tells
         }
         if (again || hand.oneIn(8)) {
           if (hand.random.nextBoolean()) {

@@ -35,7 +35,7 @@ final class Longs {
     return all;
   }
 
-  private static void requireRight(int k, long version, byte[] value) {
+  static void requireRight(int k, long version, byte[] value) {
     String what = "long value " + k;
     Violation.unless(value.length >= HEAD, what + " has " + value.length + " bytes");
     ByteBuffer b = ByteBuffer.wrap(value);

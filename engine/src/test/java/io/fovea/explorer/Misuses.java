@@ -8,8 +8,7 @@ final class Misuses {
 
   static void step(Life life, Hand hand) throws Exception {
     int which = hand.random.nextInt(6);
-    life.write(
-        hand,
+    life.db.run(
         tx -> {
           try {
             switch (which) {

@@ -27,6 +27,12 @@ final class Overlaps {
     }
   }
 
+  /** An operation is under way while something else is so. */
+  void beside(Feature a, Feature b) {
+    pairs.incrementAndGet(
+        Math.min(a.ordinal(), b.ordinal()) * N + Math.max(a.ordinal(), b.ordinal()));
+  }
+
   long pair(Feature a, Feature b) {
     int i = Math.min(a.ordinal(), b.ordinal());
     int j = Math.max(a.ordinal(), b.ordinal());

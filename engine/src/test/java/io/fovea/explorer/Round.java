@@ -34,8 +34,8 @@ final class Round {
   final Set<Feature> features;
   final Path scratch;
   final Watchdog watchdog;
-  final Truth truth = Truth.inMemory();
-  final SetClock clock = new SetClock(1_000_000_000_000L);
+  final Truth truth;
+  final SetClock clock;
   final Overlaps overlaps = new Overlaps();
   final List<Hand> hands = new ArrayList<>();
   final Map<String, Long> refusals = new TreeMap<>();
@@ -46,9 +46,12 @@ final class Round {
 
   private final Random random;
   private SimDisk disk;
+  private @Nullable Runnable forever;
   private boolean closed;
 
-  Round(Setup setup, Set<Feature> features, Path scratch, Watchdog watchdog) {
+  Round(Setup setup, Set<Feature> features, Path scratch, Watchdog watchdog, Truth truth) {
+    this.truth = truth;
+    this.clock = new SetClock(Math.max(truth.clock(), 1_000_000_000_000L));
     this.setup = setup;
     this.features = features;
     this.scratch = scratch;
@@ -111,6 +114,18 @@ final class Round {
     }
   }
 
+  /**
+   * One life, in a process that is killed: goes on with what the one before left.
+   *
+   * @param told is told now and then that steps were taken
+   */
+  void child(Runnable told) throws Throwable {
+    java.nio.file.Files.createDirectories(scratch);
+    closed = false;
+    forever = told;
+    live();
+  }
+
   private void live() throws Throwable {
     lives++;
     if (setup.place() == Setup.Place.MEMORY) {
@@ -136,6 +151,12 @@ final class Round {
       long wanted = 200 + random.nextInt(2_500);
       long until = System.nanoTime() + (1 + random.nextInt(4)) * 1_000_000_000L;
       boolean begun = false;
+      for (long told = 0; forever != null && !life.stop; ) {
+        LockSupport.parkNanos(1_000_000);
+        for (; life.steps.get() > told; told += 10) {
+          forever.run();
+        }
+      }
       while (!life.stop && life.steps.get() < wanted && System.nanoTime() < until) {
         LockSupport.parkNanos(2_000_000);
         if (faulty && !begun && life.steps.get() > wanted / 2) {
@@ -272,26 +293,25 @@ final class Round {
       }
       Violation.unless(!life.db.isOpen(), "the database is open after close without power");
       life.stop = true;
-      for (Hand h : hands) {
-        while (h.thread != null) {
-          LockSupport.parkNanos(1_000_000);
-        }
-      }
+      awaitHands();
       truth.promised(promised);
       disk = after;
     } else {
-      life.state = Life.State.KILLED;
-      long[] promised = truth.least(false);
-      SimDatabase.abandon(life.db);
+      // Memory goes away beside whoever uses it: so here nobody does. KilledTest kills a process.
       life.stop = true;
-      for (Hand h : hands) {
-        while (h.thread != null) {
-          LockSupport.parkNanos(1_000_000);
-        }
-      }
-      truth.promised(promised);
+      awaitHands();
+      life.state = Life.State.KILLED;
+      SimDatabase.abandon(life.db);
     }
     overlaps.done.incrementAndGet(Feature.KILL.ordinal());
+  }
+
+  private void awaitHands() {
+    for (Hand h : hands) {
+      while (h.thread != null) {
+        LockSupport.parkNanos(1_000_000);
+      }
+    }
   }
 
   /** Features that the setup can use, of those that were asked for. */

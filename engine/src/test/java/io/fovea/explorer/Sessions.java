@@ -29,7 +29,7 @@ final class Sessions {
     Random r = hand.random;
     Table t = life.db.table(SPEC);
     if (r.nextInt(4) == 0) {
-      life.clock.pass(r.nextInt(40));
+      life.pass(r.nextInt(40));
     }
     if (r.nextInt(6) == 0) {
       life.db.sweepExpired();

@@ -11,7 +11,7 @@ import java.util.stream.Collectors;
 
 /**
  * Looks for the fewest features that still fail: leaves out halves, quarters, and single ones, and
- * keeps what fails in one of some tries. Each try is a process of its own.
+ * keeps what fails in one of some tries, until its time is over. Each try is a process of its own.
  */
 final class Shrinker {
   private static final int TRIES = 3;
@@ -22,12 +22,16 @@ final class Shrinker {
       throws IOException, InterruptedException {
     Set<Feature> now = EnumSet.copyOf(failing);
     String seconds = args.getOrDefault("--shrinkseconds", "20");
+    long minutes = Long.parseLong(args.getOrDefault("--shrinkminutes", "5"));
+    long deadline = System.nanoTime() + minutes * 60_000_000_000L;
     int parts = 2;
-    while (now.size() > 1) {
+    while (now.size() > 1 && System.nanoTime() < deadline) {
       List<Feature> all = new ArrayList<>(now);
       int size = Math.max(1, (all.size() + parts - 1) / parts);
       boolean smaller = false;
-      for (int from = 0; from < all.size() && !smaller; from += size) {
+      for (int from = 0;
+          from < all.size() && !smaller && System.nanoTime() < deadline;
+          from += size) {
         Set<Feature> without = EnumSet.copyOf(now);
         without.removeAll(all.subList(from, Math.min(all.size(), from + size)));
         if (!without.isEmpty() && fails(seed, without, args, seconds)) {

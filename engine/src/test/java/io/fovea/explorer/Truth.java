@@ -100,7 +100,7 @@ final class Truth {
   }
 
   synchronized void clock(long millis) {
-    set(CLOCK, millis);
+    set(CLOCK, Math.max(millis, get(CLOCK)));
   }
 
   synchronized boolean clean() {
