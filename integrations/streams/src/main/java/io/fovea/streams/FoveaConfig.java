@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param bufferBytes for all stores of the instance
  * @param pendingBytes the part of it for what is not committed
- * @param pageBytes of a page of the database; an eighth of it is the longest key
+ * @param pageBytes of a page of the database, if it is created
  * @param exactlyOnce whether what is not committed must never be taken for committed
  * @param positions whether changelog records carry positions
  * @param internals whether internals of Kafka Streams are used

@@ -59,9 +59,9 @@ public final class FoveaStores implements DslStoreSuppliers {
   public static final String PENDING_BYTES_CONFIG = "fovea.pending.bytes";
 
   /**
-   * Configuration key of the size of a page, in bytes: 4096, 8192, 16384, 32768 or 65536. The
-   * longest key of a store is about an eighth of it. The default is 4096. It counts when the
-   * database is made.
+   * Configuration key of the size of a page, in bytes: 4096, 8192, 16384, 32768 or 65536. Keys
+   * longer than an eighth of it take more than one lookup. The default is 4096. It counts when the
+   * database is created.
    */
   public static final String PAGE_BYTES_CONFIG = "fovea.page.bytes";
 
@@ -82,7 +82,9 @@ public final class FoveaStores implements DslStoreSuppliers {
   private static final String SCOPE = "fovea";
 
   /** Made by Kafka Streams, where {@code dsl.store.suppliers.class} names this class. */
-  public FoveaStores() {}
+  public FoveaStores() {
+    KafkaVersion.require();
+  }
 
   @Override
   public KeyValueBytesStoreSupplier keyValueStore(DslKeyValueParams params) {
@@ -119,6 +121,7 @@ public final class FoveaStores implements DslStoreSuppliers {
    * @return its supplier
    */
   public static KeyValueBytesStoreSupplier keyValueStore(String name) {
+    KafkaVersion.require();
     return keyValue(name, DslStoreFormat.PLAIN);
   }
 
@@ -131,6 +134,7 @@ public final class FoveaStores implements DslStoreSuppliers {
    * @return its supplier
    */
   public static KeyValueBytesStoreSupplier timestampedKeyValueStore(String name) {
+    KafkaVersion.require();
     return keyValue(name, DslStoreFormat.TIMESTAMPED);
   }
 
@@ -142,6 +146,7 @@ public final class FoveaStores implements DslStoreSuppliers {
    * @return its supplier
    */
   public static KeyValueBytesStoreSupplier keyValueStoreWithHeaders(String name) {
+    KafkaVersion.require();
     return keyValue(name, DslStoreFormat.HEADERS);
   }
 
@@ -160,6 +165,7 @@ public final class FoveaStores implements DslStoreSuppliers {
    */
   public static WindowBytesStoreSupplier windowStore(
       String name, Duration retention, Duration size, boolean retainDuplicates) {
+    KafkaVersion.require();
     return window(name, DslStoreFormat.PLAIN, retention, size, retainDuplicates);
   }
 
@@ -178,6 +184,7 @@ public final class FoveaStores implements DslStoreSuppliers {
    */
   public static WindowBytesStoreSupplier timestampedWindowStore(
       String name, Duration retention, Duration size, boolean retainDuplicates) {
+    KafkaVersion.require();
     return window(name, DslStoreFormat.TIMESTAMPED, retention, size, retainDuplicates);
   }
 
@@ -195,6 +202,7 @@ public final class FoveaStores implements DslStoreSuppliers {
    */
   public static WindowBytesStoreSupplier windowStoreWithHeaders(
       String name, Duration retention, Duration size, boolean retainDuplicates) {
+    KafkaVersion.require();
     return window(name, DslStoreFormat.HEADERS, retention, size, retainDuplicates);
   }
 
@@ -208,6 +216,7 @@ public final class FoveaStores implements DslStoreSuppliers {
    * @throws IllegalArgumentException if the retention is negative
    */
   public static SessionBytesStoreSupplier sessionStore(String name, Duration retention) {
+    KafkaVersion.require();
     return session(name, DslStoreFormat.PLAIN, retention);
   }
 
@@ -221,6 +230,7 @@ public final class FoveaStores implements DslStoreSuppliers {
    * @throws IllegalArgumentException if the retention is negative
    */
   public static SessionBytesStoreSupplier sessionStoreWithHeaders(String name, Duration retention) {
+    KafkaVersion.require();
     return session(name, DslStoreFormat.HEADERS, retention);
   }
 
@@ -235,17 +245,23 @@ public final class FoveaStores implements DslStoreSuppliers {
    * @throws IllegalArgumentException if the retention is negative
    */
   public static VersionedBytesStoreSupplier versionedStore(String name, Duration historyRetention) {
+    KafkaVersion.require();
     Objects.requireNonNull(name, "name cannot be null");
     return new Versioned(name, millis(name, "history retention", historyRetention));
   }
 
   // ------------------------------------------------------------------------------------ suppliers
 
+  // No conditional expressions here: to verify one, the JVM loads the classes of both values, and
+  // an
+  // old Kafka Streams lacks their interfaces. The version is to be refused with a message.
+
   private static KeyValueBytesStoreSupplier keyValue(String name, DslStoreFormat format) {
     Objects.requireNonNull(name, "name cannot be null");
-    return format == DslStoreFormat.HEADERS
-        ? new KeyValueWithHeaders(name)
-        : new KeyValue(name, format);
+    if (format == DslStoreFormat.HEADERS) {
+      return new KeyValueWithHeaders(name);
+    }
+    return new KeyValue(name, format);
   }
 
   private static WindowBytesStoreSupplier window(
@@ -264,16 +280,20 @@ public final class FoveaStores implements DslStoreSuppliers {
               + ".");
     }
     WindowOf window = new WindowOf(name, format, retentionMillis, sizeMillis, duplicates);
-    return format == DslStoreFormat.HEADERS ? new WindowWithHeaders(window) : window;
+    if (format == DslStoreFormat.HEADERS) {
+      return new WindowWithHeaders(window);
+    }
+    return window;
   }
 
   private static SessionBytesStoreSupplier session(
       String name, DslStoreFormat format, Duration retention) {
     Objects.requireNonNull(name, "name cannot be null");
     long millis = millis(name, "retention", retention);
-    return format == DslStoreFormat.HEADERS
-        ? new SessionWithHeaders(name, millis)
-        : new SessionOf(name, millis);
+    if (format == DslStoreFormat.HEADERS) {
+      return new SessionWithHeaders(name, millis);
+    }
+    return new SessionOf(name, millis);
   }
 
   private static long millis(String name, String what, Duration duration) {

@@ -7,6 +7,8 @@ import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.metrics.Sensor;
@@ -18,11 +20,13 @@ import org.apache.kafka.streams.processor.StateRestoreCallback;
 import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.query.Position;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * All that is used of Kafka Streams and is no public API, found by method handles.
  *
- * <p>What can't be found has a fallback, each for itself:
+ * <p>What can't be found has a fallback, each for itself, and the log says so once:
  *
  * <table>
  * <caption>internals and fallbacks</caption>
@@ -39,13 +43,20 @@ final class KafkaInternals {
   private static final String PROCESSOR = "org.apache.kafka.streams.processor.internals.";
   private static final String WINDOWS = "org.apache.kafka.streams.kstream.internals.";
 
+  private static final Logger LOG = LoggerFactory.getLogger(KafkaInternals.class);
+
+  /** Of what the log says that it is missing: once in a process. */
+  private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
+
+  private final ClassLoader loader;
   private final @Nullable Class<?> batching;
   private final @Nullable MethodHandle addPosition;
   private final @Nullable MethodHandle droppedRecords;
   private final @Nullable MethodHandle timeWindow;
   private final @Nullable MethodHandle sessionWindow;
 
-  private KafkaInternals(boolean used) {
+  private KafkaInternals(boolean used, ClassLoader loader) {
+    this.loader = loader;
     batching = used ? type(PROCESSOR + "RecordBatchingStateRestoreCallback") : null;
     addPosition =
         used
@@ -60,14 +71,41 @@ final class KafkaInternals {
     droppedRecords = used ? droppedRecordsSensor() : null;
     timeWindow = used ? window(WINDOWS + "TimeWindow") : null;
     sessionWindow = used ? window(WINDOWS + "SessionWindow") : null;
+    if (used) {
+      warnOfMissing(
+          batching,
+          "RecordBatchingStateRestoreCallback",
+          "positions are not restored, and versioned stores can't be");
+      warnOfMissing(
+          addPosition, "ChangelogRecordDeserializationHelper", "positions are not restored");
+      warnOfMissing(
+          droppedRecords, "TaskMetrics.droppedRecordsSensor", "dropped records are not counted");
+      warnOfMissing(timeWindow, "TimeWindow", "windows are of another class");
+      warnOfMissing(sessionWindow, "SessionWindow", "windows of sessions are of another class");
+    }
+  }
+
+  private static void warnOfMissing(@Nullable Object found, String name, String so) {
+    if (found == null && WARNED.add(name)) {
+      LOG.warn(
+          "Kafka Streams {} has no internal {} that Fovea's stores know: {}.",
+          KafkaVersion.version(),
+          name,
+          so);
+    }
   }
 
   /** With what there is; without anything if it is not to be used. */
   static KafkaInternals of(boolean used) {
-    return new KafkaInternals(used);
+    return of(used, StreamsMetrics.class.getClassLoader());
   }
 
-  private static @Nullable MethodHandle droppedRecordsSensor() {
+  /** For tests: with what a loader finds. */
+  static KafkaInternals of(boolean used, ClassLoader loader) {
+    return new KafkaInternals(used, loader);
+  }
+
+  private @Nullable MethodHandle droppedRecordsSensor() {
     Class<?> metrics = type(PROCESSOR + "metrics.StreamsMetricsImpl");
     return metrics == null
         ? null
@@ -80,7 +118,7 @@ final class KafkaInternals {
             metrics);
   }
 
-  private static @Nullable MethodHandle window(String name) {
+  private @Nullable MethodHandle window(String name) {
     Class<?> window = type(name);
     if (window == null) {
       return null;
@@ -94,15 +132,15 @@ final class KafkaInternals {
     }
   }
 
-  private static @Nullable Class<?> type(String name) {
+  private @Nullable Class<?> type(String name) {
     try {
-      return Class.forName(name, true, StreamsMetrics.class.getClassLoader());
+      return Class.forName(name, true, loader);
     } catch (ClassNotFoundException | LinkageError e) {
       return null;
     }
   }
 
-  private static @Nullable MethodHandle method(
+  private @Nullable MethodHandle method(
       String type, String name, Class<?> result, Class<?>... arguments) {
     Class<?> in = type(type);
     if (in == null) {
