@@ -110,6 +110,20 @@ public final class ObjectDump {
   }
 
   /**
+   * The bytes of an object of the newest version. The class and its constructor are not asked: what
+   * they would refuse is found when the application reads the object.
+   *
+   * @param components its components by their names, as {@link #object(byte[])} has them; in place
+   *     of a scalar, its text. One that is not there is null.
+   * @return the bytes
+   * @throws IllegalArgumentException if a name is none of the components, or a value does not fit
+   */
+  public byte[] object(Map<String, ?> components) {
+    return ObjectText.object(
+        history().versions(), Objects.requireNonNull(components, "components"));
+  }
+
+  /**
    * Opens a scan of the objects that an index has with some first parts, in its order.
    *
    * @param tx the transaction

@@ -17,6 +17,7 @@ import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -164,6 +165,44 @@ class ObjectDumpTest {
         assertNull(nulls.get(name), name);
       }
       assertEquals(25, nulls.size());
+
+      // Made again, of what was read and of its text.
+      Map<String, @Nullable Object> full = dump.object(Objects.requireNonNull(value));
+      assertArrayEquals(value, dump.object(full));
+      full.replaceAll(
+          (name, v) ->
+              v == null || v instanceof List || v instanceof Map || v instanceof byte[]
+                  ? v
+                  : v.toString());
+      assertArrayEquals(value, dump.object(full));
+      assertArrayEquals(there, dump.object(nulls));
+      full.put("bytes", "0102");
+      assertArrayEquals(value, dump.object(full));
+      Object[][] wrong = {
+        {"none", 1},
+        {"number", null},
+        {"number", "x"},
+        {"small", 128},
+        {"bool", "yes"},
+        {"letter", "ab"},
+        {"inner", "x"},
+        {"inner", Map.of("y", 1)},
+        {"inners", "x"},
+        {"inners", List.of(1)},
+        {"map", List.of(1)},
+        {"map", Map.of("k", "x")},
+        {"colour", "PINK"},
+        {"text", "\uD800"},
+        {"uuid", "1-1-1-1-1"},
+        {"date", "yesterday"}
+      };
+      for (Object[] each : wrong) {
+        Map<String, @Nullable Object> of = new LinkedHashMap<>(full);
+        of.put((String) each[0], each[1]);
+        String said =
+            assertThrows(IllegalArgumentException.class, () -> dump.object(of)).getMessage();
+        assertTrue(said.contains((String) each[0]), said);
+      }
     }
   }
 

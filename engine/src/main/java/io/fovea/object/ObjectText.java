@@ -9,6 +9,8 @@ import io.fovea.schema.Shape.Mapping;
 import io.fovea.schema.Shape.Maybe;
 import io.fovea.schema.Shape.Scalar;
 import io.fovea.schema.Shape.Sequence;
+import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
@@ -20,12 +22,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Objects and keys without their class: read by the shapes that a file has of them, and keys made
- * of text.
+ * Objects and keys without their class: read and made by the shapes that a file has of them.
  *
  * <pre>
  *   shape            value                      part of a key, as text
@@ -168,6 +171,164 @@ public final class ObjectText {
       case DATETIME -> in.getDateTime();
       case DURATION -> in.getDuration();
     };
+  }
+
+  /**
+   * Writes an object of the newest version. Its class is not asked, nor its constructor.
+   *
+   * @param versions what the versions of the table's objects are
+   * @param values its components by their names, as {@link #object(List, byte[])} has them; in
+   *     place of a scalar, its text. One that is not there is null.
+   * @return its bytes, the version first
+   * @throws IllegalArgumentException if a name is none of the components, or a value does not fit
+   */
+  public static byte[] object(List<Composite> versions, Map<String, ?> values) {
+    ObjectWriter out = new ObjectWriter();
+    out.putByte((byte) versions.size());
+    putComponents(out, versions.getLast(), values, "");
+    return out.toArray();
+  }
+
+  private static void putComponents(
+      ObjectWriter out, Composite shape, Map<?, ?> values, String path) {
+    for (Object name : values.keySet()) {
+      if (shape.component(String.valueOf(name)) == null) {
+        throw new IllegalArgumentException(
+            "There is no component " + path + name + ": there are " + shape + ".");
+      }
+    }
+    for (Component c : shape.components()) {
+      putValue(out, c.shape(), values.get(c.name()), path + c.name());
+    }
+  }
+
+  private static void putValue(ObjectWriter out, Shape shape, @Nullable Object value, String path) {
+    switch (shape) {
+      case Scalar s -> {
+        if (value == null && Binding.isBare(s)) {
+          throw new IllegalArgumentException(path + " is missing: " + s + " is never null.");
+        }
+        putObjectScalar(out, s, value, path);
+      }
+      case Enumeration e -> {
+        int n = value == null ? 0 : e.constants().indexOf(String.valueOf(value)) + 1;
+        if (n == 0 && value != null) {
+          throw noValue(path, value, e);
+        }
+        out.putCount(n);
+      }
+      case Maybe m -> {
+        if (Binding.isBare(m.of())) {
+          out.putBoolean(value != null);
+          if (value == null) {
+            return;
+          }
+        }
+        putValue(out, m.of(), value, path);
+      }
+      case Sequence s -> putList(out, s.of(), value, path, s);
+      case Collected c -> putList(out, c.of(), value, path, c);
+      case Mapping m -> putMap(out, m, value, path);
+      case Composite c -> {
+        out.putBoolean(value != null);
+        if (value instanceof Map<?, ?> all) {
+          putComponents(out, c, all, path + '.');
+        } else if (value != null) {
+          throw noValue(path, value, c);
+        }
+      }
+    }
+  }
+
+  private static void putList(
+      ObjectWriter out, Shape of, @Nullable Object value, String path, Shape shape) {
+    switch (value) {
+      case null -> out.putCount(0);
+      case List<?> all -> {
+        out.putCount(all.size() + 1);
+        for (int i = 0; i < all.size(); i++) {
+          putValue(out, of, all.get(i), path + '[' + i + ']');
+        }
+      }
+      default -> throw noValue(path, value, shape);
+    }
+  }
+
+  private static void putMap(ObjectWriter out, Mapping of, @Nullable Object value, String path) {
+    switch (value) {
+      case null -> out.putCount(0);
+      case Map<?, ?> all -> {
+        out.putCount(all.size() + 1);
+        all.forEach(
+            (k, v) -> {
+              putValue(out, of.key(), k, path + '.' + k);
+              putValue(out, of.value(), v, path + '.' + k);
+            });
+      }
+      case List<?> pairs -> {
+        out.putCount(pairs.size() + 1);
+        for (Object pair : pairs) {
+          if (!(pair instanceof Map<?, ?> p) || !p.keySet().equals(Set.of("key", "value"))) {
+            throw noValue(path, value, of);
+          }
+          putValue(out, of.key(), p.get("key"), path + ".key");
+          putValue(out, of.value(), p.get("value"), path + ".value");
+        }
+      }
+      default -> throw noValue(path, value, of);
+    }
+  }
+
+  private static IllegalArgumentException noValue(String path, Object value, Shape of) {
+    String text =
+        value instanceof byte[] bytes ? HexFormat.of().formatHex(bytes) : String.valueOf(value);
+    return new IllegalArgumentException("'" + text + "' is no value of " + path + ' ' + of + ".");
+  }
+
+  private static void putObjectScalar(
+      ObjectWriter out, Scalar scalar, @Nullable Object value, String path) {
+    String text =
+        value == null
+            ? null
+            : value instanceof byte[] bytes
+                ? HexFormat.of().formatHex(bytes)
+                : String.valueOf(value);
+    try {
+      switch (scalar) {
+        case BOOLEAN -> out.putBoolean(bool(there(text)));
+        case INT8 -> out.putByte(Byte.parseByte(there(text)));
+        case INT16 -> out.putShort(Short.parseShort(there(text)));
+        case CHAR -> out.putChar(character(there(text)));
+        case INT32 -> out.putInt(Integer.parseInt(there(text)));
+        case INT64 -> out.putLong(Long.parseLong(there(text)));
+        case FLOAT32 -> out.putFloat(Float.parseFloat(there(text)));
+        case FLOAT64 -> out.putDouble(Double.parseDouble(there(text)));
+        case TEXT -> out.putText(text);
+        case BYTES -> out.putBytes(text == null ? null : HexFormat.of().parseHex(text));
+        case INTEGER -> out.putInteger(text == null ? null : new BigInteger(text));
+        case DECIMAL -> out.putDecimal(text == null ? null : new BigDecimal(text));
+        case UUID -> out.putUuid(text == null ? null : uuid(text));
+        case INSTANT -> out.putInstant(text == null ? null : Instant.parse(text));
+        case DATE -> out.putDate(text == null ? null : LocalDate.parse(text));
+        case TIME -> out.putTime(text == null ? null : LocalTime.parse(text));
+        case DATETIME -> out.putDateTime(text == null ? null : LocalDateTime.parse(text));
+        case DURATION -> out.putDuration(text == null ? null : Duration.parse(text));
+      }
+    } catch (RuntimeException e) {
+      throw new IllegalArgumentException(
+          "'" + text + "' is no value of " + path + ' ' + scalar + ".", e);
+    }
+  }
+
+  private static String there(@Nullable String text) {
+    return Objects.requireNonNull(text);
+  }
+
+  private static char character(String text) {
+    if (text.length() != 1) {
+      throw new IllegalArgumentException("It is one character.");
+    }
+    return text.charAt(0);
   }
 
   // ----------------------------------------------------------------------------------------- keys
@@ -323,12 +484,7 @@ public final class ObjectText {
       case BOOLEAN -> KeyParts.putBoolean(out, bool(text));
       case INT8 -> KeyParts.putByte(out, Byte.parseByte(text));
       case INT16 -> KeyParts.putShort(out, Short.parseShort(text));
-      case CHAR -> {
-        if (text.length() != 1) {
-          throw new IllegalArgumentException("It is one character.");
-        }
-        KeyParts.putChar(out, text.charAt(0));
-      }
+      case CHAR -> KeyParts.putChar(out, character(text));
       case INT32 -> KeyParts.putInt(out, Integer.parseInt(text));
       case INT64 -> KeyParts.putLong(out, Long.parseLong(text));
       case FLOAT32 -> KeyParts.putFloat(out, Float.parseFloat(text));
