@@ -14,7 +14,7 @@ import picocli.CommandLine.Option;
     name = "compact",
     header = "Makes a file shorter.",
     description = {
-      "Moves pages of a database that nobody has open to free pages nearer to the front of the file,"
+      "With --write, moves pages of a database that nobody has open to free pages nearer to the front of the file,"
           + " and cuts off its end. FILE is opened for that, with a log, which recovers it if it was"
           + " not closed. (A database that is in use is compacted by the application that has it"
           + " open: Database.compact.)",
@@ -36,9 +36,12 @@ final class CompactCommand extends FileCommand implements WholeFile {
       description = "Leaves the space of free pages in the middle of the file where it is.")
   boolean noHoles;
 
+  @Option(names = "--write", description = "Changes FILE; without it nothing is done.")
+  boolean write;
+
   @Override
   public Integer call() {
-    requireWritingShell();
+    requireWrite(write);
     if (bytesPerSecond < 0) {
       throw mistake("--bytes-per-second takes a number of bytes, and 0 for no limit");
     }

@@ -56,6 +56,19 @@ abstract class FileCommand extends JsonCommand {
         : session.opened();
   }
 
+  /** A new database. */
+  final Opened toCreate() {
+    return Opened.of(Database.open(file(), Opening.toCreate()), () -> {});
+  }
+
+  /** In a shell: tables are created outside of transactions. */
+  final void requireNoTransaction() {
+    Session session = session();
+    if (session != null && session.inTransaction()) {
+      throw mistake("there is a transaction: commit or roll back first");
+    }
+  }
+
   /** In a shell: looks whether it was opened to change the file. */
   final void requireWritingShell() {
     Session session = session();
@@ -65,7 +78,10 @@ abstract class FileCommand extends JsonCommand {
     }
   }
 
-  /** One word more than a scan needs: what changes a file is not done by mistake. */
+  /**
+   * One word more than a scan needs: an existing file is not changed by mistake. The rule for all
+   * commands that change records, tables or the size of a file.
+   */
   final void requireWrite(boolean write) {
     requireWritingShell();
     if (!write && session() == null) {

@@ -1,5 +1,6 @@
 package io.fovea.cli;
 
+import com.google.gson.JsonParser;
 import com.google.gson.Strictness;
 import com.google.gson.stream.JsonReader;
 import com.google.gson.stream.JsonToken;
@@ -60,7 +61,7 @@ enum Format {
     }
 
     @Override
-    Source source(Reader in) {
+    Source source(Reader in, boolean nested) {
       BufferedReader lines = new BufferedReader(in);
       return new Source() {
         private long line;
@@ -76,7 +77,12 @@ enum Format {
             return null;
           }
           line++;
-          return object(text);
+          return object(text, nested);
+        }
+
+        @Override
+        public List<String> columns() {
+          return List.of();
         }
 
         @Override
@@ -121,12 +127,13 @@ enum Format {
     }
 
     @Override
-    Source source(Reader in) throws IOException, WrongInput {
+    Source source(Reader in, boolean nested) throws IOException, WrongInput {
       CSVFormat named =
           CSVFormat.RFC4180
               .builder()
               .setHeader()
               .setSkipHeaderRecord(true)
+              .setIgnoreEmptyLines(true)
               .setQuoteMode(QuoteMode.ALL_NON_NULL) // of a parser: it tells ,, from ,"",
               .setDuplicateHeaderMode(DuplicateHeaderMode.DISALLOW)
               .get();
@@ -153,6 +160,9 @@ enum Format {
             return null;
           }
           List<String> names = csv.getHeaderNames();
+          if (isBlank(record)) {
+            return next(); // a line of spaces, as an editor leaves at the end
+          }
           if (record.size() != names.size()) {
             throw new WrongInput(record.size() + " values for " + names.size() + " columns");
           }
@@ -161,6 +171,16 @@ enum Format {
             m.put(names.get(i), record.get(i));
           }
           return m;
+        }
+
+        private boolean isBlank(CSVRecord record) {
+          String only = record.get(0);
+          return record.size() == 1 && columns().size() > 1 && only != null && only.isBlank();
+        }
+
+        @Override
+        public List<String> columns() {
+          return csv.getHeaderNames();
         }
 
         @Override
@@ -189,6 +209,9 @@ enum Format {
     /** What the next one says of its columns; null at the end. */
     @Nullable Map<String, @Nullable String> next() throws IOException, WrongInput;
 
+    /** The names that a header has given; none where each record has its own. */
+    List<String> columns();
+
     /** The line at which the last one ended, from 1. */
     long line();
   }
@@ -209,10 +232,15 @@ enum Format {
    */
   abstract Sink sink(Writer out, List<String> columns, boolean nulls) throws IOException;
 
-  /** Reads records. */
-  abstract Source source(Reader in) throws IOException, WrongInput;
+  /**
+   * Reads records.
+   *
+   * @param nested whether a value may have parts, which are JSON in both formats
+   */
+  abstract Source source(Reader in, boolean nested) throws IOException, WrongInput;
 
-  private static Map<String, @Nullable String> object(String line) throws IOException, WrongInput {
+  private static Map<String, @Nullable String> object(String line, boolean nested)
+      throws IOException, WrongInput {
     JsonReader json = new JsonReader(new StringReader(line));
     json.setStrictness(Strictness.STRICT);
     Map<String, @Nullable String> m = new LinkedHashMap<>();
@@ -224,7 +252,7 @@ enum Format {
       while (json.hasNext()) {
         String name = json.nextName();
         boolean twice = m.containsKey(name);
-        m.put(name, value(json, name));
+        m.put(name, value(json, name, nested));
         if (twice) {
           throw new WrongInput("'" + name + "' is there twice");
         }
@@ -237,9 +265,13 @@ enum Format {
     return m;
   }
 
-  private static @Nullable String value(JsonReader json, String name)
+  private static @Nullable String value(JsonReader json, String name, boolean nested)
       throws IOException, WrongInput {
-    return switch (json.peek()) {
+    JsonToken token = json.peek();
+    if (nested && (token == JsonToken.BEGIN_ARRAY || token == JsonToken.BEGIN_OBJECT)) {
+      return JsonParser.parseReader(json).toString();
+    }
+    return switch (token) {
       case STRING, NUMBER -> json.nextString();
       case BOOLEAN -> Boolean.toString(json.nextBoolean());
       case NULL -> {

@@ -16,6 +16,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -34,10 +35,11 @@ import picocli.CommandLine.ParameterException;
     header = "Sets records from JSON lines or CSV.",
     description = {
       "Sets records of a table of a database that nobody has open, from what 'export' writes: one"
-          + " JSON object a line, or CSV. A table that is not there is made, if the first line says"
-          + " what it is, as exports do. A record that is there already"
+          + " JSON object a line, or CSV. A table, and FILE, that is not there is made, if the first"
+          + " line says what it is, as exports do; or, from a CSV, if --key names the columns of the key."
+          + " A record that is there already"
           + " is replaced; of a row, fields that are not named stay as they are, and are null"
-          + " in a new one, or 0 or empty.",
+          + " in a new one, or 0 or empty. An object is replaced as a whole.",
       "FILE is opened for that, with a log, which recovers it if it was not closed. Records are"
           + " committed some at a time: where a line is wrong, those of the lines before are there,"
           + " and the message says how many. A table with an index by a computed key is written by"
@@ -55,6 +57,22 @@ final class ImportCommand extends TableCommand {
   private static final char BYTE_ORDER_MARK = '\uFEFF';
 
   @Mixin final FormatOption as = new FormatOption();
+
+  @Option(
+      names = "--write",
+      description = "Changes FILE, if it is there; without it nothing is done.")
+  boolean write;
+
+  @Option(
+      names = "--key",
+      paramLabel = "COLUMN",
+      split = ",",
+      description = {
+        "Makes the table, and FILE, if they are not there, from the header of a CSV: this column is a"
+            + " part of the key. May be given again. The types of the columns are those of all of"
+            + " their values."
+      })
+  List<String> keys = new ArrayList<>();
 
   @Option(
       names = "--input",
@@ -85,17 +103,27 @@ final class ImportCommand extends TableCommand {
   boolean copy;
 
   /** A record that was read. */
-  private record Line(long number, List<String> key, Map<String, @Nullable String> values) {}
+  private record Line(
+      long number, Records in, List<String> key, Map<String, @Nullable String> values) {}
 
   private volatile long imported;
 
   /** Lines before the first that the format knows of. */
   private int linesBefore;
 
+  /** What the standard input has, where it is read twice. */
+  private @Nullable Path spooled;
+
+  /** Whether the table is new. */
+  private boolean made;
+
+  /** Of a table of objects: as the bytes that they are. */
+  private @Nullable Records asBytes;
+
   @Override
   public Integer call() throws IOException {
-    if (!dryRun) {
-      requireWritingShell();
+    if (!dryRun && (session() != null || Files.exists(file()))) {
+      requireWrite(write);
     }
     if (input == null && session() != null) {
       throw mistake("a shell has the standard input itself: give --input");
@@ -106,23 +134,59 @@ final class ImportCommand extends TableCommand {
     if (batch < 1) {
       throw mistake("--batch takes a number of records, at least 1");
     }
+    if (!keys.isEmpty() && as.format != Format.CSV) {
+      throw mistake("--key is for a header: it goes with --format CSV");
+    }
+    try {
+      imports();
+    } finally {
+      if (spooled != null) {
+        Files.deleteIfExists(spooled);
+      }
+    }
+    said(imported);
+    return Main.OK;
+  }
+
+  private void imports() throws IOException {
     try (BufferedReader in = reader();
         Opened db = opened(schemaLine(in))) {
-      Records records = records(db);
-      try (Format.Source source = as.format.source(in)) {
+      Records records = records(db, false);
+      requireKey(records);
+      boolean objects = records instanceof ObjectRecords;
+      asBytes = objects ? records(db, true) : null;
+      try (Format.Source source = as.format.source(in, objects)) {
         try (Progress p =
             progress.of(err(), dryRun ? "read" : "imported", "records", () -> imported, 0)) {
           p.start();
           read(db, records, source);
         }
       }
+      if (made && !dryRun && records.table.count() < imported) {
+        err()
+            .println(
+                "fovea: "
+                    + (imported - records.table.count())
+                    + " records have the key of one before, which they have replaced");
+      }
     } catch (Format.WrongInput e) {
       throw wrong(1, e);
     } catch (CharacterCodingException e) {
       throw mistake("the input is not UTF-8; " + before());
     }
-    said(imported);
-    return Main.OK;
+  }
+
+  private void requireKey(Records records) {
+    List<String> parts = records.columns().subList(0, records.keyParts());
+    if (!keys.isEmpty() && !keys.equals(parts)) {
+      throw mistake(
+          "the key of "
+              + NameText.of(table)
+              + " is "
+              + String.join(", ", parts)
+              + ", and not "
+              + String.join(", ", keys));
+    }
   }
 
   /** What the table is, if the input says it. */
@@ -146,14 +210,18 @@ final class ImportCommand extends TableCommand {
   }
 
   /** The database, with the table; for a trial one in memory, with such a table. */
-  private Opened opened(@Nullable SchemaLine schema) {
+  private Opened opened(@Nullable SchemaLine schema) throws IOException {
+    if (session() == null && !Files.exists(file())) {
+      return created(schema);
+    }
     Opened db = copy ? ofCopy() : dryRun ? toRead(new CopyOption()) : toChange();
     boolean done = false;
     try {
       TableSpec there = db.database().describe(table);
       requireSame(there, schema);
       requireNoComputedIndex(there);
-      TableSpec spec = there == null && schema != null ? made(schema) : there;
+      TableSpec spec = there == null ? made(schema) : there;
+      made = there == null && spec != null;
       if (dryRun && !copy && spec != null) {
         Database trial = Database.inMemory(Options.defaults().bufferBytes(TRIAL_BYTES));
         trial.table(TableFile.withoutIndexes(spec));
@@ -162,6 +230,32 @@ final class ImportCommand extends TableCommand {
       } else if (there == null && spec != null) {
         db.database().table(spec);
       }
+      done = true;
+      return db;
+    } finally {
+      if (!done) {
+        db.close();
+      }
+    }
+  }
+
+  /** A new database with the table, in memory for a trial. */
+  private Opened created(@Nullable SchemaLine schema) throws IOException {
+    TableSpec spec = made(schema);
+    if (spec == null) {
+      throw mistake(
+          "there is no file "
+              + file()
+              + ", and the input does not say what the table is: --key COLUMN makes both from a CSV");
+    }
+    made = true;
+    Opened db =
+        dryRun
+            ? Opened.of(Database.inMemory(Options.defaults().bufferBytes(TRIAL_BYTES)), () -> {})
+            : toCreate();
+    boolean done = false;
+    try {
+      db.database().table(dryRun ? TableFile.withoutIndexes(spec) : spec);
       done = true;
       return db;
     } finally {
@@ -188,7 +282,15 @@ final class ImportCommand extends TableCommand {
     }
   }
 
-  private TableSpec made(SchemaLine schema) {
+  /** The table as the input says it, or its header and values; null where neither does. */
+  private @Nullable TableSpec made(@Nullable SchemaLine schema) throws IOException {
+    if (schema == null && keys.isEmpty()) {
+      return null;
+    }
+    requireNoTransaction();
+    if (schema == null) {
+      return inferred();
+    }
     try {
       return schema.spec(table);
     } catch (IllegalArgumentException e) {
@@ -196,7 +298,18 @@ final class ImportCommand extends TableCommand {
           "there is no table "
               + NameText.of(table)
               + ", and it can't be made as the first line says it: "
-              + e.getMessage());
+              + Text.reason(e));
+    }
+  }
+
+  private TableSpec inferred() throws IOException {
+    try (BufferedReader in = reader();
+        Format.Source source = as.format.source(in, false)) {
+      return Inferred.table(table, keys, source);
+    } catch (Format.WrongInput e) {
+      throw wrong(1, e);
+    } catch (IllegalArgumentException e) {
+      throw mistake(Text.reason(e));
     }
   }
 
@@ -217,10 +330,14 @@ final class ImportCommand extends TableCommand {
 
   private BufferedReader reader() throws IOException {
     BufferedReader in;
-    if (input == null) {
+    Path from = input;
+    if (from == null && !keys.isEmpty()) {
+      from = spooled();
+    }
+    if (from == null) {
       in = new BufferedReader(new InputStreamReader(in(), StandardCharsets.UTF_8.newDecoder()));
-    } else if (Files.isReadable(input)) {
-      in = Files.newBufferedReader(input);
+    } else if (Files.isRegularFile(from) && Files.isReadable(from) || isStream(from)) {
+      in = Files.newBufferedReader(from);
     } else {
       throw mistake("there is no file " + input + " that may be read");
     }
@@ -231,6 +348,22 @@ final class ImportCommand extends TableCommand {
     return in;
   }
 
+  /** A pipe, or a device: read once. */
+  private boolean isStream(Path from) {
+    return keys.isEmpty() && Files.isReadable(from) && !Files.isDirectory(from);
+  }
+
+  /** The standard input as a file: its types are those of all of it. */
+  private Path spooled() throws IOException {
+    Path there = spooled;
+    if (there == null) {
+      there = Files.createTempFile("fovea-import", ".csv");
+      spooled = there;
+      Files.copy(in(), there, StandardCopyOption.REPLACE_EXISTING);
+    }
+    return there;
+  }
+
   private void read(Opened db, Records records, Format.Source source) throws IOException {
     List<Line> lines = new ArrayList<>();
     long characters = 0;
@@ -239,12 +372,12 @@ final class ImportCommand extends TableCommand {
       lines.add(line);
       characters += line.values.values().stream().mapToLong(v -> v == null ? 0 : v.length()).sum();
       if (lines.size() == batch || characters >= CHARACTERS) {
-        put(db, records, lines);
+        put(db, lines);
         lines.clear();
         characters = 0;
       }
     }
-    put(db, records, lines);
+    put(db, lines);
   }
 
   private @Nullable Line next(Records records, Format.Source source) throws IOException {
@@ -252,38 +385,37 @@ final class ImportCommand extends TableCommand {
     try {
       all = source.next();
     } catch (Format.WrongInput e) {
-      throw records.table.spec().objects() == null
-          ? wrong(line(source), e)
-          : notAsBytes(source, String.valueOf(e.getMessage()));
+      throw wrong(line(source), e);
     }
     if (all == null) {
       return null;
     }
-    if (records.table.spec().objects() != null
-        && !all.keySet().equals(Set.copyOf(records.columns()))) {
-      throw notAsBytes(source, "it has " + String.join(", ", all.keySet()));
-    }
+    Records of = as(records, all.keySet());
     Map<String, @Nullable String> values = new LinkedHashMap<>();
-    all.forEach((column, value) -> values.put(column, word(records, column, value)));
+    all.forEach((column, value) -> values.put(column, word(of, column, value)));
     List<String> key = new ArrayList<>();
-    for (String column : records.columns().subList(0, records.keyParts())) {
+    for (String column : of.columns().subList(0, of.keyParts())) {
       String part = values.remove(column);
       if (part == null) {
         throw mistake(at(line(source)) + "the key has no '" + column + "'; " + before());
       }
       key.add(part);
     }
-    return new Line(line(source), key, values);
+    return new Line(line(source), of, key, values);
   }
 
-  /** Components say neither the version nor the bytes, and who makes objects checks them. */
-  private ParameterException notAsBytes(Format.Source source, String what) {
-    return mistake(
-        at(line(source))
-            + what
-            + ", where a key and a value as bytes are expected: objects are imported as 'export'"
-            + " writes them without --objects; of their components only the application makes some; "
-            + before());
+  /**
+   * Objects are imported as their components or, as 'export' writes them, as a key and a value in
+   * bytes. Objects whose only component is called so are bytes if a line before says what the table
+   * is, as in an export.
+   */
+  private Records as(Records records, Set<String> columns) {
+    Records bytes = asBytes;
+    return bytes != null
+            && columns.equals(Set.copyOf(bytes.columns()))
+            && (linesBefore > 0 || !columns.equals(Set.copyOf(records.columns())))
+        ? bytes
+        : records;
   }
 
   private long line(Format.Source source) {
@@ -297,14 +429,14 @@ final class ImportCommand extends TableCommand {
     return value == null ? null : records.word(value);
   }
 
-  private void put(Opened db, Records records, List<Line> lines) {
+  private void put(Opened db, List<Line> lines) {
     long[] at = {0};
     try {
       db.run(
           tx -> {
             for (Line line : lines) {
               at[0] = line.number;
-              records.put(tx, line.key, line.values);
+              line.in.put(tx, line.key, line.values);
             }
             if (dryRun && !copy) {
               tx.rollback();
@@ -323,12 +455,7 @@ final class ImportCommand extends TableCommand {
   }
 
   private ParameterException wrong(long line, Exception e) {
-    String what = String.valueOf(e.getMessage()).strip();
-    return mistake(
-        at(line)
-            + (what.endsWith(".") ? what.substring(0, what.length() - 1) : what)
-            + "; "
-            + before());
+    return mistake(at(line) + Text.reason(e) + "; " + before());
   }
 
   private static String at(long line) {

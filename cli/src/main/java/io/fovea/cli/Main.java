@@ -13,6 +13,7 @@ import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
@@ -22,6 +23,7 @@ import picocli.CommandLine.ExecutionException;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
+import picocli.CommandLine.TypeConversionException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
 /**
@@ -42,6 +44,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
  *   dump FILE --log FROM..TO    what is in the log?          nothing is changed
  *   tail FILE [TABLE...]        which commits were there?    nothing is changed
  *   backup FILE DIRECTORY       copies it; opens FILE, which recovers it where it must
+ *   create FILE [TABLE ...]     a new database, or a table in one
  *   put FILE TABLE WORD...      sets a record; opens FILE, as backup does
  *   delete FILE TABLE PART...   deletes a record; opens FILE, as backup does
  *   import FILE TABLE           sets records from JSON or CSV; opens FILE, as backup does
@@ -88,6 +91,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
       ImportCommand.class,
       RestoreCommand.class,
       CompactCommand.class,
+      CreateCommand.class,
       DoctorCommand.class,
       TopCommand.class,
       CompletionCommand.class
@@ -189,9 +193,18 @@ public final class Main implements Callable<Integer> {
   /** How a command line says what went wrong. */
   static CommandLine configured(CommandLine line, PrintWriter err) {
     Main main = line.getCommand();
-    return line.setExecutionStrategy(Main::runLast)
+    return line.registerConverter(Path.class, Main::path)
+        .setExecutionStrategy(Main::runLast)
         .setParameterExceptionHandler((e, a) -> mistaken(e, err))
         .setExecutionExceptionHandler((e, c, r) -> failed(e, err, main.session));
+  }
+
+  private static Path path(String name) {
+    try {
+      return Path.of(name);
+    } catch (InvalidPathException e) {
+      throw new TypeConversionException("it is no name of a file: " + e.getReason());
+    }
   }
 
   /** Errors of the output of help and versions are errors of a command. */

@@ -1,5 +1,10 @@
 package io.fovea.cli;
 
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParseException;
+import com.google.gson.JsonParser;
 import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
 import io.fovea.Change;
@@ -8,6 +13,7 @@ import io.fovea.Order;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.schema.Shape;
+import io.fovea.schema.Shape.Component;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -35,12 +41,7 @@ final class ObjectRecords extends Records {
   @Override
   List<String> columns() {
     List<String> names = new ArrayList<>(keyNames);
-    var shapes = table.spec().objects();
-    if (shapes != null) {
-      for (Shape.Component c : shapes.value().components()) {
-        names.add(column(c.name()));
-      }
-    }
+    names.addAll(components().keySet());
     return names;
   }
 
@@ -102,8 +103,7 @@ final class ObjectRecords extends Records {
   }
 
   private RuntimeException wrong(IllegalArgumentException e) {
-    String m = String.valueOf(e.getMessage());
-    return command.mistake(m.endsWith(".") ? m.substring(0, m.length() - 1) : m);
+    return command.mistake(Text.reason(e));
   }
 
   private Map<String, @Nullable Object> record(byte[] key, byte[] value) {
@@ -144,9 +144,81 @@ final class ObjectRecords extends Records {
     return key(parts);
   }
 
+  /** Sets all of an object: what the map does not name is null, where that may be. */
   @Override
   void put(Transaction tx, List<String> key, Map<String, @Nullable String> values) {
-    throw command.mistake("a table of objects is written by its application alone");
+    byte[] k = wholeKey(key);
+    Map<String, @Nullable Object> components = new LinkedHashMap<>();
+    Map<String, Component> columns = components();
+    values.forEach(
+        (column, text) -> {
+          Component of = columns.get(column);
+          if (of == null) {
+            throw command.mistake(
+                "an object has no component '"
+                    + column
+                    + "': it has "
+                    + String.join(", ", columns.keySet()));
+          }
+          components.put(of.name(), text != null && hasParts(of.shape()) ? parts(text) : text);
+        });
+    try {
+      bytes.put(tx, k, dump.object(components));
+    } catch (IllegalArgumentException e) {
+      throw wrong(e);
+    }
+  }
+
+  @Override
+  boolean mayBeNull(String column) {
+    return !keyNames.contains(column);
+  }
+
+  /** The components by their columns. */
+  private Map<String, Component> components() {
+    Map<String, Component> all = new LinkedHashMap<>();
+    var shapes = table.spec().objects();
+    if (shapes != null) {
+      for (Component c : shapes.value().components()) {
+        all.put(column(c.name()), c);
+      }
+    }
+    return all;
+  }
+
+  private static boolean hasParts(Shape shape) {
+    return switch (shape) {
+      case Shape.Scalar s -> false;
+      case Shape.Enumeration e -> false;
+      case Shape.Maybe m -> hasParts(m.of());
+      case Shape.Sequence s -> true;
+      case Shape.Collected c -> true;
+      case Shape.Mapping m -> true;
+      case Shape.Composite c -> true;
+    };
+  }
+
+  /** Lists, and maps by names, of texts. */
+  private @Nullable Object parts(String json) {
+    try {
+      return plain(JsonParser.parseString(json));
+    } catch (JsonParseException e) {
+      throw command.mistake("'" + json + "' is no JSON, which a component with parts is");
+    }
+  }
+
+  private static @Nullable Object plain(JsonElement e) {
+    if (e instanceof JsonArray a) {
+      List<@Nullable Object> all = new ArrayList<>();
+      a.forEach(each -> all.add(plain(each)));
+      return all;
+    }
+    if (e instanceof JsonObject o) {
+      Map<String, @Nullable Object> all = new LinkedHashMap<>();
+      o.asMap().forEach((name, each) -> all.put(name, plain(each)));
+      return all;
+    }
+    return e.isJsonNull() ? null : e.getAsString();
   }
 
   @Override

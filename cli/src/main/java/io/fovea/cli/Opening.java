@@ -34,6 +34,11 @@ final class Opening {
     return options().create(false).device(dev -> dev.pageSize(header.pageSize()));
   }
 
+  /** What a file that is not there is made with. */
+  static Options toCreate() {
+    return options().durability(Durability.SYNC);
+  }
+
   /**
    * The same for a file whose records are changed: where its log keeps changes for who follows
    * them, it goes on to do so, and about as many as before. Without that they would be let go.

@@ -7,11 +7,11 @@ import com.google.gson.JsonParseException;
 import com.google.gson.JsonParser;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldDefinition;
-import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
+import java.time.DateTimeException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -85,7 +85,9 @@ final class SchemaLine {
     } catch (NullPointerException
         | IllegalStateException
         | ClassCastException
-        | UnsupportedOperationException e) {
+        | UnsupportedOperationException
+        | NumberFormatException
+        | DateTimeException e) {
       throw new IllegalArgumentException("the first line does not say what the table is", e);
     }
   }
@@ -110,12 +112,13 @@ final class SchemaLine {
         .forEach(
             f -> {
               JsonObject field = f.getAsJsonObject();
-              add(field.has("nullable") ? row.nullable() : row, field);
+              add(is(field, "nullable") ? row.nullable() : row, field);
             });
     KeySpec keySpec = key.build();
     Layout layout = row.build();
     TableSpec spec = TableSpec.of(name, keySpec, layout);
-    for (JsonElement i : schema.getAsJsonArray("indexes")) {
+    JsonArray indexes = schema.getAsJsonArray("indexes");
+    for (JsonElement i : indexes == null ? new JsonArray() : indexes) {
       spec = spec.with(index(i.getAsJsonObject(), keySpec, layout));
     }
     if (schema.has("expires")) {
@@ -129,23 +132,31 @@ final class SchemaLine {
   }
 
   private static void add(FieldDefinition to, JsonObject f) {
-    String name = f.get("name").getAsString();
-    FieldType type = FieldType.valueOf(f.get("type").getAsString());
-    if (type == FieldType.DECIMAL) {
-      to.decimal(name, f.get("precision").getAsInt(), f.get("scale").getAsInt());
-    } else if (f.has("variable") && type == FieldType.TEXT) {
-      to.varText(name, f.get("bytes").getAsInt());
-    } else if (f.has("variable") && type == FieldType.BYTES) {
-      to.varBytes(name, f.get("bytes").getAsInt());
-    } else {
-      to.add(name, type, f.get("bytes").getAsInt());
-    }
+    String type = f.get("type").getAsString();
+    boolean decimal = f.has("precision");
+    FieldSpec.add(
+        to,
+        f.get("name").getAsString(),
+        is(f, "variable") && !type.startsWith("VAR") ? "VAR" + type : type,
+        number(f, decimal ? "precision" : "bytes"),
+        decimal ? number(f, "scale") : null);
+  }
+
+  private static @Nullable Integer number(JsonObject in, String name) {
+    JsonElement n = in.get(name);
+    return n == null ? null : Integer.valueOf(n.getAsInt());
+  }
+
+  /** Whether something is said to be so. */
+  private static boolean is(JsonObject of, String name) {
+    JsonElement e = of.get(name);
+    return e != null && e.getAsBoolean();
   }
 
   /** The name of an index that the command can keep. */
   private static String requireNotComputed(JsonObject index) {
     String name = index.get("index").getAsString();
-    if (index.get("computed").getAsBoolean()) {
+    if (is(index, "computed")) {
       throw new IllegalArgumentException(
           "the index " + name + " is by a key that the application computes: make the table there");
     }
@@ -158,11 +169,9 @@ final class SchemaLine {
     for (JsonElement f : index.getAsJsonArray("key")) {
       JsonObject field = f.getAsJsonObject();
       String of = field.get("name").getAsString();
-      fields.add(field.has("ofKey") ? key.part(of) : row.field(of));
+      fields.add(is(field, "ofKey") ? key.part(of) : row.field(of));
     }
     Field[] all = fields.toArray(Field[]::new);
-    return index.get("unique").getAsBoolean()
-        ? IndexSpec.unique(name, all)
-        : IndexSpec.on(name, all);
+    return is(index, "unique") ? IndexSpec.unique(name, all) : IndexSpec.on(name, all);
   }
 }

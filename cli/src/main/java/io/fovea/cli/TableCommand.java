@@ -19,11 +19,6 @@ abstract class TableCommand extends FileCommand {
   @Parameters(index = "1", paramLabel = "TABLE", description = "Which table.")
   String table = "";
 
-  /** The records of the table. */
-  final Records records(Opened opened) {
-    return records(opened, true);
-  }
-
   /** The records of the table, objects as bytes or not. */
   final Records records(Opened opened, boolean bytes) {
     Database db = opened.database();

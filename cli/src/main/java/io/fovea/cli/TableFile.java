@@ -7,6 +7,7 @@ import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.NameText;
+import io.fovea.schema.ObjectShapes;
 import io.fovea.schema.TableSpec;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -30,8 +31,12 @@ final class TableFile {
     return !spec.isBytes() ? "rows" : spec.objects() == null ? "bytes" : "objects";
   }
 
-  /** A table of the same keys and rows, or of bytes. */
+  /** A table of the same keys and rows, objects or bytes. */
   static TableSpec withoutIndexes(TableSpec spec) {
+    ObjectShapes objects = spec.objects();
+    if (objects != null) {
+      return TableSpec.objects(spec.name(), spec.key().bytesMax(), objects);
+    }
     return spec.isBytes()
         ? TableSpec.bytes(spec.name(), spec.key().bytesMax())
         : TableSpec.of(spec.name(), spec.key(), spec.layout());

@@ -30,6 +30,12 @@ final class Text {
     };
   }
 
+  /** A message without its full stop, for one that goes on or ends as those of commands do. */
+  static String reason(Exception e) {
+    String text = String.valueOf(e.getMessage()).strip();
+    return text.endsWith(".") ? text.substring(0, text.length() - 1) : text;
+  }
+
   /** A byte string: hexadecimal digits, and in quotes if it can be read. */
   static String bytes(byte[] b, boolean all) {
     int n = all ? b.length : Math.min(b.length, SHOWN);

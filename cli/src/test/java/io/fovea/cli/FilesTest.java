@@ -63,9 +63,9 @@ class FilesTest {
     run(2, "backup", file);
     run(2, "backup", file, dir.resolve("b"), "--rate", "-1");
     run(2, "compact");
-    run(2, "compact", absent);
-    run(2, "compact", file, "--bytes-per-second", "-1");
-    run(2, "compact", file, "--bytes-per-second", "fast");
+    run(2, "compact", "--write", absent);
+    run(2, "compact", "--write", file, "--bytes-per-second", "-1");
+    run(2, "compact", "--write", file, "--bytes-per-second", "fast");
     for (String command : new String[] {"verify", "stat"}) {
       assertTrue(run(2, command, absent).err().contains("There is no file"));
       assertTrue(run(2, command, dir).err().contains("directory"));
@@ -103,7 +103,7 @@ class FilesTest {
       db.dropTable("goes");
     }
     long before = Files.size(file);
-    String said = run(0, "compact", file, "--bytes-per-second", "100000000").out();
+    String said = run(0, "compact", "--write", file, "--bytes-per-second", "100000000").out();
     Pattern pattern =
         Pattern.compile(
             Pattern.quote(file.toString())
@@ -116,7 +116,7 @@ class FilesTest {
     assertTrue(Long.parseLong(m.group(3)) <= 1.1 * Long.parseLong(m.group(4)), said);
     assertTrue(Files.size(file) < before / 2, before + ", then " + Files.size(file));
     assertEquals(2000, number(run(0, "verify", file, "--json").out(), "records"));
-    assertEquals(0, number(run(0, "compact", file, "--json").out(), "bytesMoved"));
+    assertEquals(0, number(run(0, "compact", "--write", file, "--json").out(), "bytesMoved"));
   }
 
   @Test

@@ -32,11 +32,13 @@ class ProgressTest {
     says(
         run(0, "export", "--progress", file, "t", "--output", out),
         "exported: 3000 of 3000 \\(100 %\\) records");
-    says(run(0, "import", "--progress", file, "t", "--input", out), "imported: 3000 records");
     says(
-        run(0, "import", "--progress", file, "t", "--dry-run", "--input", out),
+        run(0, "import", "--write", "--progress", file, "t", "--input", out),
+        "imported: 3000 records");
+    says(
+        run(0, "import", "--write", "--progress", file, "t", "--dry-run", "--input", out),
         "read: 3000 records");
-    says(run(0, "compact", "--progress", file), "the file has: " + mib);
+    says(run(0, "compact", "--write", "--progress", file), "the file has: " + mib);
     Path backup = dir.resolve("backup");
     says(
         run(0, "backup", "--progress", file, backup),

@@ -222,7 +222,8 @@ class RecordsTest {
           Files.readString(first), run(0, "export", from, table, "--format", format).out());
       assertEquals(
           List.of(TEXTS.length + " records"),
-          lines("import", to, table, "--format", format, "--input", first, "--batch", 4));
+          lines(
+              "import", "--write", to, table, "--format", format, "--input", first, "--batch", 4));
       run(0, "export", to, table, "--format", format, "--output", second);
       assertEquals(Files.readString(first), Files.readString(second));
       assertEquals(
@@ -269,7 +270,8 @@ class RecordsTest {
       lines.append("{\"key\": \"%02x\", \"value\": \"%s\"}\n".formatted(i, value));
     }
     Path input = Files.writeString(dir.resolve("input"), lines);
-    assertEquals(List.of("40 records"), lines("import", file, "blobs", "--input", input));
+    assertEquals(
+        List.of("40 records"), lines("import", "--write", file, "blobs", "--input", input));
     assertEquals(List.of("40"), lines("count", file, "blobs"));
   }
 
@@ -279,7 +281,8 @@ class RecordsTest {
     Path in = Files.writeString(dir.resolve("input"), input);
     Object format = input.startsWith("{") || input.startsWith("[") ? Format.JSON : Format.CSV;
     String err =
-        run(2, "import", file, "kinds", "--input", in, "--format", format, "--batch", 1).err();
+        run(2, "import", "--write", file, "kinds", "--input", in, "--format", format, "--batch", 1)
+            .err();
     for (String part : said) {
       assertTrue(err.contains(part), err);
     }
@@ -320,7 +323,9 @@ class RecordsTest {
     String other = same.replace("9223372036854775805", "5");
     Path in = Files.writeString(dir.resolve("input"), other + same);
     byte[] before = Files.readAllBytes(file);
-    assertEquals(List.of("2 records"), lines("import", file, "kinds", "--dry-run", "--input", in));
+    assertEquals(
+        List.of("2 records"),
+        lines("import", "--write", file, "kinds", "--dry-run", "--input", in));
     Object[] trial = {"import", file, "kinds", "--dry-run", "--copy", "--batch", 1, "--input", in};
     String err = run(2, trial).err();
     assertTrue(err.contains("line 2") && err.contains("by due"), err);
@@ -328,23 +333,24 @@ class RecordsTest {
     Files.writeString(in, other);
     assertEquals(List.of("1 record"), lines(trial));
     assertArrayEquals(before, Files.readAllBytes(file));
-    run(2, "import", file, "kinds", "--copy", "--input", in);
+    run(2, "import", "--write", file, "kinds", "--copy", "--input", in);
   }
 
   @Test
   void theInputMayBeTheStandardOne() {
     Path file = kinds("kinds", false);
     byte[] csv = "\uFEFFkey,value\n6162,63\n".getBytes(StandardCharsets.UTF_8);
-    var ran = ran(csv, "import", file, "blobs", "--format", "CSV");
+    var ran = ran(csv, "import", "--write", file, "blobs", "--format", "CSV");
     assertEquals("1 record\n", ran.out(), ran::toString);
     byte[] notText = {'{', (byte) 0xFF};
-    assertTrue(ran(notText, "import", file, "blobs").err().contains("UTF-8"));
-    assertEquals("{\n  \"records\": 0\n}\n", run(0, "import", file, "blobs", "--json").out());
+    assertTrue(ran(notText, "import", "--write", file, "blobs").err().contains("UTF-8"));
+    assertEquals(
+        "{\n  \"records\": 0\n}\n", run(0, "import", "--write", file, "blobs", "--json").out());
     assertEquals(
         List.of("key    6162 \"ab\"", "value  63 \"c\""), lines("get", file, "blobs", "ab"));
-    run(2, "import", file, "blobs", "--input", dir.resolve("nothing"));
-    run(2, "import", file, "blobs", "--batch", "0");
-    run(2, "import", file, "computed");
+    run(2, "import", "--write", file, "blobs", "--input", dir.resolve("nothing"));
+    run(2, "import", "--write", file, "blobs", "--batch", "0");
+    run(2, "import", "--write", file, "computed");
   }
 
   @ParameterizedTest
@@ -360,11 +366,11 @@ class RecordsTest {
       if (command.equals("put")) {
         args.add("value");
       }
-      if (command.equals("put") || command.equals("delete")) {
+      if (!List.of("get", "count", "export").contains(command)) {
         args.add("--write");
       }
       String err = run(2, args.toArray()).err();
-      assertTrue(err.contains("open"), err);
+      assertTrue(err.contains("is open already"), err);
     }
   }
 }

@@ -6,6 +6,7 @@ import static io.fovea.cli.Fixture.bySize;
 import static io.fovea.cli.Fixture.lines;
 import static io.fovea.cli.Fixture.ran;
 import static io.fovea.cli.Fixture.run;
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -105,16 +106,17 @@ class SchemaLineTest {
       run(0, "export", from, table, "--schema", "--format", format, "--output", first);
       assertEquals(
           List.of("20 records"),
-          lines("import", to, table, "--dry-run", "--format", format, "--input", first));
+          lines("import", "--write", to, table, "--dry-run", "--format", format, "--input", first));
       run(2, "count", to, table);
       assertEquals(
-          List.of("20 records"), lines("import", to, table, "--format", format, "--input", first));
+          List.of("20 records"),
+          lines("import", "--write", to, table, "--format", format, "--input", first));
       run(0, "export", to, table, "--schema", "--format", format, "--output", second);
       assertEquals(Files.readString(first), Files.readString(second));
       assertEquals(lines("schema", from, table), lines("schema", to, table));
       // Under another name, and once more.
-      run(0, "import", to, "other " + table, "--format", format, "--input", first);
-      run(0, "import", to, table, "--format", format, "--input", first);
+      run(0, "import", "--write", to, "other " + table, "--format", format, "--input", first);
+      run(0, "import", "--write", to, table, "--format", format, "--input", first);
       assertEquals(List.of("20"), lines("count", to, "other " + table));
     }
     assertEquals(
@@ -131,7 +133,7 @@ class SchemaLineTest {
     for (String table : new String[] {"things", "computed", "indexed"}) {
       Path out = dir.resolve(table);
       run(0, "export", from, table, "--output", out);
-      String err = run(2, "import", to, table, "--input", out).err();
+      String err = run(2, "import", "--write", to, table, "--input", out).err();
       assertTrue(err.contains("application"), err);
     }
     // Byte strings with an index: read in its order, and changed by their application alone.
@@ -161,23 +163,46 @@ class SchemaLineTest {
     }
     // Objects of another kind are not taken for those of the table.
     Path out = dir.resolve("things");
-    String err = run(2, "import", from, "bytes", "--input", out).err();
+    String err = run(2, "import", "--write", from, "bytes", "--input", out).err();
     assertTrue(err.contains("those of the table are none"), err);
-    assertEquals(List.of("20 records"), lines("import", from, "things", "--input", out));
-    // What is exported for other programs says nothing of bytes, and the message what to do.
-    run(0, "export", "--objects", from, "things", "--output", dir.resolve("objects"));
-    String no = run(2, "import", from, "things", "--input", dir.resolve("objects")).err();
-    assertTrue(no.contains("without --objects"), no);
+    assertEquals(List.of("20 records"), lines("import", "--write", from, "things", "--input", out));
+    // What is exported for other programs, by components, makes the same objects.
+    Path objects = dir.resolve("objects");
+    run(0, "export", "--objects", from, "things", "--output", objects);
+    for (String how : new String[] {"--dry-run", "--write"}) {
+      assertEquals(
+          List.of("20 records"), lines("import", how, from, "things", "--input", objects));
+    }
+    assertEquals(
+        Files.readString(out), run(0, "export", from, "things").out(), "the bytes are as before");
+    Path csv =
+        Files.writeString(
+            dir.resolve("csv"), "key,name,sizes\n\nt3,third,\"[7,8]\"\nt4,,\n", UTF_8);
+    assertEquals(
+        List.of("2 records"),
+        lines("import", "--write", from, "things", "--format", "CSV", "--input", csv));
+    assertEquals(
+        List.of("key    t3", "name   third", "sizes:", "  7", "  8"),
+        lines("get", from, "things", "t3"));
+    for (String wrong :
+        new String[] {
+          "{\"key\":\"t3\",\"none\":1}", "{\"key\":\"t3\",\"sizes\":7}",
+          "{\"key\":\"t3\",\"sizes\":[\"x\"]}", "{\"name\":\"x\"}"
+        }) {
+      String no = ran(wrong.getBytes(UTF_8), "import", "--write", from, "things").err();
+      assertTrue(no.startsWith("fovea: line 1: "), no);
+    }
+    run(0, "import", "--write", from, "things", "--input", objects);
     assertEquals(
         "{\"key\":\"t3\",\"name\":\"thing 3\",\"sizes\":[3,-3]}\n",
         run(0, "export", "--objects", from, "things", "t3").out());
     run(2, "export", "--objects", "--format", "CSV", from, "things");
     byte[] broken = "{\"fovea\":{\"table\":\n".getBytes(StandardCharsets.UTF_8);
-    assertEquals(2, ran(broken, "import", to, "x").code());
+    assertEquals(2, ran(broken, "import", "--write", to, "x").code());
     byte[] empty = "{\"fovea\":{}}\n".getBytes(StandardCharsets.UTF_8);
-    assertEquals(2, ran(empty, "import", to, "x").code());
+    assertEquals(2, ran(empty, "import", "--write", to, "x").code());
     byte[] none = "{\"key\":\"01\",\"value\":\"\"}\n".getBytes(StandardCharsets.UTF_8);
-    String absent = ran(none, "import", to, "x").err();
+    String absent = ran(none, "import", "--write", to, "x").err();
     assertTrue(absent.contains("there is no table x"), absent);
   }
 
@@ -186,7 +211,14 @@ class SchemaLineTest {
     Path from = from();
     byte[] before = Files.readAllBytes(from);
     String good = "{\"name\":\"a\",\"id\":\"" + new UUID(1, 2) + "\",\"price\":1.5}\n";
-    var ran = ran(good.getBytes(StandardCharsets.UTF_8), "import", from, "all kinds", "--dry-run");
+    var ran =
+        ran(
+            good.getBytes(StandardCharsets.UTF_8),
+            "import",
+            "--write",
+            from,
+            "all kinds",
+            "--dry-run");
     assertEquals("1 record\n", ran.out(), ran::toString);
     for (String wrong :
         new String[] {
@@ -209,7 +241,7 @@ class SchemaLineTest {
       assertTrue(failed.err().contains("line 2: "), failed.err());
       assertTrue(failed.err().contains("1 records before are right"), failed.err());
     }
-    assertEquals(2, ran(new byte[0], "import", from, "none", "--dry-run").code());
+    assertEquals(2, ran(new byte[0], "import", "--write", from, "none", "--dry-run").code());
     assertFalse(lines("count", from, "all kinds").contains("21"));
     assertEquals(
         new String(before, StandardCharsets.ISO_8859_1),

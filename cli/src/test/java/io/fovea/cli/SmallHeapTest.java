@@ -52,7 +52,7 @@ class SmallHeapTest {
     try (Database db = Database.open(to, Fixture.SMALL)) {
       db.table(Fixture.TABLE);
     }
-    assertEquals(1, lines("import", to, "t", "--format", "CSV", "--input", out));
+    assertEquals(1, lines("import", "--write", to, "t", "--format", "CSV", "--input", out));
     assertEquals(1, lines("count", to, "t", "--from", "0"));
   }
 

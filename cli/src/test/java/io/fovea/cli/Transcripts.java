@@ -113,8 +113,8 @@ final class Transcripts {
         command = null;
         in.clear();
         out.clear();
-      } else if (command != null && line.startsWith("< ")) {
-        in.add(line.substring(2));
+      } else if (command != null && (line.equals("<") || line.startsWith("< "))) {
+        in.add(line.substring(Math.min(2, line.length())));
       } else if (command != null) {
         out.add(line);
       } else {

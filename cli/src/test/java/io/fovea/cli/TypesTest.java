@@ -165,7 +165,8 @@ class TypesTest {
     run(0, "export", from, "longs", "--schema", "--format", format, "--output", first);
     Database.open(to, SMALL).close();
     assertEquals(
-        List.of("6 records"), lines("import", to, "longs", "--format", format, "--input", first));
+        List.of("6 records"),
+        lines("import", "--write", to, "longs", "--format", format, "--input", first));
     run(0, "export", to, "longs", "--schema", "--format", format, "--output", second);
     assertArrayEquals(Files.readAllBytes(first), Files.readAllBytes(second));
     assertEquals(lines("scan", from, "longs"), lines("scan", to, "longs"));
@@ -184,7 +185,7 @@ class TypesTest {
     run(0, "export", from, "types", "--format", format, "--output", first);
     assertEquals(
         List.of(ROWS + " records"),
-        lines("import", to, "types", "--format", format, "--input", first));
+        lines("import", "--write", to, "types", "--format", format, "--input", first));
     run(0, "export", to, "types", "--format", format, "--output", second);
     assertEquals(Files.readString(first), Files.readString(second));
     for (String index : new String[] {"by instant", "by text", "by note"}) {
@@ -302,7 +303,7 @@ class TypesTest {
             dir.resolve("in"),
             "id,open,weight,since,price,long,text,bytes,double\n"
                 + "00112233-4455-6677-8899-aabbccddeeff,true,1,1970-01-01T00:00:00Z,2,3,,\"\",NaN\n");
-    run(0, "import", file, "types", "--format", "CSV", "--input", in);
+    run(0, "import", "--write", file, "types", "--format", "CSV", "--input", in);
     assertEquals(
         List.of(
             "{\"id\":\"00112233-4455-6677-8899-aabbccddeeff\",\"open\":true,\"weight\":1.0,"

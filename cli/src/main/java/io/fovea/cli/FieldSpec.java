@@ -1,0 +1,106 @@
+package io.fovea.cli;
+
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldDefinition;
+import io.fovea.schema.FieldType;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Fields as a user writes them, which is how {@code schema} shows them.
+ *
+ * <pre>
+ *   item INT32                 a name and a type, with a space or a colon between
+ *   name TEXT(20)              a text of 20 bytes at most; VARTEXT takes no more than it has
+ *   price DECIMAL(10, 2) NULL  ten digits, two of them behind the point; may have no value
+ * </pre>
+ *
+ * <p>Static methods; any thread.
+ */
+final class FieldSpec {
+  private static final String VARIABLE = "VAR";
+
+  private static final Pattern TEXT =
+      Pattern.compile(
+          "(?<name>.+?)[\\s:]\\s*(?<type>\\w+)"
+              + "(\\s*\\(\\s*(?<size>\\d{1,9})\\s*(,\\s*(?<scale>\\d{1,9})\\s*)?\\))?"
+              + "(?<null>\\s+NULL)?",
+          Pattern.CASE_INSENSITIVE);
+
+  private FieldSpec() {}
+
+  /**
+   * Adds a field.
+   *
+   * @throws IllegalArgumentException with a reason in words, if the text is none
+   */
+  static Field add(FieldDefinition to, String text) {
+    Matcher m = TEXT.matcher(text.strip());
+    if (!m.matches()) {
+      throw new IllegalArgumentException(
+          "'" + text + "' is no field: one is NAME TYPE, as in 'price DECIMAL(10, 2) NULL'");
+    }
+    FieldDefinition of = m.group("null") == null ? to : to.nullable();
+    return add(of, m.group("name"), m.group("type"), number(m, "size"), number(m, "scale"));
+  }
+
+  private static @Nullable Integer number(Matcher m, String group) {
+    String digits = m.group(group);
+    return digits == null ? null : Integer.valueOf(digits);
+  }
+
+  /**
+   * Adds a field.
+   *
+   * @param size the bytes of a text or byte string, the digits of a decimal; the others have one
+   *     size, and may say it in bytes
+   * @throws IllegalArgumentException with a reason in words, if there is no such field
+   */
+  static Field add(
+      FieldDefinition to,
+      String name,
+      String type,
+      @Nullable Integer size,
+      @Nullable Integer scale) {
+    String upper = type.toUpperCase(Locale.ROOT);
+    boolean variable = upper.equals("VARTEXT") || upper.equals("VARBYTES");
+    FieldType of = type(name, variable ? upper.substring(VARIABLE.length()) : upper);
+    if (of == FieldType.DECIMAL) {
+      if (size == null) {
+        throw new IllegalArgumentException(name + " is DECIMAL(DIGITS, SCALE)");
+      }
+      return to.decimal(name, size, scale == null ? 0 : scale);
+    }
+    if (of.isFixed()) {
+      if (scale != null || size != null && size != of.width()) {
+        throw new IllegalArgumentException(name + " is " + of + ", which takes no size");
+      }
+      return to.add(name, of, of.width());
+    }
+    if (size == null || scale != null) {
+      throw new IllegalArgumentException(name + " is " + upper + "(BYTES)");
+    }
+    return !variable
+        ? to.add(name, of, size)
+        : of == FieldType.TEXT ? to.varText(name, size) : to.varBytes(name, size);
+  }
+
+  private static FieldType type(String name, String type) {
+    for (FieldType t : FieldType.values()) {
+      if (t.name().equals(type)) {
+        return t;
+      }
+    }
+    throw new IllegalArgumentException(
+        "'"
+            + type
+            + "', the type of "
+            + name
+            + ", is none of "
+            + String.join(", ", Arrays.stream(FieldType.values()).map(Enum::name).toList())
+            + ", VARTEXT, VARBYTES");
+  }
+}

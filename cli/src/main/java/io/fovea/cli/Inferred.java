@@ -1,0 +1,196 @@
+package io.fovea.cli;
+
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldDefinition;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.KeySpec;
+import io.fovea.schema.Layout;
+import io.fovea.schema.TableSpec;
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
+import java.time.DateTimeException;
+import java.time.Instant;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.Predicate;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A table of rows for the columns of a CSV, by all of its values: each column gets the first type
+ * of which every value comes out again as the same text, or as the same number.
+ *
+ * <pre>
+ *   BOOLEAN                  true, false
+ *   INT64                    7, -7; not 007
+ *   FLOAT64                  1.50, 2e9; up to 15 digits, which a double holds
+ *   UUID, INSTANT            as their toString
+ *   VARTEXT(n), TEXT(n)      everything else; n leaves room for twice the longest, and 255 bytes
+ *                            at least (64 in a key)
+ * </pre>
+ *
+ * <p>A column with a value that is missing may have none. One thread.
+ */
+final class Inferred {
+  private static final int FIELD_BYTES_MIN = 255;
+  private static final int KEY_BYTES_MIN = 64;
+
+  /** As many decimal digits as each double tells apart. */
+  private static final int DOUBLE_DIGITS = 15;
+
+  private static final Pattern INTEGER = Pattern.compile("0|-?[1-9]\\d{0,18}");
+  private static final Pattern NUMBER =
+      Pattern.compile("-?(0|[1-9]\\d*)(\\.\\d+)?([eE][+-]?\\d{1,3})?");
+
+  /** The types in the order in which they are tried. */
+  private enum Guess {
+    BOOLEAN(FieldType.BOOLEAN, v -> v.equals("true") || v.equals("false")),
+    INTEGER(FieldType.INT64, Inferred::isLong),
+    NUMBER(FieldType.FLOAT64, Inferred::isDouble),
+    UUID(FieldType.UUID, Inferred::isUuid),
+    INSTANT(FieldType.INSTANT, Inferred::isInstant),
+    TEXT(FieldType.TEXT, v -> true);
+
+    final FieldType type;
+    final Predicate<String> holds;
+
+    Guess(FieldType type, Predicate<String> holds) {
+      this.type = type;
+      this.holds = holds;
+    }
+  }
+
+  /** What is known of a column. */
+  private static final class Column {
+    Guess guess = Guess.BOOLEAN;
+    boolean seen;
+    boolean missing;
+    long integerDigits;
+    int bytesMax;
+
+    void add(@Nullable String value) {
+      if (value == null) {
+        missing = true;
+        return;
+      }
+      bytesMax = Math.max(bytesMax, value.getBytes(StandardCharsets.UTF_8).length);
+      boolean first = !seen;
+      seen = true;
+      if (guess.holds.test(value)) {
+        integerDigits = Math.max(integerDigits, digits(value));
+        return;
+      }
+      Guess before = guess;
+      do {
+        guess = Guess.values()[guess.ordinal() + 1];
+      } while (!guess.holds.test(value));
+      // What was a BOOLEAN or a UUID is text with anything else; integers may become numbers.
+      boolean fits =
+          first
+              || before == Guess.INTEGER && guess == Guess.NUMBER && integerDigits <= DOUBLE_DIGITS;
+      guess = fits ? guess : Guess.TEXT;
+      integerDigits = Math.max(integerDigits, digits(value));
+    }
+
+    private static long digits(String value) {
+      return value.chars().filter(Character::isDigit).count();
+    }
+
+    void define(FieldDefinition in, String name, boolean key) {
+      FieldType type = seen ? guess.type : FieldType.TEXT;
+      FieldDefinition to = missing && !key ? in.nullable() : in;
+      if (type != FieldType.TEXT) {
+        to.add(name, type, type.width());
+        return;
+      }
+      int bytes = Math.min(Field.WIDTH_MAX, 2 * bytesMax);
+      if (key) {
+        to.text(name, Math.max(KEY_BYTES_MIN, bytes));
+      } else {
+        to.varText(name, Math.max(FIELD_BYTES_MIN, bytes));
+      }
+    }
+  }
+
+  private Inferred() {}
+
+  private static boolean isLong(String value) {
+    if (!INTEGER.matcher(value).matches()) {
+      return false;
+    }
+    try {
+      Long.parseLong(value);
+      return true;
+    } catch (NumberFormatException e) {
+      return false; // 19 digits may be too many
+    }
+  }
+
+  private static boolean isDouble(String value) {
+    return NUMBER.matcher(value).matches()
+        && new BigDecimal(value).precision() <= DOUBLE_DIGITS
+        && Double.isFinite(Double.parseDouble(value));
+  }
+
+  private static boolean isUuid(String value) {
+    try {
+      return value.length() == 36 && java.util.UUID.fromString(value).toString().equals(value);
+    } catch (IllegalArgumentException e) {
+      return false;
+    }
+  }
+
+  private static boolean isInstant(String value) {
+    try {
+      return Instant.parse(value).toString().equals(value);
+    } catch (DateTimeException e) {
+      return false;
+    }
+  }
+
+  private static Column column(Map<String, Column> columns, String name) {
+    return Objects.requireNonNull(columns.get(name));
+  }
+
+  /**
+   * Reads all records.
+   *
+   * @param keys the columns of the key
+   * @throws IllegalArgumentException with a reason in words, if there is no such table
+   */
+  static TableSpec table(String name, List<String> keys, Format.Source source)
+      throws IOException, Format.WrongInput {
+    Map<String, Column> columns = new LinkedHashMap<>();
+    source.columns().forEach(c -> columns.put(c, new Column()));
+    for (String key : keys) {
+      if (!columns.containsKey(key)) {
+        throw new IllegalArgumentException(
+            "there is no column '" + key + "': there are " + String.join(", ", columns.keySet()));
+      }
+    }
+    for (Map<String, @Nullable String> record = source.next();
+        record != null;
+        record = source.next()) {
+      for (String key : keys) {
+        if (record.get(key) == null) {
+          throw new IllegalArgumentException(
+              "line " + source.line() + ": the key has no '" + key + "'");
+        }
+      }
+      record.forEach((column, value) -> column(columns, column).add(value));
+    }
+    KeySpec.Definition key = KeySpec.define();
+    keys.forEach(k -> column(columns, k).define(key, k, true));
+    Layout.Definition row = Layout.define();
+    columns.forEach(
+        (column, c) -> {
+          if (!keys.contains(column)) {
+            c.define(row, column, false);
+          }
+        });
+    return TableSpec.of(name, key.build(), row.build());
+  }
+}

@@ -1,0 +1,207 @@
+package io.fovea.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.OptionSpec;
+
+/**
+ * Every word of every command line of the {@link Transcripts}, replaced by garbage; and every
+ * option of every command with garbage behind it. Each ends in a code, with lines of words: never
+ * with a stack trace, the name of a class, or the bare message of a library.
+ */
+@Timeout(180)
+class MistakesTest {
+  private static final List<String> GARBAGE =
+      List.of(
+          "",
+          "--",
+          "-1",
+          "99999999999999999999",
+          "x=",
+          "..",
+          "/",
+          "no/such/file",
+          "\u0000",
+          "\uD800",
+          "%s%n'\"\\",
+          "a".repeat(300),
+          "{\"fovea\":{",
+          "x:VARCHAR(1)");
+
+  /** What messages of libraries look like. */
+  private static final List<String> RAW =
+      List.of(
+          "Exception",
+          "at io.fovea",
+          "java.",
+          "No enum constant",
+          "For input string",
+          "Cannot invoke",
+          "Index ",
+          "class ",
+          "picocli");
+
+  private static final Set<Integer> CODES = Set.of(0, 1, 2, 4);
+
+  @TempDir Path dir;
+
+  private static void requireWords(List<String> words, Fixture.Ran ran) {
+    String what = words + " -> " + ran;
+    assertTrue(CODES.contains(ran.code()), what);
+    for (String raw : RAW) {
+      String said = ran.err();
+      for (String word : words) { // it may quote them
+        said = word.length() < 3 ? said : said.replace(word, "");
+      }
+      assertTrue(!said.contains(raw), what);
+    }
+    if (ran.code() == 2) {
+      List<String> lines = ran.err().lines().filter(l -> l.startsWith("fovea: ")).toList();
+      assertTrue(!lines.isEmpty(), what);
+      for (String line : lines) {
+        assertTrue(line.length() > "fovea: ".length() + 8, what);
+      }
+    }
+  }
+
+  /** A fresh folder for each: a command may do what it is asked for. */
+  private Fixture.Ran run(List<String> words, byte[] in) {
+    try {
+      return Fixture.ran(in, words.toArray());
+    } catch (RuntimeException | Error e) {
+      return fail(words + " throws " + e, e);
+    }
+  }
+
+  /** Commands make files of such names. */
+  private String inFolder(String garbage) {
+    return garbage.startsWith("/") || garbage.isEmpty() ? garbage : dir + "/" + garbage;
+  }
+
+  @Test
+  void everyWordOfEveryCommandLine() throws IOException {
+    Transcripts.make(dir);
+    TreeMap<String, Integer> tried = new TreeMap<>();
+    for (Transcripts.Entry e : Transcripts.entries()) {
+      List<String> words = Arrays.stream(e.args(dir)).map(Object::toString).toList();
+      String command = words.getFirst();
+      if (e.code() != 0 || tried.merge(command, 1, Integer::sum) > 1) {
+        continue;
+      }
+      for (int i = 1; i < words.size(); i++) {
+        for (String garbage : GARBAGE) {
+          List<String> of = new ArrayList<>(words);
+          of.set(i, words.get(i).startsWith(dir.toString()) ? inFolder(garbage) : garbage);
+          requireWords(of, run(of, e.typed()));
+        }
+      }
+      for (String garbage : GARBAGE) {
+        List<String> more = new ArrayList<>(words);
+        more.add(garbage);
+        requireWords(more, run(more, e.typed()));
+        if (!command.equals("shell")) {
+          requireWords(words, run(words, garbage.getBytes(StandardCharsets.UTF_8)));
+        }
+      }
+    }
+  }
+
+  @Test
+  void everyOptionOfEveryCommand() throws IOException {
+    Transcripts.make(dir);
+    String file = dir.resolve("db").toString();
+    PrintWriter none = new PrintWriter(PrintWriter.nullWriter());
+    Main main = new Main(InputStream.nullInputStream(), none, none, null);
+    int n = 0;
+    for (CommandLine each : Main.commandLine(main, "fovea").getSubcommands().values()) {
+      String name = each.getCommandName();
+      if (Set.of("top", "doctor", "completion").contains(name)) {
+        continue;
+      }
+      for (OptionSpec option : each.getCommandSpec().options()) {
+        if (option.longestName().equals("--follow")) {
+          continue; // it goes on
+        }
+        for (String garbage : GARBAGE) {
+            List<String> words = new ArrayList<>(List.of(name));
+            words.addAll(List.of(file, "stock", "1"));
+            String value = option.type() == Path.class ? inFolder(garbage) : garbage;
+            words.add(option.longestName() + (option.arity().max() > 0 ? "=" + value : ""));
+            requireWords(words, run(words, new byte[0]));
+            n++;
+          if (option.arity().max() == 0) {
+            break;
+          }
+        }
+      }
+    }
+    assertTrue(n > 400, "tried: " + n);
+  }
+
+  /** A first line that was written by hand. */
+  @Test
+  void everyPartOfAFirstLine() {
+    String good =
+        "{\"fovea\":{\"table\":\"x\",\"kind\":\"rows\",\"key\":[{\"name\":\"id\",\"type\":\"INT32\"}],"
+            + "\"row\":[{\"name\":\"text\",\"type\":\"VARTEXT\",\"bytes\":20},"
+            + "{\"name\":\"due\",\"type\":\"INT64\",\"bytes\":8,\"nullable\":false}],"
+            + "\"indexes\":[{\"index\":\"i\",\"unique\":false,\"key\":[{\"name\":\"due\"}]}],"
+            + "\"expires\":{\"field\":\"due\",\"after\":\"PT1H\"}}}\n"
+            + "{\"id\":1,\"text\":\"a\",\"due\":9000000000000000000}\n";
+    Path file = dir.resolve("good");
+    Fixture.Ran ran = run(List.of("import", file.toString(), "x"), bytes(good));
+    assertEquals("1 record\n", ran.out(), ran::toString);
+    assertTrue(
+        Fixture.lines("schema", file).contains("  row    text VARTEXT(20), due INT64"),
+        Fixture.lines("schema", file)::toString);
+    String[] parts = {
+      "\"INT32\"",
+      "\"VARTEXT\"",
+      "20",
+      "8",
+      "\"due\"",
+      "\"PT1H\"",
+      "\"rows\"",
+      "false",
+      "\"id\"",
+      "[{\"name\":\"due\"}]",
+      "[{\"name\":\"id\",\"type\":\"INT32\"}]"
+    };
+    String[] wrong = {"\"VARCHAR\"", "\"\"", "null", "-1", "70000", "1e400", "{}", "[]", "[[]]"};
+    int n = 0;
+    for (String part : parts) {
+      for (String by : wrong) {
+        String input = good.replaceFirst(java.util.regex.Pattern.quote(part), by);
+        Path to = dir.resolve("to" + n++);
+        List<String> words = List.of("import", to.toString(), "x");
+        Fixture.Ran said = run(words, bytes(input));
+        requireWords(words, said);
+        if (said.err().contains("first line")) {
+          assertFalse(Files.exists(to), said.toString());
+        }
+      }
+    }
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
+  }
+}
