@@ -141,12 +141,12 @@ class MistakesTest {
           continue; // it goes on
         }
         for (String garbage : GARBAGE) {
-            List<String> words = new ArrayList<>(List.of(name));
-            words.addAll(List.of(file, "stock", "1"));
-            String value = option.type() == Path.class ? inFolder(garbage) : garbage;
-            words.add(option.longestName() + (option.arity().max() > 0 ? "=" + value : ""));
-            requireWords(words, run(words, new byte[0]));
-            n++;
+          List<String> words = new ArrayList<>(List.of(name));
+          words.addAll(List.of(file, "stock", "1"));
+          String value = option.type() == Path.class ? inFolder(garbage) : garbage;
+          words.add(option.longestName() + (option.arity().max() > 0 ? "=" + value : ""));
+          requireWords(words, run(words, new byte[0]));
+          n++;
           if (option.arity().max() == 0) {
             break;
           }
@@ -163,8 +163,7 @@ class MistakesTest {
         "{\"fovea\":{\"table\":\"x\",\"kind\":\"rows\",\"key\":[{\"name\":\"id\",\"type\":\"INT32\"}],"
             + "\"row\":[{\"name\":\"text\",\"type\":\"VARTEXT\",\"bytes\":20},"
             + "{\"name\":\"due\",\"type\":\"INT64\",\"bytes\":8,\"nullable\":false}],"
-            + "\"indexes\":[{\"index\":\"i\",\"unique\":false,\"key\":[{\"name\":\"due\"}]}],"
-            + "\"expires\":{\"field\":\"due\",\"after\":\"PT1H\"}}}\n"
+            + "\"indexes\":[{\"index\":\"i\",\"unique\":false,\"key\":[{\"name\":\"due\"}]}],\"expires\":{\"field\":\"due\",\"after\":\"PT1H\"}}}\n"
             + "{\"id\":1,\"text\":\"a\",\"due\":9000000000000000000}\n";
     Path file = dir.resolve("good");
     Fixture.Ran ran = run(List.of("import", file.toString(), "x"), bytes(good));

@@ -170,8 +170,7 @@ class SchemaLineTest {
     Path objects = dir.resolve("objects");
     run(0, "export", "--objects", from, "things", "--output", objects);
     for (String how : new String[] {"--dry-run", "--write"}) {
-      assertEquals(
-          List.of("20 records"), lines("import", how, from, "things", "--input", objects));
+      assertEquals(List.of("20 records"), lines("import", how, from, "things", "--input", objects));
     }
     assertEquals(
         Files.readString(out), run(0, "export", from, "things").out(), "the bytes are as before");
