@@ -1,30 +1,61 @@
 package io.fovea.ratis;
 
+import java.net.Inet6Address;
 import java.util.Objects;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * A member of a group.
  *
  * @param id its name, the same on all peers and for as long as it has its data
- * @param address where the others reach it: host and port, with a colon between them
+ * @param address where the others reach it: host and port, with a colon between them; an IPv6
+ *     address stands in brackets, as in {@code [2001:db8::1]:7001}
  * @since 0.1.0
  */
 public record Peer(String id, String address) {
+  private static final Pattern ADDRESS =
+      Pattern.compile(
+          "(?<host>\\[[0-9A-Fa-f:.]+(%[\\w.-]+)?]|[^\\s:\\[\\],=/]+):(?<port>[0-9]{1,5})");
+
+  private static final int PORT_MAX = 65_535;
+
   /** Checks the parts. */
   public Peer {
     Objects.requireNonNull(id, "id");
     if (id.isEmpty()) {
       throw new IllegalArgumentException("A peer has a name; this one's is empty.");
     }
-    int colon = address.lastIndexOf(':');
-    if (colon < 1 || !address.substring(colon + 1).matches("[0-9]{1,5}")) {
+    Matcher m = ADDRESS.matcher(address);
+    if (!m.matches() || isInvalidIpv6(m.group("host"))) {
       throw new IllegalArgumentException(
-          "The address of a peer is host:port, not \"" + address + "\".");
+          "The address of a peer is host:port, or [IPv6 address]:port, not \"" + address + "\".");
+    }
+    int port = Integer.parseInt(m.group("port"));
+    if (port < 1 || port > PORT_MAX) {
+      throw new IllegalArgumentException(
+          "The port of a peer is 1 to " + PORT_MAX + ", not " + port + ": \"" + address + "\".");
     }
   }
 
+  private static boolean isInvalidIpv6(String host) {
+    if (!host.startsWith("[")) {
+      return false;
+    }
+    String inner = host.substring(1, host.length() - 1);
+    int zone = inner.indexOf('%');
+    try {
+      Inet6Address.ofLiteral(zone < 0 ? inner : inner.substring(0, zone));
+      return false;
+    } catch (IllegalArgumentException e) {
+      return true;
+    }
+  }
+
+  /** Without the brackets of an IPv6 address. */
   String host() {
-    return address.substring(0, address.lastIndexOf(':'));
+    String host = address.substring(0, address.lastIndexOf(':'));
+    return host.startsWith("[") ? host.substring(1, host.length() - 1) : host;
   }
 
   int port() {
