@@ -93,6 +93,7 @@ final class FoveaStateMachine extends BaseStateMachine {
   private final Replica replica;
   private final PeerState state;
   private final long sessionWindow;
+  private final long sessionMillis;
   private final Copies copies;
   private volatile Asking asking =
       (p, q, m) -> {
@@ -105,10 +106,11 @@ final class FoveaStateMachine extends BaseStateMachine {
   /** Where a copy ends that was taken in, and that Ratis was not told of; null for none. */
   private volatile @Nullable Position ready;
 
-  FoveaStateMachine(Replica replica, PeerState state, long sessionWindow) {
+  FoveaStateMachine(Replica replica, PeerState state, long sessionWindow, Duration sessionTime) {
     this.replica = replica;
     this.state = state;
     this.sessionWindow = sessionWindow;
+    this.sessionMillis = sessionTime.toMillis();
     this.durable = replica.applied();
     this.copies = new Copies(replica::copyTo);
   }
@@ -153,7 +155,8 @@ final class FoveaStateMachine extends BaseStateMachine {
         .setStateMachine(this)
         .setClientRequest(request)
         .setLogData(
-            ByteString.copyFrom(Stamp.put(entry, System.currentTimeMillis(), sessionWindow)))
+            ByteString.copyFrom(
+                Stamp.put(entry, System.currentTimeMillis(), sessionWindow, sessionMillis)))
         .build();
   }
 
@@ -178,8 +181,8 @@ final class FoveaStateMachine extends BaseStateMachine {
               + at.index()
               + " of the log can't be applied: "
               + e
-              + " A command that throws anything but RefusedException does so on every peer: start"
-              + " them with a program that can apply it.",
+              + " Where each peer says so, start all with a program that can apply it, or with"
+              + " ReplicationOptions.skip of this index.",
           e);
       throw e;
     }

@@ -36,6 +36,7 @@ import picocli.CommandLine.Spec;
  *   exit code   0  it is done, and all are well
  *               1  it is not, or a peer is not well
  *               2  a mistake in the command line
+ *               5  the output takes no more: a full disk, a closed pipe
  * </pre>
  *
  * <p>It is not a part of the command for files, which needs no Ratis. It needs picocli, which is an
@@ -53,6 +54,9 @@ public final class ReplicaCommand {
 
   private static final int OK = 0;
   private static final int PROBLEMS = 1;
+
+  /** What it would say is not said. */
+  private static final int NO_OUTPUT = 5;
 
   @Spec CommandSpec spec;
 
@@ -122,6 +126,11 @@ public final class ReplicaCommand {
 
   /** Runs it without ending the JVM. */
   static int run(PrintWriter out, PrintWriter err, String... args) {
+    int code = line(out, err).execute(args);
+    return out.checkError() ? NO_OUTPUT : code;
+  }
+
+  private static CommandLine line(PrintWriter out, PrintWriter err) {
     return new CommandLine(new ReplicaCommand())
         .setOut(out)
         .setErr(err)
@@ -137,8 +146,7 @@ public final class ReplicaCommand {
                 return PROBLEMS;
               }
               throw e;
-            })
-        .execute(args);
+            });
   }
 
   /** What a command does with the group. */

@@ -15,6 +15,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.SortedMap;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -132,12 +133,14 @@ public final class ReplicatedDatabase implements AutoCloseable {
               options.directory().resolve("database"),
               options.database(),
               options.commands(),
+              options.skips(),
               options.experiments());
       Path log = options.directory().resolve("log");
       UUID group = RaftSetup.groupId(options).getUuid();
       VoteFile.mend(log, group, options.self().id(), replica.applied());
       LogTail.mend(log, group, options.self().id());
-      FoveaStateMachine machine = new FoveaStateMachine(replica, state, options.sessionWindow());
+      FoveaStateMachine machine =
+          new FoveaStateMachine(replica, state, options.sessionWindow(), options.sessionTime());
       RaftGroup members =
           options.joining()
               ? RaftGroup.valueOf(RaftSetup.groupId(options))
@@ -397,6 +400,15 @@ public final class ReplicatedDatabase implements AutoCloseable {
     } catch (ReplicationException e) {
       return false;
     }
+  }
+
+  /**
+   * The entries of the log that were skipped here, ever: {@link ReplicationOptions#skip}.
+   *
+   * @return the reasons by their index
+   */
+  public SortedMap<Long, String> skipped() {
+    return replica.skipped();
   }
 
   /**

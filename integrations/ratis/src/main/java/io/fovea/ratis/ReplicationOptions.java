@@ -8,7 +8,9 @@ import io.fovea.replication.Replica;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -38,6 +40,8 @@ public final class ReplicationOptions {
     int commandBytesMax = 1 << 20;
     int pendingMax = 10_000;
     long sessionWindow = 100_000;
+    Duration sessionTime = Duration.ofMinutes(2);
+    Map<Long, String> skips = Map.of();
     long snapshotEvery = 100_000;
     Duration requestTimeout = Duration.ofSeconds(10);
     Duration attemptTimeout = Duration.ofSeconds(1);
@@ -231,9 +235,9 @@ public final class ReplicationOptions {
   }
 
   /**
-   * Sets for how long the group knows a request: a retry within so many entries of the log is
-   * applied once, and a later one is refused. The leader's value counts. Each request takes some 80
-   * bytes and its result.
+   * Sets for how many entries the group knows a request: a retry within so many entries of the log,
+   * or within the {@link #sessionTime}, is applied once, and a later one is refused. The leader's
+   * value counts. Each request takes about 90 bytes and its result.
    *
    * @param entries how many; 100,000 by default
    * @return new options
@@ -241,6 +245,40 @@ public final class ReplicationOptions {
   public ReplicationOptions sessionWindow(long entries) {
     check(entries > 0, "sessionWindow is positive", entries);
     return with(p -> p.sessionWindow = entries);
+  }
+
+  /**
+   * Sets for how long the group knows a request, however many entries follow: a busy group writes
+   * {@link #sessionWindow} entries within seconds. The leader's value counts, and the time is that
+   * of the leaders' clocks.
+   *
+   * @param time how long; 2 minutes by default; zero for the number of entries alone
+   * @return new options
+   */
+  public ReplicationOptions sessionTime(Duration time) {
+    check(!time.isNegative(), "sessionTime is zero or positive", time);
+    return with(p -> p.sessionTime = time);
+  }
+
+  /**
+   * Skips an entry of the log that no peer can apply, such as a command whose decoder fails. All
+   * peers have to be started with it, before any of them has applied the entry; its submitter gets
+   * it as refused. The database records the index and the reason: {@link
+   * ReplicatedDatabase#skipped}.
+   *
+   * @param index its index, as the message has it with which a peer has stopped
+   * @param reason why
+   * @return new options
+   */
+  public ReplicationOptions skip(long index, String reason) {
+    check(index >= 0, "skip takes the index of an entry", index);
+    Objects.requireNonNull(reason, "reason");
+    return with(
+        p -> {
+          Map<Long, String> all = new HashMap<>(p.skips);
+          all.put(index, reason);
+          p.skips = Map.copyOf(all);
+        });
   }
 
   /**
@@ -389,6 +427,14 @@ public final class ReplicationOptions {
 
   int pendingMax() {
     return parts.pendingMax;
+  }
+
+  Duration sessionTime() {
+    return parts.sessionTime;
+  }
+
+  Map<Long, String> skips() {
+    return parts.skips;
   }
 
   long sessionWindow() {

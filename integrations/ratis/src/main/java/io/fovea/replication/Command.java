@@ -27,8 +27,11 @@ public interface Command {
    *
    * @param context the transaction to do it in, and what is the same on all replicas
    * @return the result, which the submitter gets; {@link Replica#RESULT_BYTES_MAX} bytes at most
-   * @throws RefusedException to change nothing, and tell the submitter why. Whatever else is thrown
-   *     stops the replica: it can't know whether the others have got the same
+   * @throws RefusedException to change nothing, and tell the submitter why. An unchecked exception,
+   *     of this code or of the engine about a key that is too long or a transaction that is too
+   *     large, has the same end on every replica, with the exception as the reason. What says
+   *     something of the replica and not of the command, such as a full disk or an {@link Error},
+   *     stops the replica
    */
   byte[] apply(CommandContext context) throws RefusedException;
 }

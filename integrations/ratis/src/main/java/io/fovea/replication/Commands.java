@@ -74,7 +74,19 @@ public final class Commands {
               + command.getClass()
               + " is known: name it with ReplicationOptions.command, on every peer.");
     }
-    return Entry.encode(id, type.name, type.encode.apply(command));
+    byte[] entry = Entry.encode(id, type.name, type.encode.apply(command));
+    try {
+      decode(Entry.decode(entry)); // as each replica will: one that fails there stops them all
+    } catch (RuntimeException e) {
+      throw new IllegalArgumentException(
+          "The command "
+              + type.name
+              + " is not submitted: what its encoder makes of it, its decoder"
+              + " does not take: "
+              + e,
+          e);
+    }
+    return entry;
   }
 
   Command decode(Entry entry) {
@@ -83,8 +95,8 @@ public final class Commands {
       throw new IllegalStateException(
           "The log has a command \""
               + entry.name()
-              + "\" that this replica does not know. Was it submitted by a newer program? A new kind"
-              + " of command is submitted when all peers know it.");
+              + "\" that this replica does not know. Was it submitted by a newer program? A new"
+              + " kind of command is submitted when all peers know it.");
     }
     return type.decode.apply(entry.command());
   }

@@ -8,27 +8,31 @@ import java.util.UUID;
  * An entry of the replicated log.
  *
  * <pre>
- *    0  u8    version of this format, 1
+ *    0  u8    version of this format, 2
  *    1  u128  client
  *   17  i64   sequence of the request
  *   25  i64   since: the index that the client had seen when it made the request
  *   33  i64   clock of the leader, milliseconds        ┐ written by the leader that appends it,
- *   41  i64   window of the session table, entries     ┘ so that all replicas use one value
- *   49  u8    length of the command's name
- *   50  ...   name, UTF-8; then the command, up to the end
+ *   41  i64   window of the session table, entries     │ so that all replicas use one value
+ *   49  i64   the same in milliseconds                 ┘
+ *   57  u8    length of the command's name
+ *   58  ...   name, UTF-8; then the command, up to the end
  * </pre>
  *
- * All numbers are big-endian. A replica that meets a newer version stops: it can't apply the entry,
- * and must not pass over it.
+ * All numbers are big-endian. Version 1 has no window in milliseconds, which is 0 then. A replica
+ * that meets a newer version stops: it can't apply the entry, and must not pass over it.
  *
  * <p>An entry without a byte is a <em>mark</em>: it changes nothing, and who reads its index has
  * proof that the log goes so far.
  */
-record Entry(RequestId id, long clockMillis, long window, String name, byte[] command) {
-  private static final byte VERSION = 1;
+record Entry(
+    RequestId id, long clockMillis, long window, long windowMillis, String name, byte[] command) {
+  private static final byte VERSION = 2;
   private static final int CLOCK = 33;
   private static final int WINDOW = 41;
-  private static final int HEADER = 50;
+  private static final int WINDOW_MILLIS = 49;
+  private static final int HEADER_1 = 50;
+  private static final int HEADER = 58;
   static final int NAME_BYTES_MAX = 255;
 
   static byte[] encode(RequestId id, String name, byte[] command) {
@@ -37,7 +41,7 @@ record Entry(RequestId id, long clockMillis, long window, String name, byte[] co
     b.put(VERSION);
     b.putLong(id.client().getMostSignificantBits());
     b.putLong(id.client().getLeastSignificantBits());
-    b.putLong(id.sequence()).putLong(id.since()).putLong(0).putLong(0);
+    b.putLong(id.sequence()).putLong(id.since()).putLong(0).putLong(0).putLong(0);
     b.put((byte) utf.length).put(utf).put(command);
     return b.array();
   }
@@ -46,13 +50,16 @@ record Entry(RequestId id, long clockMillis, long window, String name, byte[] co
     return entry.length == 0;
   }
 
-  static byte[] stamp(byte[] entry, long clockMillis, long window) {
+  static byte[] stamp(byte[] entry, long clockMillis, long window, long windowMillis) {
     if (isMark(entry)) {
       return entry;
     }
     requireFormat(entry);
     ByteBuffer b = ByteBuffer.wrap(entry.clone());
     b.putLong(CLOCK, clockMillis).putLong(WINDOW, window);
+    if (entry[0] == VERSION) {
+      b.putLong(WINDOW_MILLIS, windowMillis);
+    }
     return b.array();
   }
 
@@ -63,24 +70,27 @@ record Entry(RequestId id, long clockMillis, long window, String name, byte[] co
     RequestId id = new RequestId(client, b.getLong(), b.getLong());
     long clock = b.getLong();
     long window = b.getLong();
+    long windowMillis = entry[0] == 1 ? 0 : b.getLong();
     byte[] name = new byte[Byte.toUnsignedInt(b.get())];
     b.get(name);
     byte[] command = new byte[b.remaining()];
     b.get(command);
-    return new Entry(id, clock, window, new String(name, StandardCharsets.UTF_8), command);
+    return new Entry(
+        id, clock, window, windowMillis, new String(name, StandardCharsets.UTF_8), command);
   }
 
   private static void requireFormat(byte[] entry) {
-    if (entry.length < HEADER
-        || entry.length < HEADER + Byte.toUnsignedInt(entry[HEADER - 1])
-        || entry[0] != VERSION) {
+    int header = entry.length > 0 && entry[0] == 1 ? HEADER_1 : HEADER;
+    if (entry.length < header
+        || entry.length < header + Byte.toUnsignedInt(entry[header - 1])
+        || entry[0] != 1 && entry[0] != VERSION) {
       throw new IllegalArgumentException(
           "An entry of the log has "
               + entry.length
               + " bytes and version "
               + (entry.length == 0 ? "none" : entry[0])
-              + "; this replica knows version 1, of 50 bytes or more. Was it written by a newer"
-              + " program? Update this one.");
+              + "; this replica knows versions 1 and 2, of 50 or 58 bytes or more. Was it written"
+              + " by a newer program? Update this one.");
     }
   }
 }

@@ -1,7 +1,9 @@
 package io.fovea.replication;
 
+import io.fovea.ByteCursor;
 import io.fovea.Database;
 import io.fovea.Options;
+import io.fovea.Order;
 import io.fovea.Receipt;
 import io.fovea.Restore;
 import io.fovea.Transaction;
@@ -18,6 +20,9 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.locks.Condition;
@@ -28,6 +33,7 @@ import org.jspecify.annotations.Nullable;
  * One replica: a database, and how far the log was applied to it.
  *
  * <pre>
+ *   fovea.replica   "skipped", index (8)  →  why an operator has skipped the entry
  *   fovea.replica   "applied"  →  term (8), index (8), forgotten (8): the highest index whose
  *                                 outcome the session table has forgotten
  * </pre>
@@ -51,6 +57,8 @@ public final class Replica implements AutoCloseable {
 
   private static final TableSpec STATE = TableSpec.bytes("fovea.replica", 16);
   private static final byte[] APPLIED = "applied".getBytes(StandardCharsets.UTF_8);
+  private static final byte[] SKIPPED = "skipped".getBytes(StandardCharsets.UTF_8);
+  private static final System.Logger LOG = System.getLogger("io.fovea.replication");
 
   /** A command takes the time that it takes: a limit on time would differ between replicas. */
   private static final TxOptions APPLYING = TxOptions.defaults().timeout(Duration.ZERO);
@@ -58,6 +66,7 @@ public final class Replica implements AutoCloseable {
   private final ReplicaFiles files;
   private final Options options;
   private final Commands commands;
+  private final Map<Long, String> skips;
   private final Experiments experiments;
   private final ReentrantLock lock = new ReentrantLock();
 
@@ -88,10 +97,16 @@ public final class Replica implements AutoCloseable {
     public static final Experiments NONE = new Experiments(true, true);
   }
 
-  private Replica(ReplicaFiles files, Options options, Commands commands, Experiments experiments) {
+  private Replica(
+      ReplicaFiles files,
+      Options options,
+      Commands commands,
+      Map<Long, String> skips,
+      Experiments experiments) {
     this.files = files;
     this.options = options;
     this.commands = commands;
+    this.skips = Map.copyOf(skips);
     this.experiments = experiments;
     Database opened = Database.open(files.database(), options);
     State state = State.of(opened);
@@ -106,15 +121,20 @@ public final class Replica implements AutoCloseable {
    * @param directory its own
    * @param options of the database
    * @param commands which commands there are
+   * @param skips the entries that are not applied, by their index, and why
    * @param experiments what is broken on purpose
    * @return the replica, to be closed
    * @throws IOException if the directory can't be used
    * @throws io.fovea.error.FoveaException what opening the database throws
    */
   public static Replica open(
-      Path directory, Options options, Commands commands, Experiments experiments)
+      Path directory,
+      Options options,
+      Commands commands,
+      Map<Long, String> skips,
+      Experiments experiments)
       throws IOException {
-    return new Replica(new ReplicaFiles(directory), options, commands, experiments);
+    return new Replica(new ReplicaFiles(directory), options, commands, skips, experiments);
   }
 
   // ------------------------------------------------------------------------------------- applying
@@ -126,8 +146,9 @@ public final class Replica implements AutoCloseable {
    * @param at where it is
    * @param bytes the entry, stamped by the leader
    * @return completed with what became of it, when it is as durable as the options say
-   * @throws RuntimeException if it can't be applied: the replica must stop. Nothing of the entry
-   *     was done
+   * @throws RuntimeException if it can't be applied for a reason of this replica, such as its disk:
+   *     it must stop. Nothing of the entry was done. What the command itself is to blame for is an
+   *     outcome, the same on every replica
    */
   public CompletionStage<Outcome> apply(Position at, byte[] bytes) {
     if (Entry.isMark(bytes)) {
@@ -178,16 +199,46 @@ public final class Replica implements AutoCloseable {
     }
 
     Receipt run() {
+      String why = skips.get(at.index());
+      if (why != null) {
+        outcome = Outcome.refused(at.index(), "An operator has skipped the command: " + why);
+        return database.runAhead(
+            APPLYING,
+            tx -> {
+              skipped(tx, at.index(), why);
+              remember(tx);
+            });
+      }
+      Command command = commands.decode(entry);
       try {
-        Command command = commands.decode(entry);
         Receipt receipt = database.runAhead(APPLYING, tx -> body(tx, command));
         return experiments.together ? receipt : database.runAhead(APPLYING, this::remember);
       } catch (RefusedException e) {
-        // What the command has written was rolled back. Nobody else writes, so what it has read is
-        // the same still, and this transaction may say what came of it.
-        outcome = Outcome.refused(at.index(), String.valueOf(e.getMessage()));
-        return database.runAhead(APPLYING, this::remember);
+        return refuse(String.valueOf(e.getMessage()));
+      } catch (RuntimeException e) {
+        if (!Failures.isOfCommand(e)) {
+          throw e;
+        }
+        LOG.log(
+            System.Logger.Level.INFO,
+            "The command "
+                + entry.name()
+                + " of entry "
+                + at.index()
+                + " has failed, on each peer.",
+            e);
+        return refuse(Failures.reason(e));
       }
+    }
+
+    /**
+     * What the command has written was rolled back. No other transaction writes, so what it has
+     * read is still the same, and this transaction may say what came of it.
+     */
+    private Receipt refuse(String reason) {
+      retry = false;
+      outcome = Outcome.refused(at.index(), reason);
+      return database.runAhead(APPLYING, this::remember);
     }
 
     private void body(Transaction tx, Command command) throws RefusedException {
@@ -225,11 +276,40 @@ public final class Replica implements AutoCloseable {
     /** What became of the request, and where in the log the database is. */
     private void remember(Transaction tx) {
       if (experiments.sessions && !retry && outcome.kind() != Outcome.Kind.EXPIRED) {
-        Sessions.record(tx, entry.id(), outcome);
+        Sessions.record(tx, entry.id(), outcome, entry.clockMillis());
       }
-      forgottenNow = Sessions.expire(tx, at.index(), entry.window(), forgotten);
+      forgottenNow = Sessions.expire(tx, at.index(), entry, forgotten);
       new State(at, forgottenNow).write(tx);
     }
+  }
+
+  private static void skipped(Transaction tx, long index, String why) {
+    tx.table(STATE).bytes().put(tx, skip(index), why.getBytes(StandardCharsets.UTF_8));
+  }
+
+  private static byte[] skip(long index) {
+    return ByteBuffer.allocate(SKIPPED.length + 8).put(SKIPPED).putLong(index).array();
+  }
+
+  /**
+   * The entries that were skipped, ever: they are recorded in the database.
+   *
+   * @return the reasons by their index
+   */
+  public SortedMap<Long, String> skipped() {
+    return read(
+        tx -> {
+          SortedMap<Long, String> all = new TreeMap<>();
+          if (tx.tables().contains(STATE.name())) {
+            try (ByteCursor c = tx.table(STATE).bytes().scanPrefix(tx, SKIPPED, Order.ASCENDING)) {
+              while (c.next()) {
+                long index = ByteBuffer.wrap(c.key()).getLong(SKIPPED.length);
+                all.put(index, new String(c.value(), StandardCharsets.UTF_8));
+              }
+            }
+          }
+          return all;
+        });
   }
 
   /**

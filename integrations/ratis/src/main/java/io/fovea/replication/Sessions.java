@@ -7,6 +7,7 @@ import io.fovea.Transaction;
 import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -16,18 +17,21 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   fovea.sessions        client (16), sequence (8)  →  outcome
- *   fovea.sessions.order  index (8)                  →  client, sequence
+ *   fovea.sessions.order  index (8)                  →  client, sequence, clock (8)
  * </pre>
  *
  * <p>Why a retry is never applied twice: let a request be applied first by entry j. It was made
  * when {@code since} was applied, which is below the index of any entry that was appended later:
  * since &lt; j. Let f be the highest index whose outcome was forgotten. A retry with since &lt; f
  * is refused as expired. Any other has f &lt;= since &lt; j, so its outcome is kept, and is found.
- * What is forgotten follows from entries alone, so each replica decides alike, and a leader with
- * another window changes nothing of it.
+ * What is forgotten follows from entries alone, the clocks that leaders stamped on them included,
+ * so each replica decides alike, and a leader with another window changes nothing of it. An outcome
+ * is kept until both windows have passed it, the one in entries and the one in time. A clock that
+ * jumps ahead shortens the second for once, and never the first.
  */
 final class Sessions {
-  private static final TableSpec OUTCOMES = TableSpec.bytes("fovea.sessions", 24);
+  private static final int KEY_BYTES = 24;
+  private static final TableSpec OUTCOMES = TableSpec.bytes("fovea.sessions", KEY_BYTES);
   private static final TableSpec ORDER = TableSpec.bytes("fovea.sessions.order", 8);
 
   /** Outcomes are forgotten in groups: one search of the oldest for so many entries. */
@@ -45,20 +49,22 @@ final class Sessions {
     return tx.tables().contains(OUTCOMES.name()) ? find(tx, id) : null;
   }
 
-  static void record(Transaction tx, RequestId id, Outcome outcome) {
+  static void record(Transaction tx, RequestId id, Outcome outcome, long clockMillis) {
     byte[] key = key(id);
     tx.table(OUTCOMES).bytes().insert(tx, key, outcome.toBytes());
-    tx.table(ORDER).bytes().insert(tx, index(outcome.index()), key);
+    byte[] value = ByteBuffer.allocate(KEY_BYTES + 8).put(key).putLong(clockMillis).array();
+    tx.table(ORDER).bytes().insert(tx, index(outcome.index()), value);
   }
 
   /**
-   * Forgets what is older than the window.
+   * Forgets what is older than both windows.
    *
+   * @param entry the one that is applied, with the windows and the clock
    * @param forgotten the highest index that was forgotten
    * @return the highest index that is forgotten now
    */
-  static long expire(Transaction tx, long index, long window, long forgotten) {
-    long last = index - window - 1;
+  static long expire(Transaction tx, long index, Entry entry, long forgotten) {
+    long last = index - entry.window() - 1;
     if (index % EXPIRE_EVERY != 0 || last <= forgotten) {
       return forgotten;
     }
@@ -68,14 +74,22 @@ final class Sessions {
     try (ByteCursor c = order.scan(tx, null, index(last + 1), Order.ASCENDING)) {
       // More than can come within a group, so that a shorter window is reached as well.
       while (old.size() < 4 * EXPIRE_EVERY && c.next()) {
+        ByteBuffer value = ByteBuffer.wrap(c.value());
+        boolean dated = value.remaining() > KEY_BYTES; // an earlier version wrote no clock
+        if (dated && entry.clockMillis() - value.getLong(KEY_BYTES) < entry.windowMillis()) {
+          last = ByteBuffer.wrap(c.key()).getLong() - 1; // all before it are gone
+          break;
+        }
         old.add(c.key());
-        outcomes.delete(tx, c.value());
+        outcomes.delete(tx, Arrays.copyOf(c.value(), KEY_BYTES));
       }
     }
     for (byte[] key : old) {
       order.delete(tx, key);
     }
-    return old.size() < 4 * EXPIRE_EVERY ? last : ByteBuffer.wrap(old.getLast()).getLong();
+    return old.size() < 4 * EXPIRE_EVERY
+        ? Math.max(forgotten, last)
+        : ByteBuffer.wrap(old.getLast()).getLong();
   }
 
   private static byte[] key(RequestId id) {

@@ -14,9 +14,10 @@ public final class Stamp {
    * @param entry what {@link Commands#entry} made; or an empty one, which is a mark, and stays so
    * @param clockMillis the leader's clock
    * @param window how many entries back requests are known
+   * @param windowMillis for how long they are known at least, by the leaders' clocks
    * @return the entry to append
    */
-  public static byte[] put(byte[] entry, long clockMillis, long window) {
-    return Entry.stamp(entry, clockMillis, window);
+  public static byte[] put(byte[] entry, long clockMillis, long window, long windowMillis) {
+    return Entry.stamp(entry, clockMillis, window, windowMillis);
   }
 }

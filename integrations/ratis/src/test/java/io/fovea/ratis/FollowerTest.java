@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
@@ -229,12 +230,13 @@ class FollowerTest {
   @Test
   void aCopyIsTakenInThoughTheLeaderChanges() throws Exception {
     long session = options.sessionWindow();
+    Duration time = options.sessionTime();
     try (Replica from = replica("from");
         Replica to = replica("to")) {
       from.passed(new Position(TERM, 150));
-      FoveaStateMachine gives = new FoveaStateMachine(from, new PeerState("b"), session);
+      FoveaStateMachine gives = new FoveaStateMachine(from, new PeerState("b"), session, time);
       gives.takeSnapshot();
-      FoveaStateMachine takes = new FoveaStateMachine(to, new PeerState("a"), session);
+      FoveaStateMachine takes = new FoveaStateMachine(to, new PeerState("a"), session, time);
       CountDownLatch asked = new CountDownLatch(1);
       takes.asking(
           (peer, question, most) -> {
@@ -259,7 +261,11 @@ class FollowerTest {
 
   private Replica replica(String name) throws IOException {
     return Replica.open(
-        directory.resolve(name), options.database(), options.commands(), options.experiments());
+        directory.resolve(name),
+        options.database(),
+        options.commands(),
+        Map.of(),
+        options.experiments());
   }
 
   /** What a leader sends to a peer that is too far behind, whose log begins at an index. */

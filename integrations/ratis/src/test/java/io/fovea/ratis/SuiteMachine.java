@@ -12,6 +12,8 @@ import io.fovea.replication.Stamp;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import org.apache.ratis.proto.RaftProtos.LogEntryProto;
@@ -83,10 +85,11 @@ public final class SuiteMachine implements StateMachine {
             storage.getStorageDir().getRoot().toPath().resolve("fovea"),
             options,
             COMMANDS,
+            Map.of(),
             Replica.Experiments.NONE);
     PeerState state = new PeerState(server.getId().toString());
     state.closing(); // the tests end servers at will, which is no news
-    FoveaStateMachine machine = new FoveaStateMachine(opened, state, 100_000);
+    FoveaStateMachine machine = new FoveaStateMachine(opened, state, 100_000, Duration.ZERO);
     replica = opened;
     inner = machine;
     machine.initialize(server, group, storage);
@@ -115,7 +118,7 @@ public final class SuiteMachine implements StateMachine {
         new RequestId(
             new UUID(client.getLong(), client.getLong()), text.getCallId(), entry.getIndex() - 1);
     byte[] bytes =
-        Stamp.put(COMMANDS.entry(id, new Text(text.getLogData().toByteArray())), 0, 100_000);
+        Stamp.put(COMMANDS.entry(id, new Text(text.getLogData().toByteArray())), 0, 100_000, 0);
     LogEntryProto wrapped =
         entry.toBuilder()
             .setStateMachineLogEntry(text.toBuilder().setLogData(ByteString.copyFrom(bytes)))

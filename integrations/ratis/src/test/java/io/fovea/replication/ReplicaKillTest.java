@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.UUID;
 import org.junit.jupiter.api.Tag;
@@ -50,6 +51,7 @@ class ReplicaKillTest {
             .log(l -> l.segmentBytes(4 << 20).bytesMax(16 << 20))
             .durability(Durability.ASYNC),
         Commands.NONE.with("Count", Count.class, c -> new byte[0], b -> new Count()),
+        Map.of(),
         new Experiments(true, together));
   }
 

@@ -24,12 +24,15 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A replica and a log, without a protocol between them. */
 class ReplicaTest {
@@ -71,17 +74,20 @@ class ReplicaTest {
   private static final Commands COMMANDS =
       Commands.NONE.with("Append", Append.class, a -> utf(a.more), b -> new Append(utf(b)));
 
+  private Map<Long, String> skips = Map.of();
+
   private Replica open(String name) throws IOException {
     return Replica.open(
         directory.resolve(name),
         Options.defaults().bufferBytes(16 << 20),
         COMMANDS,
+        skips,
         Experiments.NONE);
   }
 
   private static byte[] entry(long sequence, long since, String more) {
     return Stamp.put(
-        COMMANDS.entry(new RequestId(CLIENT, sequence, since), new Append(more)), 5000, 100);
+        COMMANDS.entry(new RequestId(CLIENT, sequence, since), new Append(more)), 5000, 100, 0);
   }
 
   private static Outcome apply(Replica r, long index, byte[] entry) throws Exception {
@@ -296,12 +302,12 @@ class ReplicaTest {
   @Test
   void whatCantBeAppliedIsSaidInWords() throws Exception {
     byte[] newer = entry(0, -1, "x");
-    newer[0] = 2;
+    newer[0] = 3;
     byte[] unknown =
-        Stamp.put(Entry.encode(new RequestId(CLIENT, 1, 0), "Other", new byte[0]), 0, 1);
+        Stamp.put(Entry.encode(new RequestId(CLIENT, 1, 0), "Other", new byte[0]), 0, 1, 0);
     try (Replica r = open("r")) {
       Exception e = assertThrows(IllegalArgumentException.class, () -> apply(r, 0, newer));
-      assertTrue(e.getMessage().contains("version 2"), e.getMessage());
+      assertTrue(e.getMessage().contains("version 3"), e.getMessage());
       e = assertThrows(IllegalStateException.class, () -> apply(r, 0, unknown));
       assertTrue(e.getMessage().contains("\"Other\""), e.getMessage());
       assertNull(r.read(tx -> null));
@@ -320,9 +326,159 @@ class ReplicaTest {
             directory.resolve("r"),
             Options.defaults().bufferBytes(16 << 20),
             expiring,
+            Map.of(),
             Experiments.NONE)) {
-      byte[] e = Stamp.put(expiring.entry(new RequestId(CLIENT, 1, 0), new Expire()), 0, 1);
-      assertThrows(InvalidUseException.class, () -> apply(r, 0, e));
+      byte[] e = Stamp.put(expiring.entry(new RequestId(CLIENT, 1, 0), new Expire()), 0, 1, 0);
+      Outcome outcome = apply(r, 0, e);
+      assertEquals(Outcome.Kind.REFUSED, outcome.kind());
+      assertTrue(outcome.reason().contains("can't be replicated"), outcome::reason);
+    }
+  }
+
+  /** Everything that a command may throw. */
+  record Throwing(String what) implements Command {
+    @Override
+    public byte[] apply(CommandContext c) throws RefusedException {
+      var table = c.tx().table(WORDS).bytes();
+      byte[] key = {9};
+      table.put(c.tx(), key, key);
+      switch (what) {
+        case "key" -> table.put(c.tx(), new byte[5000], key);
+        case "duplicate" -> table.insert(c.tx(), key, key);
+        case "large" -> {
+          for (int i = 0; i < 100_000; i++) {
+            table.put(c.tx(), ByteBuffer.allocate(4).putInt(i).array(), new byte[60_000]);
+          }
+        }
+        case "schema" -> c.tx().table(TableSpec.bytes(WORDS.name(), 3));
+        case "state" -> throw new IllegalStateException("state");
+        case "null" -> throw new NullPointerException("null");
+        case "refused" -> throw new RefusedException("refused");
+        case "rollback" -> c.tx().rollback();
+        case "io" -> throw new java.io.UncheckedIOException(new IOException("io"));
+        case "closed" -> throw new io.fovea.error.DatabaseClosedException("closed");
+        case "error" -> throw new StackOverflowError();
+        default -> throw new AssertionError(what);
+      }
+      return key;
+    }
+  }
+
+  private static final Commands THROWING =
+      COMMANDS.with("Throwing", Throwing.class, x -> utf(x.what), b -> new Throwing(utf(b)));
+
+  private static byte[] throwing(long sequence, String what) {
+    return Stamp.put(
+        THROWING.entry(new RequestId(CLIENT, sequence, -1), new Throwing(what)), 5000, 100, 0);
+  }
+
+  private Replica throwing(String name) throws IOException {
+    return Replica.open(
+        directory.resolve(name),
+        Options.defaults().bufferBytes(16 << 20),
+        THROWING,
+        skips,
+        Experiments.NONE);
+  }
+
+  /**
+   * What the command is to blame for is an outcome, the same on each replica, once and for ever.
+   */
+  @ParameterizedTest
+  @ValueSource(strings = {"key", "duplicate", "large", "schema", "state", "null", "refused"})
+  void whatACommandThrowsIsItsOutcome(String what) throws Exception {
+    try (Replica a = throwing("a");
+        Replica b = throwing("b")) {
+      byte[] e = throwing(1, what);
+      Outcome outcome = apply(a, 0, e);
+      assertEquals(Outcome.Kind.REFUSED, outcome.kind());
+      assertArrayEquals(outcome.toBytes(), apply(b, 0, e).toBytes());
+      // A retry gets the same, nothing was changed, and the next command is applied.
+      assertArrayEquals(outcome.toBytes(), apply(a, 1, e).toBytes());
+      assertNull(
+          a.read(
+              tx ->
+                  tx.tables().contains(WORDS.name())
+                      ? tx.table(WORDS).bytes().get(tx, new byte[] {9})
+                      : null));
+      assertEquals(Outcome.Kind.APPLIED, apply(a, 2, entry(2, 0, "x")).kind());
+      assertEquals("x", word(a));
+    }
+    try (Replica a = throwing("a")) {
+      assertEquals(2, a.applied().index());
+    }
+  }
+
+  /** What says something of the replica stops it, and nothing is noted. */
+  @ParameterizedTest
+  @ValueSource(strings = {"io", "closed", "error"})
+  void whatBefallsAReplicaIsNoOutcome(String what) throws Exception {
+    try (Replica a = throwing("a")) {
+      assertThrows(Throwable.class, () -> apply(a, 0, throwing(1, what)));
+      assertEquals(Position.NONE, a.applied());
+    }
+    skips = Map.of(0L, "it can't be applied");
+    try (Replica a = throwing("a")) {
+      Outcome outcome = apply(a, 0, throwing(1, what));
+      assertEquals(Outcome.Kind.REFUSED, outcome.kind());
+      assertTrue(outcome.reason().contains("it can't be applied"), outcome::reason);
+      assertEquals(Map.of(0L, "it can't be applied"), a.skipped());
+    }
+    skips = Map.of();
+    try (Replica a = throwing("a")) {
+      assertEquals(Map.of(0L, "it can't be applied"), a.skipped());
+      assertEquals(0, a.applied().index());
+    }
+  }
+
+  /** A command that no replica could decode is not submitted; one in the log can be skipped. */
+  @Test
+  void whatCannotBeDecodedIsNotSubmitted() throws Exception {
+    Commands broken =
+        Commands.NONE.with(
+            "Append",
+            Append.class,
+            a -> utf(a.more),
+            b -> {
+              throw new IllegalStateException("no decoder");
+            });
+    RequestId id = new RequestId(CLIENT, 1, 0);
+    Exception e =
+        assertThrows(IllegalArgumentException.class, () -> broken.entry(id, new Append("x")));
+    assertTrue(e.getMessage().contains("no decoder"), e.getMessage());
+    skips = Map.of(0L, "unknown");
+    byte[] unknown = Stamp.put(Entry.encode(id, "Other", new byte[0]), 0, 1, 0);
+    try (Replica r = open("r")) {
+      assertEquals(Outcome.Kind.REFUSED, apply(r, 0, unknown).kind());
+      assertEquals(Outcome.Kind.APPLIED, apply(r, 1, entry(2, 0, "x")).kind());
+    }
+  }
+
+  /** A request is known for so many entries and for so long, whichever is more. */
+  @Test
+  void theWindowIsOfTimeToo() throws Exception {
+    long window = 10;
+    long millis = 60_000;
+    try (Replica r = open("r")) {
+      byte[] first = COMMANDS.entry(new RequestId(CLIENT, 0, -1), new Append("x"));
+      apply(r, 0, Stamp.put(first, 1000, window, millis));
+      long index = 1;
+      for (; index <= 300; index++) {
+        byte[] e = COMMANDS.entry(new RequestId(CLIENT, index, index - 1), new Append("x"));
+        apply(r, index, Stamp.put(e, 1000 + index, window, millis));
+      }
+      // Far more entries than the window, and little time: it is known, and applied once.
+      Outcome retry = apply(r, index++, Stamp.put(first, 2000, window, millis));
+      assertEquals(Outcome.Kind.APPLIED, retry.kind());
+      assertEquals(0, retry.index());
+      assertEquals(301, word(r).length());
+      // Time passes, and entries: it is forgotten, and refused.
+      for (int i = 0; i < 400; i++, index++) {
+        byte[] e = COMMANDS.entry(new RequestId(CLIENT, index, index - 1), new Append("x"));
+        apply(r, index, Stamp.put(e, 1000 + 2 * millis, window, millis));
+      }
+      Outcome late = apply(r, index, Stamp.put(first, 1000 + 2 * millis, window, millis));
+      assertEquals(Outcome.Kind.EXPIRED, late.kind());
     }
   }
 
