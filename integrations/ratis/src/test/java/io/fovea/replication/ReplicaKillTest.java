@@ -57,7 +57,7 @@ class ReplicaKillTest {
 
   private static byte[] entry(long index) {
     return Entry.stamp(
-        Entry.encode(new RequestId(CLIENT, index, index - 1), "Count", new byte[0]), 0, 1000);
+        Entry.encode(new RequestId(CLIENT, index, index - 1), "Count", new byte[0]), 0, 1000, 0);
   }
 
   /** The process that is killed: applies a log that has no end. */
