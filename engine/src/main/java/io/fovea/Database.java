@@ -595,6 +595,7 @@ public final class Database extends Catalog implements AutoCloseable {
           this::endFollowing,
           () -> schema.closing(alone -> store.close(quiet[0] && alone)));
     } finally {
+      Leaks.endIfUnused();
       closing.unlock();
     }
   }

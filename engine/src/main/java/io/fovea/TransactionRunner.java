@@ -5,7 +5,6 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.Slot;
-import io.fovea.memory.Padding;
 import io.fovea.memory.Waits;
 import io.fovea.store.Leaks;
 import io.fovea.store.Store;
@@ -281,14 +280,8 @@ public abstract sealed class TransactionRunner permits Catalog {
 
   /** Begins the transactions of a database, and runs bodies in them. Any thread. */
   static final class Source {
-    /**
-     * Marks the threads that are in a body, so that one in another is noticed. Each transaction
-     * writes that of its thread.
-     */
-    private static final class Nest extends Padding {
-      /** That of the body that the thread is in. */
-      @Nullable Transaction current;
-    }
+    /** Where the transaction of the body is that a thread is in: with 128 bytes on each side. */
+    private static final int CURRENT = 32;
 
     private final Database database;
     private final Store store;
@@ -299,7 +292,18 @@ public abstract sealed class TransactionRunner permits Catalog {
     private final int patience;
 
     private final Leaks leaks;
-    private final ThreadLocal<Nest> nest = ThreadLocal.withInitial(Nest::new);
+
+    /**
+     * Marks the threads that are in a body, so that one in another is noticed. Each transaction
+     * writes that of its thread.
+     *
+     * <p>An array, and not a class of the engine: a thread that outlives the database keeps the
+     * value until its own table of values is tidied up, and a value of the engine would keep its
+     * class loader.
+     */
+    private final ThreadLocal<@Nullable Object[]> nest =
+        ThreadLocal.withInitial(() -> new @Nullable Object[2 * CURRENT]);
+
     private final LongAdder retries = new LongAdder();
     private final RetryWarning again = new RetryWarning();
 
@@ -314,7 +318,7 @@ public abstract sealed class TransactionRunner permits Catalog {
 
     /** Whether the calling thread is in a body. */
     boolean isInBody() {
-      return nest.get().current != null;
+      return nest.get()[CURRENT] != null;
     }
 
     /** How many attempts there were after the first ones. */
@@ -331,8 +335,8 @@ public abstract sealed class TransactionRunner permits Catalog {
         boolean ahead)
         throws X {
       Objects.requireNonNull(txOptions, "options");
-      Nest nest = source.nest.get();
-      Transaction outer = nest.current;
+      @Nullable Object[] nest = source.nest.get();
+      Transaction outer = (Transaction) nest[CURRENT];
       if (outer != null) {
         return takePart(outer, txOptions, work, task, ahead);
       }
@@ -341,7 +345,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       try {
         for (int attempt = 1; ; attempt++) {
           Transaction tx = source.begin(txOptions, attempt, previous, true, attempts);
-          nest.current = tx;
+          nest[CURRENT] = tx;
           try {
             R result = null;
             if (work != null) {
@@ -359,7 +363,7 @@ public abstract sealed class TransactionRunner permits Catalog {
               throw lastAttempt(previous, t);
             }
           } finally {
-            nest.current = null;
+            nest[CURRENT] = null;
           }
           source.aborted(work != null ? work : task, attempt, previous);
           if (attempts == null) {
@@ -455,7 +459,8 @@ public abstract sealed class TransactionRunner permits Catalog {
     Transaction begin(TxOptions txOptions) {
       if (isInBody()) {
         throw new InvalidUseException(
-            "A transaction can't begin inside the body of another of the same database and thread.");
+            "A transaction can't begin inside the body of another of the same database and"
+                + " thread.");
       }
       Transaction tx = beginExplicitly(txOptions);
       boolean watched = false;

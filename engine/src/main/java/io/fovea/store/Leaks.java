@@ -32,6 +32,13 @@ public final class Leaks {
     return found.get();
   }
 
+  /**
+   * Ends the thread that finds what was forgotten, if nothing of the process is watched any more.
+   */
+  public static void endIfUnused() {
+    Watches.endIfUnused();
+  }
+
   public @Nullable Throwable siteOfCursor() {
     return oneOf == 1 ? new Throwable("opened here") : null;
   }

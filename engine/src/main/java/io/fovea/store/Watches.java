@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What is to be closed and may be forgotten, of the whole process; and the thread that hears of
- * what was forgotten, from the first watch on.
+ * what was forgotten, while anything is watched.
  *
  * <p>Each explicit transaction is watched, so this is made for many threads: a watch is held by a
  * place in a table, in a row that is mostly the thread's own. A {@link java.lang.ref.Cleaner} holds
@@ -25,6 +25,12 @@ import org.jspecify.annotations.Nullable;
  * Watch#forgotten} is called; a reference that nobody holds is not told when its object goes. One
  * of the two happens, for who comes first ends the watch: a place is given back once, and not taken
  * from who has it next.
+ *
+ * <p><b>The thread</b> keeps this class and its loader, so it ends when nothing is watched: that is
+ * looked at when a database was closed, which is watched while it is open, and when something
+ * forgotten was found. A watch is held by a compare-and-set, and then {@link #finder} is read; the
+ * thread's end clears {@link #finder}, and then looks for watches. In the one order of these four,
+ * either the end sees the watch, or the watch sees that there is no thread, and begins another.
  *
  * <p>Any thread.
  */
@@ -59,9 +65,13 @@ final class Watches {
    *     Watch#run} then
    */
   static void hold(Watch watch) {
+    place(watch);
     if (finder == null) {
       begin();
     }
+  }
+
+  private static void place(Watch watch) {
     int first = Hash.ofThread(ROWS) * ROW;
     for (int at = first; at < first + ROW; at++) {
       if ((Watch) PLACES.getAcquire(HELD, at) == null
@@ -89,11 +99,40 @@ final class Watches {
     }
   }
 
+  /** Ends the thread if nothing is held. */
+  static synchronized void endIfUnused() {
+    Thread ending = finder;
+    if (ending == null) {
+      return;
+    }
+    finder = null;
+    boolean held = !MORE.isEmpty();
+    for (int at = 0; at < HELD.length && !held; at++) {
+      held = (Watch) PLACES.getVolatile(HELD, at) != null;
+    }
+    if (held) {
+      finder = ending;
+    } else {
+      ending.interrupt();
+    }
+  }
+
+  private static synchronized void begun() {}
+
+  /** For tests: whether the thread is there. */
+  static boolean isFinding() {
+    return finder != null;
+  }
+
   private static void find() {
-    while (true) {
+    begun(); // by whoever holds the lock until it has noted the thread
+    while (finder == Thread.currentThread()) {
       try {
         Threads.turn();
         ((Watch) FORGOTTEN.remove()).found();
+        endIfUnused();
+      } catch (InterruptedException e) {
+        // The end, unless a watch was held meanwhile.
       } catch (Throwable e) {
         Threads.tell(
             LOG,

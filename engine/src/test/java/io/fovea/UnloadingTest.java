@@ -1,0 +1,125 @@
+package io.fovea;
+
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.schema.TableSpec;
+import java.lang.ref.WeakReference;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BiConsumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
+
+/**
+ * An application that is deployed again leaves nothing of the engine behind: threads that live on
+ * have used its databases, and its class loader goes.
+ */
+@Timeout(120)
+@Isolated("it collects garbage")
+class UnloadingTest {
+  @TempDir Path dir;
+
+  /** What an application does; in another class loader. */
+  public static final class Application implements BiConsumer<Path, ExecutorService> {
+    @Override
+    public void accept(Path dir, ExecutorService pool) {
+      TableSpec spec = TableSpec.bytes("t", 20);
+      for (Durability d : Durability.values()) {
+        Options options = Options.defaults().bufferBytes(4 << 20).durability(d);
+        for (boolean file : new boolean[] {true, false}) {
+          Database db =
+              file ? Database.open(dir.resolve(d + ".fovea"), options) : Database.inMemory(options);
+          try (db) {
+            ByteTable t = db.table(spec).bytes();
+            db.run(tx -> t.put(tx, new byte[] {1}, new byte[30_000]));
+            db.runAhead(tx -> t.put(tx, new byte[] {2}, new byte[3])).await();
+            db.submit(TxOptions.defaults(), pool, tx -> t.get(tx, new byte[] {1}))
+                .toCompletableFuture()
+                .join();
+            db.read(
+                tx -> {
+                  try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+                    return c.next();
+                  }
+                });
+            try (Transaction tx = db.begin(TxOptions.defaults().abortsBeforeLocking(0))) {
+              t.delete(tx, new byte[] {2});
+              tx.commit();
+            }
+            try (Database moment = db.snapshot()) {
+              moment.table(spec).count();
+            }
+            db.sequence("s").next();
+            db.verify();
+            Transaction left = db.begin();
+            t.put(left, new byte[] {9}, new byte[1]);
+            db.close();
+            left.close();
+          }
+        }
+      }
+    }
+  }
+
+  @Test
+  void theClassLoaderGoes() throws Exception {
+    try (ExecutorService pool = Executors.newFixedThreadPool(2)) {
+      WeakReference<ClassLoader> loader = deploy(pool);
+      for (int i = 0; i < 300 && loader.get() != null; i++) {
+        System.gc();
+        LockSupport.parkNanos(10_000_000);
+      }
+      List<String> threads = new ArrayList<>();
+      for (Thread t : Thread.getAllStackTraces().keySet()) {
+        if (t.getName().startsWith("fovea-")) {
+          threads.add(t.getName());
+        }
+      }
+      String dump = System.getProperty("unloading.dump");
+      if (loader.get() != null && dump != null) {
+        new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "jcmd").toString(),
+                Long.toString(ProcessHandle.current().pid()),
+                "GC.heap_dump",
+                dump)
+            .start()
+            .waitFor();
+      }
+      assertNull(loader.get(), () -> "the loader is kept; threads: " + threads);
+      pool.shutdown();
+      assertTrue(pool.awaitTermination(1, TimeUnit.MINUTES));
+    }
+  }
+
+  @SuppressWarnings("unchecked")
+  private WeakReference<ClassLoader> deploy(ExecutorService pool) throws Exception {
+    List<URL> urls = new ArrayList<>();
+    for (String p : System.getProperty("java.class.path").split(":")) {
+      urls.add(Path.of(p).toUri().toURL());
+    }
+    URLClassLoader own =
+        new URLClassLoader(urls.toArray(new URL[0]), ClassLoader.getPlatformClassLoader());
+    BiConsumer<Path, ExecutorService> application =
+        (BiConsumer<Path, ExecutorService>)
+            own.loadClass(Application.class.getName()).getConstructor().newInstance();
+    List<Future<?>> ends = new ArrayList<>();
+    ends.add(pool.submit(() -> application.accept(dir, pool)));
+    for (Future<?> f : ends) {
+      f.get();
+    }
+    WeakReference<ClassLoader> kept = new WeakReference<>(own);
+    own.close();
+    return kept;
+  }
+}
