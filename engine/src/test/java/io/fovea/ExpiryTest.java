@@ -383,6 +383,48 @@ class ExpiryTest {
     }
   }
 
+  /**
+   * A clock that jumps ten years ahead hides rows as long as it is ahead, and removes none; also
+   * one that is wrong when the database opens.
+   */
+  @Test
+  void aJumpOfTheClockRemovesNothing() {
+    Options options = options().expiry(e -> e.sweepInterval(Duration.ofNanos(1)));
+    TableSpec days = SPEC.expireAfter(AT, Duration.ofDays(1)); // this clock stands, time passes
+    List<Integer> all = List.of(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+    for (int opening = 0; opening < 2; opening++) {
+      boolean wrongAtFirst = opening == 1;
+      clock.set(wrongAtFirst ? 315_360_000_000L : 990);
+      try (Database db = Database.open(dir.resolve("db"), options)) {
+        Table t = db.table(days);
+        if (!wrongAtFirst) {
+          fill(db, t);
+          awaitPieces(db, 3);
+        }
+        clock.set(315_360_000_000L);
+        assertEquals(List.of(10, 11), keys(db, t));
+        awaitPieces(db, 5);
+        clock.set(990);
+        assertEquals(all, keys(db, t), "opening " + opening);
+        assertEquals(0, db.stats().expiredRows().swept());
+        verify(db);
+      }
+    }
+    clock.set(315_360_000_000L);
+    try (Database db = open()) {
+      Table t = db.table(days);
+      assertEquals(10, db.sweepExpired(), "one that is asked for removes them");
+      assertEquals(List.of(10, 11), keys(db, t));
+    }
+  }
+
+  private static void awaitPieces(Database db, int more) {
+    long enough = db.stats().expiredRows().sweepTransactions() + more;
+    while (db.stats().expiredRows().sweepTransactions() < enough) {
+      Thread.onSpinWait();
+    }
+  }
+
   private static void fill2(Database db, Table t) {
     db.run(tx -> t.insert(tx, t.key().set(50), row(t, 1, 50, 9_000)));
   }

@@ -49,6 +49,9 @@ import org.jspecify.annotations.Nullable;
  * an error. It ends when the last of these tables goes, or the database closes. A database that is
  * only read is not swept.
  *
+ * <p><b>A clock that jumps ahead</b> hides rows as long as it is ahead. The thread does not remove
+ * them by that: {@link io.fovea.index.ClockGuard}. A sweep that is asked for does.
+ *
  * <p><b>A piece uses its table</b> as a statement does ({@link TableCore#use}), so who drops the
  * table or lets it evolve need not know of sweeps. While the table is loaded it does nothing; the
  * load waits for the end of a piece that did not see that.
@@ -211,17 +214,23 @@ public final class Expirations {
     }
     long n = 0;
     for (TableCore core : expiring.get()) {
-      n += sweep(core);
+      n += sweep(core, false);
     }
     return n;
   }
 
+  private void sweepGuarded() {
+    for (TableCore core : expiring.get()) {
+      sweep(core, true);
+    }
+  }
+
   /** Removes those of a table; ends early when the database closes or the table goes. */
-  private long sweep(TableCore core) {
+  private long sweep(TableCore core, boolean guarded) {
     work.lock("sweep expired rows of table " + NameText.of(core.name), store::checkWaiting);
     try {
       long n = 0;
-      Piece piece = new Piece(core);
+      Piece piece = new Piece(core, guarded);
       do {
         host.transact(piece);
         swept.addAndGet(piece.removed);
@@ -237,11 +246,13 @@ public final class Expirations {
   /** A transaction of the sweep. */
   private static final class Piece implements Host.Piece {
     private final TableCore core;
+    private final boolean guarded;
     private int removed;
     private boolean more;
 
-    Piece(TableCore core) {
+    Piece(TableCore core, boolean guarded) {
       this.core = core;
+      this.guarded = guarded;
     }
 
     @Override
@@ -258,7 +269,7 @@ public final class Expirations {
           return; // nobody can make its entries before the table was opened
         }
       }
-      long upTo = expiry.hiddenUpTo(slot, t);
+      long upTo = guarded ? believed(slot, t, expiry, index) : expiry.hiddenUpTo(slot, t);
       expiry.lagMillis = 0;
       if (upTo <= 0) {
         return;
@@ -274,6 +285,30 @@ public final class Expirations {
           // What the scan delivers is what is deleted, and nothing else is written ahead of it.
           scan.toDelete(true);
           more = remove(slot, t, index, expiry, scan, key, most, upTo);
+        } finally {
+          scan.close();
+        }
+      } finally {
+        slot.give(key);
+      }
+    }
+
+    /** Up to which time of a row it removes, by as much of the clock as is believed. */
+    private long believed(Slot slot, Tx t, RowExpiry expiry, IndexCore index) {
+      long now = expiry.moment(slot, t);
+      long newest = expiry.guard.isNew() ? newest(slot, t, expiry, index) : 0;
+      return expiry.hiddenUpTo(expiry.guard.believed(now, newest, core.shown()));
+    }
+
+    /** The latest time of a row; 0 where there is none. */
+    private long newest(Slot slot, Tx t, RowExpiry expiry, IndexCore index) {
+      MemorySegment key = slot.take(expiry.entryBytes());
+      try {
+        expiry.oldest(key, 0);
+        TxScan scan =
+            t.scan(index.tree, key, 0, expiry.entryBytes(), true, key, 0, -1, false, true);
+        try {
+          return scan.next() ? expiry.entryMillis(scan.keySegment(), scan.keyOffset()) : 0;
         } finally {
           scan.close();
         }
@@ -371,7 +406,7 @@ public final class Expirations {
         if (isOver() || store.engine().poison() != null) {
           return;
         }
-        sweep();
+        sweepGuarded();
         told = false;
       } catch (DurabilityLostException | DatabaseClosedException e) {
         return; // who opens the database again goes on

@@ -56,6 +56,9 @@ public final class RowExpiry {
   /** Whether the field has instants, and not milliseconds. */
   private final boolean instants;
 
+  /** How far the sweep in the background believes the clock. */
+  public final ClockGuard guard = new ClockGuard(System::nanoTime);
+
   /** How far the sweep was behind when it looked last. */
   public volatile long lagMillis;
 
@@ -77,6 +80,16 @@ public final class RowExpiry {
   /** Up to which time of a row the transaction does not see it; it sees all others. */
   public long hiddenUpTo(Slot slot, Tx t) {
     return slot.moment(t, clock) - afterMillis;
+  }
+
+  /** The same where the clock says so. */
+  public long hiddenUpTo(long millis) {
+    return millis - afterMillis;
+  }
+
+  /** What the transaction's moment is. */
+  public long moment(Slot slot, Tx t) {
+    return slot.moment(t, clock);
   }
 
   /** The same for who has no transaction: by what the clock says now. */

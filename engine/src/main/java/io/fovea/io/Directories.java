@@ -10,6 +10,7 @@ import java.lang.System.Logger.Level;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Makes the entries of directories durable.
@@ -50,7 +51,7 @@ public final class Directories {
     }
   }
 
-  private static Void byChannel(Path directory) {
+  private static @Nullable Void byChannel(Path directory) {
     FileChannel channel;
     try {
       channel = FileChannel.open(directory, StandardOpenOption.READ);

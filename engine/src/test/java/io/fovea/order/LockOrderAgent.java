@@ -113,8 +113,7 @@ public final class LockOrderAgent {
   }
 
   /** Called by the JVM. */
-  public static void agentmain(String page, Instrumentation jvm)
-      throws UnmodifiableClassException {
+  public static void agentmain(String page, Instrumentation jvm) throws UnmodifiableClassException {
     LockOrder.read(Path.of(page));
     jvm.addTransformer(new Weaver(), true);
     List<Class<?>> loaded = new ArrayList<>();
@@ -208,8 +207,7 @@ public final class LockOrderAgent {
       this.shortName = owner.substring(owner.lastIndexOf('/') + 1).replace('$', '.');
       this.descriptor = descriptor;
       this.key = owner + "." + name;
-      this.locked =
-          (access & Opcodes.ACC_SYNCHRONIZED) != 0 && (access & Opcodes.ACC_STATIC) == 0;
+      this.locked = (access & Opcodes.ACC_SYNCHRONIZED) != 0 && (access & Opcodes.ACC_STATIC) == 0;
     }
 
     private void call(String called, String type) {
@@ -267,11 +265,7 @@ public final class LockOrderAgent {
               });
         }
         super.visitFrame(
-            Opcodes.F_FULL,
-            frame.size(),
-            frame.toArray(),
-            1,
-            new Object[] {"java/lang/Throwable"});
+            Opcodes.F_FULL, frame.size(), frame.toArray(), 1, new Object[] {"java/lang/Throwable"});
         leave();
         super.visitInsn(Opcodes.ATHROW);
         super.visitTryCatchBlock(begin, end, thrown, null); // the last: the outermost
@@ -324,8 +318,7 @@ public final class LockOrderAgent {
           opcode == Opcodes.PUTFIELD && type.startsWith("L") && MADE.containsKey(inner(type));
       if (lock) {
         super.visitInsn(Opcodes.DUP);
-        super.visitLdcInsn(
-            of.substring(of.lastIndexOf('/') + 1).replace('$', '.') + "." + field);
+        super.visitLdcInsn(of.substring(of.lastIndexOf('/') + 1).replace('$', '.') + "." + field);
         call("name", "(Ljava/lang/Object;Ljava/lang/String;)V");
       }
       super.visitFieldInsn(opcode, of, field, type);

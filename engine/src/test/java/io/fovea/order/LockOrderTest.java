@@ -13,8 +13,8 @@ import com.tngtech.archunit.thirdparty.org.objectweb.asm.MethodVisitor;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.Opcodes;
 import io.fovea.ByteTable;
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Duplicates;
+import io.fovea.Durability;
 import io.fovea.LoadOptions;
 import io.fovea.Options;
 import io.fovea.memory.OperationLock;
@@ -38,8 +38,7 @@ import org.junit.jupiter.api.parallel.Isolated;
 class LockOrderTest {
   /** Of tools, of classes of constants, and of what is used before anything else is. */
   private static final Set<String> NOT_OF_AN_OPEN_DATABASE =
-      Set.of(
-          "Replay.lock", "DatabaseBean", "PageTrace", "Watches", "AddressSpace", "Log.FilePin");
+      Set.of("Replay.lock", "DatabaseBean", "PageTrace", "Watches", "AddressSpace", "Log.FilePin");
 
   @TempDir Path folder;
 
@@ -48,7 +47,13 @@ class LockOrderTest {
   void theTableIsComplete() throws IOException {
     Set<String> found = new TreeSet<>();
     try (Stream<Path> files =
-        Files.walk(Path.of(OperationLock.class.getProtectionDomain().getCodeSource().getLocation().getPath()))) {
+        Files.walk(
+            Path.of(
+                OperationLock.class
+                    .getProtectionDomain()
+                    .getCodeSource()
+                    .getLocation()
+                    .getPath()))) {
       for (Path file : files.filter(f -> f.toString().endsWith(".class")).toList()) {
         if (file.toString().contains("/io/fovea/memory/")
             && file.toString().contains("OperationLock")) {
@@ -131,7 +136,9 @@ class LockOrderTest {
     LockOrder.forget();
   }
 
-  /** What locks most: a commit that changes the catalog, a load, and all who want it to be still. */
+  /**
+   * What locks most: a commit that changes the catalog, a load, and all who want it to be still.
+   */
   @Test
   void nothingIsOutOfOrder() throws Exception {
     assumeTrue(LockOrder.checks() > 0, "woven");

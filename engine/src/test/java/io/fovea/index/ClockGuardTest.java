@@ -1,0 +1,75 @@
+package io.fovea.index;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+
+/** What a sweep believes of clocks that jump, against a clock that is right. */
+class ClockGuardTest {
+  private static final long YEARS = 10L * 365 * 86_400_000;
+
+  private long millis = 1_700_000_000_000L;
+
+  private ClockGuard guard() {
+    return new ClockGuard(() -> millis * 1_000_000);
+  }
+
+  private long ask(ClockGuard guard, long ahead) {
+    return guard.believed(millis + ahead, millis, "t");
+  }
+
+  @Test
+  void aJumpThatGoesBackIsNeverBelieved() {
+    ClockGuard guard = guard();
+    ask(guard, 0);
+    for (long t = 0; t < ClockGuard.HOLD_MILLIS; t += 1_000) {
+      millis += 1_000;
+      assertEquals(millis, ask(guard, YEARS), "the time that has passed is believed");
+    }
+    assertEquals(millis, ask(guard, 0));
+    assertEquals(millis, ask(guard, YEARS), "it begins again");
+  }
+
+  @Test
+  void aJumpThatStaysIs() {
+    ClockGuard guard = guard();
+    ask(guard, 0);
+    ask(guard, YEARS);
+    millis += ClockGuard.HOLD_MILLIS;
+    assertEquals(millis + YEARS, ask(guard, YEARS));
+    assertEquals(millis, ask(guard, 0), "and so is a clock that is set back");
+  }
+
+  @Test
+  void aClockThatIsWrongAtFirstIsAheadOfTheRows() {
+    ClockGuard guard = guard();
+    long newest = millis;
+    assertEquals(newest, guard.believed(millis + YEARS, newest, "t"));
+    assertEquals(millis + YEARS, guard().believed(millis + YEARS, 0, "t"), "no row is lost");
+    assertEquals(5, guard().believed(5, newest, "t"));
+  }
+
+  /** No jump that lasts less than the hold gets more than a step. */
+  @Test
+  void atRandom() {
+    long seed = System.nanoTime();
+    SplittableRandom random = new SplittableRandom(seed);
+    ClockGuard guard = guard();
+    ask(guard, 0);
+    for (int i = 0; i < 20_000; i++) {
+      long ahead = random.nextLong(2 * ClockGuard.STEP_MILLIS, YEARS);
+      long lasts = random.nextLong(ClockGuard.HOLD_MILLIS);
+      for (long t = 0; t < lasts; ) {
+        assertTrue(ask(guard, ahead) <= millis + ClockGuard.STEP_MILLIS, "seed " + seed);
+        long more = random.nextLong(1, 200_000);
+        t += more;
+        millis += t < lasts ? more : 0;
+      }
+      millis += random.nextLong(1, 5_000);
+      long right = random.nextLong(-ClockGuard.STEP_MILLIS / 8, ClockGuard.STEP_MILLIS / 8);
+      assertEquals(millis + right, ask(guard, right), "seed " + seed);
+    }
+  }
+}
