@@ -508,8 +508,8 @@ public final class Database extends Catalog implements AutoCloseable {
     Objects.requireNonNull(how, "how");
     requireOpen();
     String name = BackupRun.fileName(store);
-    return BackupReport.of(
-        store, schema, Backup.to(directory, name, how.bytesPerSecond(), how.point()));
+    Backup copy = Backup.to(directory, name, how.bytesPerSecond(), how.point(), store.fileName());
+    return BackupReport.of(store, schema, copy);
   }
 
   /**
@@ -539,7 +539,8 @@ public final class Database extends Catalog implements AutoCloseable {
     Objects.requireNonNull(how, "how");
     requireOpen();
     String name = BackupRun.fileName(store);
-    return BackupReport.of(store, schema, Backup.to(out, name, how.bytesPerSecond(), how.point()));
+    Backup copy = Backup.to(out, name, how.bytesPerSecond(), how.point(), store.fileName());
+    return BackupReport.of(store, schema, copy);
   }
 
   /**

@@ -136,7 +136,11 @@ public final class FileDump implements AutoCloseable {
             file,
             () ->
                 Backup.to(
-                    directory, file.getFileName().toString(), how.bytesPerSecond(), how.point()));
+                    directory,
+                    file.getFileName().toString(),
+                    how.bytesPerSecond(),
+                    how.point(),
+                    file.toString()));
     return BackupReport.of(result, began);
   }
 

@@ -1,6 +1,7 @@
 package io.fovea.inspection;
 
 import io.fovea.error.InvalidUseException;
+import io.fovea.io.Directories;
 import io.fovea.io.FileLock;
 import io.fovea.io.Storage;
 import io.fovea.recovery.BackupManifest;
@@ -115,12 +116,12 @@ interface BackupSource {
       FileLock lock = Files.exists(data) ? FileLock.acquireShared(data) : null;
       try {
         if (lock != null) {
-          Files.copy(data, file);
+          copy(data, file);
         }
         for (String suffix : BESIDE) {
           Path other = data.resolveSibling(data.getFileName() + suffix);
           if (Files.exists(other)) {
-            Files.copy(other, file.resolveSibling(file.getFileName() + suffix));
+            copy(other, file.resolveSibling(file.getFileName() + suffix));
           }
         }
       } finally {
@@ -129,6 +130,12 @@ interface BackupSource {
         }
       }
     };
+  }
+
+  /** Copies a file with its permissions. */
+  private static void copy(Path from, Path to) throws IOException {
+    Files.copy(from, to);
+    Directories.permit(to, Directories.mode(Directories.permissions(from), 0600));
   }
 
   /** The one data file of a directory, or what it would be called beside its changed pages. */
@@ -181,6 +188,7 @@ interface BackupSource {
         try (OutputStream out = Files.newOutputStream(part)) {
           tar.copyTo(out);
         }
+        Directories.permit(part, tar.mode());
       }
       List<String> data =
           parts.keySet().stream()
@@ -205,12 +213,14 @@ interface BackupSource {
   final class Tar {
     static final int BLOCK = 512;
     private static final int MAGIC_AT = 257;
+    private static final int MODE_AT = 100;
     private static final int SIZE_AT = 124;
     private static final int SUM_AT = 148;
     private static final int TYPE_AT = 156;
 
     private final InputStream in;
     private String name = "";
+    private int mode;
     private long bytes;
 
     Tar(InputStream in) {
@@ -248,6 +258,7 @@ interface BackupSource {
         length++;
       }
       name = new String(h, 0, length, StandardCharsets.UTF_8);
+      mode = (int) Math.max(0, octal(h, MODE_AT, 8)) & 0777;
       bytes = h[SIZE_AT] < 0 ? base256(h) : octal(h, SIZE_AT, 12);
       if (bytes < 0) {
         throw new InvalidUseException("The size of file " + name + " in the archive is none.");
@@ -257,6 +268,11 @@ interface BackupSource {
 
     String name() {
       return name;
+    }
+
+    /** Of the file; never without the owner's. */
+    int mode() {
+      return mode | 0600;
     }
 
     /** Copies the file, and goes behind it. */

@@ -8,6 +8,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageException;
 import io.fovea.index.HintUse;
 import io.fovea.io.BlockDevice;
+import io.fovea.io.Directories;
 import io.fovea.io.FileStorage;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Superblock;
@@ -48,8 +49,8 @@ public final class Restoring {
   private final StoreConfig config;
 
   private Restoring(Path file, StoreConfig config) {
-    this.file = file;
-    this.folder = file.resolveSibling(file.getFileName() + FOLDER);
+    this.file = file.toAbsolutePath(); // java.io resolves other names than the JDK's paths
+    this.folder = this.file.resolveSibling(file.getFileName() + FOLDER);
     this.config = config;
   }
 
@@ -74,6 +75,7 @@ public final class Restoring {
     }
     try {
       Files.createDirectory(folder);
+      Directories.permit(folder, 0700); // its files get the permissions of the backup's, later
       Path copy = folder.resolve(file.getFileName());
       backups.copyTo(copy);
       FileFindings found = Inspection.run(copy, config, true);

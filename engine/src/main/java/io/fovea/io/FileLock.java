@@ -209,7 +209,7 @@ public final class FileLock implements AutoCloseable {
       throw locked(file);
     }
     int flags = shared ? FileCalls.O_RDONLY : FileCalls.O_RDWR | FileCalls.O_CREAT;
-    int fd = FileCalls.open(file.toString(), flags | FileCalls.O_CLOEXEC, 0666);
+    int fd = FileCalls.open(LibcFile.name(file), flags | FileCalls.O_CLOEXEC, 0666);
     if (fd < 0) {
       throw DeviceFile.openFailed(file, -fd);
     }

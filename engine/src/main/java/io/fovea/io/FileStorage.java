@@ -2,6 +2,7 @@ package io.fovea.io;
 
 import io.fovea.error.IncompatibleFormatException;
 import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -23,6 +24,7 @@ public final class FileStorage implements Storage {
   private final Path file;
   private final Path real;
   private final DeviceConfig options;
+  private final Directories.Sync sync;
 
   /**
    * The files of a database.
@@ -31,8 +33,14 @@ public final class FileStorage implements Storage {
    * @param options how files are opened
    */
   public FileStorage(Path file, DeviceConfig options) {
+    this(file, options, Directories::sync);
+  }
+
+  /** The same, with another way to sync directories. */
+  public FileStorage(Path file, DeviceConfig options, Directories.Sync sync) {
     this.file = file;
     this.options = options;
+    this.sync = sync;
     this.real = real(file);
   }
 
@@ -54,6 +62,9 @@ public final class FileStorage implements Storage {
     boolean there = Files.exists(path);
     // The log and the double-write area are written by one thread that has nothing to do meanwhile:
     // its own system call costs no hand-over, and a ring's sync is one more thread of the kernel.
+    if (!there && !suffix.equals(DATA)) {
+      createAsData(path);
+    }
     boolean pages = suffix.equals(DATA) || suffix.equals(TIMESTAMPS);
     BlockDevice device = Devices.open(path, pages ? options : options.kind(IoKind.POSIX));
     boolean done = false;
@@ -96,7 +107,7 @@ public final class FileStorage implements Storage {
    * @throws IncompatibleFormatException where one has
    */
   public void requireOneName() {
-    for (String suffix : List.of(DATA, Storage.LOG, DOUBLE_WRITE)) {
+    for (String suffix : List.of(DATA, LOG, DOUBLE_WRITE)) {
       Path path = path(suffix);
       int names = names(path);
       if (names > 1) {
@@ -156,10 +167,26 @@ public final class FileStorage implements Storage {
     return file.toString();
   }
 
-  private static void syncDirectory(Path path) {
+  /** Creates a file that those may use who may use the data file. */
+  private void createAsData(Path path) {
+    try {
+      Directories.createFile(path, Directories.permissions(real));
+    } catch (FileAlreadyExistsException e) {
+      // A link that leads nowhere yet: opening it creates what it leads to.
+    } catch (IOException e) {
+      throw DeviceFile.openFailed(path, JdkFile.errno(e));
+    }
+  }
+
+  private void syncDirectory(Path path) {
     Path directory = path.getParent();
-    if (directory != null) {
-      Directories.sync(directory);
+    if (directory == null) {
+      return;
+    }
+    try {
+      sync.sync(directory);
+    } catch (IOException e) {
+      throw DeviceFile.openFailed(directory, JdkFile.errno(e));
     }
   }
 }

@@ -2,8 +2,11 @@ package io.fovea.io;
 
 import io.fovea.bindings.Errno;
 import io.fovea.bindings.FileCalls;
+import io.fovea.error.InvalidUseException;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 
 /**
@@ -38,13 +41,42 @@ final class LibcFile implements RawFile {
   }
 
   /**
+   * The name of a file for libc: an absolute one, as the JDK resolves it. libc takes a relative
+   * name to be in the directory of the process, which is not {@code user.dir} where that was set.
+   *
+   * @throws InvalidUseException where the name of the file can't be written in the encoding of the
+   *     process, so that libc would open another file
+   */
+  static String name(Path path) {
+    Path absolute = path.toAbsolutePath();
+    String name = absolute.toString();
+    boolean same;
+    try {
+      // A path has the bytes of the name; its string has replacements for what can't be decoded.
+      same = absolute.equals(absolute.getFileSystem().getPath(name));
+    } catch (InvalidPathException e) {
+      same = false;
+    }
+    boolean lost = !path.isAbsolute() && !Files.isDirectory(Path.of("").toAbsolutePath());
+    if (!same || lost) {
+      throw new InvalidUseException(
+          (lost ? "The name of the working directory, in " : "The name of the file ")
+              + name
+              + ", can't be written in the encoding of this process, "
+              + System.getProperty("sun.jnu.encoding")
+              + ". Start java in a locale that can, LC_ALL=C.UTF-8 for example.");
+    }
+    return name;
+  }
+
+  /**
    * Opens a file for reading and writing.
    *
    * @throws io.fovea.error.FoveaException where the operating system refuses
    */
   static LibcFile open(Path path, boolean create, boolean direct) {
     int flags = FileCalls.O_RDWR | FileCalls.O_CLOEXEC | (create ? FileCalls.O_CREAT : 0);
-    String name = path.toString();
+    String name = name(path);
     if (direct) {
       int fd = FileCalls.open(name, flags | FileCalls.O_DIRECT, 0666);
       if (fd >= 0) {

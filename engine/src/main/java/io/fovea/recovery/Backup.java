@@ -159,16 +159,17 @@ public final class Backup implements AutoCloseable {
    * @param name what the data file is to be called
    * @param bytesPerSecond how fast at most; 0 for no limit
    * @param since only what was changed since then; null for all
+   * @param like the name of the file whose permissions those of the backup get, if there is one
    * @return the backup, to be closed
    * @throws io.fovea.error.InvalidUseException if there is a file of that name, or of one that
    *     belongs to it
    * @throws StorageException if the directory can't be made
    */
   public static Backup to(
-      Path directory, String name, long bytesPerSecond, @Nullable BackupPoint since) {
+      Path directory, String name, long bytesPerSecond, @Nullable BackupPoint since, String like) {
     try {
       return new Backup(
-          directory.toString(), new DirectoryTarget(directory, name), bytesPerSecond, since);
+          directory.toString(), new DirectoryTarget(directory, name, like), bytesPerSecond, since);
     } catch (IOException e) {
       throw failed(directory.toString(), e);
     }
@@ -181,11 +182,16 @@ public final class Backup implements AutoCloseable {
    * @param name what the data file is to be called
    * @param bytesPerSecond how fast at most; 0 for no limit
    * @param since only what was changed since then; null for all
+   * @param like the name of the file whose permissions those of the backup get, if there is one
    * @return the backup, to be closed
    */
   public static Backup to(
-      OutputStream out, String name, long bytesPerSecond, @Nullable BackupPoint since) {
-    return new Backup("a stream", new TarTarget(out, name), bytesPerSecond, since);
+      OutputStream out,
+      String name,
+      long bytesPerSecond,
+      @Nullable BackupPoint since,
+      String like) {
+    return new Backup("a stream", new TarTarget(out, name, like), bytesPerSecond, since);
   }
 
   private static StorageException failed(String what, IOException e) {

@@ -8,8 +8,10 @@ import java.io.IOException;
 import java.lang.System.Logger.Level;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -39,6 +41,8 @@ final class DirectoryTarget implements BackupTarget {
 
   private final Path directory;
   private final String name;
+  private final Directories.Sync sync;
+  private final @Nullable Set<PosixFilePermission> permissions;
 
   /** What was made, under the names that it has at the moment. */
   private final List<Path> made = new ArrayList<>();
@@ -53,16 +57,26 @@ final class DirectoryTarget implements BackupTarget {
    *
    * @param directory a directory, made where it does not exist
    * @param name what the data file is to be called
+   * @param like the name of the file whose permissions those of the backup get, if there is one
    * @throws InvalidUseException if there is a file of that name, or of one that belongs to it
    */
-  DirectoryTarget(Path directory, String name) throws IOException {
-    this.directory = directory;
+  DirectoryTarget(Path directory, String name, String like) throws IOException {
+    this(directory, name, like, Directories::sync);
+  }
+
+  /** The same, with another way to sync directories. */
+  DirectoryTarget(Path directory, String name, String like, Directories.Sync sync)
+      throws IOException {
+    this.sync = sync;
+    this.permissions = Directories.permissions(like);
+    // java.io takes a relative name to be in the directory of the process, whatever user.dir says.
+    this.directory = directory.toAbsolutePath();
     this.name = name;
     if (Files.exists(directory) && !Files.isDirectory(directory)) {
       throw new InvalidUseException(directory + " is no directory: a backup needs one.");
     }
     this.madeDirectory = !Files.exists(directory);
-    Files.createDirectories(directory);
+    Directories.create(this.directory, sync);
     for (String suffix : FILES) {
       requireFree(directory.resolve(name + suffix));
       requireFree(directory.resolve(name + suffix + PART));
@@ -81,7 +95,7 @@ final class DirectoryTarget implements BackupTarget {
   @Override
   public void begin(String suffix, long bytes) throws IOException {
     Path part = directory.resolve(name + suffix + PART);
-    Files.createFile(part);
+    Directories.createFile(part, permissions);
     made.add(part);
     parts.add(part);
     out = new FileOutputStream(part.toFile());
@@ -116,7 +130,7 @@ final class DirectoryTarget implements BackupTarget {
       made.remove(part);
       made.add(path);
     }
-    Directories.sync(directory);
+    sync.sync(directory);
     finished = true;
   }
 

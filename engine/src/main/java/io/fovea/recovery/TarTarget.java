@@ -1,6 +1,7 @@
 package io.fovea.recovery;
 
 import io.fovea.error.InvalidUseException;
+import io.fovea.io.Directories;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
@@ -29,23 +30,25 @@ final class TarTarget implements BackupTarget {
   private final OutputStream out;
   private final String name;
   private final long mtimeSeconds;
+  private final int mode;
   private long left;
   private int padding;
 
-  TarTarget(OutputStream out, String name) {
+  TarTarget(OutputStream out, String name, String like) {
     this.out = out;
+    this.mode = Directories.mode(Directories.permissions(like), 0644);
     this.name = name;
     this.mtimeSeconds = System.currentTimeMillis() / 1000;
   }
 
   @Override
   public void begin(String suffix, long bytes) throws IOException {
-    out.write(header(name + suffix, bytes, mtimeSeconds));
+    out.write(header(name + suffix, bytes, mtimeSeconds, mode));
     left = bytes;
     padding = (int) (-bytes & BLOCK - 1);
   }
 
-  static byte[] header(String name, long bytes, long mtimeSeconds) {
+  static byte[] header(String name, long bytes, long mtimeSeconds, int mode) {
     byte[] n = name.getBytes(StandardCharsets.UTF_8);
     if (n.length > NAME_MAX) {
       throw new InvalidUseException(
@@ -53,7 +56,7 @@ final class TarTarget implements BackupTarget {
     }
     byte[] h = new byte[BLOCK];
     System.arraycopy(n, 0, h, 0, n.length);
-    octal(h, 100, 7, 0644);
+    octal(h, 100, 7, mode);
     octal(h, 108, 7, 0);
     octal(h, 116, 7, 0);
     if (bytes < 1L << 3 * SIZE_DIGITS) {

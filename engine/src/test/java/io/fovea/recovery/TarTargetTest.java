@@ -23,14 +23,14 @@ class TarTargetTest {
 
   @Test
   void sizes() {
-    byte[] h = TarTarget.header("db", 4096, 1_700_000_000);
+    byte[] h = TarTarget.header("db", 4096, 1_700_000_000, 0644);
     assertEquals("00000010000\0", text(h, 124, 12));
     assertEquals(sum(h), Integer.parseInt(text(h, 148, 6), 8));
     assertEquals("ustar\00000", text(h, 257, 8));
     assertEquals('0', h[156]);
-    h = TarTarget.header("db", (8L << 30) - 512, 0);
+    h = TarTarget.header("db", (8L << 30) - 512, 0, 0644);
     assertEquals("77777777000\0", text(h, 124, 12));
-    h = TarTarget.header("db", 8L << 30, 0);
+    h = TarTarget.header("db", 8L << 30, 0, 0644);
     assertEquals((byte) 0x80, h[124]);
     long size = 0;
     for (int i = 125; i < 136; i++) {
@@ -42,7 +42,7 @@ class TarTargetTest {
 
   @Test
   void namesThatDoNotFitAreRefused() {
-    TarTarget.header("x".repeat(100), 0, 0);
-    assertThrows(InvalidUseException.class, () -> TarTarget.header("x".repeat(101), 0, 0));
+    TarTarget.header("x".repeat(100), 0, 0, 0644);
+    assertThrows(InvalidUseException.class, () -> TarTarget.header("x".repeat(101), 0, 0, 0644));
   }
 }
