@@ -217,7 +217,8 @@ public final class Journal {
                 incarnation,
                 start,
                 redo,
-                superblock.durable().segment(),
+                // Above a closed mark too, or the mark would count for what is appended.
+                Math.max(superblock.durable().segment(), LogIdentity.of(logFile).lastSegment()),
                 followed ? changesFrom : Long.MAX_VALUE,
                 mine,
                 previous,

@@ -174,6 +174,12 @@ public final class LogIdentity {
 
   // ------------------------------------------------------------------------------------- answers
 
+  /** The highest number that a segment has, or had when the log was marked as closed. */
+  public long lastSegment() {
+    long last = segments.isEmpty() ? 0 : segments.getLast().header().number();
+    return Math.max(last, closedSegment);
+  }
+
   /** Whether it has segments of another database. */
   public boolean isForeign(UUID database) {
     return segments.stream().anyMatch(s -> !s.header().database().equals(database));
@@ -239,6 +245,9 @@ public final class LogIdentity {
     }
     if (first < 0 || all.get(first).startLsn() > redo) {
       return null; // the recovery says what is missing
+    }
+    if (database.equals(closedDatabase) && closedSegment > segments.getLast().header().number()) {
+      return "was closed by a later session, and cut: its commits are in another data file";
     }
     boolean found = all.get(first).header().previous() == session;
     for (int i = first; i < all.size(); i++) {
