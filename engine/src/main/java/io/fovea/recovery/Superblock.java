@@ -3,8 +3,10 @@ package io.fovea.recovery;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.wal.LogIdentity;
 import io.fovea.wal.Watermark;
+import java.util.List;
 import java.util.UUID;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /**
  * What a database file says about itself.
@@ -34,6 +36,8 @@ import java.util.function.Consumer;
  * @param session a random number of the opening that changed the file last, which the segments of
  *     its log have as well; 0 where that is not known, as in files of earlier releases. See {@link
  *     io.fovea.wal.LogIdentity}
+ * @param ancestors the sessions before this one whose commits are all in the file or in its log,
+ *     the latest first; {@value #ANCESTORS_MAX} at most
  */
 public record Superblock(
     int pageSize,
@@ -53,7 +57,8 @@ public record Superblock(
     long unlogged,
     long counted,
     long changes,
-    long session) {
+    long session,
+    List<Long> ancestors) {
   /** In use without a log, or left so: its pages may be of different ages. */
   public static final int IN_USE = 0;
 
@@ -62,6 +67,9 @@ public record Superblock(
 
   /** In use with a log, or left so: complete together with its log. */
   public static final int LOGGED = 2;
+
+  /** How many sessions before the last one a superblock remembers. */
+  static final int ANCESTORS_MAX = 64;
 
   /** The id of the catalog tree. */
   public static final int CATALOG_TREE_ID = 1;
@@ -95,7 +103,8 @@ public record Superblock(
         0,
         0,
         0,
-        LogIdentity.newSession());
+        LogIdentity.newSession(),
+        List.of());
   }
 
   /** Whether the file was closed after the last change and is complete. */
@@ -113,7 +122,7 @@ public record Superblock(
           if (!nowClean) {
             s.unlogged++;
             s.changes = 0;
-            s.session = LogIdentity.newSession();
+            s.follow(LogIdentity.newSession());
           }
         });
   }
@@ -167,7 +176,17 @@ public record Superblock(
 
   /** The same, changed from here on by an opening whose log has a segment, durably. */
   public Superblock session(long of) {
-    return with(s -> s.session = of);
+    return with(s -> s.follow(of));
+  }
+
+  /** The same after the commits of sessions were recovered from the log, the latest last. */
+  public Superblock recovered(List<Long> sessions) {
+    return with(s -> sessions.forEach(s::follow));
+  }
+
+  /** Whether a session is this one, or one before it. */
+  public boolean descendsFrom(long of) {
+    return of == session || ancestors.contains(of);
   }
 
   /** The same with what is known of its log. */
@@ -192,6 +211,7 @@ public record Superblock(
           s.id = as;
           s.changes = 0;
           s.session = LogIdentity.newSession();
+          s.ancestors = List.of();
         });
   }
 
@@ -223,6 +243,7 @@ public record Superblock(
     private long counted;
     private long changes;
     private long session;
+    private List<Long> ancestors;
 
     Fields(Superblock of) {
       before = of;
@@ -241,6 +262,19 @@ public record Superblock(
       counted = of.counted;
       changes = of.changes;
       session = of.session;
+      ancestors = of.ancestors;
+    }
+
+    /** Another session goes on where this one has ended. */
+    private void follow(long next) {
+      if (next != session) {
+        ancestors =
+            Stream.concat(Stream.of(session), ancestors.stream())
+                .filter(a -> a != 0 && a != next)
+                .limit(ANCESTORS_MAX)
+                .toList();
+        session = next;
+      }
     }
 
     Superblock superblock() {
@@ -262,7 +296,8 @@ public record Superblock(
           unlogged,
           counted,
           changes,
-          session);
+          session,
+          ancestors);
     }
   }
 }

@@ -9,7 +9,9 @@ import io.fovea.memory.Mem;
 import io.fovea.wal.Watermark;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.UUID;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -86,6 +88,7 @@ public final class SuperblockFile {
   private static final int HOLES = 200;
   private static final int CHANGES = 208;
   private static final int SESSION = 216;
+  private static final int ANCESTORS = 224;
 
   /** "FoveaDB" and a zero, as the bytes lie in the file. */
   private static final long MAGIC_BE = 0x466F7665_61444200L;
@@ -247,7 +250,15 @@ public final class SuperblockFile {
         version > 3 ? Mem.getLong(block, UNLOGGED) : 0,
         version > 3 ? Mem.getLong(block, COUNTED) : 0,
         version > 3 ? Mem.getLong(block, CHANGES) : 0,
-        version > 3 ? Mem.getLong(block, SESSION) : 0);
+        version > 3 ? Mem.getLong(block, SESSION) : 0,
+        version > 3 ? ancestors(block) : List.of());
+  }
+
+  private static List<Long> ancestors(MemorySegment block) {
+    return IntStream.range(0, Superblock.ANCESTORS_MAX)
+        .mapToObj(i -> Mem.getLong(block, ANCESTORS + 8L * i))
+        .takeWhile(a -> a != 0)
+        .toList();
   }
 
   /**
@@ -316,6 +327,9 @@ public final class SuperblockFile {
     Mem.putLong(block, HOLES, s.allocator().holes() ? 1 : 0);
     Mem.putLong(block, CHANGES, s.changes());
     Mem.putLong(block, SESSION, s.session());
+    for (int i = 0; i < s.ancestors().size(); i++) {
+      Mem.putLong(block, ANCESTORS + 8L * i, s.ancestors().get(i));
+    }
     PageHeader.seal(block, 0, BYTES);
     device.write((long) pid * s.pageSize(), block, 0, (int) block.byteSize());
     return s;

@@ -109,7 +109,8 @@ final class Companions {
   }
 
   private static void requireClosed(Storage storage, LogIdentity log, Superblock superblock) {
-    String found = log.whyNotAfterClose(superblock.id(), superblock.session());
+    String found =
+        log.whyNotAfterClose(superblock.id(), superblock.session(), superblock::descendsFrom);
     if (found != null) {
       throw refused(
           storage,

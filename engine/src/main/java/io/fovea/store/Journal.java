@@ -307,10 +307,12 @@ public final class Journal {
     incarnation = recovery.incarnation();
     changesFrom = changesFrom(s, recovery.end());
     superblocks.write(s.opened(incarnation, config.log().segmentBytes()).changes(changesFrom));
-    long previous = LogIdentity.lastSession(logFile, s.id(), recovery.end());
+    List<Long> before = LogIdentity.sessions(logFile, s.id(), recovery.end());
+    long previous = before.isEmpty() ? 0 : before.getLast();
     Log opened = openLog(s, recovery.end(), s.redoLsn(), previous);
     // From here on the segment of this opening is known to be there, should it be lost as a whole.
-    superblocks.write(superblocks.current().session(mine).durable(opened.watermark()));
+    superblocks.write(
+        superblocks.current().recovered(before).session(mine).durable(opened.watermark()));
     int cpus = Runtime.getRuntime().availableProcessors();
     int workers = Math.min(REPLAY_WORKERS_MAX, REPLAY_WORKERS_PER_CPU * cpus);
     BTree catalog = recovery.replay(opened, trees, workers);

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.UUID;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,8 +37,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>From the redo point to the end each session follows the one before it: by its previous
  *       session or by its base. A log that lacks a session, or is of a copy that went its own way,
  *       breaks this chain.
- *   <li>A closed file needs no log. But a log with records that are not of its session, nor closed,
- *       may hold commits that no other file has. It is not overwritten.
+ *   <li>A closed file needs no log. But a log with records that are neither closed nor of a session
+ *       that the file descends from may hold commits that no other file has. It is not overwritten.
  *   <li>The closed mark is written after the superblock says that the file is closed. It may be
  *       lost in a crash, after which the log has the session of its data file.
  * </ol>
@@ -185,15 +186,14 @@ public final class LogIdentity {
     return segments.stream().anyMatch(s -> !s.header().database().equals(database));
   }
 
-  /** The session whose records are the last ones before a position; 0 where that is not known. */
-  public static long lastSession(BlockDevice device, UUID database, long end) {
-    long last = 0;
-    for (SegmentScan.Found found : SegmentScan.of(device, database).segments()) {
-      if (found.startLsn() < end) {
-        last = found.header().session();
-      }
-    }
-    return last;
+  /** The sessions that have records before a position, the latest last, as far as known. */
+  public static List<Long> sessions(BlockDevice device, UUID database, long end) {
+    return SegmentScan.of(device, database).segments().stream()
+        .filter(found -> found.startLsn() < end)
+        .map(found -> found.header().session())
+        .filter(session -> session != 0)
+        .distinct()
+        .toList();
   }
 
   /**
@@ -208,20 +208,22 @@ public final class LogIdentity {
     if (closedChanges != 0) {
       return "keeps changes of database " + closedDatabase + " for subscribers";
     }
-    SegmentScan.Found needed = needed(null, 0);
+    SegmentScan.Found needed = needed(null, 0, of -> false);
     return needed == null ? null : "has commits of " + describe(needed);
   }
 
   /**
    * Why the log must not be reused beside a closed data file, or null if it may be.
    *
+   * @param session of the data file; 0 where that is not known
+   * @param descends whether the data file has all commits of a session
    * @return what was found, as the end of a sentence
    */
-  public @Nullable String whyNotAfterClose(UUID database, long session) {
+  public @Nullable String whyNotAfterClose(UUID database, long session, LongPredicate descends) {
     if (segmentBytes == 0 && !recognized) {
       return "holds data, but is not a log that this release can read";
     }
-    SegmentScan.Found needed = needed(database, session);
+    SegmentScan.Found needed = needed(database, session, descends);
     return needed == null ? null : "has commits of " + describe(needed);
   }
 
@@ -289,8 +291,14 @@ public final class LogIdentity {
         || next.base() == before.session();
   }
 
-  /** A segment with records that a data file of this session does not have; null if none has. */
-  private SegmentScan.@Nullable Found needed(@Nullable UUID database, long session) {
+  /**
+   * A segment with records that a data file does not have; null if none has.
+   *
+   * <p>Every segment of a session that the data file descends from is covered, whatever its number:
+   * a crash may bring back segments that an unsynced cut had removed.
+   */
+  private SegmentScan.@Nullable Found needed(
+      @Nullable UUID database, long session, LongPredicate descends) {
     long known = 0;
     for (SegmentScan.Found found : segments) {
       SegmentHeader header = found.header();
@@ -301,7 +309,9 @@ public final class LogIdentity {
     for (SegmentScan.Found found : segments) {
       SegmentHeader header = found.header();
       boolean closed = header.database().equals(closedDatabase) && header.number() <= closedSegment;
-      boolean covered = header.database().equals(database) && header.number() <= known;
+      boolean covered =
+          header.database().equals(database)
+              && (header.number() <= known || descends.test(header.session()));
       if (!closed && !covered && hasGroup(found)) {
         return found;
       }
