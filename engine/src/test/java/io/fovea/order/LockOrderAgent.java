@@ -60,7 +60,14 @@ public final class LockOrderAgent {
   private static final CodeSource TESTS =
       LockOrderAgent.class.getProtectionDomain().getCodeSource();
 
+  private static volatile boolean watching;
+
   private LockOrderAgent() {}
+
+  /** Whether the engine is woven. */
+  static boolean isWatching() {
+    return watching;
+  }
 
   /**
    * Begins to watch, once: loads this class as an agent of its own JVM.
@@ -115,6 +122,7 @@ public final class LockOrderAgent {
   /** Called by the JVM. */
   public static void agentmain(String page, Instrumentation jvm) throws UnmodifiableClassException {
     LockOrder.read(Path.of(page));
+    watching = true;
     jvm.addTransformer(new Weaver(), true);
     List<Class<?>> loaded = new ArrayList<>();
     for (Class<?> c : jvm.getAllLoadedClasses()) {
