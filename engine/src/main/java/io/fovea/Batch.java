@@ -17,6 +17,10 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Batch {
   private final Table table;
+
+  /** Far more than one transaction reads; a row for each is made beforehand. */
+  private static final int CAPACITY_MAX = 1 << 24;
+
   private final @Nullable Key[] keys;
   private final @Nullable Row[] rows;
   private final boolean[] found;
@@ -24,8 +28,9 @@ public final class Batch {
   private int size;
 
   Batch(Table table, int capacity) {
-    if (capacity < 1) {
-      throw new IllegalArgumentException("A batch takes at least one key, not " + capacity + ".");
+    if (capacity < 1 || capacity > CAPACITY_MAX) {
+      throw new IllegalArgumentException(
+          "A batch takes 1 to " + CAPACITY_MAX + " keys, not " + capacity + ".");
     }
     this.table = table;
     this.keys = new Key[capacity];

@@ -117,10 +117,10 @@ public final class Table extends OrderedRows {
   /**
    * Makes a batch of this table, to be used again and again.
    *
-   * @param capacity how many keys it takes
+   * @param capacity how many keys it takes, up to 16,777,216
    * @return a new batch without keys
    * @throws InvalidUseException if this is a table of byte strings
-   * @throws IllegalArgumentException if the capacity is not positive
+   * @throws IllegalArgumentException if the capacity is not positive, or is more than that
    */
   public Batch batch(int capacity) {
     database.requireServing();

@@ -133,6 +133,9 @@ class ChangesTest {
   void rowsComeAsRows() {
     try (Database db = open()) {
       Table t = db.table(ROWS);
+      Layout.Definition number = Layout.define();
+      number.int64("number");
+      Table other = db.table(TableSpec.of("other", KeySpec.of(FieldType.INT64), number.build()));
       try (Changes changes = db.changes(db.changesPosition())) {
         db.run(
             tx -> t.insert(tx, t.key().set(7), t.row().setInt(QUANTITY, 5).setText(NAME, "nut")));
@@ -147,6 +150,8 @@ class ChangesTest {
         Change c = all.get(1).changes().get(0);
         assertEquals(1, all.get(1).changes().size());
         assertEquals(Change.Kind.PUT, c.kind());
+        InvalidUseException e = assertThrows(InvalidUseException.class, () -> c.row(other));
+        assertTrue(e.getMessage().contains("is not the one that has changed"), e.getMessage());
         Row r = c.row(t);
         assertEquals(4, r.getInt(QUANTITY));
         assertEquals("nut", r.getText(NAME));

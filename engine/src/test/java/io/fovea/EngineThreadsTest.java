@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.catalog.DeferredDrops;
+import io.fovea.error.StorageException;
 import io.fovea.memory.Waits;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -101,7 +102,10 @@ class EngineThreadsTest {
   private <T> T again(Supplier<T> work) {
     try {
       return work.get();
-    } catch (OutOfMemoryError e) {
+    } catch (OutOfMemoryError | StorageException e) {
+      if (e instanceof StorageException && !(e.getCause() instanceof OutOfMemoryError)) {
+        throw e;
+      }
       errors.incrementAndGet();
       return work.get();
     }

@@ -15,10 +15,12 @@ import io.fovea.io.BlockDevice;
 import io.fovea.io.IoOp;
 import io.fovea.io.Storage;
 import io.fovea.schema.TableSpec;
+import io.fovea.store.Machine;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
 import io.fovea.support.SimStorage;
+import io.fovea.support.ThreadStarts;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -519,6 +521,44 @@ class OpeningTest {
             PoolTooSmallException.class, () -> Database.inMemory(options.bufferBytes(least - 1)));
     assertEquals(least, e.bytesNeeded());
     assertEquals(least - 1, e.bytesGiven());
+  }
+
+  /** With the heap that the JVM takes by default: half of a small container, else a quarter. */
+  @Test
+  void theDefaultsFitIntoAnyContainer() {
+    for (long memory : List.of(64 * MIB, 200 * MIB, 512 * MIB, 1024 * MIB, 2048 * MIB, 1L << 40)) {
+      Options o =
+          Options.defaults()
+              .bufferBytes(Machine.defaultBytes(256 * MIB, memory))
+              .memory(mem -> mem.timestampBytes(Machine.defaultBytes(256 * MIB, memory)));
+      o.toStore().checkMemory(memory, memory <= 256 * MIB ? memory / 2 : memory / 4);
+    }
+    assertEquals(256 * MIB, Machine.defaultBytes(256 * MIB, Long.MAX_VALUE));
+    assertEquals(25 * MIB, Machine.defaultBytes(256 * MIB, 200 * MIB));
+    assertEquals(Machine.defaultBytes(256 * MIB), Options.defaults().bufferBytes());
+    assertEquals(Machine.defaultBytes(256 * MIB), MemoryOptions.defaults().timestampBytes());
+  }
+
+  /** Where a thread can't be started, nothing is, and the file can be opened afterwards. */
+  @Test
+  void aThreadThatTheSystemRefusesIsAStorageException() {
+    Path file = folder.resolve("threads");
+    Options o = Options.defaults().bufferBytes(8 * MIB);
+    Database.open(file, o).close();
+    Thread me = Thread.currentThread();
+    for (int n = 1, refused = 1; refused > 0; n++) {
+      int at = n;
+      try (ThreadStarts starts =
+          ThreadStarts.failing(name -> Thread.currentThread() == me, i -> i == at)) {
+        try (Database db = Database.open(file, o)) {
+          assertTrue(db.isOpen());
+        } catch (StorageException e) {
+          assertTrue(e.getMessage().contains("no room for one more thread"), e.getMessage());
+        }
+        refused = starts.failed();
+      }
+    }
+    Database.open(file, o).close();
   }
 
   /** Buffer, timestamps and heap: each of them may be what is too much. */

@@ -11,13 +11,10 @@ import com.tngtech.archunit.thirdparty.org.objectweb.asm.Type;
 import java.io.IOException;
 import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
-import java.lang.instrument.UnmodifiableClassException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.CodeSource;
 import java.security.ProtectionDomain;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import java.util.jar.Attributes;
 import java.util.jar.JarOutputStream;
@@ -70,7 +67,8 @@ public final class LockOrderAgent {
   }
 
   /**
-   * Begins to watch, once: loads this class as an agent of its own JVM.
+   * Begins to watch, once, before a class of the engine is loaded: loads this class as an agent of
+   * its own JVM.
    *
    * @return whether it could; not where the JVM does not allow that
    */
@@ -114,26 +112,17 @@ public final class LockOrderAgent {
     Attributes main = manifest.getMainAttributes();
     main.put(Attributes.Name.MANIFEST_VERSION, "1.0");
     main.putValue("Agent-Class", LockOrderAgent.class.getName());
-    main.putValue("Can-Retransform-Classes", "true");
     new JarOutputStream(Files.newOutputStream(jar), manifest).close();
     return jar;
   }
 
   /** Called by the JVM. */
-  public static void agentmain(String page, Instrumentation jvm) throws UnmodifiableClassException {
+  public static void agentmain(String page, Instrumentation jvm) {
     LockOrder.read(Path.of(page));
+    // No class is woven that has been loaded already: the JVM (JDK 25) loses static fields of a
+    // class that one thread initializes while another one retransforms it.
+    jvm.addTransformer(new Weaver());
     watching = true;
-    jvm.addTransformer(new Weaver(), true);
-    List<Class<?>> loaded = new ArrayList<>();
-    for (Class<?> c : jvm.getAllLoadedClasses()) {
-      if (isWoven(c.getClassLoader(), c.getName().replace('.', '/'), c.getProtectionDomain())
-          && jvm.isModifiableClass(c)) {
-        loaded.add(c);
-      }
-    }
-    if (!loaded.isEmpty()) {
-      jvm.retransformClasses(loaded.toArray(Class<?>[]::new));
-    }
   }
 
   /** The engine's classes, but for those whose place ours take; none of its tests'. */

@@ -1,7 +1,6 @@
 package io.fovea.support;
 
 import io.fovea.order.LockOrder;
-import io.fovea.order.LockOrderAgent;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.extension.AfterAllCallback;
@@ -21,7 +20,6 @@ public final class UncaughtErrors implements AfterEachCallback, AfterAllCallback
   private static final Queue<AssertionError> SEEN = new ConcurrentLinkedQueue<>();
 
   static {
-    LockOrderAgent.watch();
     Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
     Thread.setDefaultUncaughtExceptionHandler(
         (thread, error) -> {
