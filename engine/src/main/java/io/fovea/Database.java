@@ -23,6 +23,7 @@ import io.fovea.index.HintUse;
 import io.fovea.inspection.Verification;
 import io.fovea.io.OverlayStorage;
 import io.fovea.io.Storage;
+import io.fovea.memory.Threads;
 import io.fovea.recovery.Backup;
 import io.fovea.store.CloseListeners;
 import io.fovea.store.Leaks;
@@ -105,9 +106,18 @@ public final class Database extends Catalog implements AutoCloseable {
             hints.ofNewIndexes(),
             options.expiry().timing());
     this.firstCount = new FirstCount(store, schema, snapshots);
-    schema.begin();
     Runnable unwatch = leaks.watch(this, "Database " + store.name(), () -> {});
     this.onClose = unwatch == null ? () -> {} : unwatch;
+    boolean begun = false;
+    try {
+      schema.begin(); // last: its threads end by a close alone
+      begun = true;
+    } finally {
+      if (!begun) {
+        schema.cancel();
+        onClose.run();
+      }
+    }
   }
 
   /**
@@ -203,6 +213,8 @@ public final class Database extends Catalog implements AutoCloseable {
       Database db = new Database(options, store);
       done = true;
       return db;
+    } catch (Threads.Refused e) {
+      throw Opening.refused(store.name(), e);
     } finally {
       if (!done) {
         store.discard();

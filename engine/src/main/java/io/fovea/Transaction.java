@@ -205,6 +205,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     state = State.ABORTED;
     DatabaseClosedException e = database.closedException();
     failure = e;
+    ended(); // the user has been told, and has not forgotten it
     return e;
   }
 

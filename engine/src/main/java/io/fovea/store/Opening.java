@@ -149,8 +149,8 @@ public final class Opening {
         });
   }
 
-  /** What a start means that the system refuses. */
-  static StorageException refused(String name, Threads.Refused e) {
+  /** The exception for a thread that the system refuses to start. */
+  public static StorageException refused(String name, Threads.Refused e) {
     return new StorageException(
         "start of thread " + e.thread(),
         name,
