@@ -69,8 +69,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * @since 0.1.0
  */
 public final class Database extends Catalog implements AutoCloseable {
-  // Long for its documentation: what it does is in Store, Schema, TransactionRunner.Source,
-  // Verification.
+  // It has more than 600 lines because the API is documented here: what it does is in Store,
+  // Schema, TransactionRunner.Source, Verification.
 
   private final Options options;
   private final Store store;
@@ -592,7 +592,7 @@ public final class Database extends Catalog implements AutoCloseable {
         return;
       }
       closed = true;
-      boolean[] quiet = {false}; // and so not marked clean, if something fails on the way there
+      boolean[] quiet = new boolean[2]; // not marked clean if something fails on the way there
       Store.closeAll(
           listeners::tell,
           onClose,
@@ -600,13 +600,11 @@ public final class Database extends Catalog implements AutoCloseable {
           schema.expirations()::cancel,
           () -> quiet[0] = store.quiesce(options.transactions().closeGrace()),
           () -> {
-            boolean was = quiet[0];
-            quiet[0] = false;
             schema.end();
-            quiet[0] = was;
+            quiet[1] = true;
           },
           this::endFollowing,
-          () -> schema.closing(alone -> store.close(quiet[0] && alone)));
+          () -> schema.closing(alone -> store.close(quiet[0] && quiet[1] && alone)));
     } finally {
       Leaks.endIfUnused();
       closing.unlock();

@@ -165,8 +165,7 @@ public final class Table extends OrderedRows {
   }
 
   private int bytes(Projection fields) {
-    requireRows();
-    if (fields.layout() != spec.layout() && !fields.layout().equals(spec.layout())) {
+    if (spec.isBytes() || !fields.layout().equals(spec.layout())) { // the same list, mostly
       throw new InvalidUseException(
           "The projection is one of " + fields.layout() + ", not of table " + core.shown() + ".");
     }
