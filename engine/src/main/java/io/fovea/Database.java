@@ -338,10 +338,11 @@ public final class Database extends Catalog implements AutoCloseable {
           "A snapshot can't be opened inside the body of a transaction: it would not have what that"
               + " changes.");
     }
-    Store frozen = snapshots.open(schema::whileNothingChanges, Schema.CATALOG);
-    Database then = made(options.ofSnapshot(frozen), frozen);
-    snapshots.closeBy(frozen, then, Database::closeOnce);
-    return then;
+    return snapshots.open(
+        schema::whileNothingChanges,
+        Schema.CATALOG,
+        frozen -> made(options.ofSnapshot(frozen), frozen),
+        Database::closeOnce);
   }
 
   /**
@@ -603,6 +604,7 @@ public final class Database extends Catalog implements AutoCloseable {
             schema.end();
             quiet[1] = true;
           },
+          firstCount::end,
           this::endFollowing,
           () -> schema.closing(alone -> store.close(quiet[0] && quiet[1] && alone)));
     } finally {

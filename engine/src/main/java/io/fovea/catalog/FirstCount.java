@@ -67,24 +67,30 @@ public final class FirstCount {
       return;
     }
     long[] root = new long[1]; // of the snapshot's moment: it may move later
-    Store frozen =
-        snapshots.open(
-            opening ->
-                schema.whileNothingChanges(
-                    () -> {
-                      root[0] = tree.rootPid();
-                      opening.run();
-                    }),
-            Schema.CATALOG);
+    snapshots.open(
+        opening ->
+            schema.whileNothingChanges(
+                () -> {
+                  root[0] = tree.rootPid();
+                  opening.run();
+                }),
+        Schema.CATALOG,
+        frozen -> count(tree, root[0], frozen),
+        none -> {});
+  }
+
+  /** Within the opening of the snapshot, so that a close waits, which ends it soon. */
+  private boolean count(BTree tree, long root, Store frozen) {
     try {
       KnownCounts known = frozen.knownCounts();
       KnownCounts.Counts since = known == null ? null : known.since(tree.treeId());
       if (since == null) {
         throw new InvalidUseException("The table or the index was dropped meanwhile.");
       }
-      BTree then = BTree.open(frozen.pool(), tree.treeId(), root[0]);
+      BTree then = BTree.open(frozen.pool(), tree.treeId(), root);
       long[] all = TreeWalk.count(then, this::goOn);
       tree.counts().base(all[0] - since.records(), all[1] - since.bytes());
+      return true;
     } finally {
       frozen.close(frozen.quiesce(Duration.ZERO));
     }
@@ -93,5 +99,12 @@ public final class FirstCount {
   private void goOn() {
     OperationInterruptedException.check("count the records");
     store.requireOpen();
+    snapshots.requireOpen();
+  }
+
+  /** Waits for the end of what is being counted. The store takes no more. */
+  public void end() {
+    lock.lock();
+    lock.unlock();
   }
 }

@@ -10,6 +10,8 @@ import io.fovea.changes.ChangePoint;
 import io.fovea.copies.CopyLimits;
 import io.fovea.copies.PageCopies;
 import io.fovea.copies.PageSnapshot;
+import io.fovea.error.AbortCause;
+import io.fovea.error.TransactionAbortedException;
 import io.fovea.io.Storage;
 import io.fovea.memory.Threads;
 import io.fovea.recovery.KnownCounts;
@@ -22,9 +24,11 @@ import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
+import java.util.function.Function;
 
 /**
  * Opens and closes snapshots of a store: stores of their own, over the pages of a moment.
@@ -53,13 +57,41 @@ public final class SnapshotOpening {
 
   private static final long LITTLE_BYTES = 64 << 10;
 
+  /** How long a snapshot that is being opened may keep its database from closing. */
+  private static final long MADE_SECONDS = 60;
+
   /** What the moment was. */
   private record Moment(PageSnapshot pages, int treeIds, long logEnd, KnownCounts counts) {}
 
   /** A snapshot that is open; its device is made before its store. */
   private static final class Open {
-    private @Nullable Store store;
-    private Runnable close = () -> {};
+    /** Until then only the thread that opens it closes it. */
+    private final CountDownLatch made = new CountDownLatch(1);
+
+    private volatile Runnable close = () -> {};
+
+    /** Closes it, once it was made. An interrupt does not end the wait. */
+    private void close() {
+      boolean interrupted = false;
+      try {
+        while (true) {
+          try {
+            if (!made.await(MADE_SECONDS, TimeUnit.SECONDS)) {
+              throw new TransactionAbortedException(
+                  AbortCause.TIMEOUT, "A snapshot that is being opened keeps its database open.");
+            }
+            break;
+          } catch (InterruptedException e) {
+            interrupted = true;
+          }
+        }
+      } finally {
+        if (interrupted) {
+          Thread.currentThread().interrupt();
+        }
+      }
+      close.run();
+    }
   }
 
   private final Store store;
@@ -68,7 +100,7 @@ public final class SnapshotOpening {
 
   private final List<Open> open = new ArrayList<>();
 
-  private boolean closed;
+  private volatile boolean closed;
 
   /** Opens snapshots of a store. */
   public SnapshotOpening(Store store, SnapshotConfig config) {
@@ -79,11 +111,44 @@ public final class SnapshotOpening {
   /**
    * Opens the state of this moment as a store that is read only.
    *
+   * <p>A close of the store waits until the maker has returned, so what that reads stays where it
+   * is.
+   *
    * @param whileSchemaStands does something while the schema does not change
    * @param trees finds the trees that the catalog knows
+   * @param maker makes what owns the snapshot from then on, or does what it is for and closes it;
+   *     if it throws it has closed it
+   * @param close closes what the maker has made, the snapshot included, if that is there when the
+   *     store closes: it is known weakly, so that one that was forgotten is noticed
+   * @return what the maker has made
    * @throws io.fovea.error.TransactionAbortedException if there is no moment between commits
    */
-  public Store open(Consumer<Runnable> whileSchemaStands, Recovery.Catalog trees) {
+  public <T> T open(
+      Consumer<Runnable> whileSchemaStands,
+      Recovery.Catalog trees,
+      Function<Store, T> maker,
+      Consumer<T> close) {
+    Open mine = new Open();
+    try {
+      Store frozen = open(mine, whileSchemaStands, trees);
+      T then = maker.apply(frozen);
+      WeakReference<T> weak = new WeakReference<>(then);
+      mine.close =
+          () -> {
+            T there = weak.get();
+            if (there != null) {
+              close.accept(there);
+            } else {
+              frozen.discard();
+            }
+          };
+      return then;
+    } finally {
+      mine.made.countDown();
+    }
+  }
+
+  private Store open(Open mine, Consumer<Runnable> whileSchemaStands, Recovery.Catalog trees) {
     store.requireOpen();
     StoreConfig how = config();
     BufferPool pool = store.pool();
@@ -101,13 +166,11 @@ public final class SnapshotOpening {
         store.awaitDurable(moment.logEnd);
       }
       PageSnapshot pages = moment.pages;
-      Open mine = new Open();
       SnapshotDevice device =
           new SnapshotDevice(how.name(), pool, store.device(), pages, () -> forget(mine));
       Superblock superblock =
           store.complete().with(true, moment.treeIds, new AllocatorState(pages.pidLimit(), 0, 0));
       Store frozen = Opening.snapshot(device, superblock, how, trees, moment.counts);
-      mine.store = frozen;
       if (tables > 0) {
         ChangePoint point = new ChangePoint(store.id(), tables, moment.logEnd);
         frozen.changesFrom(
@@ -116,7 +179,6 @@ public final class SnapshotOpening {
               return point;
             });
       }
-      mine.close = () -> frozen.close(frozen.quiesce(Duration.ZERO));
       done = add(mine);
       if (!done) {
         frozen.discard();
@@ -217,27 +279,10 @@ public final class SnapshotOpening {
     open.remove(of);
   }
 
-  /**
-   * Says how a snapshot is closed, if it is still open when the store closes.
-   *
-   * @param frozen what {@link #open} returned
-   * @param owner who has it: known weakly, so that one who was forgotten is noticed
-   * @param close closes what the owner has, the snapshot included
-   */
-  public synchronized <T> void closeBy(Store frozen, T owner, Consumer<T> close) {
-    WeakReference<T> weak = new WeakReference<>(owner);
-    for (Open o : open) {
-      if (o.store == frozen) {
-        o.close =
-            () -> {
-              T there = weak.get();
-              if (there != null) {
-                close.accept(there);
-              } else {
-                frozen.discard();
-              }
-            };
-      }
+  /** Throws where the store closes: what a maker does that takes long asks now and then. */
+  public void requireOpen() {
+    if (closed) {
+      throw store.closedException();
     }
   }
 
@@ -248,6 +293,6 @@ public final class SnapshotOpening {
       closed = true;
       all = List.copyOf(open);
     }
-    Closing.all(all.stream().map(o -> o.close).toList());
+    Closing.all(all.stream().map(o -> (Runnable) o::close).toList());
   }
 }
