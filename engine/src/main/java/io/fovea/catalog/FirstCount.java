@@ -104,7 +104,8 @@ public final class FirstCount {
 
   /** Waits for the end of what is being counted. The store takes no more. */
   public void end() {
-    lock.lock();
-    lock.unlock();
+    if (lock.lockFirmly("close the database", SchemaChanges.CLOSING_NANOS)) {
+      lock.unlock();
+    }
   }
 }

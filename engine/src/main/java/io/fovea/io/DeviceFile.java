@@ -5,9 +5,15 @@ import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.memory.Mem;
+import java.io.FileNotFoundException;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.Locale;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -58,6 +64,34 @@ final class DeviceFile {
       throw openFailed(path, (int) -bytes);
     }
     this.size = new AtomicLong(bytes);
+  }
+
+  /** The error number that an exception of the JDK stands for; EIO where it does not say. */
+  static int errno(IOException e) {
+    if (e instanceof NoSuchFileException) {
+      return Errno.ENOENT;
+    }
+    if (e instanceof AccessDeniedException) {
+      return Errno.EACCES;
+    }
+    if (e instanceof FileAlreadyExistsException) {
+      return Errno.EEXIST;
+    }
+    String message = String.valueOf(e.getMessage()).toLowerCase(Locale.ROOT);
+    if (message.contains("no space") || message.contains("not enough space")) {
+      return Errno.ENOSPC;
+    }
+    if (message.contains("too many open files")) {
+      return Errno.EMFILE;
+    }
+    if (e instanceof FileNotFoundException) { // all that a RandomAccessFile says when it opens
+      return message.contains("permission denied")
+          ? Errno.EACCES
+          : message.contains("is a directory")
+              ? Errno.EISDIR
+              : message.contains("read-only") ? Errno.EROFS : Errno.ENOENT;
+    }
+    return Errno.EIO;
   }
 
   static FoveaException openFailed(Path path, int errno) {

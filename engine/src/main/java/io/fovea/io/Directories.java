@@ -81,7 +81,7 @@ public final class Directories {
     try (channel) {
       channel.force(true);
     } catch (IOException e) {
-      throw DeviceFile.openFailed(directory, JdkFile.errno(e));
+      throw DeviceFile.openFailed(directory, DeviceFile.errno(e));
     }
     return null;
   }

@@ -197,7 +197,7 @@ public final class FileLock implements AutoCloseable {
       try {
         return byProcess(file, shared);
       } catch (IOException e) {
-        throw DeviceFile.openFailed(file, JdkFile.errno(e));
+        throw DeviceFile.openFailed(file, DeviceFile.errno(e));
       }
     }
   }

@@ -95,7 +95,7 @@ public final class FileStorage implements Storage {
     } catch (NoSuchFileException e) {
       return 0;
     } catch (IOException e) {
-      throw DeviceFile.openFailed(path, JdkFile.errno(e));
+      throw DeviceFile.openFailed(path, DeviceFile.errno(e));
     }
   }
 
@@ -142,7 +142,7 @@ public final class FileStorage implements Storage {
         syncDirectory(path);
       }
     } catch (IOException e) {
-      throw DeviceFile.openFailed(path, JdkFile.errno(e));
+      throw DeviceFile.openFailed(path, DeviceFile.errno(e));
     }
   }
 
@@ -157,7 +157,7 @@ public final class FileStorage implements Storage {
     try {
       Files.move(path, target); // without REPLACE_EXISTING
     } catch (IOException e) {
-      throw DeviceFile.openFailed(target, JdkFile.errno(e));
+      throw DeviceFile.openFailed(target, DeviceFile.errno(e));
     }
     syncDirectory(target.toAbsolutePath());
   }
@@ -174,7 +174,7 @@ public final class FileStorage implements Storage {
     } catch (FileAlreadyExistsException e) {
       // A link that leads nowhere yet: opening it creates what it leads to.
     } catch (IOException e) {
-      throw DeviceFile.openFailed(path, JdkFile.errno(e));
+      throw DeviceFile.openFailed(path, DeviceFile.errno(e));
     }
   }
 
@@ -186,7 +186,7 @@ public final class FileStorage implements Storage {
     try {
       sync.sync(directory);
     } catch (IOException e) {
-      throw DeviceFile.openFailed(directory, JdkFile.errno(e));
+      throw DeviceFile.openFailed(directory, DeviceFile.errno(e));
     }
   }
 }

@@ -1,18 +1,13 @@
 package io.fovea.io;
 
-import io.fovea.bindings.Errno;
-import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.AccessDeniedException;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
-import java.util.Locale;
 import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -96,7 +91,7 @@ final class JdkFile implements RawFile {
       }
       return new JdkFile(path, "rw");
     } catch (IOException e) {
-      throw DeviceFile.openFailed(path, errno(e));
+      throw DeviceFile.openFailed(path, DeviceFile.errno(e));
     }
   }
 
@@ -109,35 +104,8 @@ final class JdkFile implements RawFile {
     try {
       return new JdkFile(path, "r");
     } catch (IOException e) {
-      throw DeviceFile.openFailed(path, errno(e));
+      throw DeviceFile.openFailed(path, DeviceFile.errno(e));
     }
-  }
-
-  static int errno(IOException e) {
-    if (e instanceof NoSuchFileException) {
-      return Errno.ENOENT;
-    }
-    if (e instanceof AccessDeniedException) {
-      return Errno.EACCES;
-    }
-    if (e instanceof FileAlreadyExistsException) {
-      return Errno.EEXIST;
-    }
-    String message = String.valueOf(e.getMessage()).toLowerCase(Locale.ROOT);
-    if (message.contains("no space") || message.contains("not enough space")) {
-      return Errno.ENOSPC;
-    }
-    if (message.contains("too many open files")) {
-      return Errno.EMFILE;
-    }
-    if (e instanceof FileNotFoundException) { // all that a RandomAccessFile says when it opens
-      return message.contains("permission denied")
-          ? Errno.EACCES
-          : message.contains("is a directory")
-              ? Errno.EISDIR
-              : message.contains("read-only") ? Errno.EROFS : Errno.ENOENT;
-    }
-    return Errno.EIO;
   }
 
   /** A handle, locked: one that nobody uses, a new one, or the first once it is free. */
@@ -200,7 +168,7 @@ final class JdkFile implements RawFile {
       MemorySegment.copy(bytes, 0, seg, ValueLayout.JAVA_BYTE, segOff, n);
       return n;
     } catch (IOException e) {
-      return -errno(e);
+      return -DeviceFile.errno(e);
     } finally {
       h.lock.unlock();
     }
@@ -225,7 +193,7 @@ final class JdkFile implements RawFile {
       h.file.write(bytes, 0, n);
       return n;
     } catch (IOException e) {
-      return -errno(e);
+      return -DeviceFile.errno(e);
     }
   }
 
@@ -263,7 +231,7 @@ final class JdkFile implements RawFile {
       first.file.getFD().sync(); // needs no position, and so no lock
       return 0;
     } catch (IOException e) {
-      return -errno(e);
+      return -DeviceFile.errno(e);
     }
   }
 
@@ -276,7 +244,7 @@ final class JdkFile implements RawFile {
       h.file.write(0);
       return 0;
     } catch (IOException e) {
-      return -errno(e);
+      return -DeviceFile.errno(e);
     } finally {
       h.lock.unlock();
     }
@@ -289,7 +257,7 @@ final class JdkFile implements RawFile {
       h.file.setLength(bytes);
       return 0;
     } catch (IOException e) {
-      return -errno(e);
+      return -DeviceFile.errno(e);
     } finally {
       h.lock.unlock();
     }
@@ -301,7 +269,7 @@ final class JdkFile implements RawFile {
     try {
       return h.file.length();
     } catch (IOException e) {
-      return -errno(e);
+      return -DeviceFile.errno(e);
     } finally {
       h.lock.unlock();
     }
@@ -332,7 +300,7 @@ final class JdkFile implements RawFile {
         try {
           handle.file.close();
         } catch (IOException e) {
-          result = -errno(e);
+          result = -DeviceFile.errno(e);
         }
       }
     }
