@@ -119,8 +119,6 @@ final class Copies {
             .bufferBytes(16 << 20)
             .device(d -> d.pageSize(life.setup.pageSize()))
             .expiry(e -> e.clock(life.clock));
-    hand.interruptible = false;
-    boolean unused = Thread.interrupted();
     try {
       restore.to(restored.resolve("copy"), options);
       Options readOnly = options.readOnly(hand.random.nextBoolean());
@@ -129,7 +127,6 @@ final class Copies {
         Acks.require(copy, least, "a backup");
       }
     } finally {
-      hand.interruptible = true;
       delete(restored);
     }
   }

@@ -6,6 +6,7 @@ import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
@@ -40,6 +41,7 @@ final class Explorer {
   private final Overlaps overlaps = new Overlaps();
   private final Map<String, Long> refusals = new TreeMap<>();
   private final Map<String, Integer> found = new TreeMap<>();
+  private final Map<String, Integer> setups = new TreeMap<>();
   private long steps;
   private long kills;
   private long closes;
@@ -123,6 +125,15 @@ final class Explorer {
         wrong = t;
       }
       rounds++;
+      for (Enum<?> part :
+          List.of(
+              setup.protocol(),
+              setup.translation(),
+              setup.timestamps(),
+              setup.durability(),
+              setup.place())) {
+        setups.merge(part.getDeclaringClass().getSimpleName() + '.' + part, 1, Integer::sum);
+      }
       overlaps.add(round.overlaps);
       round.refusals.forEach((k, v) -> refusals.merge(k, v, Long::sum));
       steps += round.steps;
@@ -228,6 +239,7 @@ final class Explorer {
             seconds(),
             found.values().stream().mapToInt(i -> i).sum()));
     found.forEach((k, v) -> out.accept("found " + v + " x " + k));
+    out.accept("rounds of setups " + setups);
     out.accept("refused " + refusals);
     out.accept(overlaps.table());
     out.accept("pairs that never overlapped: " + overlaps.missing(used()));

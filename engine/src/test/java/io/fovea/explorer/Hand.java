@@ -16,9 +16,6 @@ final class Hand {
 
   volatile @Nullable Thread thread;
 
-  /** Whether others interrupt it now. */
-  volatile boolean interruptible = true;
-
   Hand(int id, long seed) {
     this.id = id;
     this.random = new Random(seed * 0x9E37_79B9L + id);

@@ -85,7 +85,7 @@ record Setup(
     return Options.defaults()
         .durability(durability)
         .bufferBytes(bufferBytes)
-        .memory(mem -> mem.timestampBytes(1 << 20).sketchBytes(64 << 10))
+        .memory(mem -> mem.timestampBytes(timestampBytes()).sketchBytes(64 << 10))
         .device(dev -> dev.pageSize(pageSize))
         .transactions(
             txs ->
@@ -111,6 +111,11 @@ record Setup(
                     .segmentBytes(Math.max(64 << 10, 5 * pageSize))
                     .changesBytes(durability == Durability.NONE ? 0 : changesBytes)
                     .checkpointInterval(Duration.ofMillis(checkpointMillis)));
+  }
+
+  /** Little, but for what keeps the timestamps of all keys that there ever were in memory. */
+  private int timestampBytes() {
+    return timestamps == TimestampStore.MEMORY ? 32 << 20 : 1 << 20;
   }
 
   /** Whether the log can be followed. */

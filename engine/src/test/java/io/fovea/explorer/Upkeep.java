@@ -44,7 +44,7 @@ final class Upkeep {
   static void interrupt(Life life, Hand hand) {
     Hand other = life.hands.get(hand.random.nextInt(life.hands.size()));
     Thread t = other.thread;
-    if (t != null && other != hand && other.interruptible) {
+    if (t != null && other != hand) {
       t.interrupt();
     }
     Thread.onSpinWait();
