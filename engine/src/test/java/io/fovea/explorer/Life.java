@@ -277,6 +277,9 @@ final class Life {
     }
     long before = hand.busy;
     overlaps.begins(f, hands);
+    if (faults) {
+      overlaps.beside(f, Feature.FAULT);
+    }
     hand.busy = before | 1L << f.ordinal();
     try {
       in(f, hand, body);
