@@ -608,8 +608,8 @@ public final class Database extends Catalog implements AutoCloseable {
           this::endFollowing,
           () -> schema.closing(alone -> store.close(quiet[0] && quiet[1] && alone)));
     } finally {
-      Leaks.endIfUnused();
       closing.unlock();
+      Leaks.endIfUnused();
     }
   }
 

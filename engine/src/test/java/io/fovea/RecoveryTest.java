@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.CorruptionException;
+import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.FoveaException;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
@@ -532,6 +533,7 @@ class RecoveryTest {
     db.checkpoint();
     db.abandon();
     Files.copy(dir.resolve("old"), dir.resolve("db.log"), StandardCopyOption.REPLACE_EXISTING);
-    assertThrows(CorruptionException.class, this::open);
+    IncompatibleFormatException e = assertThrows(IncompatibleFormatException.class, this::open);
+    assertTrue(e.getMessage().contains("of a copy or of another time"), e.getMessage());
   }
 }
