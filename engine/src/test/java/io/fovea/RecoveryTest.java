@@ -8,8 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.CorruptionException;
-import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.FoveaException;
+import io.fovea.error.IncompatibleFormatException;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;

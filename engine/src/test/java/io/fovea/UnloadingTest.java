@@ -71,8 +71,8 @@ class UnloadingTest {
   }
 
   /**
-   * In a JVM that clears soft references at each collection: the JDK's caches of method handles hold
-   * classes softly, such as those of records that were compared.
+   * In a JVM that clears soft references at each collection: the JDK's caches of method handles
+   * hold classes softly, such as those of records that were compared.
    */
   @Test
   void theClassLoaderGoes() throws Exception {
@@ -125,7 +125,8 @@ class UnloadingTest {
   }
 
   @SuppressWarnings("unchecked")
-  private static WeakReference<ClassLoader> deploy(Path dir, ExecutorService pool) throws Exception {
+  private static WeakReference<ClassLoader> deploy(Path dir, ExecutorService pool)
+      throws Exception {
     List<URL> urls = new ArrayList<>();
     for (String p : System.getProperty("java.class.path").split(":")) {
       urls.add(Path.of(p).toUri().toURL());

@@ -81,9 +81,9 @@ public final class Commands {
       throw new IllegalArgumentException(
           "The command "
               + type.name
-              + " is not submitted: what its encoder makes of it, its decoder"
-              + " does not take: "
-              + e,
+              + " is not submitted: its decoder rejects what its encoder wrote ("
+              + e
+              + ").",
           e);
     }
     return entry;
