@@ -13,7 +13,11 @@ abstract class FileCommand extends JsonCommand {
   @Nullable Path file;
 
   final Path file() {
-    return Objects.requireNonNull(file);
+    Path f = Objects.requireNonNull(file);
+    if (f.getFileName() == null) {
+      throw mistake(f + " is a folder, and FILE is the file of a database");
+    }
+    return f;
   }
 
   /** The database, to look at it. */
