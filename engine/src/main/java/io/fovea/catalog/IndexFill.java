@@ -445,6 +445,7 @@ final class IndexFill implements Loads.Work {
     try {
       if (!ended) {
         ended = true;
+        session.takeOver();
         end();
       }
     } finally {

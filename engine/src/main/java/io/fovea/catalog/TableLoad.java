@@ -382,6 +382,7 @@ final class TableLoad implements Loads.Work {
     try {
       if (!ended) { // once: a close and the thread that loads both come here
         ended = true;
+        session.takeOver();
         giveBack();
       }
     } finally {

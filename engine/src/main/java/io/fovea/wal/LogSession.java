@@ -174,6 +174,14 @@ public final class LogSession {
     return true;
   }
 
+  /**
+   * Goes on with what another thread has begun and given up, in its place: a close that ends a
+   * load. Both hold the same lock while they use the session.
+   */
+  public void takeOver() {
+    assert !active || used();
+  }
+
   private boolean isUsed() {
     return user == Thread.currentThread();
   }
