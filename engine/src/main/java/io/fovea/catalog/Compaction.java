@@ -180,9 +180,7 @@ public final class Compaction {
    * code of its user, and does nothing to pages any more.
    */
   void end() {
-    if (lock.lockFirmly("close the database", SchemaChanges.CLOSING_NANOS)) {
-      lock.unlock();
-    }
+    lock.awaitRelease("close the database", SchemaChanges.CLOSING_NANOS);
   }
 
   private void check(String what) {

@@ -514,8 +514,6 @@ public final class DeferredDrops {
       t = thread;
     }
     Waits.join(t);
-    if (work.lockFirmly("close the database", SchemaChanges.CLOSING_NANOS)) {
-      work.unlock();
-    }
+    work.awaitRelease("close the database", Long.MAX_VALUE); // a close must not overtake a piece
   }
 }

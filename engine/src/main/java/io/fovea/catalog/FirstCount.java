@@ -104,8 +104,6 @@ public final class FirstCount {
 
   /** Waits for the end of what is being counted. The store takes no more. */
   public void end() {
-    if (lock.lockFirmly("close the database", SchemaChanges.CLOSING_NANOS)) {
-      lock.unlock();
-    }
+    lock.awaitRelease("close the database", Long.MAX_VALUE); // the count reads pages of its pool
   }
 }

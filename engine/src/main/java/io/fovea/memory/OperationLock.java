@@ -160,6 +160,19 @@ public class OperationLock {
     return mine;
   }
 
+  /**
+   * Waits until no other thread holds the lock. An interrupt does not end the wait, and is kept.
+   *
+   * @return whether that was so within the time
+   */
+  public boolean awaitRelease(String what, long nanos) {
+    boolean free = lockFirmly(what, nanos);
+    if (free) {
+      unlock();
+    }
+    return free;
+  }
+
   /** Takes the lock if it is free; returns whether it was. */
   public boolean tryLock(String what) {
     boolean mine = lock.tryLock();
