@@ -15,6 +15,7 @@ import io.fovea.schema.TableSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.logging.Handler;
+import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
@@ -165,6 +166,8 @@ class LentMemoryTest {
   void aLoggerThatFailsKeepsNothing() {
     Logger logger = Logger.getLogger("io.fovea");
     Handler fails = new FailingHandler();
+    Level level = logger.getLevel();
+    logger.setLevel(Level.WARNING); // other tests of this JVM may have made it quiet
     logger.addHandler(fails);
     try {
       for (int i = 0; i < 10; i++) { // more than there are slots
@@ -181,6 +184,7 @@ class LentMemoryTest {
       }
     } finally {
       logger.removeHandler(fails);
+      logger.setLevel(level);
     }
     Row row = t.row();
     db.run(tx -> assertTrue(t.get(tx, t.key().set(1L), row)));

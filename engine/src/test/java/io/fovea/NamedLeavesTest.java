@@ -8,9 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.btree.StructureRecord;
 import io.fovea.buffer.PageHeader;
 import io.fovea.error.IncompatibleFormatException;
+import io.fovea.io.BlockDevice;
 import io.fovea.io.Storage;
 import io.fovea.memory.Mem;
 import io.fovea.recovery.RecoveryReport;
+import io.fovea.recovery.SuperblockFile;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Switches;
 import io.fovea.support.SimCrash;
@@ -28,6 +30,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
@@ -479,10 +482,19 @@ class NamedLeavesTest {
         assertThrows(IncompatibleFormatException.class, () -> open(later));
     assertTrue(e.getMessage().contains("versions 2 to 4"), e.getMessage());
     version(crashed, 3);
+    withoutSession(crashed);
     forgeAll(crashed, c -> -1);
     RecoveryReport r = recover(crashed);
     assertEquals(500, r.operations());
     assertEquals(0, r.named());
+  }
+
+  /** Makes the data file one of that time, too: it names no session. */
+  private static void withoutSession(SimDisk disk) {
+    try (BlockDevice device = new SimStorage(disk).open(Storage.DATA)) {
+      SuperblockFile file = new SuperblockFile(device, "db");
+      file.write(Objects.requireNonNull(file.read()).session(0));
+    }
   }
 
   /** Gives all segments another version. */

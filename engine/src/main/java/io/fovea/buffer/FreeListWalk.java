@@ -165,6 +165,9 @@ final class FreeListWalk {
   private long kind(long pid) {
     for (int round = 0; ; round = frames.pause(round)) {
       int frame = resolver.findAny(pid); // taken by its id: it may have been given out just now
+      if (frame == Loader.ABSENT) {
+        return PageHeader.NEVER_WRITTEN;
+      }
       long version = Latch.optimistic(headers, frame);
       int type = PageHeader.type(pages, frames.base(frame));
       long tree = PageHeader.treeId(pages, frames.base(frame));

@@ -32,11 +32,14 @@ final class Loader {
   /** What a page is that the file has not, or has not whole, and that is neither hole nor cut. */
   private enum Zeros {
     DAMAGE,
-    /** Zeros are a page that somebody was given just now. */
+    /** Zeros may be a page that somebody was given just now. It is not brought into the pool. */
     NEW,
     /** Whatever there is counts as zeros, for an image of the page follows. */
     ALL
   }
+
+  /** What {@link #loadAny} returns for a page of zeros: no frame has this number. */
+  static final int ABSENT = Integer.MIN_VALUE;
 
   private final Frames frames;
   private final BlockDevice device;
@@ -69,7 +72,11 @@ final class Loader {
     return load(pid, Zeros.DAMAGE, false);
   }
 
-  /** The same for a page that may have been given out just now: zeros are no damage then. */
+  /**
+   * The same for a page that may have been given out just now, or that the device has lost: where
+   * it reads as zeros, nothing is brought in, and this returns {@link #ABSENT}. Entering a page
+   * made of zeros would hide the loss from whoever needs the page later.
+   */
   int loadAny(long pid) {
     return load(pid, Zeros.NEW, false);
   }
@@ -115,21 +122,27 @@ final class Loader {
       frames.giveBack(frame);
       return ~resident;
     }
+    boolean brought = unread;
     try {
       if (unread) {
         frames.zero(frame);
       } else {
-        read(pid, frame, zeros);
+        brought = read(pid, frame, zeros);
         frames.counters.misses.increment();
       }
       FrameHeader.setUsed(frames.headers, frame, true);
-      return frame;
     } catch (RuntimeException | Error e) {
       frames.drop(frame);
       frames.giveBack(frame);
       frames.counters.readFailures.increment();
       throw e;
     }
+    if (!brought) {
+      frames.drop(frame);
+      frames.giveBack(frame);
+      return ABSENT;
+    }
+    return frame;
   }
 
   /**
@@ -189,13 +202,14 @@ final class Loader {
     }
   }
 
-  private void read(long pid, int frame, Zeros zeros) {
+  /** Reads a page into its frame; false where it is {@link #ABSENT}. */
+  private boolean read(long pid, int frame, Zeros zeros) {
     long base = frames.base(frame);
     device.read(pid << frames.pageShift, frames.pages, base, frames.pageSize);
     long limit = lsnLimit();
     if (whole(pid, frame, limit)) {
       frames.swizzling.arrived(frame);
-      return;
+      return true;
     }
     if (PageHeader.sound(frames.pages, base, frames.pageSize, pid)) {
       throw new CorruptionException(
@@ -215,10 +229,11 @@ final class Loader {
       frames.zero(frame);
       PageHeader.init(frames.pages, base, PageHeader.FREE, pid, 0);
     } else if (zeros == Zeros.NEW && Mem.isZero(frames.pages, base, frames.pageSize)) {
-      PageHeader.init(frames.pages, base, PageHeader.NEVER_WRITTEN, pid, 0);
+      return false;
     } else {
       throw damage(pid, base);
     }
+    return true;
   }
 
   /** Whether a page of zeros is a free one that the next page follows: {@link FreeRuns}. */

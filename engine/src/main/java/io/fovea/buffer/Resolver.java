@@ -45,8 +45,8 @@ final class Resolver {
 
   /**
    * The same for a thread that takes pages in the order of their ids, and has no reference to this
-   * one. A page that another thread has been given, and has not made anything of yet, is {@link
-   * PageHeader#NEVER_WRITTEN} then, and no damage.
+   * one. Returns {@link Loader#ABSENT} for a page that reads as zeros: another thread has been
+   * given it and has not made anything of it yet, or the device has lost it.
    */
   int findAny(long pid) {
     return find(pid, false, true);
@@ -88,6 +88,9 @@ final class Resolver {
           } finally {
             Latch.releaseExclusive(headers, frame);
           }
+          return frame;
+        }
+        if (frame == Loader.ABSENT) {
           return frame;
         }
         frame = ~frame;

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.CompactOptions;
 import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
@@ -76,6 +77,17 @@ class LostPagesTest {
         s -> {
           s.db().backup(OutputStream.nullOutputStream());
           return false;
+        });
+  }
+
+  /** What walks the file by page ids makes no page of a lost one. */
+  @Test
+  void compactionHidesNone() throws Exception {
+    eachPage(
+        Durability.SYNC,
+        s -> {
+          s.db().compact(CompactOptions.defaults());
+          return !s.db().verify().ok();
         });
   }
 
