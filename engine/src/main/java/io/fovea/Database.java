@@ -561,7 +561,7 @@ public final class Database extends Catalog implements AutoCloseable {
    * closes it.
    *
    * @param action what to do; what it throws is logged
-   * @throws DatabaseClosedException if the database was closed
+   * @throws DatabaseClosedException if the database is closed or being closed
    */
   public void onClose(Runnable action) {
     Objects.requireNonNull(action, "action");

@@ -12,6 +12,9 @@ public final class CloseListeners {
   private final Store store;
   private final List<Runnable> actions = new ArrayList<>();
 
+  /** Whether they have been told: one that comes later would never be. */
+  private boolean told;
+
   /** Those of a store. */
   public CloseListeners(Store store) {
     this.store = store;
@@ -20,9 +23,12 @@ public final class CloseListeners {
   /**
    * Adds one.
    *
-   * @throws io.fovea.error.DatabaseClosedException if the store was closed
+   * @throws io.fovea.error.DatabaseClosedException if the store is closed or being closed
    */
   public synchronized void add(Runnable action) {
+    if (told) {
+      throw store.closedException();
+    }
     store.requireOpen();
     actions.add(action);
   }
@@ -31,6 +37,7 @@ public final class CloseListeners {
   public void tell() {
     List<Runnable> all;
     synchronized (this) {
+      told = true;
       all = List.copyOf(actions);
       actions.clear();
     }

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.ByteTable;
@@ -351,6 +352,20 @@ class CallbacksTest {
     try (Database again = open(durability, "listeners")) {
       assertTrue(again.verify().ok());
     }
+  }
+
+  /** Whoever is not told is refused: one that comes while the others are told. */
+  @Test
+  void aListenerThatComesTooLateIsRefused() {
+    List<String> told = new ArrayList<>();
+    Database db = open(Durability.NONE, "late");
+    db.onClose(
+        () -> {
+          assertThrows(DatabaseClosedException.class, () -> db.onClose(() -> told.add("late")));
+          told.add("first");
+        });
+    db.close();
+    assertEquals(List.of("first"), told);
   }
 
   /** A clock that fails keeps neither the sweeper nor the close. */

@@ -17,6 +17,7 @@ import io.fovea.schema.Layout;
 import io.fovea.schema.SequenceSpec;
 import io.fovea.schema.Step;
 import io.fovea.schema.TableSpec;
+import java.util.Objects;
 import java.util.Random;
 
 /** Tables that come, change and go. Each hand has some of its own. */
@@ -193,6 +194,9 @@ final class Catalogs {
       life.db.dropSequence(name);
       life.db.sequence(SequenceSpec.of(name).from(5).cached(3));
       Violation.same(5, life.db.sequence(name).next(), "first of " + name);
+      SequenceSpec later = Objects.requireNonNull(life.db.describeSequence(name)).from(5_000);
+      Violation.unless(life.db.alterSequence(later), "alter " + name);
+      Violation.same(5_000, life.db.sequence(name).next(), "first of " + name + " altered");
       Violation.unless(life.db.dropSequence(name), "drop " + name);
     }
   }

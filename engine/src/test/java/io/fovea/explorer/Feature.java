@@ -43,6 +43,11 @@ enum Feature {
   FOLLOW(2, 1, Followers::follow),
   FOLLOW_FILE(2, 1, Followers::followFile),
   TYPED(4, 64, Typed::step),
+  EVOLVE_OBJECT(1, 2, Typed::evolve),
+  MAP(3, 64, Maps::step),
+  EXPIRY(1, 2, Sessions::drop),
+  LISTEN(1, 1, Listeners::step),
+  NEIGHBOUR(1, 1, Neighbours::step),
   BYTE_INDEX(4, 64, ByteIndexes::step),
   MISUSE(1, 2, Misuses::step),
   // What happens to the database as a whole.
@@ -73,6 +78,7 @@ enum Feature {
     return switch (this) {
       case FOLLOW -> setup.followed();
       case FOLLOW_FILE -> setup.followed() && setup.place() == Setup.Place.FILE;
+      case NEIGHBOUR -> setup.shared();
       default -> true;
     };
   }

@@ -119,6 +119,11 @@ final class Followers {
           requireSame(content(snapshot, t), f.tables.get(t), t + (in ? "" : ", by the files"));
         }
       }
+      if (!in && life.state == Life.State.RUNNING) {
+        FileChanges files = (FileChanges) requireNonNull(f.changes);
+        Violation.unless(
+            files.tables().keySet().containsAll(TABLES), "tables of a file: " + files.tables());
+      }
       done = true;
     } finally {
       if (!done) {

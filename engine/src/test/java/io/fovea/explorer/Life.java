@@ -1,5 +1,6 @@
 package io.fovea.explorer;
 
+import io.fovea.BufferShare;
 import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Durability;
@@ -67,6 +68,9 @@ final class Life {
   /** The data file; null where there is none. */
   final @Nullable Path file;
 
+  /** What the database has in common with a neighbour; null if nothing. */
+  final @Nullable BufferShare share;
+
   final Set<Feature> features;
   final List<Feature> deck = new ArrayList<>();
   final List<Hand> hands;
@@ -102,6 +106,7 @@ final class Life {
     this.clock = round.clock;
     this.scratch = round.scratch;
     this.file = file;
+    this.share = round.share;
     this.features = round.features;
     this.hands = round.hands;
     this.overlaps = round.overlaps;

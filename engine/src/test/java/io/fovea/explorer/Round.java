@@ -1,5 +1,6 @@
 package io.fovea.explorer;
 
+import io.fovea.BufferShare;
 import io.fovea.Database;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
@@ -44,6 +45,9 @@ final class Round {
   long closes;
   long lives;
 
+  /** What the database has in common with a neighbour; null if nothing. */
+  final @Nullable BufferShare share;
+
   private final Random random;
   private SimDisk disk;
   private @Nullable Runnable forever;
@@ -53,6 +57,7 @@ final class Round {
     this.truth = truth;
     this.clock = new SetClock(Math.max(truth.clock(), 1_000_000_000_000L));
     this.setup = setup;
+    this.share = setup.share();
     this.features = features;
     this.scratch = scratch;
     this.watchdog = watchdog;
@@ -76,7 +81,7 @@ final class Round {
   }
 
   private Database open() throws IOException {
-    Options options = setup.options(clock);
+    Options options = setup.options(clock, share);
     while (true) {
       try {
         return open(options);
@@ -233,6 +238,9 @@ final class Round {
     life.stop = true;
     watchdog.phase("joining after " + (kill ? "kill" : "close"));
     join(threads);
+    if (!life.db.isOpen() && life.state == Life.State.CLOSING) {
+      Listeners.check(life);
+    }
     disk.heal();
   }
 

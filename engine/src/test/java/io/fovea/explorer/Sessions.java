@@ -11,6 +11,7 @@ import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Random;
 
 /** Rows that expire by a clock that the explorer moves; a small record says when each does. */
@@ -24,6 +25,34 @@ final class Sessions {
           .expireAfter(END, Duration.ZERO);
 
   private Sessions() {}
+
+  /** Rows of a table of the hand's own stay for good once they do not expire any more. */
+  static void drop(Life life, Hand hand) {
+    String name = "brief" + hand.id;
+    life.db.dropTable(name);
+    Table t =
+        life.db.table(
+            TableSpec.of(name, KeySpec.of(FieldType.INT32), SPEC.layout())
+                .expireAfter(END, Duration.ZERO));
+    int n = 1 + hand.random.nextInt(50);
+    life.db.run(
+        tx -> {
+          for (int i = 0; i < n; i++) {
+            t.insert(tx, t.key().set(i), t.row().setLong(END, Long.MAX_VALUE / 2));
+          }
+        });
+    Violation.unless(life.db.dropExpiry(name), "drop the expiry of " + name);
+    Table now = life.db.table(Objects.requireNonNull(life.db.describe(name)));
+    life.db.run(
+        tx -> {
+          for (int i = 0; i < n; i += 2) {
+            now.put(tx, now.key().set(i), now.row().setLong(END, 1));
+          }
+        });
+    life.db.sweepExpired();
+    Violation.same(n, now.count(), "rows of " + name + " that do not expire any more");
+    Violation.unless(life.db.dropTable(name), "drop " + name);
+  }
 
   static void step(Life life, Hand hand) throws Exception {
     Random r = hand.random;

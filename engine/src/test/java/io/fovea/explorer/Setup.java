@@ -1,5 +1,6 @@
 package io.fovea.explorer;
 
+import io.fovea.BufferShare;
 import io.fovea.Durability;
 import io.fovea.Hints;
 import io.fovea.LeakDetection;
@@ -33,6 +34,7 @@ record Setup(
     int hands,
     int cutLeaves,
     boolean hints,
+    boolean shared,
     boolean rememberAll,
     boolean revalidate,
     int graceMillis,
@@ -72,6 +74,7 @@ record Setup(
         r.nextInt(4) != 0,
         r.nextInt(4) == 0,
         r.nextInt(4) == 0,
+        r.nextInt(4) == 0,
         r.nextInt(3) * 100,
         r.nextInt(3) == 0 ? 0 : 200 + r.nextInt(1000));
   }
@@ -80,9 +83,15 @@ record Setup(
     return all[r.nextInt(all.length)];
   }
 
-  Options options(SetClock clock) {
+  /** What the database has in common with another one; null if it has its buffer alone. */
+  @Nullable BufferShare share() {
+    return shared ? BufferShare.of(2L * Math.max(bufferBytes, 4 << 20)) : null;
+  }
+
+  Options options(SetClock clock, @Nullable BufferShare share) {
     int logBuffer = Math.max(64 << 10, Integer.highestOneBit(pageSize * 16));
-    return Options.defaults()
+    Options options = share == null ? Options.defaults() : Options.defaults().bufferShare(share);
+    return options
         .durability(durability)
         .bufferBytes(bufferBytes)
         .memory(mem -> mem.timestampBytes(timestampBytes()).sketchBytes(64 << 10))

@@ -5,6 +5,8 @@ import io.fovea.Order;
 import io.fovea.TypedCursor;
 import io.fovea.TypedIndex;
 import io.fovea.TypedTable;
+import io.fovea.schema.Formerly;
+import io.fovea.schema.Initial;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -23,7 +25,46 @@ final class Typed {
   private static final ObjectSpec<Long, Thing> SPEC =
       ObjectSpec.of("things", Long.class, Thing.class).unique("by_name", "name");
 
+  /** The same as a later program has it. */
+  public record Later(
+      long id,
+      @Formerly("name") String title,
+      long version,
+      List<String> tags,
+      @Initial("7") int added) {}
+
   private Typed() {}
+
+  /** Objects of an older class are read as those of a newer one, and stored as such. */
+  static void evolve(Life life, Hand hand) {
+    String name = "object" + hand.id;
+    life.db.dropTable(name);
+    TypedTable<Long, Thing> old = life.db.table(ObjectSpec.of(name, Long.class, Thing.class));
+    int n = 1 + hand.random.nextInt(60);
+    life.db.run(
+        tx -> {
+          for (long i = 0; i < n; i++) {
+            old.insert(tx, i, thing(i, i));
+          }
+        });
+    TypedTable<Long, Later> now = life.db.table(ObjectSpec.of(name, Long.class, Later.class));
+    life.db.run(
+        tx -> {
+          for (long i = 0; i < n; i++) {
+            Thing first = thing(i, i);
+            Later right = new Later(i, first.name, i, first.tags, i % 3 == 0 ? 8 : 7);
+            Later found = now.get(tx, i);
+            if (i % 3 == 0) {
+              Violation.unless(found != null && found.added == 7, "object " + i + " of " + name);
+              now.put(tx, i, right);
+              found = now.get(tx, i);
+            }
+            Violation.unless(right.equals(found), "object " + i + " of " + name + " is " + found);
+          }
+        });
+    Violation.same(n, now.count(), "objects of " + name);
+    Violation.unless(life.db.dropTable(name), "drop " + name);
+  }
 
   private static Thing thing(long id, long version) {
     List<String> tags = new ArrayList<>();

@@ -1,0 +1,34 @@
+package io.fovea.explorer;
+
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Listeners of the close, of which some fail: each is told once, and the database closes. */
+final class Listeners {
+  private final List<AtomicInteger> told = new CopyOnWriteArrayList<>();
+
+  static void step(Life life, Hand hand) {
+    Listeners own = life.state(Listeners.class, Listeners::new);
+    AtomicInteger times = new AtomicInteger();
+    int how = hand.random.nextInt(4);
+    life.db.onClose(
+        () -> {
+          times.incrementAndGet();
+          if (how == 0) {
+            throw new IllegalStateException("of a listener");
+          }
+          if (how == 1) {
+            throw new AssertionError("of a listener");
+          }
+        });
+    own.told.add(times);
+  }
+
+  /** The database is closed, and nobody uses it any more. */
+  static void check(Life life) {
+    for (AtomicInteger times : life.state(Listeners.class, Listeners::new).told) {
+      Violation.same(1, times.get(), "times that a listener was told of the close");
+    }
+  }
+}

@@ -1,0 +1,80 @@
+package io.fovea.explorer;
+
+import io.fovea.ObjectSpec;
+import io.fovea.TableMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * A table as a map, whose operations are transactions of their own: each hand counts its entry up,
+ * and everybody sees it count.
+ */
+final class Maps {
+  /** What is stored; public as its codec asks. */
+  public record Counter(long value) {
+    private Counter next() {
+      return new Counter(value + 1);
+    }
+  }
+
+  private static final Counter ONE = new Counter(1);
+  private static final ObjectSpec<Long, Counter> SPEC =
+      ObjectSpec.of("counters", Long.class, Counter.class);
+
+  /** What each entry had at least, by hand: nothing here ever counts down. */
+  private final Map<Long, AtomicLong> least = new ConcurrentHashMap<>();
+
+  private static void step(TableMap<Long, Counter> map, AtomicLong least, Hand hand) {
+    long own = hand.id;
+    long before = least.get();
+    Counter now =
+        switch (hand.random.nextInt(4)) {
+          case 0 -> map.merge(own, ONE, (a, b) -> a.next());
+          case 1 -> map.compute(own, (k, v) -> v == null ? ONE : v.next());
+          case 2 -> {
+            Counter old = map.putIfAbsent(own, ONE);
+            yield old == null ? ONE : old;
+          }
+          default -> {
+            Counter v = map.get(own);
+            if (v == null) {
+              yield new Counter(0);
+            }
+            Violation.unless(map.replace(own, v, v.next()), "nobody else counts " + own);
+            yield v.next();
+          }
+        };
+    Violation.unless(now.value >= before, "counter " + own + " is " + now + " after " + before);
+    least.accumulateAndGet(now.value, Math::max);
+  }
+
+  static void step(Life life, Hand hand) {
+    Maps own = life.state(Maps.class, Maps::new);
+    TableMap<Long, Counter> map = life.db.table(SPEC).asMap();
+    if (hand.random.nextInt(3) != 0) {
+      step(map, own.least(hand.id), hand);
+      return;
+    }
+    Map<Long, Long> before = new ConcurrentHashMap<>();
+    own.least.forEach((k, v) -> before.put(k, v.get()));
+    Map<Long, Counter> seen = hand.random.nextBoolean() ? map : map.descendingMap();
+    long[] last = {seen == map ? -1 : Long.MAX_VALUE};
+    seen.forEach(
+        (k, v) -> {
+          Violation.unless(
+              seen == map ? k > last[0] : k < last[0], "key " + k + " comes after " + last[0]);
+          last[0] = k;
+          Violation.unless(
+              v.value >= before.getOrDefault(k, 0L),
+              "counter " + k + " was " + before.get(k) + " and is " + v);
+          before.remove(k);
+        });
+    before.values().removeIf(v -> v == 0);
+    Violation.unless(before.isEmpty(), "counters are missing: " + before);
+  }
+
+  private AtomicLong least(long hand) {
+    return least.computeIfAbsent(hand, h -> new AtomicLong());
+  }
+}
