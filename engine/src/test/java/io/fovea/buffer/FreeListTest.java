@@ -3,8 +3,11 @@ package io.fovea.buffer;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
 
+import io.fovea.error.CorruptionException;
 import io.fovea.wal.LogSession;
 import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
@@ -96,6 +99,30 @@ class FreeListTest {
     assertNotEquals(got[0].get(), got[1].get());
     assertTrue(got[0].get() == head || got[1].get() == head);
     assertTrue(got[0].get() == second || got[1].get() == second);
+    pool.abandon();
+  }
+
+  /**
+   * A page id is given out before its page is made, and whoever walks the file by page ids meets
+   * that: the file has zeros there. They are no damage, and no page is made of them, which would be
+   * found later by whoever needs a page that the device has lost.
+   */
+  @ParameterizedTest
+  @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
+  void pagesThatWereGivenOutJustNowAreNoDamage(Translation translation) {
+    long end = AllocatorState.FIRST_PID + 20;
+    TestDevice device = new TestDevice();
+    device.resize(end * 4096);
+    BufferPool pool = Pools.open(device, translation, new AllocatorState(end, 0, 0));
+    pool.checkpoint()
+        .space()
+        .longValues(
+            AllocatorState.FIRST_PID, tree -> fail("a long value of tree " + tree), () -> false);
+    for (long pid = AllocatorState.FIRST_PID; pid < end; pid++) {
+      assertTrue(pool.resident(pid) < 0, "page " + pid + " was made of zeros");
+      long lost = pid;
+      assertThrows(CorruptionException.class, () -> pool.fixShared(lost));
+    }
     pool.abandon();
   }
 

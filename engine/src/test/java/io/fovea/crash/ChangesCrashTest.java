@@ -45,7 +45,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Timeout(value = 20, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Execution(ExecutionMode.CONCURRENT)
 class ChangesCrashTest {
-  private static final long CRASHES = Long.getLong("crash.changes", 60);
+  private static final long CRASHES = Long.getLong("crash.changes", 24);
   private static final long SEED = Long.getLong("crash.seed", 1);
 
   private static final long LITTLE = 192 << 10;

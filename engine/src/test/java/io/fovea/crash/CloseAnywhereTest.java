@@ -30,7 +30,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @ResourceLock(ErrorProbe.LOCK)
 class CloseAnywhereTest {
   /** Of so many places of an operation one is tried. */
-  private static final int STRIDE = Integer.getInteger("crash.closes", 2999);
+  private static final int STRIDE = Integer.getInteger("crash.closes", 7919);
 
   private static final String CALLS = System.getProperty("crash.closes.calls", "");
 

@@ -39,7 +39,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Timeout(value = 30, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Execution(ExecutionMode.CONCURRENT)
 class CrashTest {
-  private static final long STATES_SHORT = 130;
+  private static final long STATES_SHORT = 80;
   static final long STATES = Long.getLong("crash.states", STATES_SHORT);
   static final long SEED = Long.getLong("crash.seed", 1);
   private static final int WORKLOADS_MAX = 10;

@@ -31,7 +31,7 @@ class ErrorsUnderLatchTest {
   /**
    * Of so many places one is tried, by each protocol another; all with {@code -Dcrash.errors=1}.
    */
-  private static final int STRIDE = Integer.getInteger("crash.errors", 139);
+  private static final int STRIDE = Integer.getInteger("crash.errors", 331);
 
   /** The same for places in commits. */
   private static final int COMMIT_STRIDE = Math.max(1, STRIDE / 8);

@@ -54,7 +54,7 @@ class FaultTest {
   private static final int PAUSE = 128;
 
   /** Every n-th operation is tried; all of them, with pauses, by {@code -Dcrash.faults=1}. */
-  private static final int STRIDE = Integer.getInteger("crash.faults", 181);
+  private static final int STRIDE = Integer.getInteger("crash.faults", 397);
 
   /** The first of them. */
   private static final long FROM = Long.getLong("crash.faults.from", 1);

@@ -55,6 +55,8 @@ record Setup(
     protocol = Protocol.values()[(int) Math.floorMod(seed, (long) Protocol.values().length)];
     Translation translation =
         r.nextInt(3) == 0 ? Translation.PREDICTIVE : any(r, Translation.values());
+    // There every page has a frame of its own, which nobody can give away.
+    boolean sharable = translation != Translation.DIRECT && translation != Translation.VIRTUAL;
     int pageSize = 4096 << (r.nextInt(4) == 0 ? 1 + r.nextInt(2) : 0);
     int pool = r.nextInt(3) == 0 ? 8 << 20 : 700_000 * (pageSize / 4096);
     return new Setup(
@@ -72,7 +74,7 @@ record Setup(
         6 + r.nextInt(10),
         1 << r.nextInt(6),
         r.nextInt(4) != 0,
-        r.nextInt(4) == 0,
+        sharable && r.nextInt(3) == 0,
         r.nextInt(4) == 0,
         r.nextInt(4) == 0,
         r.nextInt(3) * 100,
