@@ -159,8 +159,12 @@ public final class CatalogChange {
    * @param follows what follows in memory. If it fails, memory says something else than the
    *     catalog, so the database stops
    * @return up to where the log must be durable; 0 without one
+   * @throws io.fovea.error.DatabaseClosedException if the database has stopped by itself
    */
   long run(Runnable follows) {
+    if (engine != null) {
+      engine.checkUsable(false); // the change before this one may have ended halfway
+    }
     try (Arena arena = Arena.ofConfined()) {
       operations.forEach(o -> o.copy(arena));
       session.begin(0);

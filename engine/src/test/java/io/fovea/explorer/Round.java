@@ -53,6 +53,9 @@ final class Round {
   private @Nullable Runnable forever;
   private boolean closed;
 
+  /** How the last life ended, for messages. */
+  private String ending = "new";
+
   Round(Setup setup, Set<Feature> features, Path scratch, Watchdog watchdog, Truth truth) {
     this.truth = truth;
     this.clock = new SetClock(Math.max(truth.clock(), 1_000_000_000_000L));
@@ -137,12 +140,22 @@ final class Round {
       truth.forget();
     }
     watchdog.phase("opening " + setup);
-    Database db = open();
+    SimDisk found = disk.copy();
+    Database db;
+    try {
+      db = open();
+    } catch (RuntimeException | Error e) {
+      keep(found);
+      throw new Violation("opening (" + ending + "): " + e, e);
+    }
     Life life = null;
     List<Thread> threads = new ArrayList<>();
     try {
       VerifyReport report = db.verify();
-      Violation.unless(report.ok(), "verify after opening: " + report.problems());
+      if (!report.ok()) {
+        keep(found);
+        throw new Violation("verify after opening (" + ending + "): " + report.problems());
+      }
       Life.checkAll(db);
       life = new Life(this, db, file());
       life.checkTruth(closed);
@@ -190,6 +203,14 @@ final class Round {
     Throwable t = life.failure.get();
     if (t != null) {
       throw t;
+    }
+  }
+
+  /** Keeps what a life began with, for whoever looks for the reason. */
+  private void keep(SimDisk found) throws IOException {
+    if (disk(0)) {
+      Path to = Path.of(scratch.getParent() + "-failed-" + setup.seed() + "-" + lives);
+      found.save(java.nio.file.Files.createDirectories(to));
     }
   }
 
@@ -277,6 +298,7 @@ final class Round {
     }
     Violation.unless(!life.db.isOpen(), "the database is open after close");
     closed = ok;
+    ending = (ok ? "closed" : "close failed") + (life.faults ? ", faults" : "");
   }
 
   private void kill(Life life) {
@@ -289,7 +311,9 @@ final class Round {
       // First what was promised, then what is there: never the other way round.
       long[] promised = truth.least(false);
       SimCrash[] ways = {SimCrash.LOSE_ALL, SimCrash.RANDOM, SimCrash.KEEP_ALL};
-      after = disk.crash(ways[random.nextInt(ways.length)]);
+      SimCrash way = ways[random.nextInt(ways.length)];
+      after = disk.crash(way);
+      ending = "killed, " + way + (life.faults ? ", faults" : "");
       life.state = Life.State.KILLED;
       disk.powerOffAt(0);
       try {
@@ -310,6 +334,7 @@ final class Round {
       awaitHands();
       life.state = Life.State.KILLED;
       SimDatabase.abandon(life.db);
+      ending = "abandoned";
     }
     overlaps.done.incrementAndGet(Feature.KILL.ordinal());
   }
