@@ -104,6 +104,12 @@ final class PageAllocator {
   final AtomicInteger keepers = new AtomicInteger();
 
   /**
+   * How many pages the mark has passed that are in no frame yet. It rises under the latch, with the
+   * mark, and falls when the page is entered: see {@link #awaitEntered}.
+   */
+  final AtomicInteger entering = new AtomicInteger();
+
+  /**
    * Where the last TRUNCATED begins, and the highest mark of the log until then. Under the latch.
    */
   private long cutLsn;
@@ -373,6 +379,7 @@ final class PageAllocator {
         left = freePages;
         highWater = pid + 1;
         limit = Math.max(limit, pid + 1);
+        entering.incrementAndGet();
         taken(log);
       }
     } catch (RuntimeException | Error e) {
@@ -391,11 +398,30 @@ final class PageAllocator {
     try {
       AllocatorRecord.logAllocate(log, at, pid, treeId, type, head, left, pid + 1);
       int frame = loader.create(pid, residency.use(reserved, pid));
+      entering.decrementAndGet();
       init(frame, type, pid, treeId, 0, AllocatorRecord.recordEnd(log));
       frames.markDirty(frame, AllocatorRecord.recordStart(log));
       return frame;
     } catch (Error e) {
       throw frames.stop(e); // a page that is neither free nor given out
+    }
+  }
+
+  /**
+   * Waits until each page that lies below the mark now has been in a frame. {@link #extend} moves
+   * the mark first and enters the page then; in between the page is neither in a frame nor in the
+   * file, and whoever reads pages by their ids would take it for one that the device has lost.
+   *
+   * <p>Of two numbers, what is seen to be zero once is enough: the mark that the caller knows moved
+   * before this was called, so each page below it had raised {@link #entering} by then, and has
+   * lowered it again behind its entry. Where others extend the file all the time this looks again;
+   * a page is on its way for less than a microsecond, unless its thread loses the processor.
+   *
+   * @throws io.fovea.error.DatabaseClosedException if the pool has stopped
+   */
+  void awaitEntered() {
+    for (int round = 0; entering.get() != 0; ) {
+      round = frames.pause(round);
     }
   }
 

@@ -298,6 +298,17 @@ public final class PoolSpace {
     allocator.keepers.incrementAndGet();
   }
 
+  /**
+   * Waits until each page below the present high-water mark has been in a frame: from then on, one
+   * that is in no frame was written, and zeros in its place are damage, or a hole. Nothing is
+   * latched.
+   *
+   * @throws io.fovea.error.DatabaseClosedException if the pool has stopped
+   */
+  public void awaitEntered() {
+    allocator.awaitEntered();
+  }
+
   /** Ends a {@link #keep}. */
   public void release() {
     allocator.keepers.decrementAndGet();

@@ -74,6 +74,10 @@ final class BackupPages {
     this.pageSize = pageSize;
     this.newFrom = newFrom;
     this.lsnLimit = lsnLimit;
+    if (pool != null) {
+      // A page that a thread has given out and not entered yet would look like one that is lost.
+      pool.checkpoint().space().awaitEntered();
+    }
     this.holes = pool != null && pool.allocatorState().holes();
     PageBits bits = holes ? new PageBits(newFrom) : null;
     // Where others take pages all the time, it may not come to the end: any may be free then.

@@ -22,6 +22,7 @@ import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -223,6 +224,32 @@ class BufferPoolTest {
   }
 
   // ---------------------------------------------------------------------------- latches by page id
+
+  /** Between the mark and the frame a page counts as on its way, and whoever asks waits for it. */
+  @Test
+  void aPageThatIsGivenOutIsAwaited() throws Exception {
+    BufferPool pool = Pools.open(device);
+    long pid = pool.allocator.highWater();
+    Translator translator = pool.frames.translator;
+    int bucket = translator.bucket(pid);
+    translator.lock(bucket); // it can't be entered
+    Thread giving = Thread.ofPlatform().start(() -> Pools.page(pool));
+    Pools.await("the mark", () -> pool.allocator.highWater() == pid + 1);
+    assertEquals(1, pool.allocator.entering.get());
+    Thread asking = Thread.ofPlatform().start(() -> pool.checkpoint().space().awaitEntered());
+    Pools.await(
+        "the wait",
+        () ->
+            Arrays.stream(asking.getStackTrace())
+                .anyMatch(f -> f.getMethodName().equals("awaitEntered")));
+    translator.unlock(bucket);
+    asking.join();
+    assertTrue(pool.resident(pid) >= 0);
+    giving.join();
+    assertEquals(0, pool.allocator.entering.get());
+    Pools.check(pool);
+    pool.close();
+  }
 
   @Test
   void latchesAndVersions() {

@@ -1,0 +1,91 @@
+package io.fovea.recovery;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.fovea.buffer.AllocatorState;
+import io.fovea.buffer.BufferPool;
+import io.fovea.buffer.HalfGivenOut;
+import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.Translation;
+import io.fovea.error.DatabaseClosedException;
+import io.fovea.io.MemoryDevice;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.FutureTask;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** What a backup reads of pages that others are giving out. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class BackupPagesTest {
+  private static final int PAGE = 4096;
+
+  private static boolean isAwaiting(Thread thread) {
+    return Arrays.stream(thread.getStackTrace())
+        .anyMatch(f -> f.getMethodName().equals("awaitEntered"));
+  }
+
+  /** It is below the mark, in no frame, and zeros in the file: and yet no page that was lost. */
+  @ParameterizedTest
+  @EnumSource
+  void aPageOnItsWayIntoAFrameIsNotLost(Translation translation) throws Exception {
+    MemoryDevice device = new MemoryDevice();
+    try (Arena arena = Arena.ofShared();
+        BufferPool pool =
+            new BufferPool(
+                device, PoolConfig.ofFrames(PAGE, 64, translation), AllocatorState.EMPTY)) {
+      MemorySegment chunk = arena.allocate(PAGE, PAGE);
+      HalfGivenOut page = new HalfGivenOut(pool);
+      long mark = pool.allocatorState().highWater();
+      assertEquals(page.pid + 1, mark);
+      FutureTask<Long> backup =
+          new FutureTask<>(
+              () -> {
+                BackupPages pages =
+                    new BackupPages(device, pool, PAGE, mark, () -> Long.MAX_VALUE, chunk);
+                pages.read(page.pid, 1);
+                return Mem.getLong(chunk, HalfGivenOut.wordAt());
+              });
+      Thread thread = Thread.ofPlatform().start(backup);
+      while (!backup.isDone() && !isAwaiting(thread)) {
+        Thread.onSpinWait();
+      }
+      page.enter();
+      assertEquals(HalfGivenOut.WORD, backup.get());
+    }
+  }
+
+  /** Where the pool has stopped the page may never come, and nobody waits for it. */
+  @Test
+  void aStoppedPoolEndsTheWait() throws Exception {
+    MemoryDevice device = new MemoryDevice();
+    try (Arena arena = Arena.ofShared();
+        BufferPool pool =
+            new BufferPool(
+                device,
+                PoolConfig.ofFrames(PAGE, 64, Translation.PREDICTIVE),
+                AllocatorState.EMPTY)) {
+      MemorySegment chunk = arena.allocate(PAGE, PAGE);
+      HalfGivenOut page = new HalfGivenOut(pool);
+      CompletableFuture<Throwable> thrown = new CompletableFuture<>();
+      Thread.ofPlatform()
+          .start(
+              () -> {
+                try {
+                  new BackupPages(device, pool, PAGE, page.pid + 1, () -> Long.MAX_VALUE, chunk);
+                  thrown.complete(new AssertionError("nothing was thrown"));
+                } catch (Throwable t) {
+                  thrown.complete(t);
+                }
+              });
+      page.stop(new StackOverflowError("of the test"));
+      assertTrue(thrown.get() instanceof DatabaseClosedException, () -> "thrown: " + thrown.join());
+    }
+  }
+}
