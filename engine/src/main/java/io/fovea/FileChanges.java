@@ -138,6 +138,7 @@ public final class FileChanges implements AutoCloseable {
    * Takes the next batch, and does not wait.
    *
    * @return the batch; null if no more is durable now
+   * @throws InvalidUseException if it was closed
    * @throws ChangesLostException if it is not there any more: who reads was too slow for {@link
    *     LogOptions#changesBytes}, or the database was opened without it
    * @throws CorruptionException if the log is damaged
@@ -172,6 +173,7 @@ public final class FileChanges implements AutoCloseable {
    * A checkpoint of its process makes that worth nothing; then it begins again, some times.
    *
    * @return the tables by their names, in the order of these
+   * @throws InvalidUseException if it was closed
    * @throws io.fovea.error.UncleanShutdownException if the file is changed without a log by now
    * @throws CorruptionException if the catalog is damaged
    * @throws StorageException if it can't be read, or something was written during each of a hundred
@@ -180,6 +182,7 @@ public final class FileChanges implements AutoCloseable {
    * @throws OperationInterruptedException if the thread is interrupted
    */
   public SortedMap<String, Table> tables() {
+    file.requireOpen();
     TablesBeside before = tables;
     if (before != null) {
       tables = null;

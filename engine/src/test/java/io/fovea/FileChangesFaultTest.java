@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
+import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageException;
 import io.fovea.inspection.FollowedFile;
 import io.fovea.io.IoOp;
@@ -22,6 +23,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -211,6 +213,45 @@ class FileChangesFaultTest {
     }
   }
 
+  /** Both superblocks are being written when they are read: by who begins, and by who goes on. */
+  @Test
+  void superblocksThatAreBeingWritten() {
+    SimDisk disk = new SimDisk(SEED);
+    try (Database db = open(disk)) {
+      db.table(SPEC);
+      ChangesCopy copy = begun(db);
+      work(db, 0, 10);
+      long[] places = {600, db.options().device().pageSize() + 600L};
+      written(disk, places);
+      try (FileChanges changes = copy.beside(disk)) {
+        assertEquals(0, follow(changes, copy, 0));
+        work(db, 10, 20);
+        written(disk, places);
+        assertEquals(0, follow(changes, copy, 0));
+        copy.checkBeside(db, disk);
+      }
+    }
+  }
+
+  /** The first reads of this thread find them torn. */
+  private static void written(SimDisk disk, long[] places) {
+    Runnable flip =
+        () -> {
+          for (long at : places) {
+            disk.flip("db", at, 1);
+          }
+        };
+    Thread reader = Thread.currentThread();
+    AtomicInteger left = new AtomicInteger(5);
+    flip.run();
+    disk.onOperation(
+        n -> {
+          if (Thread.currentThread() == reader && left.decrementAndGet() == 0) {
+            flip.run();
+          }
+        });
+  }
+
   /** Bits flip in what is read, and reads fail, at random, while the writer goes on. */
   @Test
   void bitsThatFlipInReads() {
@@ -283,6 +324,25 @@ class FileChangesFaultTest {
         disk.flip("db.log", at, 3);
       }
       assertTrue(found > 10, found + " found");
+    }
+  }
+
+  /** What was closed says so, and where it was. */
+  @Test
+  void nothingFollowsAClose() {
+    SimDisk disk = new SimDisk(SEED);
+    try (Database db = open(disk)) {
+      db.table(SPEC);
+      ChangesCopy copy = begun(db);
+      work(db, 0, 3);
+      FileChanges changes = copy.beside(disk);
+      ChangeBatch first = changes.poll();
+      assertNotNull(first);
+      changes.close();
+      changes.close();
+      assertThrows(InvalidUseException.class, changes::poll);
+      assertThrows(InvalidUseException.class, changes::tables);
+      assertEquals(first.position(), changes.position());
     }
   }
 

@@ -84,12 +84,14 @@ public final class FollowedFile implements AutoCloseable {
   /** Why there is no more. */
   private @Nullable ChangesLostException lost;
 
+  private boolean closed;
+
   private FollowedFile(String file, BlockDevice data, BlockDevice log, BooleanSupplier sync) {
     this.file = file;
     this.data = data;
     this.log = log;
     this.superblocks = new SuperblockFile(data, file);
-    Superblock s = superblocks.read();
+    Superblock s = superblocks.readBeside();
     if (s == null) {
       throw new IncompatibleFormatException(
           file + " is no Fovea database yet: it is empty, or its making was cut short.");
@@ -216,12 +218,14 @@ public final class FollowedFile implements AutoCloseable {
    * The next commit that has changed tables.
    *
    * @return null if no more is durable now
+   * @throws InvalidUseException if it was closed
    * @throws ChangesLostException if the log does not have it any more
    * @throws CorruptionException if the log is damaged
    * @throws StorageException if it can't be read
    * @throws OperationInterruptedException if the thread is interrupted
    */
   public @Nullable LoggedCommit next() {
+    requireOpen();
     if (lost != null) {
       throw lost;
     }
@@ -270,12 +274,26 @@ public final class FollowedFile implements AutoCloseable {
     return Objects.requireNonNull(reader, "from() comes first");
   }
 
+  /**
+   * Does nothing.
+   *
+   * @throws InvalidUseException if it was closed
+   */
+  public void requireOpen() {
+    if (closed) {
+      throw new InvalidUseException("These changes of file " + file + " were closed.");
+    }
+  }
+
   /** The file of its pages. */
   public Path path() {
     return Path.of(file);
   }
 
-  /** Behind the last commit that was told, or farther if what follows has changed no table. */
+  /**
+   * Behind the last commit that was told, or farther if what follows has changed no table. It may
+   * be asked for when this was closed.
+   */
   public ChangePoint position() {
     if (unread != null) {
       return unread;
@@ -287,7 +305,7 @@ public final class FollowedFile implements AutoCloseable {
   // ------------------------------------------------------------------------------ what is kept
 
   private Superblock superblock() {
-    Superblock s = superblocks.read();
+    Superblock s = superblocks.readBeside();
     if (s == null) {
       throw new CorruptionException("superblocks of " + file + " that are whole", -1, -1, 1, 0);
     }
@@ -358,8 +376,10 @@ public final class FollowedFile implements AutoCloseable {
   /** Closes the files. */
   @Override
   public void close() {
+    closed = true;
     ChangeReader r = reader;
     if (r != null) {
+      unread = position();
       reader = null;
       r.close();
     }

@@ -59,7 +59,7 @@ public final class OpenFile implements AutoCloseable {
     boolean done = false;
     try {
       BlockDevice data = storage.open(Storage.DATA);
-      Superblock superblock = new SuperblockFile(data, file.toString()).read();
+      Superblock superblock = new SuperblockFile(data, file.toString()).readBeside();
       if (superblock == null) {
         throw new IncompatibleFormatException(
             file + " is no Fovea database yet: it is empty, or its making was cut short.");
@@ -126,7 +126,7 @@ public final class OpenFile implements AutoCloseable {
   }
 
   private static Superblock read(SuperblockFile file) {
-    Superblock superblock = file.read();
+    Superblock superblock = file.readBeside();
     if (superblock == null) {
       throw new IncompatibleFormatException(
           file.path() + " is no Fovea database yet: it is empty, or its making was cut short.");

@@ -11,6 +11,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -93,6 +95,11 @@ public final class SuperblockFile {
   /** "FoveaDB" and a zero, as the bytes lie in the file. */
   private static final long MAGIC_BE = 0x466F7665_61444200L;
 
+  /** How often superblocks are read that another process may be writing. */
+  private static final int READS_BESIDE = 20;
+
+  private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
   private static final int PAGE_SIZE_MIN = 4096;
   private static final int PAGE_SIZE_MAX = 65536;
 
@@ -163,6 +170,29 @@ public final class SuperblockFile {
     check(pid * (long) newer.pageSize(), pid, newer);
     current = newer;
     return newer;
+  }
+
+  /**
+   * Reads the newer whole superblock of a file that another process may write meanwhile. The two
+   * are read one after the other: the first may be read while it is written, and the second while
+   * the next one is, and in the making of a file there is only one. Neither is damaged then, and
+   * both are read again. Damage is what stays.
+   *
+   * @return as {@link #read}
+   * @throws IncompatibleFormatException as {@link #read}
+   * @throws CorruptionException if neither superblock is whole however often they are read
+   */
+  public @Nullable Superblock readBeside() {
+    for (int n = 1; ; n++) {
+      try {
+        return read();
+      } catch (CorruptionException e) {
+        if (n == READS_BESIDE) {
+          throw e;
+        }
+        LockSupport.parkNanos(PAUSE_NANOS);
+      }
+    }
   }
 
   /** A superblock may be whole and make no sense all the same. */

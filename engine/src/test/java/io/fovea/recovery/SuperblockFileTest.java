@@ -16,6 +16,8 @@ import io.fovea.io.DeviceConfig;
 import io.fovea.io.Devices;
 import io.fovea.io.IoKind;
 import io.fovea.memory.Mem;
+import io.fovea.support.SimDevice;
+import io.fovea.support.SimDisk;
 import io.fovea.wal.Watermark;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -127,6 +129,36 @@ class SuperblockFileTest {
     assertTrue(read().clean());
     assertEquals(0, read().endLsn());
     assertEquals(0, read().incarnation());
+  }
+
+  /** From beside, one was read while it was written, and the other while the next one was. */
+  @Test
+  void whatIsBeingWrittenIsReadAgain() {
+    SimDisk disk = new SimDisk(1);
+    SimDevice device = disk.device("db");
+    SuperblockFile f = new SuperblockFile(device, "test.fovea");
+    Superblock second = f.write(f.write(Superblock.ofNew(4096)).with(true, 17, state(100)));
+    long[] places = {600, 4096 + 600};
+    for (long at : places) {
+      disk.flip("db", at, 1);
+    }
+    assertThrows(CorruptionException.class, f::read);
+    assertThrows(CorruptionException.class, f::readBeside, "it stays so");
+    long[] left = {5};
+    disk.onOperation(
+        n -> {
+          if (--left[0] == 0) {
+            for (long at : places) {
+              disk.flip("db", at, 1);
+            }
+          }
+        });
+    assertEquals(second, f.readBeside());
+    assertTrue(left[0] <= 0);
+  }
+
+  private static AllocatorState state(long highWater) {
+    return new AllocatorState(highWater, 0, 0);
   }
 
   @Test
