@@ -22,6 +22,7 @@ final class SortFile implements AutoCloseable {
   private final LoadCounters counters;
   private @Nullable BlockDevice device;
   private long end;
+  private boolean closed;
 
   /**
    * A file that is not made yet.
@@ -37,6 +38,10 @@ final class SortFile implements AutoCloseable {
   }
 
   private BlockDevice device() {
+    if (closed) {
+      // Its name may be that of another load's by now.
+      throw new IllegalStateException("The file of sorted runs is used after its end.");
+    }
     BlockDevice d = device;
     if (d == null) {
       d =
@@ -73,6 +78,7 @@ final class SortFile implements AutoCloseable {
 
   @Override
   public void close() {
+    closed = true;
     BlockDevice d = device;
     if (d == null) {
       return;

@@ -50,6 +50,7 @@ final class SortedRuns implements AutoCloseable {
   private int size;
   private boolean ascending = true;
   private long records;
+  private boolean closed;
 
   /**
    * A sorter.
@@ -267,6 +268,7 @@ final class SortedRuns implements AutoCloseable {
 
   @Override
   public void close() {
+    closed = true;
     arena.close();
     arena = Arena.ofShared();
     data = MemorySegment.NULL;
@@ -353,6 +355,7 @@ final class SortedRuns implements AutoCloseable {
     private int index = -1;
 
     private final boolean inMemory;
+    private boolean ended;
 
     /** All is in memory. */
     private Merged() {
@@ -361,9 +364,24 @@ final class SortedRuns implements AutoCloseable {
 
     private Merged(List<Run> of) {
       inMemory = false;
-      int bytes = Math.clamp(memoryBytes / of.size() / BLOCK * BLOCK, READ_MIN, READ_MAX);
       heap = new Reader[of.size()];
       number = new int[of.size()];
+      boolean done = false;
+      try {
+        open(of);
+        done = true;
+      } finally {
+        if (!done) {
+          close(); // nobody else can: of memory that is shared no collector knows
+        }
+      }
+      for (int i = readers / 2 - 1; i >= 0; i--) {
+        down(i);
+      }
+    }
+
+    private void open(List<Run> of) {
+      int bytes = Math.clamp(memoryBytes / of.size() / BLOCK * BLOCK, READ_MIN, READ_MAX);
       for (int i = 0; i < of.size(); i++) {
         Reader r = new Reader(of.get(i), bytes);
         heap[readers] = r;
@@ -372,9 +390,6 @@ final class SortedRuns implements AutoCloseable {
           r.close();
           readers--;
         }
-      }
-      for (int i = readers / 2 - 1; i >= 0; i--) {
-        down(i);
       }
     }
 
@@ -424,6 +439,7 @@ final class SortedRuns implements AutoCloseable {
 
     /** Goes on; false at the end. */
     boolean next() {
+      assert !ended && !(inMemory && closed) : "sorted records are read after their end";
       if (inMemory) {
         return ++index < size;
       }
@@ -465,6 +481,7 @@ final class SortedRuns implements AutoCloseable {
 
     @Override
     public void close() {
+      ended = true;
       while (readers > 0) {
         heap[--readers].close();
       }
