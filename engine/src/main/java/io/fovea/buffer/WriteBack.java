@@ -53,6 +53,8 @@ final class WriteBack {
   private static final int SLOT_BITS = 12;
   private static final int SLOT_MASK = (1 << SLOT_BITS) - 1;
 
+  private static final String NOT_BEGUN = "a batch is used that has not begun, or has ended";
+
   /** How often the latch of a page is tried whose write has failed. */
   private static final int MARK_TRIES = 64;
 
@@ -169,6 +171,7 @@ final class WriteBack {
 
   /** Empties the batch, for the next one of the same owner. */
   void clear() {
+    assert lock.isHeldByCurrentThread() : NOT_BEGUN;
     size = 0;
     leftSize = 0;
     leftForLog = 0;
@@ -202,6 +205,7 @@ final class WriteBack {
 
   /** Adds a page that seems to be dirty. */
   void add(long pid, int frame) {
+    assert lock.isHeldByCurrentThread() : NOT_BEGUN;
     chosen[size] = frame;
     order[size] = pid << SLOT_BITS | size;
     size++;
@@ -240,6 +244,7 @@ final class WriteBack {
    *     before, nor what they are now unless a sync comes first
    */
   int write(boolean awaitLog, boolean protect) {
+    assert lock.isHeldByCurrentThread() : NOT_BEGUN;
     marked = 0;
     settled = 0;
     boolean ended = false;

@@ -70,6 +70,7 @@ public final class ReadRing {
   private static final int LANDING = 0;
 
   private static final int SPINS = 64;
+  private static final String NOT_LENT = "a ring is used that is not lent, or was given back";
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
   private static final VarHandle LOCKED;
   private static final VarHandle LENT;
@@ -152,6 +153,7 @@ public final class ReadRing {
 
   /** Ends the loan. The borrower; nothing is under way. */
   public void giveBack() {
+    assert lent : NOT_LENT;
     if (addedSize != 0) {
       throw new IllegalStateException("Reads were added and not handed over: " + addedSize + ".");
     }
@@ -200,6 +202,7 @@ public final class ReadRing {
    * @param len how many bytes
    */
   public void read(int slot, long offset, MemorySegment seg, long segOff, int len) {
+    assert lent : NOT_LENT;
     offsets[slot] = offset;
     addresses[slot] = seg.address() + Objects.checkFromIndexSize(segOff, len, seg.byteSize());
     lengths[slot] = len;
@@ -213,6 +216,7 @@ public final class ReadRing {
    *     was not yet known to have ended
    */
   public void drive(boolean wait) {
+    assert lent : NOT_LENT;
     lock();
     try {
       boolean sleep = wait && strays == 0;

@@ -251,6 +251,21 @@ class BufferPoolTest {
     pool.close();
   }
 
+  /** The one batch of a pool belongs to others when it has ended. */
+  @Test
+  void aBatchThatHasEndedIsNotUsed() {
+    BufferPool pool = Pools.open(device);
+    long pid = Pools.page(pool);
+    int frame = pool.resident(pid);
+    pool.writeBack.begin();
+    pool.writeBack.add(pid, frame);
+    pool.writeBack.end();
+    assertThrows(AssertionError.class, () -> pool.writeBack.add(pid, frame));
+    assertThrows(AssertionError.class, () -> pool.writeBack.write(true));
+    assertThrows(AssertionError.class, pool.writeBack::clear);
+    pool.close();
+  }
+
   @Test
   void latchesAndVersions() {
     BufferPool pool = Pools.open(device);

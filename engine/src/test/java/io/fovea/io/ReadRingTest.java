@@ -103,6 +103,16 @@ class ReadRingTest {
     }
   }
 
+  /** It may be another thread's by then. */
+  @Test
+  void aRingThatWasGivenBackIsNotUsed() {
+    ReadRing ring = lend();
+    ring.giveBack();
+    assertThrows(AssertionError.class, () -> ring.read(0, 0, memory, 0, BLOCK));
+    assertThrows(AssertionError.class, () -> ring.drive(false));
+    assertThrows(AssertionError.class, ring::giveBack);
+  }
+
   @Test
   void readsMoreThanABlockStraight() {
     ReadRing ring = lend();
