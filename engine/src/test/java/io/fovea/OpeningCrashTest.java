@@ -463,4 +463,52 @@ class OpeningCrashTest {
       explore(life.left(), "sync " + n + " failed");
     }
   }
+
+  /**
+   * A sync failed while the database was in use, and it was opened again without a restart of the
+   * machine: what the sync was for is found in the system's cache, and is in doubt for ever, though
+   * every later sync succeeds. So a recovery has to write all of it again.
+   */
+  @Test
+  void aSyncThatFailedBeforeAnOpening() {
+    for (int n = 1; ; n++) {
+      Life life = new Life();
+      life.open();
+      life.commit(30);
+      life.disk.fail(SimFault.once(n).of(IoOp.SYNC));
+      try {
+        for (int i = 0; i < 3; i++) {
+          life.commit(20);
+          life.db.checkpoint();
+        }
+        life.close();
+      } catch (FoveaException e) {
+        // as it should
+      }
+      life.abandon();
+      if (life.disk.faultsHit() == 0) {
+        break;
+      }
+      life.disk.heal();
+      Life again = new Life(life.left());
+      again.open();
+      again.acked = again.begun = again.contents();
+      again.commit(1);
+      if (n % 2 == 0) {
+        again.db.checkpoint();
+        again.commit(1);
+      }
+      again.abandon();
+      for (int i = 0; i < 6; i++) {
+        SimDisk crashed = again.disk.crash(i == 0 ? SimCrash.LOSE_ALL : SimCrash.RANDOM);
+        if (met.add(crashed.fingerprint())) {
+          try {
+            third(new Left(crashed, again.acked, again.begun), true);
+          } catch (Throwable e) {
+            throw new AssertionError("sync " + n + " failed, crash " + i + ": " + e, e);
+          }
+        }
+      }
+    }
+  }
 }

@@ -253,7 +253,7 @@ final class GroupLoader {
     try {
       // The limit after the read: the log may have grown since the page was written.
       if (errno == 0 && loader.whole(pid, frame, loader.lsnLimit())) {
-        frames.swizzling.arrived(frame);
+        loader.arrived(frame);
         frames.counters.misses.increment();
         FrameHeader.setUsed(frames.headers, frame, used);
         whole = true;

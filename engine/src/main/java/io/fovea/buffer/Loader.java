@@ -51,6 +51,9 @@ final class Loader {
   /** See {@link PoolRecovery#unreadFrom}. */
   private volatile long unreadFrom = Long.MAX_VALUE;
 
+  /** See {@link PoolRecovery#writeAgain}; 0 where pages are clean when they have been read. */
+  private volatile long againFrom;
+
   Loader(Frames frames, BlockDevice device, LongSupplier lsnLimit) {
     this.frames = frames;
     this.device = device;
@@ -97,6 +100,20 @@ final class Loader {
   /** Recovery: from this page on the log has everything about them. */
   void unreadFrom(long pid) {
     unreadFrom = pid;
+  }
+
+  /** See {@link PoolRecovery#writeAgain}. */
+  void writeAgain(long recLsn) {
+    againFrom = recLsn;
+  }
+
+  /** A page was read into an exclusively latched frame. */
+  void arrived(int frame) {
+    long recLsn = againFrom;
+    if (recLsn != 0) {
+      frames.markDirty(frame, recLsn);
+    }
+    frames.swizzling.arrived(frame);
   }
 
   private int load(long pid, Zeros zeros, boolean unread) {
@@ -208,7 +225,7 @@ final class Loader {
     device.read(pid << frames.pageShift, frames.pages, base, frames.pageSize);
     long limit = lsnLimit();
     if (whole(pid, frame, limit)) {
-      frames.swizzling.arrived(frame);
+      arrived(frame);
       return true;
     }
     if (PageHeader.sound(frames.pages, base, frames.pageSize, pid)) {

@@ -75,6 +75,22 @@ public final class PoolRecovery {
   }
 
   /**
+   * From now on each page that is read is written again, even if nothing is replayed on it.
+   *
+   * <p>A page is read as the system's cache has it. Where a sync failed before the database was
+   * opened again, without a restart of the machine, the device may lack what the cache has, and no
+   * later sync is told of that: only another write brings it there. What may be missing was written
+   * since the last checkpoint, so it is among the pages of the log's records since the redo point,
+   * all of which recovery reads.
+   *
+   * @param redo where replay begins, which holds back the redo point until a page is written; 0 to
+   *     end it
+   */
+  public void writeAgain(long redo) {
+    loader.writeAgain(redo);
+  }
+
+  /**
    * Latches the page of an image exclusively, whatever the file has there: nothing, or a damaged
    * page, whose LSN then is 0 and whose type {@link PageHeader#NEVER_WRITTEN}. The high-water mark
    * is raised, and the file grown, where the page needs it.

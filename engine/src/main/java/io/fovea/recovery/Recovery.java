@@ -159,6 +159,7 @@ public final class Recovery {
     this.data = data;
     this.log = log;
     pool.recovery().unreadFrom(superblock.allocator().highWater());
+    pool.recovery().writeAgain(superblock.redoLsn());
     UUID id = superblock.id();
     this.first = LogReader.open(log, id, superblock.redoLsn(), superblock.durable());
     this.analysis = new Analysis(pool, superblock, first, gate);
@@ -198,6 +199,7 @@ public final class Recovery {
           end);
     }
     pool.recovery().recover(analysis.allocator, analysis.truncated);
+    Log.writeAgain(log, superblock.id(), superblock.durable().lsn());
     analysisNanos = System.nanoTime() - start;
     KillPoint.here("recovery.images");
   }
@@ -353,6 +355,7 @@ public final class Recovery {
     analysis.dropped.keySet().removeAll(deferred);
     drop(session, analysis.unpublished);
     drop(session, analysis.dropped);
+    pool.recovery().writeAgain(0);
     KillPoint.here("recovery.finished");
   }
 

@@ -249,6 +249,8 @@ public final class Journal {
     //    cache only, and that the next failure takes back.
     // 2. Log.open gives out no number again that the file has behind an end which trimLog has moved
     //    and nobody has synced.
+    settleLength(data);
+    settleLength(logFile);
     logFile.sync();
     Superblock s = superblocks.current();
     if (s.state() == Superblock.LOGGED && !fresh) {
@@ -274,6 +276,17 @@ public final class Journal {
       return BTree.createAt(pool, Superblock.CATALOG_TREE_ID, s.catalogRootPid(), own);
     } finally {
       own.end();
+    }
+  }
+
+  /**
+   * Sets a length once more. A sync that failed before leaves it in doubt until a later one is
+   * durable. One that is no multiple of blocks was not set by the engine, but left by a write.
+   */
+  private static void settleLength(BlockDevice device) {
+    long size = device.size();
+    if (size % device.blockSize() == 0) {
+      device.resize(size);
     }
   }
 

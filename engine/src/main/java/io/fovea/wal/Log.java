@@ -7,9 +7,13 @@ import io.fovea.io.BlockDevice;
 import io.fovea.memory.Holder;
 import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
+import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -46,6 +50,7 @@ public final class Log implements DurableLog, AutoCloseable {
   private static final int STUCK_LOOKS = 20;
 
   private static final int BUFFER_MIN = 64 << 10;
+  private static final int AGAIN_BYTES = 1 << 18;
 
   private static final VarHandle FAILURE;
   private static final VarHandle STATE;
@@ -161,6 +166,38 @@ public final class Log implements DurableLog, AutoCloseable {
       }
     }
     return log;
+  }
+
+  /**
+   * Writes what a log has behind a position once more, byte for byte, and syncs it. A sync that
+   * failed leaves what it was for in the system's cache, where it is read, and perhaps not on the
+   * device; later syncs do not bring it there. What is appended behind it must not be acknowledged
+   * before it is durable, for a crash would end the log where it is missing.
+   *
+   * @param device the file
+   * @param database whose segments
+   * @param from up to where it is known to be durable, by what is not in the file itself
+   */
+  public static void writeAgain(BlockDevice device, UUID database, long from) {
+    SegmentScan scan = SegmentScan.of(device, database);
+    List<SegmentScan.Found> all = scan.segments();
+    long durable = Math.max(from, scan.watermark().lsn());
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment chunk = arena.allocate(AGAIN_BYTES, Group.BLOCK);
+      for (int i = 0; i < all.size(); i++) {
+        if (i + 1 < all.size() && all.get(i + 1).startLsn() <= durable) {
+          continue;
+        }
+        long at = all.get(i).offset();
+        long end = Math.min(at + scan.segmentBytes(), device.size());
+        for (; at < end; at += AGAIN_BYTES) {
+          int length = (int) Math.min(AGAIN_BYTES, end - at);
+          device.read(at, chunk, 0, length);
+          device.write(at, chunk, 0, length);
+        }
+      }
+    }
+    device.sync();
   }
 
   /** What a recovery may need, and what stays beside it. */

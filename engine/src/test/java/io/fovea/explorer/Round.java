@@ -53,7 +53,7 @@ final class Round {
   private @Nullable Runnable forever;
   private boolean closed;
 
-  /** How the last life ended, for messages. */
+  /** How the lives ended, for messages. */
   private String ending = "new";
 
   Round(Setup setup, Set<Feature> features, Path scratch, Watchdog watchdog, Truth truth) {
@@ -214,6 +214,10 @@ final class Round {
     }
   }
 
+  private String faults(Life life) {
+    return life.faults ? " with " + disk.faultsHit() + " faults" : "";
+  }
+
   private boolean has(Feature f) {
     return features.contains(f);
   }
@@ -229,6 +233,7 @@ final class Round {
     IoOp kind = kinds[random.nextInt(kinds.length)];
     long nth = 1 + random.nextInt(30);
     SimFault f = random.nextInt(4) == 0 ? SimFault.from(nth) : SimFault.once(nth);
+    ending += "; " + kind;
     boolean full = kind != IoOp.READ && random.nextBoolean();
     disk.fail(full ? f.of(kind).errno(io.fovea.bindings.Errno.ENOSPC) : f.of(kind));
     overlaps.done.incrementAndGet(Feature.FAULT.ordinal());
@@ -298,7 +303,7 @@ final class Round {
     }
     Violation.unless(!life.db.isOpen(), "the database is open after close");
     closed = ok;
-    ending = (ok ? "closed" : "close failed") + (life.faults ? ", faults" : "");
+    ending += (ok ? "; closed" : "; close failed") + faults(life);
   }
 
   private void kill(Life life) {
@@ -313,7 +318,7 @@ final class Round {
       SimCrash[] ways = {SimCrash.LOSE_ALL, SimCrash.RANDOM, SimCrash.KEEP_ALL};
       SimCrash way = ways[random.nextInt(ways.length)];
       after = disk.crash(way);
-      ending = "killed, " + way + (life.faults ? ", faults" : "");
+      ending += "; killed, " + way + faults(life);
       life.state = Life.State.KILLED;
       disk.powerOffAt(0);
       try {
@@ -334,7 +339,7 @@ final class Round {
       awaitHands();
       life.state = Life.State.KILLED;
       SimDatabase.abandon(life.db);
-      ending = "abandoned";
+      ending += "; abandoned";
     }
     overlaps.done.incrementAndGet(Feature.KILL.ordinal());
   }
