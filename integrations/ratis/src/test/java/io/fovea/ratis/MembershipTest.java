@@ -12,7 +12,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.ratis.Health.State;
 import io.fovea.ratis.Operations.Add;
 import io.fovea.ratis.Operations.Break;
+import io.fovea.ratis.Operations.Stop;
 import io.fovea.ratis.ReplicationException.Reason;
+import io.fovea.replication.RefusedException;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -110,7 +112,24 @@ class MembershipTest {
   }
 
   @Test
-  void aCommandWithABugStopsThePeersAndTheySayWhy() throws Exception {
+  void aCommandWithABugIsRefusedAndThePeersGoOn() throws Exception {
+    try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
+      for (ReplicatedDatabase db : g.up.values()) {
+        ExecutionException e =
+            assertThrows(ExecutionException.class, () -> db.submit(new Break()).get());
+        RefusedException refused = assertInstanceOf(RefusedException.class, e.getCause());
+        assertTrue(refused.getMessage().contains("This command has a bug."), refused::getMessage);
+      }
+      g.leader().submit(new Add("n", 1)).get();
+      for (ReplicatedDatabase db : g.up.values()) {
+        assertEquals(1, register(db, LINEARIZABLE, "n"));
+        assertEquals(State.UP, db.health().state());
+      }
+    }
+  }
+
+  @Test
+  void aCommandThatFailsForAReasonOfThePeerStopsThePeersAndTheySayWhy() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o.requestTimeout(Duration.ofSeconds(5)))) {
       g.leader().submit(new Add("n", 1)).get();
       SimpleMeterRegistry registry = new SimpleMeterRegistry();
@@ -120,15 +139,15 @@ class MembershipTest {
       assertEquals(1, registry.get("fovea.replication.leader").gauge().value());
       assertEquals(1, registry.get("fovea.replication.applied").functionCounter().count());
 
-      assertThrows(ExecutionException.class, () -> leader.submit(new Break()).get());
+      assertThrows(ExecutionException.class, () -> leader.submit(new Stop()).get());
       Health health = leader.health();
       assertEquals(State.DOWN, health.state());
-      assertTrue(health.reason().contains("This command has a bug."), health.reason());
+      assertTrue(health.reason().contains("This command reads a file."), health.reason());
       assertEquals(0, registry.get("fovea.replication.health").gauge().value());
       ReplicationException e =
           assertThrows(ReplicationException.class, () -> register(leader, LINEARIZABLE, "n"));
       assertEquals(Reason.STOPPED, e.reason());
-      assertTrue(e.getMessage().contains("This command has a bug."), e.getMessage());
+      assertTrue(e.getMessage().contains("This command reads a file."), e.getMessage());
       assertEquals(1, register(leader, LOCAL, "n"));
     }
   }

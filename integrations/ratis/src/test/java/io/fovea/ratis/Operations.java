@@ -6,6 +6,8 @@ import io.fovea.replication.Command;
 import io.fovea.replication.CommandContext;
 import io.fovea.replication.RefusedException;
 import io.fovea.schema.TableSpec;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -32,7 +34,8 @@ final class Operations {
         .command(Transfer.class, Transfer::encode, Transfer::decode)
         .command(Pay.class, Pay::encode, Pay::decode)
         .command(Heavy.class, Heavy::encode, Heavy::decode)
-        .command(Break.class, b -> new byte[0], b -> new Break());
+        .command(Break.class, b -> new byte[0], b -> new Break())
+        .command(Stop.class, s -> new byte[0], s -> new Stop());
   }
 
   static byte[] utf(String s) {
@@ -242,11 +245,19 @@ final class Operations {
     }
   }
 
-  /** A command with a bug. */
+  /** A command with a bug: each peer refuses it. */
   record Break() implements Command {
     @Override
     public byte[] apply(CommandContext c) {
       throw new IllegalStateException("This command has a bug.");
+    }
+  }
+
+  /** Fails for a reason of the peer, which stops each peer that applies it. */
+  record Stop() implements Command {
+    @Override
+    public byte[] apply(CommandContext c) {
+      throw new UncheckedIOException(new IOException("This command reads a file."));
     }
   }
 }

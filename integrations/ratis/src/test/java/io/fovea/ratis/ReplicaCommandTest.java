@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.ratis.Operations.Add;
-import io.fovea.ratis.Operations.Break;
+import io.fovea.ratis.Operations.Stop;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -131,9 +131,9 @@ class ReplicaCommandTest {
       assertEquals(1, group.code);
       assertTrue(group.out.contains("0 of 3 are well, none leads."), group.out);
 
-      // A command with a bug stops all peers, which say so for as long as their servers answer.
+      // A command that fails for a reason of each peer stops all peers, which say so for as long as their servers answer.
       try {
-        g.leader().submit(new Break()).get();
+        g.leader().submit(new Stop()).get();
       } catch (ExecutionException e) {
         // it stopped them
       }

@@ -66,7 +66,7 @@ class SessionsTest {
 
   @Test
   void aRetryThatComesTooLateIsRefusedAndNotApplied() throws Exception {
-    try (Group g = Group.ofThree(directory, o -> o.sessionWindow(100))) {
+    try (Group g = Group.ofThree(directory, o -> o.sessionWindow(100).sessionTime(Duration.ZERO))) {
       ReplicatedDatabase db = g.leader();
       RequestId old = db.newRequest();
       db.submit(old, new Add("n", 1)).get();
