@@ -150,7 +150,9 @@ public final class Cursor implements AutoCloseable {
     // Who follows changes is told of each record that goes.
     int leaves =
         db.store().isFollowed() ? Integer.MAX_VALUE : db.options().experiments().cutLeaves();
-    return RangeDeletion.run(tx.slot(), t, core, scan, most, leaves, tx::catalogChanges);
+    long records = RangeDeletion.run(tx.slot(), t, core, scan, most, leaves, tx::catalogChanges);
+    tx.deletedRange(core.name, records);
+    return records;
   }
 
   static void checkMost(long most) {

@@ -25,6 +25,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -379,6 +381,17 @@ public final class CatalogTransaction implements CatalogPart {
   @Override
   public boolean changes() {
     return !now.isEmpty() || sequences.changes() || !cuts.isEmpty();
+  }
+
+  /**
+   * What it changes of the tables' names, and which trees are those of tables that it makes.
+   *
+   * @param name takes each name that changes, in their order, and whether there is such a table now
+   * @param made takes each table that it makes
+   */
+  public void forEachChange(BiConsumer<String, Boolean> name, Consumer<TableCore> made) {
+    now.forEach((n, core) -> name.accept(n, core != null));
+    this.made.forEach(made);
   }
 
   // --------------------------------------------------------------------------------------- ranges

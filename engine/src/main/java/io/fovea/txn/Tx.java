@@ -12,6 +12,7 @@ import io.fovea.error.TransactionAbortedException;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -304,6 +305,18 @@ public final class Tx {
    */
   public long readLsn() {
     return work.readLsn;
+  }
+
+  /**
+   * A digest of the records that it has written so far, the same in each database with the same
+   * records.
+   *
+   * @param names gives the name of a tree's table, as bytes; empty for other trees, which are left
+   *     out
+   * @param deletes whether records that go count
+   */
+  public long digest(Function<BTree, byte[]> names, boolean deletes) {
+    return new WriteDigest(work.writes, names).of(deletes);
   }
 
   /** Whether it would change anything, as far as is known. */

@@ -173,6 +173,31 @@ final class Administration implements AutoCloseable {
     }
   }
 
+  /**
+   * Compares the digests of the members that answer.
+   *
+   * @param seen what they are like
+   */
+  DigestComparison compare(List<Seen> seen) {
+    List<RaftPeerId> ids = seen.stream().map(s -> RaftPeerId.valueOf(s.peer.id())).toList();
+    RaftPeerId leader =
+        seen.stream()
+            .filter(Seen::leads)
+            .map(s -> RaftPeerId.valueOf(s.peer.id()))
+            .findFirst()
+            .orElse(null);
+    return DigestComparison.of(ids, leader, this::ask, most);
+  }
+
+  private byte[] ask(RaftPeerId id, byte[] question, Duration timeout) throws IOException {
+    RaftClientReply r =
+        asking.io().sendStaleRead(Message.valueOf(ByteString.copyFrom(question)), 0, id);
+    if (!r.isSuccess()) {
+      throw new IOException(r.getException());
+    }
+    return r.getMessage().getContent().toByteArray();
+  }
+
   private static String trouble(Throwable e) {
     String words = words(e);
     return e instanceof GroupMismatchException

@@ -14,6 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.ReentrantLock;
 import org.apache.ratis.proto.RaftProtos.LogEntryProto;
 import org.apache.ratis.proto.RaftProtos.RoleInfoProto;
 import org.apache.ratis.protocol.Message;
@@ -74,6 +75,12 @@ final class FoveaStateMachine extends BaseStateMachine {
   /** Asked by the command, {@link Administration}. */
   static final byte TROUBLE = 'T';
 
+  /** What the leader tells: the digest that is right at an index. */
+  static final byte DIVERGED = 'V';
+
+  /** What the leader tells a peer whose digest begins elsewhere: its own. */
+  static final byte ADOPT = 'A';
+
   private static final byte THERE = 1;
   private static final byte NOT_YET = 0;
   private static final Duration ANSWER = Duration.ofSeconds(5);
@@ -85,6 +92,11 @@ final class FoveaStateMachine extends BaseStateMachine {
   /** Asks a peer's state machine. */
   interface Asking {
     byte[] ask(RaftPeerId peer, byte[] question, Duration most) throws IOException;
+  }
+
+  /** Is told of the digest that is right: {@link Divergence#diverged}. */
+  interface Judged {
+    boolean differs(long index, long start, long sum);
   }
 
   final LongAdder copiesTaken = new LongAdder();
@@ -100,6 +112,17 @@ final class FoveaStateMachine extends BaseStateMachine {
         throw new IOException("This peer is starting.");
       };
 
+  private volatile Judged judged = (index, start, sum) -> false;
+
+  /** One copy is taken in at a time. */
+  private final ReentrantLock copying = new ReentrantLock();
+
+  /** The last entry that Ratis has given to apply, or passed. */
+  private volatile long seen;
+
+  /** Where the last copy ends that Ratis was told of. */
+  private volatile long told = -1;
+
   /** Up to where the log is not needed any more. */
   private volatile Position durable;
 
@@ -112,11 +135,16 @@ final class FoveaStateMachine extends BaseStateMachine {
     this.sessionWindow = sessionWindow;
     this.sessionMillis = sessionTime.toMillis();
     this.durable = replica.applied();
+    this.seen = durable.index();
     this.copies = new Copies(replica::copyTo);
   }
 
   void asking(Asking by) {
     asking = by;
+  }
+
+  void judged(Judged by) {
+    judged = by;
   }
 
   @Override
@@ -149,7 +177,11 @@ final class FoveaStateMachine extends BaseStateMachine {
   // ------------------------------------------------------------------------------------- applying
 
   @Override
-  public TransactionContext startTransaction(RaftClientRequest request) {
+  public TransactionContext startTransaction(RaftClientRequest request) throws IOException {
+    if (state.isDiverged()) {
+      throw new StateMachineException(
+          "This peer's database differs from the others', and another one will lead.");
+    }
     byte[] entry = request.getMessage().getContent().toByteArray();
     return TransactionContext.newBuilder()
         .setStateMachine(this)
@@ -165,6 +197,7 @@ final class FoveaStateMachine extends BaseStateMachine {
     LogEntryProto entry = trx.getLogEntry();
     Position at = new Position(entry.getTerm(), entry.getIndex());
     try {
+      seen = Math.max(seen, at.index());
       return replica
           .apply(at, entry.getStateMachineLogEntry().getLogData().toByteArray())
           .thenApply(o -> Message.valueOf(ByteString.copyFrom(o.toBytes())))
@@ -205,12 +238,16 @@ final class FoveaStateMachine extends BaseStateMachine {
   @Override
   public void notifyTermIndexUpdated(long term, long index) {
     replica.passed(new Position(term, index));
+    seen = Math.max(seen, index);
   }
 
   @Override
   public long takeSnapshot() {
     try {
       Position at = replica.checkpoint();
+      if (at.index() > seen) {
+        return seen; // the database is a fresh copy, to which Ratis has not come yet
+      }
       durable = at;
       if (replica.discardPassed()) {
         ready = null;
@@ -226,9 +263,11 @@ final class FoveaStateMachine extends BaseStateMachine {
 
   /**
    * Gives copies: {@code B} begins one, {@code C id number} asks for a chunk. {@code T} asks what
-   * is wrong with this peer.
+   * is wrong with this peer, {@code D index} for its digest. {@code V} and {@code A}, with index,
+   * start and sum, tell it that of the leader.
    *
-   * @return the id; or whether the chunk is there (1), and the chunk; or what is wrong, as text
+   * @return the id; or whether the chunk is there (1), and the chunk; or what is wrong, as text; or
+   *     the digest; or whether it differs, or was taken over (1)
    */
   @Override
   public CompletableFuture<Message> queryStale(Message request, long minIndex) {
@@ -246,6 +285,18 @@ final class FoveaStateMachine extends BaseStateMachine {
 
   private byte[] answer(ByteBuffer q) throws IOException {
     byte kind = q.get();
+    if (kind == DigestComparison.DIGEST) {
+      return DigestComparison.encode(replica.digest(q.getLong()));
+    }
+    if (kind == DIVERGED) {
+      return bit(judged.differs(q.getLong(), q.getLong(), q.getLong()));
+    }
+    if (kind == ADOPT) {
+      return bit(replica.adopt(q.getLong(), q.getLong(), q.getLong()));
+    }
+    if (kind == BEGIN && state.isDiverged()) {
+      throw new IOException("This peer's database differs from the others'.");
+    }
     if (kind == BEGIN) {
       return ByteBuffer.allocate(8).putLong(copies.begin()).array();
     }
@@ -262,7 +313,33 @@ final class FoveaStateMachine extends BaseStateMachine {
         : ByteBuffer.allocate(1 + chunk.length).put(THERE).put(chunk).array();
   }
 
+  private static byte[] bit(boolean set) {
+    return new byte[] {(byte) (set ? 1 : 0)};
+  }
+
   // -------------------------------------------------------------------------------------- copying
+
+  /**
+   * Takes in a copy in place of a database that differs from the others', while nothing is applied.
+   *
+   * @param least what this one has applied
+   * @return whether the copy is used; it may not be as far
+   */
+  boolean takeFresh(RaftPeerId leader, long least) throws IOException {
+    copying.lock();
+    try {
+      ready = null;
+      takeIn(leader, TermIndex.valueOf(0, 0));
+      // Ratis drops the log up to what it was told.
+      boolean used = replica.resume(Math.max(least, told));
+      if (used) {
+        copiesTaken.increment();
+      }
+      return used;
+    } finally {
+      copying.unlock();
+    }
+  }
 
   @Override
   public CompletableFuture<TermIndex> notifyInstallSnapshotFromLeader(
@@ -270,13 +347,15 @@ final class FoveaStateMachine extends BaseStateMachine {
     Position copy = ready;
     ready = null;
     if (copy != null && copy.index() > replica.applied().index() && copy.index() >= lastOfLog()) {
+      told = copy.index();
       return CompletableFuture.completedFuture(termIndex(copy));
     }
     RaftPeerId leader = RaftPeerId.valueOf(role.getFollowerInfo().getLeaderInfo().getId().getId());
-    CompletableFuture<TermIndex> told = new CompletableFuture<>();
+    CompletableFuture<TermIndex> answer = new CompletableFuture<>();
     try {
       IN_BACKGROUND.execute(
           () -> {
+            copying.lock();
             try {
               Position at = replica.applied();
               boolean has = at.index() >= 0 && reaches(at, first);
@@ -286,19 +365,21 @@ final class FoveaStateMachine extends BaseStateMachine {
               } else {
                 ready = takeIn(leader, first);
               }
-              told.completeExceptionally(
+              answer.completeExceptionally(
                   new StateMachineException(
                       "This is no failure: "
                           + (has ? "what the copy has is here" : "the copy is here")
                           + ", and is used as soon as the leader asks again."));
             } catch (IOException | RuntimeException | Error e) {
-              told.completeExceptionally(e);
+              answer.completeExceptionally(e);
+            } finally {
+              copying.unlock();
             }
           });
     } catch (RuntimeException | Error e) {
-      told.completeExceptionally(e); // no thread could be started
+      answer.completeExceptionally(e); // no thread could be started
     }
-    return told;
+    return answer;
   }
 
   private RaftServer.Division division() throws IOException {
@@ -389,6 +470,7 @@ final class FoveaStateMachine extends BaseStateMachine {
   @Override
   public void reinitialize() throws IOException {
     durable = replica.applied();
+    seen = durable.index();
     getLifeCycle().startAndTransition(() -> {});
   }
 

@@ -16,6 +16,7 @@ final class PeerState {
 
   private final String peer;
   private final AtomicReference<@Nullable Failure> failure = new AtomicReference<>();
+  private final AtomicReference<@Nullable Failure> diverged = new AtomicReference<>();
   private volatile boolean closing;
 
   PeerState(String peer) {
@@ -35,8 +36,37 @@ final class PeerState {
     return true;
   }
 
+  /** Its data is wrong until a copy has taken its place. Tells whether that is news. */
+  boolean diverge(String what) {
+    if (closing || !diverged.compareAndSet(null, new Failure(what, null))) {
+      return false;
+    }
+    LOG.log(
+        System.Logger.Level.ERROR,
+        "Peer " + peer + " of a replicated database has stopped: " + what);
+    return true;
+  }
+
+  boolean isDiverged() {
+    return diverged.get() != null;
+  }
+
+  /** A copy has taken the place of the data that was wrong. */
+  void recovered(long index) {
+    diverged.set(null);
+    LOG.log(
+        System.Logger.Level.INFO,
+        "Peer "
+            + peer
+            + " of a replicated database has taken in a fresh copy at index "
+            + index
+            + ", and goes on.");
+  }
+
+  /** What ends this peer, or else what has stopped it for now; null if it is well. */
   @Nullable Failure failure() {
-    return failure.get();
+    Failure f = failure.get();
+    return f != null ? f : diverged.get();
   }
 
   void closing() {

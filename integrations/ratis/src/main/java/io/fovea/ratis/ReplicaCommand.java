@@ -1,17 +1,21 @@
 package io.fovea.ratis;
 
 import io.fovea.ratis.Administration.Seen;
+import io.fovea.replication.Replica;
+import io.fovea.replication.Replica.Digest;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import org.apache.ratis.conf.Parameters;
+import org.apache.ratis.protocol.RaftPeerId;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -27,6 +31,7 @@ import picocli.CommandLine.Spec;
  * <pre>
  *   status   PEERS              how is each?
  *   peers    PEERS              who are the members?
+ *   verify   PEERS              has each the same data?
  *   add      PEERS ID=HOST:PORT takes a peer in, which was started with joining(true)
  *   remove   PEERS ID           takes one out
  *   transfer PEERS [ID]         lets another lead
@@ -52,6 +57,7 @@ public final class ReplicaCommand {
   /** Kept, so that what is set stays. */
   private static final Logger RATIS = Logger.getLogger("org.apache.ratis");
 
+  private static final String AGREES = "agrees";
   private static final int OK = 0;
   private static final int PROBLEMS = 1;
 
@@ -252,6 +258,90 @@ public final class ReplicaCommand {
       return s.answered() ? "down" : "away";
     }
     return s.role().toLowerCase(Locale.ROOT);
+  }
+
+  @Command(
+      name = "verify",
+      header = "Compares what the peers hold.",
+      description = {
+        "Each peer keeps a digest of all that the log has changed. This compares the digests at one"
+            + " entry that all have applied. The exit code is 1 where one differs, or was not"
+            + " compared."
+      })
+  int verify(@CommandLine.Parameters(paramLabel = "PEERS") String peers) throws IOException {
+    return with(
+        peers,
+        (a, out) -> {
+          List<Seen> all = a.look();
+          DigestComparison c = a.compare(all);
+          int id = all.stream().mapToInt(s -> s.peer().id().length()).max().orElse(1);
+          List<String> objects = new ArrayList<>();
+          boolean agree = true;
+          for (Seen s : all) {
+            RaftPeerId peer = idOf(s);
+            Digest range = c.ranges().get(peer);
+            Long sum = c.sums().get(peer);
+            String hex = sum == null ? null : HexFormat.of().toHexDigits(sum);
+            String state = state(s, range, sum, c);
+            agree &= state.equals(AGREES) && s.trouble().isEmpty();
+            long applied = range == null ? s.applied() : range.newest();
+            if (json) {
+              objects.add(
+                  "{\"id\": "
+                      + text(s.peer().id())
+                      + ", \"applied\": "
+                      + applied
+                      + ", \"index\": "
+                      + (hex == null ? "null" : Long.toString(c.index()))
+                      + ", \"digest\": "
+                      + (hex == null ? "null" : text(hex))
+                      + ", \"state\": "
+                      + text(state)
+                      + ", \"trouble\": "
+                      + text(s.trouble())
+                      + "}");
+            } else {
+              out.println(
+                  String.format("%-" + id + "s", s.peer().id())
+                      + (range == null ? "" : "  applied " + applied)
+                      + (hex == null ? "" : "  digest " + hex + " at " + c.index())
+                      + "  "
+                      + state
+                      + (s.trouble().isEmpty() ? "" : "  " + s.trouble()));
+            }
+          }
+          if (json) {
+            out.println(list(objects));
+          } else if (c.sums().isEmpty()) {
+            out.println("No peers were compared.");
+          } else if (c.differ()) {
+            out.println(
+                c.right() == null
+                    ? "The peers differ, and no majority of them has the same."
+                    : "The peers differ.");
+          } else {
+            out.println(c.sums().size() + " of " + all.size() + " agree.");
+          }
+          return agree ? OK : PROBLEMS;
+        });
+  }
+
+  private static String state(
+      Seen s, @Nullable Digest range, @Nullable Long sum, DigestComparison c) {
+    if (sum != null) {
+      boolean right = c.right() == null ? !c.differ() : c.right().equals(sum);
+      return right ? AGREES : "differs";
+    }
+    if (range == null) {
+      return s.trouble().isEmpty() ? "not compared: " + c.silent().get(idOf(s)) : "not compared";
+    }
+    return range.start() != c.start() || range.start() == Replica.NO_DIGEST
+        ? "not compared: its digest begins at another entry, until the leader has given it its own"
+        : "not compared: it is too far behind";
+  }
+
+  private static RaftPeerId idOf(Seen s) {
+    return RaftPeerId.valueOf(s.peer().id());
   }
 
   @Command(

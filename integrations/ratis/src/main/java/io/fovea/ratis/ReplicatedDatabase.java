@@ -67,6 +67,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
   private final Requests requests;
   private final ReadMarks marks;
   private final Membership membership;
+  private final Divergence divergence;
   private final StallWatch stall;
   private final Semaphore places;
 
@@ -105,6 +106,9 @@ public final class ReplicatedDatabase implements AutoCloseable {
     this.marks = new ReadMarks(requests, options.requestTimeout());
     machine.asking(requests::ask);
     this.membership = new Membership(division, client);
+    this.divergence =
+        new Divergence(replica, state, machine, server, division, membership, requests::ask);
+    machine.judged(divergence::diverged);
     this.stall = new StallWatch(options.stallTimeout());
     this.places = new Semaphore(options.pendingMax());
   }
@@ -343,6 +347,12 @@ public final class ReplicatedDatabase implements AutoCloseable {
       index = Math.max(index, marks.await(options.requestTimeout()));
     }
     awaitIndex(index, until);
+    if (state.isDiverged()) {
+      ReplicationException stopped = stopped();
+      if (stopped != null) {
+        throw stopped; // its data is wrong
+      }
+    }
     try {
       return replica.read(work);
     } catch (DatabaseClosedException e) {
@@ -502,6 +512,16 @@ public final class ReplicatedDatabase implements AutoCloseable {
         division.getRaftLog().getLastCommittedIndex());
   }
 
+  /** For tests: what the leader does every few seconds. */
+  @Nullable DigestComparison compare() {
+    return divergence.compare();
+  }
+
+  /** For tests: the database as this peer alone changes it. */
+  Database database() {
+    return replica.database();
+  }
+
   /**
    * The name of this peer.
    *
@@ -551,6 +571,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
       state.closing();
     }
     requests.close();
+    divergence.close();
     try {
       client.close();
     } catch (IOException e) {

@@ -27,6 +27,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,7 +36,8 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   fovea.replica   "skipped", index (8)  →  why an operator has skipped the entry
  *   fovea.replica   "applied"  →  term (8), index (8), forgotten (8): the highest index whose
- *                                 outcome the session table has forgotten
+ *                                 outcome the session table has forgotten; digest: start (8),
+ *                                 sum (8)
  * </pre>
  *
  * <p><b>Each entry is applied exactly once, whatever crashes.</b> The row above is written in the
@@ -43,6 +45,13 @@ import org.jspecify.annotations.Nullable;
  * to the index that the row says, and no others, even where the crash has taken the newest
  * transactions: with {@link io.fovea.Durability#ASYNC} it takes a suffix of them. The log is
  * applied from the next index on; entries at or below it are passed over.
+ *
+ * <p><b>Digest.</b> Each entry has a digest of its index, its outcome and what it has changed: see
+ * {@link Transaction#changesDigest}. The row above has their sum since some entry, in the
+ * transaction that makes the changes, so it follows the data over crashes and in copies. Replicas
+ * with the same start have the same sum at the same index, or one of them has done something else.
+ * A sum stays wrong once an entry was, so it does not matter at which index they are compared. A
+ * row of an earlier version has no digest, and is given that of the leader ({@link #adopt}).
  *
  * <p><b>Threads.</b> {@link #apply} and {@link #passed} are called by one thread at a time, in the
  * order of the log; {@link #checkpoint} and {@link #use} by any thread. The lock orders them, and
@@ -54,6 +63,9 @@ import org.jspecify.annotations.Nullable;
 public final class Replica implements AutoCloseable {
   /** The largest result of a command, in bytes. */
   public static final int RESULT_BYTES_MAX = 1 << 20;
+
+  /** Where the digest begins of a replica that does not know it. */
+  public static final long NO_DIGEST = Long.MIN_VALUE;
 
   private static final TableSpec STATE = TableSpec.bytes("fovea.replica", 16);
   private static final byte[] APPLIED = "applied".getBytes(StandardCharsets.UTF_8);
@@ -75,16 +87,26 @@ public final class Replica implements AutoCloseable {
 
   private final Condition advanced = waiting.newCondition();
 
+  /** What apply waits for while a copy takes the place of a database that has diverged. */
+  private final Condition resumed = lock.newCondition();
+
+  private final Digests digests = new Digests();
+
   private volatile Database database;
   private volatile Position applied;
   private long forgotten;
   private volatile long applies;
   private volatile long retries;
   private volatile boolean closed;
+
+  // Guarded by the lock. No entry is applied while the first is true, nor after the second is.
+  private boolean suspended;
+  private boolean abandoned;
+
   private @Nullable Staged staged;
   private volatile @Nullable Thread closing;
 
-  private record Staged(Database database, Position at, long forgotten) {}
+  private record Staged(Database database, State state) {}
 
   /**
    * What tests break, to see that it is found.
@@ -113,6 +135,7 @@ public final class Replica implements AutoCloseable {
     this.database = opened;
     this.applied = state.at;
     this.forgotten = state.forgotten;
+    digests.reset(state.start, state.at.index(), state.sum);
   }
 
   /**
@@ -158,6 +181,10 @@ public final class Replica implements AutoCloseable {
     Entry entry = Entry.decode(bytes);
     lock.lock();
     try {
+      if (!mayApply()) {
+        return done(
+            Outcome.expired(at.index(), "This peer was closed before the command was applied."));
+      }
       if (at.index() <= applied.index()) {
         Outcome before = database.read(tx -> Sessions.look(tx, entry.id()));
         return done(
@@ -168,6 +195,7 @@ public final class Replica implements AutoCloseable {
       Attempt attempt = new Attempt(at, entry);
       Receipt receipt = attempt.run();
       forgotten = attempt.forgottenNow;
+      digests.add(at.index(), attempt.sumNow);
       applies = applies + 1;
       if (attempt.retry) {
         retries = retries + 1;
@@ -191,6 +219,7 @@ public final class Replica implements AutoCloseable {
     Outcome outcome;
     boolean retry;
     long forgottenNow;
+    long sumNow;
 
     Attempt(Position at, Entry entry) {
       this.at = at;
@@ -275,12 +304,36 @@ public final class Replica implements AutoCloseable {
 
     /** What became of the request, and where in the log the database is. */
     private void remember(Transaction tx) {
+      sumNow = digests.sum() + digest(tx);
       if (experiments.sessions && !retry && outcome.kind() != Outcome.Kind.EXPIRED) {
         Sessions.record(tx, entry.id(), outcome, entry.clockMillis());
       }
       forgottenNow = Sessions.expire(tx, at.index(), entry, forgotten);
-      new State(at, forgottenNow).write(tx);
+      new State(at, forgottenNow, digests.start(), sumNow).write(tx);
     }
+
+    /**
+     * Before the replica writes something itself. The reason of a refusal is left out: an exception
+     * may have words that differ between JVMs.
+     */
+    private long digest(Transaction tx) {
+      CRC32C payload = new CRC32C();
+      if (outcome.kind() == Outcome.Kind.APPLIED) {
+        payload.update(outcome.payload());
+      }
+      long kind = outcome.kind().ordinal();
+      return Digests.mix(
+          Digests.mix(Digests.mix(at.index()) + (kind << 32 | payload.getValue()))
+              + tx.changesDigest());
+    }
+  }
+
+  /** With the lock held. Waits while a copy takes the place of the database. */
+  private boolean mayApply() {
+    while (suspended && !abandoned) {
+      resumed.awaitUninterruptibly();
+    }
+    return !abandoned;
   }
 
   private static void skipped(Transaction tx, long index, String why) {
@@ -321,7 +374,7 @@ public final class Replica implements AutoCloseable {
   public void passed(Position at) {
     lock.lock();
     try {
-      if (at.index() > applied.index()) {
+      if (mayApply() && at.index() > applied.index()) {
         moved(at);
       }
     } finally {
@@ -344,7 +397,7 @@ public final class Replica implements AutoCloseable {
       at = applied;
       if (at.index() >= 0) {
         // Entries that are not for the database have moved the position in memory only.
-        d.run(APPLYING, tx -> new State(at, forgotten).write(tx));
+        d.run(APPLYING, tx -> new State(at, forgotten, digests.start(), digests.sum()).write(tx));
       }
     } finally {
       lock.unlock();
@@ -449,6 +502,99 @@ public final class Replica implements AutoCloseable {
     return database;
   }
 
+  // -------------------------------------------------------------------------------------- digests
+
+  /**
+   * What a replica knows of its digest.
+   *
+   * @param start the entry behind which the sum begins: -1 for the whole log; {@link #NO_DIGEST} if
+   *     it is not known
+   * @param oldest the lowest index of which the sum is known
+   * @param newest the highest one: the last entry that was applied
+   * @param sum at the index that was asked for; null if it is not known there
+   */
+  public record Digest(long start, long oldest, long newest, @Nullable Long sum) {}
+
+  /**
+   * The digest at an index. Doesn't wait.
+   *
+   * @param index of the log
+   * @return what is known
+   */
+  public Digest digest(long index) {
+    return digests.at(index, applied.index());
+  }
+
+  /**
+   * Takes over the digest of another replica, if this one's has another start: one of an earlier
+   * version has none. From then on they are compared.
+   *
+   * @param index where
+   * @param start that of the other one
+   * @param sum that of the other one there
+   * @return whether it was done
+   */
+  public boolean adopt(long index, long start, long sum) {
+    lock.lock();
+    try {
+      return start != NO_DIGEST && digests.adopt(index, start, sum);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Applies nothing from now on, while a copy is taken in that replaces a database which differs
+   * from the others'. Whoever applies waits.
+   *
+   * @return the position, which stays
+   */
+  public Position suspend() {
+    lock.lock();
+    try {
+      suspended = true;
+      return applied;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Uses the copy that was taken in, if it is far enough, and goes on after it. Entries that it has
+   * are passed over.
+   *
+   * @param least the index that it has at least
+   * @return false if it is not far enough: then nothing is applied still
+   * @throws IOException if the directory can't be changed; then nothing has changed
+   */
+  public boolean resume(long least) throws IOException {
+    lock.lock();
+    try {
+      if (!useFrom(least)) {
+        return false;
+      }
+      suspended = false;
+      resumed.signalAll();
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Before the end: whoever waits to apply an entry passes over it and all that follow. The log has
+   * them at the next opening.
+   */
+  public void abandon() {
+    lock.lock();
+    try {
+      abandoned = suspended;
+      resumed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
   // --------------------------------------------------------------------------------------- copies
 
   /**
@@ -501,7 +647,7 @@ public final class Replica implements AutoCloseable {
         opened.close();
         throw new IOException("The replica was closed while it took in a copy.");
       }
-      staged = new Staged(opened, state.at, state.forgotten);
+      staged = new Staged(opened, state);
     } finally {
       lock.unlock();
     }
@@ -517,10 +663,19 @@ public final class Replica implements AutoCloseable {
    * @throws IOException if the directory can't be changed; then nothing has changed
    */
   public boolean use() throws IOException {
+    return useFrom(applied.index() + 1);
+  }
+
+  /**
+   * The same of a copy that is as far as this is told. Entries that were applied here beyond its
+   * position would be lost: so only one that is as far as {@link #applied} takes the place of a
+   * database that has diverged.
+   */
+  boolean useFrom(long least) throws IOException {
     lock.lock();
     try {
       Staged next = staged;
-      if (next == null || next.at.index() <= applied.index()) {
+      if (next == null || next.state.at.index() < Math.max(least, applied.index())) {
         discard();
         return false;
       }
@@ -531,8 +686,9 @@ public final class Replica implements AutoCloseable {
       Database before = database;
       staged = null;
       database = next.database;
-      forgotten = next.forgotten;
-      moved(next.at);
+      forgotten = next.state.forgotten;
+      digests.reset(next.state.start, next.state.at.index(), next.state.sum);
+      moved(next.state.at);
       closeInBackground(before, old);
       return true;
     } finally {
@@ -550,7 +706,7 @@ public final class Replica implements AutoCloseable {
     lock.lock();
     try {
       Staged s = staged;
-      if (s == null || s.at.index() > applied.index()) {
+      if (s == null || s.state.at.index() > applied.index()) {
         return false;
       }
       staged = null;
@@ -615,7 +771,9 @@ public final class Replica implements AutoCloseable {
   }
 
   /** The row of the table. */
-  private record State(Position at, long forgotten) {
+  private record State(Position at, long forgotten, long start, long sum) {
+    private static final int BYTES = 40;
+
     static State of(Database d) {
       return d.read(
           tx -> {
@@ -624,10 +782,14 @@ public final class Replica implements AutoCloseable {
                     ? tx.table(STATE).bytes().get(tx, APPLIED)
                     : null;
             if (row == null) {
-              return new State(Position.NONE, -1);
+              return new State(Position.NONE, -1, -1, 0);
             }
             ByteBuffer b = ByteBuffer.wrap(row);
-            return new State(new Position(b.getLong(), b.getLong()), b.getLong());
+            Position at = new Position(b.getLong(), b.getLong());
+            long forgotten = b.getLong();
+            return b.remaining() < 16
+                ? new State(at, forgotten, NO_DIGEST, 0)
+                : new State(at, forgotten, b.getLong(), b.getLong());
           });
     }
 
@@ -637,10 +799,12 @@ public final class Replica implements AutoCloseable {
           .put(
               tx,
               APPLIED,
-              ByteBuffer.allocate(24)
+              ByteBuffer.allocate(BYTES)
                   .putLong(at.term())
                   .putLong(at.index())
                   .putLong(forgotten)
+                  .putLong(start)
+                  .putLong(sum)
                   .array());
     }
   }

@@ -35,7 +35,7 @@ class CopyTest {
   @TempDir Path directory;
 
   /** Writes without a pause until it is closed. */
-  private static final class Writer implements AutoCloseable {
+  static final class Writer implements AutoCloseable {
     final AtomicBoolean stop = new AtomicBoolean();
     final AtomicReference<Throwable> failure = new AtomicReference<>();
     final Thread thread;
@@ -127,8 +127,7 @@ class CopyTest {
    * Byte by byte. A checkpoint of one of them alone stores its position behind the last command,
    * also where entries that change nothing follow it; the next command stores that of both.
    */
-  private static void assertHasTheSame(ReplicatedDatabase one, ReplicatedDatabase other)
-      throws Exception {
+  static void assertHasTheSame(ReplicatedDatabase one, ReplicatedDatabase other) throws Exception {
     for (int tries = 0; tries < 5; tries++) {
       if (Arrays.equals(Group.export(one, LINEARIZABLE), Group.export(other, LINEARIZABLE))) {
         return;

@@ -79,6 +79,24 @@ class ReplicaCommandTest {
           "trouble": "", "applied": N, "committed": N, "snapshot": N}]
           """,
           plain(g, run("status", "--json", one).out));
+      assertEquals(
+          """
+          b  applied N  digest D at N  agrees
+          a  applied N  digest D at N  agrees
+          c  applied N  digest D at N  agrees
+          3 of 3 agree.
+          """,
+          run("verify", one)
+              .out
+              .replaceAll("(applied|at) [0-9]+", "$1 N")
+              .replaceAll(" [0-9a-f]{16} ", " D "));
+      assertEquals(
+          List.of("a", "b", "c"),
+          List.of(run("verify", "--json", one).out.split("\"state\": \"agrees\"")).stream()
+              .filter(o -> o.contains("\"id\": "))
+              .map(o -> o.replaceAll("(?s).*\"id\": \"([abc])\".*", "$1"))
+              .sorted()
+              .toList());
       assertEquals("a=a:1\nb=b:1\nc=c:1\n", plain(g, run("peers", one).out));
       assertEquals(
           "[{\"id\": \"a\", \"address\": \"a:1\"}, {\"id\": \"b\", \"address\": \"b:1\"},"
@@ -117,6 +135,10 @@ class ReplicaCommandTest {
       assertEquals(1, less.code);
       assertTrue(less.out.contains("2 of 3 are well, " + g.leader().id() + " leads."), less.out);
       assertTrue(plain(g, less.out).contains(away + ":1  away       It did not answer:"), less.out);
+      Ran two = run("--timeout", "2", "verify", seeds(g));
+      assertEquals(1, two.code);
+      assertTrue(two.out.contains(away + "  not compared  It did not answer:"), two.out);
+      assertTrue(two.out.endsWith("2 of 3 agree.\n"), two.out);
     }
   }
 
@@ -131,7 +153,8 @@ class ReplicaCommandTest {
       assertEquals(1, group.code);
       assertTrue(group.out.contains("0 of 3 are well, none leads."), group.out);
 
-      // A command that fails for a reason of each peer stops all peers, which say so for as long as their servers answer.
+      // A command that fails for a reason of each peer stops all peers, which say so for as long as
+      // their servers answer.
       try {
         g.leader().submit(new Stop()).get();
       } catch (ExecutionException e) {
@@ -165,7 +188,8 @@ class ReplicaCommandTest {
     }
     Ran help = run("--help");
     assertEquals(0, help.code);
-    for (String command : List.of("status", "peers", "add", "remove", "transfer", "snapshot")) {
+    for (String command :
+        List.of("status", "peers", "verify", "add", "remove", "transfer", "snapshot")) {
       assertTrue(help.out.contains("  " + command), help.out);
     }
     assertTrue(run("status", "--help").out.contains("fovea replica status"));

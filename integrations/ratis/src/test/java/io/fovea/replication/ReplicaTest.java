@@ -3,6 +3,7 @@ package io.fovea.replication;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -222,6 +223,138 @@ class ReplicaTest {
         assertEquals(50, to.applied().index());
       }
       assertFalse(Files.exists(directory.resolve("to/one")));
+    }
+  }
+
+  private static Long sum(Replica r) {
+    return r.digest(r.applied().index()).sum();
+  }
+
+  @Test
+  void theDigestFollowsTheDataOverRestartsAndCopies() throws Exception {
+    Replica b = open("b");
+    try (Replica a = open("a")) {
+      assertEquals(0L, sum(a));
+      for (int i = 0; i < 100; i++) {
+        byte[] e = entry(i % 90, i - 1L, i % 7 == 0 ? "no" : i % 11 == 0 ? "bug" : "x");
+        apply(a, i, e);
+        apply(b, i, e);
+        assertEquals(sum(a), sum(b));
+        assertEquals(-1, b.digest(i).start());
+        if (i % 10 == 0) {
+          b.passed(new Position(2, i));
+          b.checkpoint();
+        } else if (i % 10 == 5) {
+          b.close();
+          b = open("b");
+          assertEquals(sum(a), sum(b), "kept");
+          assertNull(b.digest(i - 1).sum(), "forgotten");
+        }
+        assertEquals(a.digest(i).sum(), b.digest(i).sum());
+      }
+      assertNull(a.digest(100).sum(), "not applied");
+      assertTrue(a.digest(50).sum() != null && !a.digest(50).sum().equals(sum(a)));
+      try (Replica c = open("c");
+          Copies copies = new Copies(a::copyTo)) {
+        long id = copies.begin();
+        c.takeIn(Copies.read(n -> copies.chunk(id, n), n -> {}));
+        assertTrue(c.use());
+        apply(a, 100, entry(100, 99, "y"));
+        apply(c, 100, entry(100, 99, "y"));
+        assertEquals(sum(a), sum(c));
+      }
+      // One that differs once differs for ever, whatever it writes.
+      b.database()
+          .run(tx -> tx.table(WORDS).bytes().put(tx, new byte[] {1}, utf("something else")));
+      apply(b, 100, entry(100, 99, "y"));
+      assertNotEquals(sum(a), sum(b));
+      apply(a, 101, entry(101, 100, "no"));
+      apply(b, 101, entry(101, 100, "no"));
+      assertNotEquals(sum(a), sum(b));
+    } finally {
+      b.close();
+    }
+  }
+
+  /** A database of an earlier version has no digest: it takes over that of another one. */
+  @Test
+  void aDigestIsTakenOver() throws Exception {
+    try (Replica a = open("a")) {
+      Replica b = open("b");
+      for (int i = 0; i < 10; i++) {
+        apply(a, i, entry(i, i - 1L, "x"));
+        apply(b, i, entry(i, i - 1L, "x"));
+      }
+      b.database()
+          .run(
+              tx -> {
+                var state = tx.table(TableSpec.bytes("fovea.replica", 16)).bytes();
+                byte[] row = state.get(tx, utf("applied"));
+                state.put(tx, utf("applied"), java.util.Arrays.copyOf(row, 24));
+              });
+      b.close();
+      b = open("b");
+      try {
+        assertEquals(Replica.NO_DIGEST, b.digest(9).start());
+        apply(b, 10, entry(10, 9, "x"));
+        apply(a, 10, entry(10, 9, "x"));
+        assertNotEquals(sum(a), sum(b));
+        assertFalse(b.adopt(8, -1, 17), "it does not know that index");
+        assertFalse(b.adopt(9, Replica.NO_DIGEST, 17));
+        assertTrue(b.adopt(9, -1, a.digest(9).sum()));
+        assertFalse(b.adopt(9, -1, 17), "it has one");
+        assertEquals(sum(a), sum(b));
+        apply(b, 11, entry(11, 10, "x"));
+        apply(a, 11, entry(11, 10, "x"));
+        b.close();
+        b = open("b");
+        assertEquals(sum(a), sum(b));
+        assertEquals(-1, b.digest(11).start());
+      } finally {
+        b.close();
+      }
+    }
+  }
+
+  @Test
+  void aReplicaThatIsSuspendedAppliesNothingUntilACopyIsUsed() throws Exception {
+    try (Replica a = open("a");
+        Replica b = open("b")) {
+      for (int i = 0; i < 10; i++) {
+        apply(a, i, entry(i, i - 1L, "x"));
+        apply(b, i, entry(i, i - 1L, "x"));
+      }
+      assertEquals(9, b.suspend().index());
+      CompletableFuture<Outcome> ten =
+          CompletableFuture.supplyAsync(
+              () -> {
+                try {
+                  return apply(b, 10, entry(10, 9, "y"));
+                } catch (Exception e) {
+                  throw new java.util.concurrent.CompletionException(e);
+                }
+              });
+      ByteArrayOutputStream copy = new ByteArrayOutputStream();
+      a.copyTo(copy);
+      b.takeIn(new ByteArrayInputStream(copy.toByteArray()));
+      assertFalse(b.resume(10), "not far enough");
+      assertFalse(ten.isDone());
+      apply(a, 10, entry(10, 9, "y"));
+      apply(a, 11, entry(11, 10, "y"));
+      copy.reset();
+      a.copyTo(copy);
+      b.takeIn(new ByteArrayInputStream(copy.toByteArray()));
+      assertTrue(b.resume(9));
+      assertEquals(10, ten.get(10, TimeUnit.SECONDS).index(), "passed over");
+      assertEquals(11, b.applied().index());
+      assertEquals(word(a), word(b));
+      assertEquals(sum(a), sum(b));
+
+      // At the end of the program whoever waits is let go, and nothing is applied.
+      b.suspend();
+      b.abandon();
+      assertEquals(Outcome.Kind.EXPIRED, apply(b, 12, entry(12, 11, "z")).kind());
+      assertEquals(11, b.applied().index());
     }
   }
 
