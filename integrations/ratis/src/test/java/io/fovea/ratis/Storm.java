@@ -5,7 +5,9 @@ import io.fovea.ratis.Linearizability.Operation;
 import io.fovea.ratis.StrictSerializability.Observation;
 import io.fovea.ratis.StrictSerializability.Transfer;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -491,5 +493,22 @@ final class Storm implements AutoCloseable {
     over.set(true);
     peers.values().forEach(PeerProcess::kill);
     links.close();
+    requireNoDifference();
+  }
+
+  /** Whatever went wrong around them, no peer was taken for one that differs. */
+  private void requireNoDifference() {
+    for (Peer p : members) {
+      try {
+        String said = Files.readString(directory.resolve(p.id() + ".err"));
+        if (said.contains("differs from the others'")) {
+          throw new AssertionError("Peer " + p.id() + " differs: " + said);
+        }
+      } catch (NoSuchFileException e) {
+        // it was not started
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
   }
 }
