@@ -29,6 +29,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A file that has free pages all over gets as short as what it holds, while it is used. */
 @Tag("slow")
@@ -124,6 +126,52 @@ class CompactTest {
     }
     try (Database db = Database.open(file, OPTIONS)) {
       check(db, table(db, "a"), 2);
+    }
+  }
+
+  /**
+   * A pool that is much smaller than the free list: what is free is read in large pieces, and not
+   * page by page.
+   */
+  @ParameterizedTest
+  @ValueSource(ints = {1_000, 50_000})
+  void freeSpaceIsReadInLargePieces(int length) {
+    Options options = OPTIONS.bufferBytes(4 << 20).durability(Durability.ASYNC);
+    int n = 40_000_000 / length;
+    try (Database db = Database.open(dir.resolve("free.fovea"), options)) {
+      ByteTable goes = table(db, "goes");
+      ByteTable stays = table(db, "stays");
+      int some = 1_000_000 / length;
+      for (int first = 0; first < n; first += some) {
+        int begin = first;
+        db.run(
+            tx -> {
+              for (int i = begin; i < begin + some; i++) {
+                goes.put(tx, key(i), new byte[length]);
+              }
+              stays.put(tx, key(begin), new byte[500]);
+            });
+      }
+      for (int first = 0; first < n; first += some) {
+        int begin = first;
+        db.run(
+            tx -> {
+              for (int i = begin; i < begin + some; i++) {
+                goes.delete(tx, key(i));
+              }
+            });
+      }
+      db.checkpoint();
+      long before = db.stats().io().reads();
+      List<CompactReport> told = new ArrayList<>();
+      CompactReport report = db.compact(CompactOptions.defaults().progress(told::add));
+      long reads = db.stats().io().reads() - before;
+      long mib = report.bytesBefore() >> 20;
+      long moved = report.bytesMoved() / 4096;
+      assertTrue(mib > 30 && report.bytesAfter() < 1 << 20, report::toString);
+      assertTrue(reads <= 8 * mib + 8 * moved + 100, reads + " reads of " + mib + " MiB, " + moved);
+      VerifyReport verified = db.verify();
+      assertTrue(verified.ok(), verified::toString);
     }
   }
 

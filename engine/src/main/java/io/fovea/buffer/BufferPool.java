@@ -132,7 +132,7 @@ public final class BufferPool implements AutoCloseable {
       exact = frames.swizzling.on;
       flusher = new Flusher(frames, writeBack, mover, dataSync, config.exhaustedMillis());
       promises = new PagePromises(allocator, frames, writeBack);
-      PoolSpace space = new PoolSpace(frames, allocator, resolver, writeBack);
+      PoolSpace space = new PoolSpace(frames, loader, allocator, resolver, writeBack);
       checkpoint = new PoolCheckpoint(frames, allocator, flusher, dataSync, space);
       recovery = new PoolRecovery(frames, allocator, loader, resolver);
       stop = new PoolStop(frames);

@@ -42,6 +42,12 @@ final class FreeListChange {
   long topEnd;
 
   /**
+   * Where pages move to the top: up to which height the list is as it was walked, and stays so,
+   * without them.
+   */
+  long stays;
+
+  /**
    * Whether pages only change places below {@link #highest}, and are nothing but links then: {@link
    * FreeRuns}.
    */
@@ -62,6 +68,7 @@ final class FreeListChange {
     backed = 0;
     top = 0;
     topEnd = 0;
+    stays = 0;
     sorts = false;
   }
 

@@ -43,16 +43,29 @@ import org.jspecify.annotations.Nullable;
  * the latches are given back. So nobody waits here with a latch, and the redo point is held back
  * from 2 to 5 only.
  *
+ * <p><b>What a walk reads.</b> A page that is in no frame is looked up in a copy of its part of the
+ * file ({@link ExtentReader}), so a walk takes at most one read for each MiB of the file, whatever
+ * the order of the list. Pages that get other links are read one by one.
+ *
+ * <p><b>Latches of a cut</b> are of all pages that go and are in frames, for as long as it takes to
+ * write a record and its links into memory: nothing that waits is done meanwhile.
+ *
  * <p>One walk of a pool at a time.
  */
 final class FreeListWalk {
-  /** How many pages one record cuts off or moves at most. */
+  /** How many pages get another link by one record at most. */
   static final int CHANGE_PAGES = 256;
 
-  /** Which part of the frames may be latched for one. */
+  /** Which part of the frames may be latched for links of one; what is cut off comes on top. */
   private static final int LATCHED_PART = 8;
 
   private static final int TRIES = 64;
+
+  /** Of {@link #raise}: it has not come to the end. */
+  static final int GOES_ON = -1;
+
+  /** After how many pages without a low one {@link #raise} lets its caller say how far it is. */
+  private static final int SLICE_PAGES = 1 << 16;
 
   /** How often a walk along all of the list begins anew, because others take its first pages. */
   private static final int WALKS = 16;
@@ -66,6 +79,7 @@ final class FreeListWalk {
   private final PageAllocator allocator;
   private final Resolver resolver;
   private final WriteBack writeBack;
+  private final ExtentReader file;
   private final FreeListChange change = new FreeListChange();
 
   /** The list from its head on, as far as it was walked, and the page behind. */
@@ -85,16 +99,28 @@ final class FreeListWalk {
   private int[] latched = new int[64];
   private int latchedSize;
 
-  FreeListWalk(Frames frames, PageAllocator allocator, Resolver resolver, WriteBack writeBack) {
+  /** Whether {@link #list} and {@link #behind} are what a {@link #raise} has left for the next. */
+  private boolean raising;
+
+  /** Whether a {@link #raise} has put pages on top since the walk began. */
+  private boolean raised;
+
+  FreeListWalk(
+      Frames frames,
+      PageAllocator allocator,
+      Resolver resolver,
+      WriteBack writeBack,
+      ExtentReader file) {
     this.frames = frames;
     this.pages = frames.pages;
     this.headers = frames.headers;
     this.allocator = allocator;
     this.resolver = resolver;
     this.writeBack = writeBack;
+    this.file = file;
   }
 
-  /** How many pages get another link by one record at most. */
+  /** How many pages get another link by one record at most, in a pool of this size. */
   int most() {
     return Math.max(1, Math.min(CHANGE_PAGES, frames.least() / LATCHED_PART / 2));
   }
@@ -111,18 +137,21 @@ final class FreeListWalk {
    * @return how many
    */
   long cut(LogSession log, long least, long max, BooleanSupplier stop) {
-    long mark = allocator.highWater();
+    AllocatorState state = begin();
+    long mark = state.highWater();
     int tail = tail(mark, max, stop);
     if (tail < Math.max(1, least)) {
       return 0;
     }
     BitSet found = new BitSet(tail);
     long from = mark - tail;
-    AllocatorState state = allocator.walk();
+    AllocatorState now = allocator.state();
+    if (now.freeHead() != state.freeHead() || now.freePages() != state.freePages()) {
+      state = begin(); // what was freed meanwhile may be at the end as well
+    }
     if (state.highWater() != mark) {
       return 0;
     }
-    begin(state);
     int left = tail;
     while (left > 0 && behind != 0 && step(stop)) {
       long pid = list.get(list.size() - 1);
@@ -136,13 +165,18 @@ final class FreeListWalk {
     if (mark - from < Math.max(1, least) || stop.getAsBoolean()) {
       return 0;
     }
+    // At once, where the pages that stay need few new links: each is a page to be read and written.
     long done = 0;
-    while (mark - done > from) {
-      long to = Math.max(from, mark - done - most());
-      if (stop.getAsBoolean() || !cutTo(log, to, mark - done)) {
+    long piece = mark - from;
+    while (mark - done > from && !stop.getAsBoolean()) {
+      long to = Math.max(from, mark - done - piece);
+      if (cutTo(log, to, mark - done)) {
+        done = mark - to;
+      } else if (piece > most()) {
+        piece = Math.max(most(), piece / 2);
+      } else {
         break;
       }
-      done = mark - to;
     }
     return done;
   }
@@ -158,11 +192,16 @@ final class FreeListWalk {
   }
 
   private boolean isFree(long pid) {
-    return (int) kind(pid) == PageHeader.FREE;
+    return (int) kind(pid, file) == PageHeader.FREE;
   }
 
   /** The type of a page, and in the upper half its tree. */
-  private long kind(long pid) {
+  private long kind(long pid, ExtentReader file) {
+    long kind = frames.translator.lookup(pid) < 0 ? file.kind(pid) : ExtentReader.UNKNOWN;
+    return kind == ExtentReader.UNKNOWN ? kindInPool(pid) : kind;
+  }
+
+  private long kindInPool(long pid) {
     for (int round = 0; ; round = frames.pause(round)) {
       int frame = resolver.findAny(pid); // taken by its id: it may have been given out just now
       if (frame == Loader.ABSENT) {
@@ -181,13 +220,18 @@ final class FreeListWalk {
 
   /**
    * Names the trees of the pages of long values from one page on, each page at a moment of its own.
+   * Any thread.
    *
+   * @param reader the caller's own
    * @param visitor gets the tree of each such page
    * @param stop says that somebody wants it to end
    */
-  void longValues(long from, IntConsumer visitor, BooleanSupplier stop) {
+  void longValues(long from, ExtentReader reader, IntConsumer visitor, BooleanSupplier stop) {
     for (long pid = from; pid < allocator.highWater() && !stop.getAsBoolean(); pid++) {
-      long kind = kind(pid);
+      if (reader.isFirst(pid)) {
+        reader.clear(false);
+      }
+      long kind = kind(pid, reader);
       if ((int) kind == PageHeader.OVERFLOW) {
         visitor.accept((int) (kind >>> 32));
       }
@@ -199,6 +243,9 @@ final class FreeListWalk {
     change.cut = mark - from;
     change.mark = from;
     LongList left = unlink(pid -> pid >= from);
+    if (change.links() > most()) {
+      return false;
+    }
     write(from, mark);
     return make(log, from, mark, left);
   }
@@ -209,36 +256,77 @@ final class FreeListWalk {
    * Puts free pages with low ids on top of the list, the lowest first, so that they are the next to
    * be given out.
    *
+   * <p>The next call goes on where this one ended, as long as what it has left is untouched. It
+   * begins at the head again behind the end, if pages were raised since it was there: others may
+   * have been freed. So many calls walk along the list about once together, and once more to see
+   * that nothing is left.
+   *
    * @param log has nothing begun
    * @param below from which id on they stay where they are
    * @param max how many at most
    * @param stop says that somebody wants it to end
-   * @return how many pages with such ids are on top now
+   * @return how many pages with such ids are on top now; {@link #GOES_ON} if there may be some and
+   *     the next call looks further
    */
   int raise(LogSession log, long below, int max, BooleanSupplier stop) {
-    AllocatorState state = allocator.walk();
-    begin(state);
-    long[] low = new long[Math.min(most(), max)];
+    if (!raising || !isAsLeft()) {
+      begin();
+    }
+    raising = false;
+    long[] walked = new long[Math.min(most(), max)];
     int n = 0;
-    while (n < low.length && behind != 0 && step(stop)) {
+    int steps = 0;
+    for (; n < walked.length && behind != 0 && steps < SLICE_PAGES && step(stop); steps++) {
       long pid = list.get(list.size() - 1);
       if (pid < below) {
-        low[n++] = pid;
+        walked[n++] = pid;
       }
     }
-    if (n == 0 || stop.getAsBoolean()) {
+    if (stop.getAsBoolean()) {
       return 0;
     }
-    long[] sorted = Arrays.copyOf(low, n);
+    if (n == 0) {
+      boolean more = steps == SLICE_PAGES && behind != 0;
+      if (more) {
+        leave(list);
+      }
+      return more || raised ? GOES_ON : 0; // from here on, or from the head once more
+    }
+    long[] sorted = Arrays.copyOf(walked, n);
     Arrays.sort(sorted);
     change.clear();
-    unlink(pid -> pid < below && Arrays.binarySearch(sorted, pid) >= 0);
+    LongList stay = unlink(pid -> pid < below && Arrays.binarySearch(sorted, pid) >= 0);
     for (int i = 0; i + 1 < n; i++) {
       change.link(sorted[i], sorted[i + 1]);
     }
     change.top = sorted[0];
     change.topEnd = sorted[n - 1];
-    return make(log, 0, 0, list) ? n : 0;
+    change.stays = top - list.size() + Math.min(1, stay.size());
+    if (!make(log, 0, 0, list)) {
+      return 0;
+    }
+    leave(stay);
+    raised = true;
+    return n;
+  }
+
+  /** Keeps the last one of pages that follow each other, up to {@link #behind}. */
+  private void leave(LongList walked) {
+    long height = top - list.size(); // of the page behind
+    int n = walked.size();
+    LongList last = new LongList();
+    if (n > 0) {
+      last.add(walked.get(n - 1));
+    }
+    list = last;
+    top = height + last.size();
+    raising = true;
+  }
+
+  /** Whether a low page that comes next has a predecessor that is known, or is the head. */
+  private boolean isAsLeft() {
+    boolean linked = list.size() > 0 || allocator.isFreeHead(behind);
+    return behind != 0 && linked && allocator.isUntouched(top);
   }
 
   // ---------------------------------------------------------------------------------- all of it
@@ -251,7 +339,8 @@ final class FreeListWalk {
    */
   boolean all(BooleanSupplier stop) {
     for (int i = 0; i < WALKS && !stop.getAsBoolean(); i++) {
-      begin(allocator.walk());
+      begin();
+      file.clear(true);
       bare = new LongList();
       while (behind != 0 && step(stop)) {
         // goes on
@@ -296,11 +385,25 @@ final class FreeListWalk {
 
   // ------------------------------------------------------------------------------------- the walk
 
-  private void begin(AllocatorState state) {
+  private AllocatorState begin() {
+    AllocatorState state = allocator.walk();
+    file.clear(false); // behind the beginning of the walk: see there
     list = new LongList();
     bare = null;
+    raising = false;
+    raised = false;
     top = state.freePages();
     behind = state.freeHead();
+    return state;
+  }
+
+  /** Gives memory back: the next {@link #raise} begins anew. */
+  void forget() {
+    file.clear(false);
+    list = new LongList();
+    bare = null;
+    raising = false;
+    raised = false;
   }
 
   /** Goes on by one page; false if it was taken off, or a thread wants to end. */
@@ -310,6 +413,16 @@ final class FreeListWalk {
     for (int round = 0; !stop.getAsBoolean(); round = frames.pause(round)) {
       if (!allocator.isUntouched(height)) {
         return false;
+      }
+      long link = file.next(pid);
+      if (link >= 0) {
+        if (!allocator.isUntouched(height)) {
+          return false;
+        }
+        if ((link == 0) == (height == 1)) {
+          add(pid, link, bare == null ? -1 : file.bareLsn(pid));
+          return true;
+        }
       }
       int frame = resolver.findQuietly(pid);
       long version = Latch.optimistic(headers, frame);
@@ -329,14 +442,18 @@ final class FreeListWalk {
         throw new CorruptionException(
             "a page of the free list", pid, pid << frames.pageShift, PageHeader.FREE, type);
       }
-      list.add(pid);
-      if (bare != null) {
-        bare.add(lsn);
-      }
-      behind = next;
+      add(pid, next, lsn);
       return true;
     }
     return false;
+  }
+
+  private void add(long pid, long next, long lsn) {
+    list.add(pid);
+    if (bare != null) {
+      bare.add(lsn);
+    }
+    behind = next;
   }
 
   private long bareLsn(long base, long pid, long next) {

@@ -279,6 +279,10 @@ final class Loader {
     return pid >= a.highWater() || Mem.isZero(frames.pages, base, frames.pageSize);
   }
 
+  BlockDevice device() {
+    return device;
+  }
+
   /** The largest LSN that a page may have that was read before this is asked. */
   long lsnLimit() {
     return lsnLimit.getAsLong();

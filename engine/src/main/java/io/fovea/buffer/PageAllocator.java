@@ -615,7 +615,7 @@ final class PageAllocator {
         cutFrom = Math.min(cutFrom, c.mark); // before the mark: partner of isCut
         highWater = c.mark;
       } else if (!c.sorts) {
-        untouched = 0; // heights have changed: who wants more walks again
+        untouched = c.stays; // heights above have changed
       }
       holes.rearranged(c, freePages, freeHead);
       c.after = new AllocatorState(highWater, freeHead, freePages);

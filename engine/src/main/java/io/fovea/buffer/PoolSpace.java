@@ -40,6 +40,7 @@ public final class PoolSpace {
   private static final int SMALL_PART = 4;
 
   private final Frames frames;
+  private final Loader loader;
   private final PageAllocator allocator;
   private final FreeListWalk walk;
   private final FreeRuns runs;
@@ -49,10 +50,20 @@ public final class PoolSpace {
   private final LongAdder pagesPunched = new LongAdder();
   private volatile boolean punchless;
 
-  PoolSpace(Frames frames, PageAllocator allocator, Resolver resolver, WriteBack writeBack) {
+  /** Of {@link #raise}: what was walked so far has no such page, and the next call goes on. */
+  public static final int GOES_ON = FreeListWalk.GOES_ON;
+
+  PoolSpace(
+      Frames frames,
+      Loader loader,
+      PageAllocator allocator,
+      Resolver resolver,
+      WriteBack writeBack) {
     this.frames = frames;
     this.allocator = allocator;
-    this.walk = new FreeListWalk(frames, allocator, resolver, writeBack);
+    this.loader = loader;
+    ExtentReader file = new ExtentReader(frames, loader, allocator);
+    this.walk = new FreeListWalk(frames, allocator, resolver, writeBack, file);
     this.runs = new FreeRuns(allocator, resolver, walk, frames.headers);
   }
 
@@ -102,9 +113,13 @@ public final class PoolSpace {
 
   private long walked(LogSession log, long least, long max, BooleanSupplier stop) {
     frames.checkOpen();
-    long cut = walk.cut(log, least, max, stop);
-    pagesCut.add(cut);
-    return cut;
+    try {
+      long cut = walk.cut(log, least, max, stop);
+      pagesCut.add(cut);
+      return cut;
+    } finally {
+      walk.forget();
+    }
   }
 
   /**
@@ -133,7 +148,8 @@ public final class PoolSpace {
    * @param below which ids are low
    * @param max how many are wanted
    * @param stop says that it is to end early
-   * @return how many are on top now; 0 if there are none, or another thread was faster
+   * @return how many are on top now; 0 if there are none, or another thread was faster; {@link
+   *     #GOES_ON} if it has walked along many pages without one: the next call goes on there
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    */
   public int raise(LogSession log, long below, int max, BooleanSupplier stop) {
@@ -145,6 +161,17 @@ public final class PoolSpace {
       return walk.raise(log, below, max, stop);
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** Ends what {@link #raise} has begun, and gives its memory back. */
+  public void endRaise() {
+    if (lock.tryLock("raise free pages")) {
+      try {
+        walk.forget();
+      } finally {
+        lock.unlock();
+      }
     }
   }
 
@@ -166,6 +193,7 @@ public final class PoolSpace {
       frames.checkOpen();
       return runs.gather(log, max, stop);
     } finally {
+      walk.forget();
       lock.unlock();
     }
   }
@@ -181,7 +209,7 @@ public final class PoolSpace {
    */
   public void longValues(long from, IntConsumer visitor, BooleanSupplier stop) {
     frames.checkOpen();
-    walk.longValues(from, visitor, stop);
+    walk.longValues(from, new ExtentReader(frames, loader, allocator), visitor, stop);
   }
 
   /** From now on free pages may be holes: the superblock of the next checkpoint says so. */
@@ -215,6 +243,7 @@ public final class PoolSpace {
       }
       return runs.punched() - before;
     } finally {
+      walk.forget();
       try {
         pagesPunched.add(runs.punched() - before);
       } finally {
@@ -240,6 +269,7 @@ public final class PoolSpace {
       frames.checkOpen();
       return runs.visit(visitor, stop);
     } finally {
+      walk.forget();
       lock.unlock();
     }
   }

@@ -67,6 +67,9 @@ public final class Compaction {
   /** How many pieces a second there are at least, at any bandwidth. */
   private static final int PIECES_A_SECOND = 10;
 
+  /** At how many high pages it looks for long values between telling how far it is. */
+  private static final int LOOKED_PAGES = 1 << 16;
+
   /** How often the end is cut off in a row: each cut ends at pages that are busy. */
   private static final int CUTS = 16;
 
@@ -135,7 +138,8 @@ public final class Compaction {
    * @param bytesPerSecond of pages that are moved, at most; 0 for as fast as it can
    * @param moves whether pages are moved
    * @param punch whether the space of free pages that stay is given back
-   * @param progress is told after each piece, and at the end; what it throws ends the compaction
+   * @param progress is told after each piece and each step, and at the end; what it throws ends the
+   *     compaction
    * @return what has become of it
    */
   public State run(long bytesPerSecond, boolean moves, boolean punch, Consumer<State> progress) {
@@ -163,7 +167,9 @@ public final class Compaction {
       if (moves) {
         move(what, bytesPerSecond, progress);
       }
+      progress.accept(state());
       cut(what);
+      progress.accept(state());
       if (punch) {
         punch(what, bytesPerSecond, progress);
       }
@@ -171,6 +177,7 @@ public final class Compaction {
       progress.accept(end);
       return end;
     } finally {
+      space().endRaise();
       lock.unlock();
     }
   }
@@ -261,7 +268,7 @@ public final class Compaction {
       if (look == Look.NOTHING_YET) {
         continue;
       }
-      if (space().raise(session(), low(), pages, this::stops) > 0) {
+      if (raise(pages, what, progress) > 0) {
         failedRaises = 0;
       } else if (++failedRaises >= RAISES) {
         check(what);
@@ -275,6 +282,16 @@ public final class Compaction {
       progress.accept(state());
       pace(bytesPerSecond, what);
     }
+  }
+
+  /** Low free pages to the top of the list; 0 if there are none, or others were faster. */
+  private int raise(int pages, String what, Consumer<State> progress) {
+    int raised;
+    while ((raised = space().raise(session(), low(), pages, this::stops)) == PoolSpace.GOES_ON) {
+      progress.accept(state());
+      check(what);
+    }
+    return raised;
   }
 
   /** Under the lock of the schema. */
@@ -352,7 +369,17 @@ public final class Compaction {
    */
   private void moveLongValues(String what, long bytesPerSecond, Consumer<State> progress) {
     Map<Integer, Long> high = new HashMap<>();
-    space().longValues(low(), tree -> high.merge(tree, 1L, Long::sum), this::stops);
+    int[] looked = {0};
+    space()
+        .longValues(
+            low(),
+            tree -> high.merge(tree, 1L, Long::sum),
+            () -> {
+              if (++looked[0] % LOOKED_PAGES == 0) {
+                progress.accept(state()); // no lock is held here
+              }
+              return stops();
+            });
     for (BTree tree : changes.locked(what, this::trees)) {
       long pages = high.getOrDefault(tree.treeId(), 0L);
       if (pages > 0 && !moveLongValues(tree, pages, what, bytesPerSecond, progress)) {
@@ -378,7 +405,7 @@ public final class Compaction {
         if (!found) {
           continue;
         }
-        if (space().raise(session(), low(), most, this::stops) > 0) {
+        if (raise(most, what, progress) > 0) {
           failedRaises = 0;
         } else if (++failedRaises >= RAISES) {
           check(what);
@@ -411,7 +438,7 @@ public final class Compaction {
         return;
       }
       // An only child that became one earlier needs no page, so it goes on without.
-      space().raise(session(), low(), high, this::stops);
+      raise(high, what, progress);
       long done = changes.locked(what, () -> roots.piece(low(), most, session()));
       failures = done > 0 ? 0 : failures + 1;
       moved += done;

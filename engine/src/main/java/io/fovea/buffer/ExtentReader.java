@@ -1,0 +1,203 @@
+package io.fovea.buffer;
+
+import io.fovea.error.StorageException;
+import io.fovea.io.BlockDevice;
+import io.fovea.memory.Mem;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads what the file has of pages that are in no frame, one MiB at a time and past the pool: a
+ * walk along the free list reads each part of the file once at most, in whatever order the list
+ * runs through it, and takes no frame from anyone.
+ *
+ * <pre>
+ *   extent    | p0 | p1 | p2 | ... |      1  which pages are in no frame?   under their buckets' latches
+ *                 in a frame: unknown     2  one read                       into a private buffer
+ *                                         3  link, or type and tree, of those that are sound
+ * </pre>
+ *
+ * <p><b>What is unknown is read through the pool:</b> pages that were in a frame at 1, damaged or
+ * torn ones, those of another log, and all of an extent that the device fails to read. So damage is
+ * found, and reported, by the pool alone.
+ *
+ * <p><b>When a link that was read here is right.</b> The caller has begun a walk ({@link
+ * PageAllocator#walk}), has {@linkplain #clear cleared} this since, and sees after the link that
+ * the page is {@linkplain PageAllocator#isUntouched untouched}. Then the page was in the list all
+ * the time since the walk began, and its link was the same all the time: only the owner of the lock
+ * of {@link PoolSpace} changes links below the top of the list, and the caller is that owner.
+ * Excluded are:
+ *
+ * <ul>
+ *   <li><i>The file has an older version.</i> At 1 the page was in no frame. A dirty page leaves
+ *       its frame only after it was written, so at that moment the file had the link, and nothing
+ *       changes it until the caller looks.
+ *   <li><i>The page was freed just before the walk began, and its link is not in its frame yet.</i>
+ *       The thread that frees it latches the frame before it changes the numbers that the walk
+ *       begins with, and gives the latch back after the link. At 1 the page is in the latched
+ *       frame; or it was written since, with the link.
+ *   <li><i>The page is taken off, used, freed again and written while it is read.</i> Whoever takes
+ *       it lowers what {@code isUntouched} compares with before the page changes, so the caller
+ *       sees that after the read.
+ *   <li><i>A write is under way during the read.</i> Of an untouched page in no frame there is
+ *       none: a page is written from its frame, which it does not leave before that has ended. A
+ *       torn copy of any other page has a wrong checksum, or is of a page that is touched.
+ *   <li><i>A punch makes zeros of the page during the read.</i> Punches have the same owner.
+ * </ul>
+ *
+ * <p>The type and tree of a page ({@link #kind}) were so when its extent was read, and nothing
+ * keeps them so: they are for callers that can live with an old answer.
+ *
+ * <p>Takes 8 bytes for each page of the extents that were read, 16 where LSNs are wanted; {@link
+ * #clear} gives that and the buffer back. One thread.
+ */
+final class ExtentReader {
+  /** How many bytes are read at a time. */
+  static final int EXTENT_BYTES = 1 << 20;
+
+  /** Of a page: the file does not say, or may be outdated. Ask the pool. */
+  static final long UNKNOWN = -1;
+
+  private static final long[] NOTHING = {};
+
+  private final Frames frames;
+  private final Loader loader;
+  private final BlockDevice device;
+  private final PageAllocator allocator;
+  private final int perExtent;
+
+  /**
+   * Of each page of an extent: the link, where it is free; else the complement of type and tree, or
+   * {@link Long#MIN_VALUE} for unknown. Then of each page the LSN where it is bare, else -1.
+   */
+  private final Map<Long, long[]> extents = new HashMap<>();
+
+  private boolean lsns;
+  private @Nullable MemorySegment buffer;
+
+  ExtentReader(Frames frames, Loader loader, PageAllocator allocator) {
+    this.frames = frames;
+    this.loader = loader;
+    this.device = loader.device();
+    this.allocator = allocator;
+    this.perExtent = Math.max(1, EXTENT_BYTES >>> frames.pageShift);
+  }
+
+  /**
+   * Forgets what was read.
+   *
+   * @param wantLsns whether {@link #bareLsn} is going to be asked
+   */
+  void clear(boolean wantLsns) {
+    extents.clear();
+    buffer = null;
+    lsns = wantLsns;
+  }
+
+  /** The page that a free page is followed by, 0 for none; -1 where it is unknown, or not free. */
+  long next(long pid) {
+    return Math.max(UNKNOWN, entry(pid, 0));
+  }
+
+  /**
+   * The LSN of a page whose {@link #next} is known, if it is nothing but a link to the page with
+   * the next id; else -1.
+   */
+  long bareLsn(long pid) {
+    return entry(pid, perExtent);
+  }
+
+  /** The type of a page, and in the upper half its tree; -1 where it is unknown. */
+  long kind(long pid) {
+    long entry = entry(pid, 0);
+    if (entry >= 0) {
+      return PageHeader.FREE;
+    }
+    return entry == Long.MIN_VALUE ? UNKNOWN : ~entry;
+  }
+
+  /** Whether a page is the first one of its extent. */
+  boolean isFirst(long pid) {
+    return pid % perExtent == 0;
+  }
+
+  private long entry(long pid, int column) {
+    if (pid < AllocatorState.FIRST_PID) {
+      return Long.MIN_VALUE;
+    }
+    long extent = pid / perExtent;
+    long[] known = extents.get(extent);
+    if (known == null) {
+      known = read(extent * perExtent);
+      extents.put(extent, known);
+    }
+    int i = (int) (pid % perExtent) + column;
+    return i < known.length ? known[i] : Long.MIN_VALUE;
+  }
+
+  private long[] read(long first) {
+    int n = (int) Math.min(perExtent, allocator.highWater() - first);
+    if (n <= 0) {
+      return NOTHING;
+    }
+    BitSet inFile = new BitSet(n);
+    for (int i = 0; i < n; i++) {
+      inFile.set(i, frames.translator.locate(first + i) < 0);
+    }
+    if (inFile.isEmpty()) {
+      return NOTHING;
+    }
+    MemorySegment to = buffer;
+    if (to == null) {
+      to = Arena.ofAuto().allocate((long) perExtent << frames.pageShift, 4096);
+      buffer = to;
+    }
+    int from = inFile.nextSetBit(0);
+    int end = inFile.length();
+    try {
+      long at = (long) from << frames.pageShift;
+      device.read((first << frames.pageShift) + at, to, at, (end - from) << frames.pageShift);
+    } catch (StorageException e) {
+      return NOTHING; // one page of it may be what can't be read
+    }
+    long limit = loader.lsnLimit();
+    long[] known = new long[lsns ? 2 * perExtent : n];
+    for (int i = 0; i < n; i++) {
+      known[i] =
+          inFile.get(i)
+              ? parse(to, first + i, (long) i << frames.pageShift, limit)
+              : Long.MIN_VALUE;
+      if (lsns) {
+        known[perExtent + i] =
+            known[i] == first + i + 1 ? bareLsn(to, (long) i << frames.pageShift) : -1;
+      }
+    }
+    return known;
+  }
+
+  private long parse(MemorySegment s, long pid, long base, long limit) {
+    if (PageHeader.sound(s, base, frames.pageSize, pid) && PageHeader.pageLsn(s, base) <= limit) {
+      int type = PageHeader.type(s, base);
+      if (type == PageHeader.FREE) {
+        long next = Mem.getLong(s, base + PageAllocator.NEXT_FREE);
+        return next < 0 ? Long.MIN_VALUE : next;
+      }
+      int tree = PageHeader.treeId(s, base);
+      return tree < 0 ? Long.MIN_VALUE : ~((long) tree << 32 | type);
+    }
+    boolean hole = allocator.extent().hasHoles() && Mem.isZero(s, base, frames.pageSize);
+    return hole ? pid + 1 : Long.MIN_VALUE; // as Loader makes a page of it
+  }
+
+  private long bareLsn(MemorySegment s, long base) {
+    if (PageHeader.type(s, base) == PageHeader.NEVER_WRITTEN) {
+      return 0; // a hole
+    }
+    int body = PageAllocator.NEXT_FREE + Long.BYTES;
+    return Mem.isZero(s, base + body, frames.pageSize - body) ? PageHeader.pageLsn(s, base) : -1;
+  }
+}
