@@ -18,6 +18,7 @@ import io.fovea.schema.TableSpec;
 import io.fovea.store.Switches;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
+import io.fovea.txn.TxSwitches;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogConfig;
 import io.fovea.wal.LogReader;
@@ -372,6 +373,41 @@ class CutLogTest {
                   }));
     }
     s.run(db -> db.dropTable("bytes"));
+    cutEverywhere(s, before);
+  }
+
+  /** So many pages of long values that their ids are in parts of the commit. */
+  @Test
+  void pagesInParts() {
+    Steps s = new Steps();
+    s.db.abandon();
+    // Parts of 1 KiB: a record has the ids of 96 pages at most.
+    s.db =
+        Database.open(
+            new SimStorage(s.disk),
+            OPTIONS,
+            new Switches(false, false, TxSwitches.NONE, c -> c.with(c.durability(), 8 << 10)));
+    s.db.table(BYTES);
+    s.db.checkpoint();
+    ByteTable t = s.db.table(BYTES).bytes();
+    TreeMap<String, String> before = state(s.db);
+    s.run(
+        db ->
+            db.run(
+                tx -> {
+                  for (int i = 0; i < 15; i++) {
+                    t.put(tx, key(i), value(i, 40_000));
+                  }
+                }));
+    s.run(
+        db ->
+            db.run(
+                tx -> {
+                  for (int i = 5; i < 15; i++) {
+                    t.put(tx, key(i), value(i + 1, 40_000));
+                  }
+                }));
+    s.run(db -> db.run(tx -> assertEquals(15, t.deleteRange(tx, null, null))));
     cutEverywhere(s, before);
   }
 

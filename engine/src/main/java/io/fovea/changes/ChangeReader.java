@@ -288,6 +288,10 @@ public final class ChangeReader implements AutoCloseable {
         chains.want(cursor.adopted(i));
       }
       long begins = commitId > 0 ? commitId : Long.MAX_VALUE;
+      if (commitId > 0 && cursor.next() && cursor.kind() == CommitRecord.FROM) {
+        pages(commitId); // it has long values: parts may say of which pages
+        cursor.open(RecordType.COMMIT, s, at, length);
+      }
       if (chains.isWanted()) {
         begins = Math.min(begins, from());
       }
@@ -326,6 +330,30 @@ public final class ChangeReader implements AutoCloseable {
         -1,
         CommitRecord.FROM,
         0);
+  }
+
+  /** Reads which pages parts of a commit publish. */
+  private void pages(long commitId) {
+    long last = records.start();
+    if (!earlier.begin(commitId)) {
+      throw missing(commitId);
+    }
+    try {
+      while (earlier.next() && earlier.start() < last) {
+        if (earlier.type() == RecordType.COMMIT_PART) {
+          cursor.open(
+              RecordType.COMMIT_PART, earlier.segment(), earlier.body(), earlier.bodyLength());
+          boolean mine = commitId == (cursor.id() == 0 ? earlier.start() : cursor.id());
+          if (mine && cursor.next() && cursor.kind() == CommitRecord.ADOPT) {
+            for (int i = 0; i < cursor.pages(); i++) {
+              chains.want(cursor.page(i));
+            }
+          }
+        }
+      }
+    } finally {
+      earlier.end();
+    }
   }
 
   /** Reads parts of a commit, and pages of its values, that lie before its last record. */

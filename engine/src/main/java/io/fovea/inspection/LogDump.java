@@ -262,6 +262,8 @@ final class LogDump {
         }
         case CommitRecord.TABLE -> op.put("how", commit.how());
         case CommitRecord.FROM -> op.put("from", commit.from());
+        case CommitRecord.ADOPT, CommitRecord.RELEASE ->
+            pids(op, "pages", commit.pages(), i -> commit.page((int) i));
         default -> {}
       }
       if (commit.leaf() != 0) {

@@ -8,8 +8,10 @@ import io.fovea.buffer.FreeListRecord;
 import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.PageImages;
 import io.fovea.error.CorruptionException;
+import io.fovea.memory.LongList;
 import io.fovea.memory.Mem;
 import io.fovea.txn.CommitCursor;
+import io.fovea.txn.CommitRecord;
 import io.fovea.wal.LogReader;
 import io.fovea.wal.RecordType;
 import java.lang.foreign.Arena;
@@ -38,6 +40,7 @@ import java.util.TreeMap;
  *   RANGE                                   {@link Replay}
  *   LOADED                                  {@link CountsReplay}
  *   COUNTS                                  {@link CountsReplay}
+ *   COMMIT_PART                             ADOPT and RELEASE: as in the COMMIT, when that is there
  *   COMMIT                                  orphans -= adopted, += released; its parts are complete
  * </pre>
  *
@@ -112,6 +115,12 @@ final class Analysis implements StructureRecord.Visitor {
 
   /** Changes of the catalog whose commit is not complete yet, by the starts of their records. */
   private final Map<Long, MemorySegment> changes = new HashMap<>();
+
+  /**
+   * Pages that parts name whose commit is not complete yet, by the starts of first parts: those
+   * that it publishes, and the complements of those that it releases.
+   */
+  private final Map<Long, LongList> pages = new HashMap<>();
 
   /** Tree to root: trees that no catalog knows. */
   final TreeMap<Integer, Long> unpublished = new TreeMap<>();
@@ -297,7 +306,8 @@ final class Analysis implements StructureRecord.Visitor {
       case RecordType.RANGE -> range.open(s, at, length, r.start());
       case RecordType.LOADED -> LoadedRecord.read(s, at, length, r.start(), counts::loaded);
       case RecordType.COUNTS -> counts.counts(s, at, length, r.start());
-      case RecordType.VOID, RecordType.COMMIT_PART, RecordType.TABLES -> {}
+      case RecordType.COMMIT_PART -> part(s, at, length, r.start());
+      case RecordType.VOID, RecordType.TABLES -> {}
       default ->
           throw new CorruptionException(
               "kind of a log record at LSN " + r.start(), -1, -1, RecordType.COMMIT, r.type());
@@ -314,12 +324,36 @@ final class Analysis implements StructureRecord.Visitor {
       if (change != null) {
         schema(change, 0, (int) change.byteSize(), commit.id(), reader.end());
       }
+      LongList named = pages.remove(commit.id());
+      for (int i = 0; named != null && i < named.size(); i++) {
+        long pid = named.get(i);
+        if (pid >= 0) {
+          adopt(pid, lsn);
+        } else {
+          orphans.put(page(~pid, lsn), 0);
+        }
+      }
     }
     for (long i = 0; i < commit.adopted(); i++) {
       adopt(commit.adopted(i), lsn);
     }
     for (long i = 0; i < commit.released(); i++) {
       orphans.put(page(commit.released(i), lsn), 0);
+    }
+  }
+
+  /** Only a part that names pages has to do with them, and it has nothing else. */
+  private void part(MemorySegment s, long at, int length, long lsn) {
+    commit.open(RecordType.COMMIT_PART, s, at, length);
+    if (!commit.next() || !commit.isPages()) {
+      return;
+    }
+    long id = commit.id() == 0 ? lsn : commit.id();
+    LongList named = pages.computeIfAbsent(id, k -> new LongList());
+    boolean adopts = commit.kind() == CommitRecord.ADOPT;
+    for (int i = 0; i < commit.pages(); i++) {
+      long pid = page(commit.page(i), lsn);
+      named.add(adopts ? pid : ~pid);
     }
   }
 

@@ -38,12 +38,12 @@ final class ChainPages {
     runs++;
   }
 
-  /** Puts all ids one after the other. */
-  long put(MemorySegment to, long at) {
-    for (int i = 0; i < pids.size(); i++) {
-      Mem.putLong(to, at + 8L * i, pids.get(i));
+  /** Puts the ids of some pages one after the other. */
+  long put(MemorySegment to, long at, int from, int end) {
+    for (int i = from; i < end; i++) {
+      Mem.putLong(to, at + 8L * (i - from), pids.get(i));
     }
-    return at + 8L * pids.size();
+    return at + 8L * (end - from);
   }
 
   /**

@@ -33,10 +33,11 @@ import org.jspecify.annotations.Nullable;
  * that is nearly as large would have to wait until nobody else has anything in it. So what is
  * larger than {@link TxConfig#commitPartBytes} goes in parts, each with a grant of its own. The
  * session's slot was set before the first, so the redo point stays before it; parts whose commit
- * never comes are nothing.
+ * never comes are nothing. Page ids of long values that would take more than a part go in parts of
+ * their own.
  *
  * <p><b>Long values.</b> A chain is never changed: a new value is a new chain, also after a patch.
- * The chains that a commit releases are listed in its record and freed after it has published, by
+ * The chains that a commit releases are listed in its records and freed after it has published, by
  * the same session: any transaction that dies in between leaves a record that names what is to be
  * freed, and has claimed room for what is logged of that.
  */
@@ -327,15 +328,6 @@ final class CommitAppender {
         shared.memory.give(value);
       }
     }
-    // They are all in one record, which is at most a quarter of the log's buffer.
-    long pagesMax = partBytes / 4 * 3 / 8;
-    if (adopted.size() + released.size() > pagesMax) {
-      throw life.abort(
-          AbortCause.TOO_LARGE,
-          "the transaction writes and replaces long values of more than "
-              + pagesMax
-              + " pages: split it or raise the size of the log's buffer");
-    }
   }
 
   /** The value stays, and its first page goes. */
@@ -431,6 +423,13 @@ final class CommitAppender {
     patch = -1;
     CatalogPart catalog = Commit.changed(work.catalog);
     long id = catalog == null ? 0 : catalog.append(session, partBytes);
+    boolean apart = 8L * (adopted.size() + released.size()) > partBytes / 4 * 3;
+    if (apart) {
+      id = appendPages(id, CommitRecord.ADOPT, adopted);
+      id = appendPages(id, CommitRecord.RELEASE, released);
+    }
+    int adopts = apart ? 0 : adopted.size();
+    int releases = apart ? 0 : released.size();
     for (boolean last = false; !last; ) {
       int fromEntry = entry;
       int fromPatch = patch;
@@ -443,17 +442,14 @@ final class CommitAppender {
       }
       long body =
           last
-              ? CommitRecord.HEADER
-                  + bytes
-                  + 8L * (adopted.size() + released.size())
-                  + counts.length()
+              ? CommitRecord.HEADER + bytes + 8L * (adopts + releases) + counts.length()
               : CommitRecord.PART_HEADER + bytes;
       session.grant(LogSession.space(body));
       life.health.requireLog();
       long at = session.reserve(last ? RecordType.COMMIT : RecordType.COMMIT_PART, (int) body);
       boolean put = false;
       try {
-        putRecord(at, last, from, id, ops, fromEntry, fromPatch);
+        putRecord(at, last, from, id, ops, fromEntry, fromPatch, adopts, releases);
         put = true;
       } finally {
         if (!put) {
@@ -468,6 +464,34 @@ final class CommitAppender {
     }
     session.position(id, session.recordEnd());
     return session.recordEnd();
+  }
+
+  /**
+   * Appends the ids of pages, in parts that hold nothing else, for a commit that has too many of
+   * them for one record.
+   *
+   * @param id where the commit begins; 0 if this is its first part
+   * @return where it begins
+   */
+  private long appendPages(long id, int kind, ChainPages all) {
+    long begin = id;
+    int most = (partBytes - CommitRecord.PART_HEADER - CommitRecord.pagesBytes(0)) / 8;
+    for (int from = 0, end; from < all.size(); from = end) {
+      end = Math.min(all.size(), from + most);
+      int body = CommitRecord.PART_HEADER + CommitRecord.pagesBytes(end - from);
+      session.grant(LogSession.space(body));
+      life.health.requireLog();
+      long at = session.reserve(RecordType.COMMIT_PART, body);
+      // Nothing but stores, of what is in memory: so the record that is begun is ended.
+      MemorySegment to = session.buffer();
+      long pages = CommitRecord.partHeader(to, at, begin, 1);
+      all.put(to, CommitRecord.pages(to, pages, kind, end - from), from, end);
+      session.complete();
+      if (begin == 0) {
+        begin = session.recordStart();
+      }
+    }
+    return begin;
   }
 
   /** Whether who follows changes has to look for pages of long values. */
@@ -523,12 +547,19 @@ final class CommitAppender {
   }
 
   private void putRecord(
-      long body, boolean last, boolean from, long id, int ops, int fromEntry, int fromPatch) {
+      long body,
+      boolean last,
+      boolean from,
+      long id,
+      int ops,
+      int fromEntry,
+      int fromPatch,
+      int adopts,
+      int releases) {
     MemorySegment to = session.buffer();
     long at =
         last
-            ? CommitRecord.header(
-                to, body, id, ops, adopted.size(), released.size(), counts.length())
+            ? CommitRecord.header(to, body, id, ops, adopts, releases, counts.length())
             : CommitRecord.partHeader(to, body, id, ops);
     int p = fromPatch;
     int left = ops;
@@ -556,8 +587,8 @@ final class CommitAppender {
       }
     }
     if (last) {
-      at = adopted.put(to, at);
-      at = released.put(to, at);
+      at = adopted.put(to, at, 0, adopts);
+      at = released.put(to, at, 0, releases);
       counts.put(to, at);
     }
   }

@@ -148,6 +148,7 @@ public final class CommitCursor {
           case CommitRecord.CHAIN, CommitRecord.MOVED -> 16;
           case CommitRecord.TABLE -> 4;
           case CommitRecord.FROM -> 8;
+          case CommitRecord.ADOPT, CommitRecord.RELEASE -> 4;
           default -> throw damaged("kind of an operation", CommitRecord.PUT, kind);
         };
     if (left < header) {
@@ -196,6 +197,13 @@ public final class CommitCursor {
         }
         length = (int) chain;
         return;
+      }
+      case CommitRecord.ADOPT, CommitRecord.RELEASE -> {
+        int pages = Mem.getInt(s, payload);
+        if (pages < 0 || pages > left / 8) {
+          throw damaged("page ids of an operation", left / 8, pages);
+        }
+        length = 8 * pages;
       }
       default -> length = 0;
     }
@@ -263,6 +271,24 @@ public final class CommitCursor {
   }
 
   // ---------------------------------------------------------------- the operation
+
+  /** Whether the operation names pages of the commit: ADOPT or RELEASE. */
+  public boolean isPages() {
+    return kind == CommitRecord.ADOPT || kind == CommitRecord.RELEASE;
+  }
+
+  /** Of such an operation: how many pages it names. */
+  public int pages() {
+    return isPages() ? length / 8 : 0;
+  }
+
+  /** One of them. */
+  public long page(int i) {
+    if (i < 0 || i >= pages()) {
+      throw new IndexOutOfBoundsException("page " + i + " of " + pages());
+    }
+    return Mem.getLong(segment, payload + 4 + 8L * i);
+  }
 
   /** Where everything is. */
   public MemorySegment segment() {

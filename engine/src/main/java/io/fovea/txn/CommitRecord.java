@@ -27,6 +27,7 @@ import java.lang.foreign.MemorySegment;
  *                                          | TABLE  what became of the table (4)      |
  *                                          | FROM   LSN (8)                           |
  *                                          | MOVED  first page (8), length (8)        |
+ *                                          | ADOPT, RELEASE  pids (4), page ids       |
  *                                          +------------------------------------------+
  * </pre>
  *
@@ -37,6 +38,10 @@ import java.lang.foreign.MemorySegment;
  *
  * <p>A MOVED is what a CHAIN is, of a value that stays what it was: its first page has moved. Who
  * follows changes is not told.
+ *
+ * <p>A commit of so many pages that a COMMIT would get too long for their ids has them in parts of
+ * their own, which hold one ADOPT or one RELEASE each, without key and tree. They mean the same as
+ * in the COMMIT, and count when that is there.
  *
  * <p>The leaf is that of the record, as far as the transaction knew it: a hint for recovery, see
  * {@link LeafCode}. What is put here says none.
@@ -73,6 +78,12 @@ public final class CommitRecord {
   /** The value of the record is in a chain of pages as before, of which the first is another. */
   public static final int MOVED = 7;
 
+  /** Pages of long values that the commit publishes: the only operation of its part. */
+  public static final int ADOPT = 8;
+
+  /** Pages of long values that the commit drops: the only operation of its part. */
+  public static final int RELEASE = 9;
+
   /** Of a TABLE: it is a table, with that name. */
   public static final int IS = 1;
 
@@ -106,6 +117,8 @@ public final class CommitRecord {
       case TABLE -> "TABLE";
       case FROM -> "FROM";
       case MOVED -> "MOVED";
+      case ADOPT -> "ADOPT";
+      case RELEASE -> "RELEASE";
       default -> "kind " + kind;
     };
   }
@@ -140,6 +153,11 @@ public final class CommitRecord {
   /** The bytes of a FROM. */
   static int fromBytes() {
     return OP_HEADER + 8;
+  }
+
+  /** The bytes of an ADOPT or RELEASE. */
+  static int pagesBytes(int pages) {
+    return OP_HEADER + 4 + 8 * pages;
   }
 
   // ---------------------------------------------------------------- headers
@@ -299,6 +317,19 @@ public final class CommitRecord {
     Mem.putInt(to, at + 4, 0);
     Mem.putLong(to, at + OP_HEADER, lsn);
     return at + OP_HEADER + 8;
+  }
+
+  /**
+   * Puts the beginning of an ADOPT or RELEASE.
+   *
+   * @param pages how many page ids follow
+   * @return where they go
+   */
+  static long pages(MemorySegment to, long at, int kind, int pages) {
+    Mem.putInt(to, at, kind);
+    Mem.putInt(to, at + 4, 0);
+    Mem.putInt(to, at + OP_HEADER, pages);
+    return at + OP_HEADER + 4;
   }
 
   private static long op(

@@ -540,9 +540,16 @@ class DurableCommitTest {
   /** After the chains were written, before the append: nothing has happened. */
   @Test
   void whatFailsBeforeTheAppendGivesEverythingBack() {
-    // Parts of 1 KiB: a commit may list 96 pages of long values.
+    // Parts of 1 KiB: the counts of a commit may take 256 bytes.
     try (LoggedFixture f = new LoggedFixture(LoggedFixture.config(Durability.SYNC, 1024))) {
       BTree t = f.tx.tree();
+      List<BTree> many = new ArrayList<>();
+      LogSession session = f.log.session();
+      session.begin(0);
+      for (int i = 0; i < 100; i++) {
+        many.add(BTree.create(f.tx.pool, 100 + i, session));
+      }
+      session.end();
       f.tx.run(
           c -> {
             c.put(t, "k", "old");
@@ -553,6 +560,9 @@ class DurableCommitTest {
       c.put(t, "k", "new");
       for (int i = 0; i < 30; i++) {
         c.put(t, "long" + i, LONG);
+      }
+      for (BTree other : many) {
+        c.put(other, "k", "new");
       }
       var e = assertThrows(TransactionAbortedException.class, c::commit);
       assertEquals(AbortCause.TOO_LARGE, e.abortCause());
