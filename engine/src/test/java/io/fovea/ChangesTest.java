@@ -318,6 +318,32 @@ class ChangesTest {
     }
   }
 
+  /** A commit has more pages of long values than a record of this log has room for ids. */
+  @Test
+  void manyPagesOfLongValues() {
+    Options options = options().log(l -> l.bufferBytes(64 << 10));
+    try (Database db = Database.open(folder.resolve("db"), options)) {
+      ByteTable t = db.table(BYTES).bytes();
+      ChangesCopy copy = new ChangesCopy();
+      copy.begin(db);
+      for (int round = 0; round < 2; round++) {
+        int r = round;
+        db.run(
+            tx -> {
+              for (int i = 0; i < 20; i++) {
+                t.put(tx, bytes("k" + i), random(200_000, i * 100L + r));
+              }
+            });
+        copy.check(db);
+      }
+      db.run(tx -> assertEquals(20, t.deleteRange(tx, null, null)));
+      copy.check(db);
+      assertEquals(3, copy.batches);
+      VerifyReport report = db.verify();
+      assertTrue(report.ok(), report::toString);
+    }
+  }
+
   @Test
   void tablesComeAndGo() {
     try (Database db = open()) {
