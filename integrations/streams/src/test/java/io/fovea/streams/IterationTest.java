@@ -1,5 +1,6 @@
 package io.fovea.streams;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -12,11 +13,13 @@ import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -63,6 +66,10 @@ import org.junit.jupiter.params.provider.EnumSource;
  *
  * <p>RocksDB's windows and sessions are a snapshot for each segment, taken when the iterator
  * reaches it. So they are compared step by step where all records are in one segment.
+ *
+ * <p>RocksDB's window stores omit some windows of a range of keys ({@link #rocksDbOmits}). The
+ * store in memory returns them, as {@link WindowStore} says, and so does Fovea's. The test predicts
+ * them: without them Fovea's rows equal RocksDB's, and with them those of the store in memory.
  *
  * <p>{@code -Diteration.seed=N} replays a run. {@code -Diteration.rounds=N} runs more of them.
  */
@@ -124,7 +131,36 @@ class IterationTest {
    * @param from the first time
    * @param to the last time
    */
-  private record Scan(int how, Bytes a, Bytes b, long from, long to) {}
+  private record Scan(int how, Bytes a, Bytes b, long from, long to) {
+    /** Whether it reads windows of a range of keys. */
+    boolean isRangeOfWindows(Mode mode) {
+      return mode.isWindows() && (how % 8 == 4 || how % 8 == 5);
+    }
+  }
+
+  /**
+   * Whether RocksDB's window store omits a window that is between the keys and times of a range.
+   *
+   * <p>Its rows are ordered by the bytes of key, time (8 bytes) and sequence number (4). The last
+   * row of a range is {@code upper}, time and sequence number, where {@code upper} is the upper key
+   * up to its first byte that is less than the first byte of the time. The first byte of the time
+   * is 0, so {@code upper} is the whole key. But a key that is a prefix of {@code upper} may have
+   * rows above this bound: the row of <i>a</i> is <i>a</i> 00 00 01 8F …, and the bound of <i>a</i>
+   * 00 is <i>a</i> 00 00 00 01 8F ….
+   */
+  private static boolean rocksDbOmits(Bytes upper, long to, Windowed<?> window) {
+    byte[] bytes = upper.get();
+    int n = Math.min(1, bytes.length);
+    while (n < bytes.length && (bytes[n] & 0xFF) >= to >>> 56) {
+      n++;
+    }
+    byte[] bound =
+        ByteBuffer.allocate(n + 12).put(bytes, 0, n).putLong(to).putInt(Integer.MAX_VALUE).array();
+    byte[] key = ((Bytes) window.key()).get();
+    byte[] row =
+        ByteBuffer.allocate(key.length + 12).put(key).putLong(window.window().start()).array();
+    return Arrays.compareUnsigned(row, bound) > 0;
+  }
 
   /** One store, in a topology of its own. */
   private final class Side implements AutoCloseable {
@@ -322,8 +358,7 @@ class IterationTest {
       for (byte[] key : odd) {
         keys.add(Bytes.wrap(key));
       }
-      // Of windows with keys of such lengths RocksDB's stores leave some out of a range of keys.
-      for (int length : mode.isKeys() ? new int[] {511, 512, 513, 1006, 1007, 3000} : new int[0]) {
+      for (int length : new int[] {511, 512, 513, 1006, 1007, 3000}) {
         byte[] key = new byte[length];
         Arrays.fill(key, (byte) 'b');
         keys.add(Bytes.wrap(key));
@@ -418,18 +453,28 @@ class IterationTest {
       Held h = new Held(scan);
       if (!mode.isCached()) {
         List<List<String>> read = new ArrayList<>();
+        Set<String> omitted = new HashSet<>();
         for (Side side : sides) {
           List<String> rows = new ArrayList<>();
           try (KeyValueIterator<?, byte[]> it = side.open(scan)) {
-            it.forEachRemaining(row -> rows.add(text(row)));
+            it.forEachRemaining(
+                row -> {
+                  String text = text(row);
+                  rows.add(text);
+                  if (side.kind == Kind.FOVEA && isOmitted(scan, row)) {
+                    omitted.add(text);
+                  }
+                });
           }
           if (!mode.isKeys()) {
             rows.sort(null); // the store in memory orders by time
           }
           read.add(rows);
         }
-        assertEquals(read.get(1), read.get(0), "contents of RocksDB");
-        assertEquals(read.get(2), read.get(0), "contents of the store in memory");
+        assertEquals(read.get(2), read.get(0), () -> scan + ": contents of the store in memory");
+        List<String> inRocksDb = new ArrayList<>(read.get(0));
+        inRocksDb.removeAll(omitted);
+        assertEquals(read.get(1), inRocksDb, () -> scan + ": contents of RocksDB");
       }
       if (!mode.isCached()) {
         h.contents = new ArrayList<>();
@@ -455,13 +500,8 @@ class IterationTest {
       String expected = null;
       boolean first = true;
       for (int i = h.on.size() - 1; i >= 0; i--) { // RocksDB's first
-        KeyValueIterator<?, byte[]> it = h.on.get(i);
-        KeyValue<?, byte[]> row = it.hasNext() ? it.next() : null;
-        String text = row == null ? "the end" : text(row);
-        if (i == 0 && h.contents != null) {
-          String then = h.at < h.contents.size() ? h.contents.get(h.at) : "the end";
-          assertEquals(then, text, () -> "row " + h.at + " of " + h.scan + " when it was opened");
-        }
+        KeyValue<?, byte[]> row = i == 0 ? fovea(h) : next(h.on.get(i));
+        String text = text(row);
         if (!first) {
           assertEquals(expected, text, () -> "row " + h.at + " of " + h.scan + " in RocksDB");
         }
@@ -471,9 +511,32 @@ class IterationTest {
           h.key = row.key instanceof Bytes b ? b : row.key instanceof Windowed<?> w ? key(w) : null;
         }
       }
-      h.at++;
       steps++;
       return !"the end".equals(expected);
+    }
+
+    /** The next row of Fovea's iterator, without those that RocksDB omits. */
+    private KeyValue<?, byte[]> fovea(Held h) {
+      while (true) {
+        KeyValue<?, byte[]> row = next(h.on.get(0));
+        if (h.contents != null) {
+          String then = h.at < h.contents.size() ? h.contents.get(h.at) : "the end";
+          assertEquals(
+              then, text(row), () -> "row " + h.at + " of " + h.scan + " when it was opened");
+        }
+        h.at++;
+        if (row == null || h.on.size() == 1 || !isOmitted(h.scan, row)) {
+          return row;
+        }
+      }
+    }
+
+    private static KeyValue<?, byte[]> next(KeyValueIterator<?, byte[]> it) {
+      return it.hasNext() ? it.next() : null;
+    }
+
+    private boolean isOmitted(Scan scan, KeyValue<?, byte[]> row) {
+      return scan.isRangeOfWindows(mode) && rocksDbOmits(scan.b, scan.to, (Windowed<?>) row.key);
     }
 
     private static Bytes key(Windowed<?> windowed) {
@@ -485,6 +548,9 @@ class IterationTest {
     }
 
     private static String text(KeyValue<?, byte[]> row) {
+      if (row == null) {
+        return "the end";
+      }
       HexFormat hex = HexFormat.of();
       String key =
           row.key instanceof Bytes b
@@ -504,7 +570,7 @@ class IterationTest {
   @ParameterizedTest
   @EnumSource(Mode.class)
   void iteratorsSeeTheStateOfTheirCreation(Mode mode) throws IOException {
-    long first = Long.getLong("iteration.seed", 1);
+    long first = Long.getLong("iteration.seed", new Random().nextLong());
     long opened = 0;
     long steps = 0;
     long writes = 0;
@@ -527,6 +593,8 @@ class IterationTest {
     assertTrue(opened > 0 && steps > 0);
     report(
         mode
+            + " from seed "
+            + first
             + ": "
             + ROUNDS
             + " rounds, "
@@ -538,6 +606,49 @@ class IterationTest {
             + " writes, "
             + commits
             + " commits");
+  }
+
+  /** Kafka's own stores disagree: RocksDB's omits a window that the store in memory returns. */
+  @Test
+  void aRangeOfWindowsHasAllKeysBetweenItsBounds() throws IOException {
+    Bytes key = Bytes.wrap(new byte[] {'a'});
+    Bytes upper = Bytes.wrap(new byte[] {'a', 0});
+    Scan scan = new Scan(4, key, upper, START, START);
+    for (Kind kind : Kind.values()) {
+      try (Side side = new Side(kind, Mode.WINDOWS, false)) {
+        side.put(key, START, new byte[] {1});
+        try (KeyValueIterator<?, byte[]> it = side.open(scan)) {
+          boolean omits = kind == Kind.ROCKSDB;
+          assertEquals(!omits, it.hasNext(), kind.name());
+          if (it.hasNext()) {
+            Windowed<?> window = (Windowed<?>) it.next().key;
+            assertEquals(key, window.key());
+            assertTrue(rocksDbOmits(upper, START, window));
+          }
+        }
+      }
+    }
+  }
+
+  /**
+   * Kafka's cache has the bound of RocksDB's store: behind it, a store that omits nothing shows
+   * what was last flushed. Fovea's does what Kafka's own store in memory does.
+   */
+  @Test
+  void aCacheHidesWhatItHasOfAKeyThatItsBoundOmits() throws IOException {
+    Scan scan =
+        new Scan(4, Bytes.wrap(new byte[] {'a'}), Bytes.wrap(new byte[] {'a', 0}), START, START);
+    for (Kind kind : Kind.values()) {
+      try (Side side = new Side(kind, Mode.CACHED_WINDOWS, false)) {
+        side.put(scan.a, START, new byte[] {1});
+        side.commit();
+        side.put(scan.a, START, new byte[] {2});
+        try (KeyValueIterator<?, byte[]> it = side.open(scan)) {
+          byte[] value = it.hasNext() ? it.next().value : null;
+          assertArrayEquals(kind == Kind.ROCKSDB ? null : new byte[] {1}, value, kind.name());
+        }
+      }
+    }
   }
 
   /** A snapshot for each commit that finds an iterator open; the oldest ones give way. */
