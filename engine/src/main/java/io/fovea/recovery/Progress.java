@@ -10,7 +10,7 @@ final class Progress {
   /** Records between two looks at the clock. */
   private static final int LOOK = 1024;
 
-  private final String name;
+  private final String subject;
   private final String what;
   private final long from;
 
@@ -21,8 +21,16 @@ final class Progress {
   private long next = began + EVERY_NANOS;
   private int count;
 
-  Progress(String name, String what, long from, long to) {
-    this.name = name;
+  /**
+   * The progress of a pass.
+   *
+   * @param subject what is done to which database
+   * @param what what the pass makes again
+   * @param from where in the log it begins
+   * @param to where it ends; 0 where that is not known
+   */
+  Progress(String subject, String what, long from, long to) {
+    this.subject = subject;
     this.what = what;
     this.from = from;
     this.to = to;
@@ -47,7 +55,7 @@ final class Progress {
     LOG.log(
         Level.INFO,
         String.format(
-            "Recovering %s: %s, %.0f MiB of log%s, %.0f MB/s",
-            name, what, mib, percent, (lsn - from) * 1e3 / Math.max(1, now - began)));
+            "%s: %s, %.0f MiB of log%s, %.0f MB/s",
+            subject, what, mib, percent, (lsn - from) * 1e3 / Math.max(1, now - began)));
   }
 }

@@ -114,6 +114,7 @@ public final class Recovery {
   }
 
   private final String name;
+  private final boolean beside;
   private final Superblock superblock;
   private final BufferPool pool;
   private final BlockDevice data;
@@ -140,6 +141,8 @@ public final class Recovery {
    * Begins a recovery.
    *
    * @param name the database's, for messages
+   * @param beside whether it is of a copy in memory, of a file that another process may have open:
+   *     it says nothing of that file, and is not logged as a recovery
    * @param superblock what the file says
    * @param pool its pages; nobody else uses them
    * @param data the file
@@ -148,12 +151,14 @@ public final class Recovery {
    */
   public Recovery(
       String name,
+      boolean beside,
       Superblock superblock,
       BufferPool pool,
       BlockDevice data,
       BlockDevice log,
       LogGate gate) {
     this.name = name;
+    this.beside = beside;
     this.superblock = superblock;
     this.pool = pool;
     this.data = data;
@@ -174,8 +179,10 @@ public final class Recovery {
    */
   public void analyze() {
     LOG.log(
-        Level.INFO,
-        "Recovering {0}, which was not closed: log from LSN {1}",
+        level(),
+        beside
+            ? "Reading {0}, which may be open elsewhere: log from LSN {1}"
+            : "Recovering {0}, which was not closed: log from LSN {1}",
         name,
         Long.toString(superblock.redoLsn()));
     long start = System.nanoTime();
@@ -186,7 +193,7 @@ public final class Recovery {
                 pool,
                 LogReader.open(log, superblock.id(), redo),
                 superblock.allocator().highWater())) {
-      analysis.run(new Progress(name, "pages", redo, 0), ahead);
+      analysis.run(new Progress(subject(), "pages", redo, 0), ahead);
       end = reader.end();
       incarnation = Math.max(superblock.incarnation(), reader.incarnation()) + 1;
     }
@@ -202,6 +209,15 @@ public final class Recovery {
     Log.writeAgain(log, superblock.id(), superblock.durable().lsn());
     analysisNanos = System.nanoTime() - start;
     KillPoint.here("recovery.images");
+  }
+
+  private Level level() {
+    return beside ? Level.DEBUG : Level.INFO;
+  }
+
+  /** What is done to which database, for messages. */
+  private String subject() {
+    return (beside ? "Reading " : "Recovering ") + name;
   }
 
   /** Where the log ends, and where it goes on. */
@@ -285,7 +301,7 @@ public final class Recovery {
                 open,
                 workers,
                 pidLimit);
-        replay.commits(reader, end, new Progress(name, "records", from, end));
+        replay.commits(reader, end, new Progress(subject(), "records", from, end));
         operations = replay.operations();
         named = replay.named();
         steps = replay.steps();
@@ -421,10 +437,11 @@ public final class Recovery {
             replayNanos,
             System.nanoTime() - began);
     LOG.log(
-        Level.INFO,
+        level(),
         () ->
             String.format(
-                "Recovered %s in %.1f s: %.1f MiB of log, %d changes of records, %d images of"
+                (beside ? "Read" : "Recovered")
+                    + " %s in %.1f s: %.1f MiB of log, %d changes of records, %d images of"
                     + " pages, %d torn pages restored, %d pages reclaimed",
                 name,
                 r.nanos() / 1e9,

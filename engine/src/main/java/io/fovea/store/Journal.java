@@ -63,6 +63,10 @@ public final class Journal {
   private static final int TABLES_PART = 16;
 
   private final String name;
+
+  /** Whether another process may have the file open. */
+  private final boolean beside;
+
   private final StoreConfig config;
   private final SuperblockFile superblocks;
   private final BlockDevice data;
@@ -103,6 +107,7 @@ public final class Journal {
 
   private Journal(
       String name,
+      boolean beside,
       StoreConfig config,
       SuperblockFile superblocks,
       BlockDevice data,
@@ -112,6 +117,7 @@ public final class Journal {
       LogGate gate,
       long pagesRestored) {
     this.name = name;
+    this.beside = beside;
     this.config = config;
     this.superblocks = superblocks;
     this.data = data;
@@ -128,10 +134,12 @@ public final class Journal {
    * Opens the files beside the data file, and makes torn pages whole. To be called before anything
    * reads the pages.
    *
+   * @param beside whether another process may have the file open, of which this is a copy in memory
    * @param superblock what the file says, or what a new one will
    */
   static Journal prepare(
       String name,
+      boolean beside,
       Storage storage,
       StoreConfig config,
       Switches switches,
@@ -180,6 +188,7 @@ public final class Journal {
       Journal journal =
           new Journal(
               name,
+              beside,
               config,
               superblocks,
               data,
@@ -315,7 +324,7 @@ public final class Journal {
 
   private BTree recover(
       BufferPool pool, Superblock s, AtomicInteger treeIds, Recovery.Catalog trees) {
-    Recovery recovery = new Recovery(name, s, pool, data, logFile, gate);
+    Recovery recovery = new Recovery(name, beside, s, pool, data, logFile, gate);
     recovery.analyze();
     incarnation = recovery.incarnation();
     changesFrom = changesFrom(s, recovery.end());

@@ -419,7 +419,7 @@ public final class Opening {
   private Journal journal(
       Place place, Storage storage, SuperblockFile superblocks, Superblock superblock) {
     return Journal.prepare(
-        place.name, storage, config, switches, superblocks, superblock, place.device);
+        place.name, beside, storage, config, switches, superblocks, superblock, place.device);
   }
 
   /** Null where timestamps are in memory. */
@@ -491,7 +491,7 @@ public final class Opening {
             counts);
     Store store = new Store(parts, marked);
     LOG.log(
-        store.isSnapshot() ? Level.DEBUG : Level.INFO,
+        store.isSnapshot() || beside ? Level.DEBUG : Level.INFO,
         () ->
             "Opened "
                 + place.name

@@ -7,6 +7,7 @@ import java.util.logging.Handler;
 import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
+import java.util.logging.SimpleFormatter;
 
 /** What the engine logs. Tests that ask have the JVM to themselves. */
 public final class Logged {
@@ -14,13 +15,18 @@ public final class Logged {
 
   /** The messages of warnings, of all databases, while work runs. */
   public static List<String> warnings(Runnable work) {
+    return lines(Level.WARNING, work);
+  }
+
+  /** The messages of a level and above, with their parameters. */
+  public static List<String> lines(Level least, Runnable work) {
     List<String> lines = Collections.synchronizedList(new ArrayList<>());
     Logger logger = Logger.getLogger("io.fovea");
     Handler handler =
         new Handler() {
           @Override
           public void publish(LogRecord line) {
-            lines.add(line.getMessage());
+            lines.add(new SimpleFormatter().formatMessage(line));
           }
 
           @Override
@@ -30,7 +36,7 @@ public final class Logged {
           public void close() {}
         };
     Level level = logger.getLevel();
-    logger.setLevel(Level.WARNING); // other tests of this JVM may have made it quiet
+    logger.setLevel(least); // other tests of this JVM may have made it quiet
     logger.addHandler(handler);
     try {
       work.run();
