@@ -1,6 +1,7 @@
 package io.fovea;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.CorruptionException;
@@ -11,6 +12,7 @@ import io.fovea.io.Storage;
 import io.fovea.schema.TableSpec;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SoakReport;
+import io.fovea.wal.LogIdentity;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -20,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeSet;
+import java.util.UUID;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
@@ -237,6 +240,39 @@ class IdentityExplorerTest {
             + created
             + " created a database");
     assertTrue(refused > paths / 10 && opened > paths, opened + " opened, " + refused + " refused");
+  }
+
+  /**
+   * A log of three segments is marked as closed and cut to the first, and marked again by an
+   * opening without a log. An older data file beside it would lack the commits of the other two: it
+   * is refused as long as the mark says that they were there.
+   */
+  @Test
+  void aLogThatWasCutKeepsItsMark() {
+    World world = new World();
+    Named files = new Named(world.disk, "g");
+    Database db = SimDatabase.open(files, LOGGED);
+    ByteTable t = db.table(SPEC).bytes();
+    byte[] older = new byte[0];
+    for (int i = 0; i < 10; i++) {
+      byte[] key = key(i);
+      db.run(tx -> t.put(tx, key, new byte[5000]));
+      older = i == 0 ? world.bytes(DATA) : older;
+    }
+    UUID id = db.store().id();
+    SimDatabase.abandon(db);
+    try (BlockDevice log = files.open(Storage.LOG)) {
+      long last = LogIdentity.of(log).lastSegment();
+      assertTrue(last > 1);
+      LogIdentity.markClosed(log, id, 0);
+      log.resize(LOGGED.log().segmentBytes());
+      LogIdentity.markClosed(log, id, 0);
+      assertEquals(last, LogIdentity.of(log).lastSegment());
+    }
+    world.disk.delete(DATA);
+    world.disk.poke(DATA, 0, older);
+    var e = assertThrows(IncompatibleFormatException.class, () -> SimDatabase.open(files, LOGGED));
+    assertTrue(e.getMessage().contains("was closed by a later session, and cut"), e.getMessage());
   }
 
   private void all(World world, int depth) {

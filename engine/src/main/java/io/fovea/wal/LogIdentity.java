@@ -165,8 +165,12 @@ public final class LogIdentity {
       Mem.putLong(block, CLOSED_CHECKSUM, 0);
       Mem.putLong(block, CLOSED_DATABASE, database.getMostSignificantBits());
       Mem.putLong(block, CLOSED_DATABASE + 8, database.getLeastSignificantBits());
-      // No higher one: the next segment may get the next number.
-      Mem.putLong(block, CLOSED_SEGMENT, log.segments.getLast().header().number());
+      // No higher one: the next segment may get the next number. But no lower one than that of a
+      // mark which is there: a log that was cut has fewer segments than it was closed with, and an
+      // older data file lacks the commits of the others. What is appended gets numbers above it.
+      long last = log.segments.getLast().header().number();
+      boolean marked = database.equals(log.closedDatabase);
+      Mem.putLong(block, CLOSED_SEGMENT, marked ? Math.max(last, log.closedSegment) : last);
       Mem.putLong(block, CLOSED_CHANGES, changes);
       Mem.putInt(block, CLOSED_CHECKSUM, closedSum(block));
       device.write(distance - Group.BLOCK, block, 0, Group.BLOCK);
