@@ -5,6 +5,7 @@ import io.fovea.io.DeviceConfig;
 import io.fovea.io.Devices;
 import io.fovea.io.IoKind;
 import io.fovea.io.Storage;
+import io.fovea.store.Companions;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
@@ -47,7 +48,7 @@ final class SortFile implements AutoCloseable {
       d =
           storage == null
               ? Devices.open(Path.of("load"), DeviceConfig.defaults().kind(IoKind.MEMORY))
-              : storage.open(suffix);
+              : Companions.openTemporary(storage, suffix);
       device = d;
     }
     return d;

@@ -5,6 +5,7 @@ import io.fovea.bindings.Errno;
 import io.fovea.bindings.FileCalls;
 import io.fovea.bindings.Libc;
 import io.fovea.error.DatabaseLockedException;
+import io.fovea.error.IncompatibleFormatException;
 import io.fovea.memory.Mem;
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -65,6 +66,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class FileLock implements AutoCloseable {
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
+  private static final int NOTE_BYTES_MAX = 200;
   private static final int NOTE_ATTEMPTS = 20;
   private static final long NOTE_WAIT_NANOS = 5_000_000;
   private static final String PROPERTY = "io.fovea.lock.";
@@ -154,6 +156,7 @@ public final class FileLock implements AutoCloseable {
    * @param file the file; may be a link to it
    * @return the lock, to be closed after the file
    * @throws DatabaseLockedException where it is locked, with the id of the process that holds it
+   * @throws IncompatibleFormatException where a file that is no note has the note's name
    * @throws io.fovea.error.StorageException where the file cannot be opened
    */
   public static FileLock acquire(Path file) {
@@ -189,6 +192,9 @@ public final class FileLock implements AutoCloseable {
   }
 
   private static FileLock acquire(Path file, boolean shared) {
+    if (!shared) {
+      requireNote(file, noteOf(file));
+    }
     if (Mem.isRaw() && Libc.probe() instanceof Availability.Available) {
       return byOpenFile(file, shared);
     }
@@ -326,7 +332,7 @@ public final class FileLock implements AutoCloseable {
       }
       beside = lockedBeside(file, noteOf(file), shared);
       if (!shared && beside != null) {
-        byte[] found = new byte[(int) Math.min(beside.file.length(), 200)];
+        byte[] found = new byte[(int) Math.min(beside.file.length(), NOTE_BYTES_MAX)];
         beside.file.readFully(found);
         requireNoOther(file, living(new String(found, StandardCharsets.US_ASCII), true));
         beside.file.setLength(0);
@@ -470,6 +476,25 @@ public final class FileLock implements AutoCloseable {
       real = file.toAbsolutePath();
     }
     return real.resolveSibling(real.getFileName() + ".lock");
+  }
+
+  /** Refuses a file in the place of the note that is too long for one: it would be overwritten. */
+  private static void requireNote(Path file, Path note) {
+    long bytes;
+    try {
+      bytes = Files.size(note);
+    } catch (IOException e) {
+      return; // there is none
+    }
+    if (bytes > NOTE_BYTES_MAX) {
+      throw new IncompatibleFormatException(
+          note
+              + " has "
+              + bytes
+              + " bytes, and is not the note of a process that has "
+              + file
+              + " open. It would be overwritten. Move it to another name; then open again.");
+    }
   }
 
   private static void requireNoOther(Path file, long pid) {

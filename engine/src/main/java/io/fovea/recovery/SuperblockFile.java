@@ -120,6 +120,24 @@ public final class SuperblockFile {
     this.block = Arena.ofAuto().allocate(Math.max(BYTES, device.blockSize()), 4096);
   }
 
+  /** Whether a file is a database, of this or another version, whole or damaged. */
+  public static boolean isDatabase(BlockDevice device) {
+    SuperblockFile file = new SuperblockFile(device, "");
+    boolean is = file.magicAt(0);
+    for (int size = PAGE_SIZE_MIN; size <= PAGE_SIZE_MAX && !is; size *= 2) {
+      is = file.magicAt(size);
+    }
+    return is;
+  }
+
+  private boolean magicAt(long offset) {
+    if (offset >= device.size()) {
+      return false;
+    }
+    device.read(offset, block, 0, (int) block.byteSize());
+    return magic();
+  }
+
   /** The name of the file. */
   public String path() {
     return path;

@@ -5,6 +5,7 @@ import io.fovea.error.IncompatibleFormatException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Superblock;
+import io.fovea.recovery.SuperblockFile;
 import io.fovea.wal.LogIdentity;
 import org.jspecify.annotations.Nullable;
 
@@ -20,9 +21,51 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>The rules for sessions are those of {@link LogIdentity}.
+ *
+ * <p>Temporary files have no identity: one that is found is what a crash has left, and is deleted
+ * or overwritten, unless it is a database. That is how a copy of {@code shop.fovea} survives that
+ * somebody has called {@code shop.fovea.snap}.
  */
-final class Companions {
+public final class Companions {
   private Companions() {}
+
+  /** Before a database is created or opened for writing. */
+  static void requireNoDatabase(Storage storage) {
+    requireNoDatabase(storage, Storage.TIMESTAMPS);
+    requireNoDatabase(storage, Storage.SNAPSHOTS);
+    for (int i = 0; i < Storage.LOADS; i++) {
+      requireNoDatabase(storage, Storage.LOAD + i);
+    }
+  }
+
+  private static void requireNoDatabase(Storage storage, String suffix) {
+    if (!storage.exists(suffix)) {
+      return;
+    }
+    try (BlockDevice file = storage.open(suffix)) {
+      if (SuperblockFile.isDatabase(file)) {
+        throw new IncompatibleFormatException(
+            storage.name()
+                + suffix
+                + " is a database, and "
+                + storage.name()
+                + " needs this name for a temporary file. Nothing was changed. Move "
+                + storage.name()
+                + suffix
+                + " to another name; then try again.");
+      }
+    }
+  }
+
+  /**
+   * Opens a temporary file, which is overwritten.
+   *
+   * @throws IncompatibleFormatException if it is a database
+   */
+  public static BlockDevice openTemporary(Storage storage, String suffix) {
+    requireNoDatabase(storage, suffix);
+    return storage.open(suffix);
+  }
 
   /** Before a database is created. */
   static void requireNone(Storage storage) {

@@ -308,6 +308,9 @@ public final class Opening {
     if (!fresh && found.state() == Superblock.IN_USE) {
       throw new UncleanShutdownException(path);
     }
+    if (!config.readOnly()) {
+      Companions.requireNoDatabase(storage);
+    }
     if (!fresh && !beside) {
       Companions.requireOwn(storage, found, !config.readOnly());
     }

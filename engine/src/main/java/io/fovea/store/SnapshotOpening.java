@@ -267,7 +267,7 @@ public final class SnapshotOpening {
     return new CopyLimits(
         config.memoryBytes(),
         config.fileBytes(),
-        () -> storage.open(Storage.SNAPSHOTS),
+        () -> Companions.openTemporary(storage, Storage.SNAPSHOTS),
         () -> storage.delete(Storage.SNAPSHOTS));
   }
 

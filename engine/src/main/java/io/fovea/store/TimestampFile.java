@@ -83,7 +83,7 @@ public final class TimestampFile implements AutoCloseable {
     BlockDevice device =
         storage == null
             ? Devices.open(Path.of("timestamps"), DeviceConfig.defaults().kind(IoKind.MEMORY))
-            : storage.open(Storage.TIMESTAMPS);
+            : Companions.openTemporary(storage, Storage.TIMESTAMPS);
     BufferPool pool = null;
     boolean done = false;
     try {

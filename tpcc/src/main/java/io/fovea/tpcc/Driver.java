@@ -68,7 +68,7 @@ final class Driver {
           "%s was in use with durability none when its process ended: it is deleted and loaded"
               + " again",
           settings.path());
-      DatabaseFile.delete(settings.path());
+      DatabaseFile.deleteUnusable(settings.path());
       return open(settings);
     }
   }

@@ -34,12 +34,28 @@ public final class DatabaseFile {
         .replace("Translation.PREDICTIVE", "--translation predictive");
   }
 
-  /** Deletes a database, the file by which it is known last. */
+  /**
+   * Deletes a database that was opened for writing and closed, the file by which it is known last.
+   * The opening has found that the log and the double-write area belong to it.
+   */
   public static void delete(Path path) {
     try {
-      Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".log"));
-      Files.deleteIfExists(path.resolveSibling(path.getFileName() + ".dwb"));
-      Files.deleteIfExists(path);
+      Path file = Files.exists(path) ? path.toRealPath() : path; // the others lie beside that
+      Files.deleteIfExists(file.resolveSibling(file.getFileName() + ".log"));
+      Files.deleteIfExists(file.resolveSibling(file.getFileName() + ".dwb"));
+      Files.deleteIfExists(file);
+    } catch (IOException e) {
+      throw new DriverException(Exit.ERROR, "cannot delete " + path + ": " + e, e);
+    }
+  }
+
+  /**
+   * Deletes the data file of a database that can't be opened. What lies beside it may be of another
+   * database: the engine deletes or refuses that when the file is created again.
+   */
+  public static void deleteUnusable(Path path) {
+    try {
+      Files.deleteIfExists(Files.exists(path) ? path.toRealPath() : path);
     } catch (IOException e) {
       throw new DriverException(Exit.ERROR, "cannot delete " + path + ": " + e, e);
     }

@@ -115,7 +115,7 @@ public final class Opening {
             Exit.UNUSABLE, e.getMessage() + " --fresh deletes it and loads it anew.");
       }
       progress.say("%s was left without a log: it is loaded again", path);
-      DatabaseFile.delete(path);
+      DatabaseFile.deleteUnusable(path);
       return null;
     }
     boolean kept = false;

@@ -1,5 +1,6 @@
 package io.fovea.tpcc.lookups;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -318,6 +319,29 @@ class LookupsTest {
     tpcc.expect(Exit.OK, lookups());
     assertTrue(tpcc.out().contains("loading"), tpcc.out());
     assertEquals(0, updates());
+  }
+
+  /** The log beside a file that was left open may be of another database. */
+  @Test
+  void theLogOfAnotherDatabaseIsNotDeleted() throws IOException {
+    Path original = folder.resolve("original.fovea");
+    try (Database db = Database.open(original, SMALL.durability(Durability.NONE))) {
+      new LookupTable.Shape(false, 5, 40).write(db);
+      Files.copy(original, file());
+    }
+    Path other = folder.resolve("other.fovea");
+    Path log = file().resolveSibling(file().getFileName() + ".log");
+    try (Database db = Database.open(other, SMALL.durability(Durability.SYNC))) {
+      new LookupTable.Shape(false, 5, 40).write(db);
+      Files.copy(other.resolveSibling("other.fovea.log"), log);
+    }
+    byte[] commits = Files.readAllBytes(log);
+    tpcc.expect(Exit.UNUSABLE, lookups("--fresh"));
+    assertTrue(tpcc.err().contains(log.getFileName() + " has commits of"), tpcc.err());
+    assertTrue(tpcc.err().contains("move it away"), tpcc.err());
+    assertArrayEquals(commits, Files.readAllBytes(log));
+    Files.delete(log);
+    tpcc.expect(Exit.OK, lookups("--fresh"));
   }
 
   @Test
