@@ -143,7 +143,8 @@ public final class CompactOptions {
   }
 
   /**
-   * Sets who is told how far it is: after each piece, which is some pages. In the thread that
+   * Sets who is told how far it is: after each piece, which is some pages, each 65,536 pages of a
+   * search, and before the end of the file is cut off and holes are punched. In the thread that
    * compacts; what it throws ends the compaction, and what was moved stays where it is.
    *
    * @param told is told
