@@ -193,8 +193,11 @@ public final class PoolSpace {
       frames.checkOpen();
       return runs.gather(log, max, stop);
     } finally {
-      walk.forget();
-      lock.unlock();
+      try {
+        walk.forget();
+      } finally {
+        lock.unlock();
+      }
     }
   }
 
@@ -269,8 +272,11 @@ public final class PoolSpace {
       frames.checkOpen();
       return runs.visit(visitor, stop);
     } finally {
-      walk.forget();
-      lock.unlock();
+      try {
+        walk.forget();
+      } finally {
+        lock.unlock();
+      }
     }
   }
 

@@ -177,8 +177,11 @@ public final class Compaction {
       progress.accept(end);
       return end;
     } finally {
-      space().endRaise();
-      lock.unlock();
+      try {
+        space().endRaise();
+      } finally {
+        lock.unlock();
+      }
     }
   }
 
