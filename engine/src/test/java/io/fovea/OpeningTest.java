@@ -96,7 +96,7 @@ class OpeningTest {
     TableSpec spec = TableSpec.bytes("t", 8);
     SimDisk disk = new SimDisk(5);
     int refused = 0;
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < 4; round++) {
       byte[] key = {(byte) round};
       Database db = SimDatabase.open(new SimStorage(disk), options);
       ByteTable t = db.table(spec).bytes();
