@@ -5,7 +5,6 @@ import io.fovea.btree.TreeDrop;
 import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
-import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.KillPoint;
@@ -126,9 +125,6 @@ public final class Recovery {
 
   /** TreeWalk whose pages are freed later. */
   private final Set<Integer> deferred = new HashSet<>();
-
-  /** Pages of such trees that were built from below, and that nothing else is known of. */
-  private final Set<Long> built = new HashSet<>();
 
   private long end;
   private long incarnation;
@@ -360,15 +356,9 @@ public final class Recovery {
    */
   public void finish(Log open) {
     LogSession session = open.session();
-    // Pages with images have been made; what is read from here on has none.
-    pool.recovery().unreadFrom(Long.MAX_VALUE);
     // Pages first: a leaf of a dropped tree may name a long value that is among them.
     analysis.orphans.forEach(
-        (pid, unused) -> {
-          if (isOfBuiltTree(pid)) {
-            built.add(pid);
-            return;
-          }
+        (pid, tree) -> {
           session.begin(AllocatorRecord.FREE_SPACE);
           try {
             pool.recovery().reclaim(pid, session);
@@ -385,32 +375,6 @@ public final class Recovery {
     KillPoint.here("recovery.finished");
   }
 
-  /**
-   * Whether a page that was given out and has no image is one of a tree that was built from below,
-   * which the catalog knows as one to be freed. Its pages were durable before that. The redo point
-   * may have passed some of them: if the rest were freed here, the leaves among them, nobody would
-   * find the long values that it has passed. A drop frees all of them instead.
-   *
-   * <p>A page of another dropped tree that a change had taken and not used yet was never written as
-   * a page of that tree, for it was latched until the change was in the log.
-   */
-  private boolean isOfBuiltTree(long pid) {
-    int tree = analysis.allocated.get(pid);
-    if (!deferred.contains(tree)) {
-      return false;
-    }
-    int frame = pool.recovery().fixForImage(pid);
-    try {
-      long base = pool.base(frame);
-      int type = PageHeader.type(pool.pages(), base);
-      return (type == PageHeader.LEAF || type == PageHeader.INNER || type == PageHeader.OVERFLOW)
-          && PageHeader.treeId(pool.pages(), base) == tree
-          && PageHeader.pageLsn(pool.pages(), base) > superblock.redoLsn();
-    } finally {
-      pool.releaseExclusiveUnchanged(frame);
-    }
-  }
-
   /** Frees the long values that leaves of deferred trees may not know. */
   private void loose(LogSession session) {
     if (deferred.isEmpty()) {
@@ -418,7 +382,7 @@ public final class Recovery {
     }
     analysis.allocated.forEach(
         (pid, tree) -> {
-          if (!built.contains(pid) && (tree == Analysis.UNKNOWN || deferred.contains(tree))) {
+          if (tree == Analysis.UNKNOWN || deferred.contains(tree)) {
             session.begin(AllocatorRecord.FREE_SPACE);
             try {
               TreeDrop.freeLoose(pool, pid, deferred, session);
