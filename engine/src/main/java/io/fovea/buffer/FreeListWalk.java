@@ -61,7 +61,7 @@ final class FreeListWalk {
 
   private static final int TRIES = 64;
 
-  /** Of {@link #raise}: it has not come to the end. */
+  /** Of {@link #raise}: there is more to walk. */
   static final int GOES_ON = -1;
 
   /** After how many pages without a low one {@link #raise} lets its caller say how far it is. */
@@ -397,7 +397,7 @@ final class FreeListWalk {
     return state;
   }
 
-  /** Gives memory back: the next {@link #raise} begins anew. */
+  /** Gives memory back: the next {@link #raise} starts a new walk. */
   void forget() {
     file.clear(false);
     list = new LongList();

@@ -77,11 +77,10 @@ public final class PoolRecovery {
   /**
    * From now on each page that is read is written again, even if nothing is replayed on it.
    *
-   * <p>A page is read as the system's cache has it. Where a sync failed before the database was
-   * opened again, without a restart of the machine, the device may lack what the cache has, and no
-   * later sync is told of that: only another write brings it there. What may be missing was written
-   * since the last checkpoint, so it is among the pages of the log's records since the redo point,
-   * all of which recovery reads.
+   * <p>Pages are read through the system's cache. If a sync failed and the database is opened again
+   * before the machine restarts, the cache may hold pages that the device never received. Later
+   * syncs succeed without writing them; only another write does. Every such page was written after
+   * the last checkpoint, so the log has records of it behind the redo point, and recovery reads it.
    *
    * @param redo where replay begins, which holds back the redo point until a page is written; 0 to
    *     end it

@@ -167,11 +167,16 @@ public final class PoolSpace {
   /** Ends what {@link #raise} has begun, and gives its memory back. */
   public void endRaise() {
     if (lock.tryLock("raise free pages")) {
-      try {
-        walk.forget();
-      } finally {
-        lock.unlock();
-      }
+      unlockAndForget();
+    }
+  }
+
+  /** Releases the lock, and the memory of a walk that nobody continues. */
+  private void unlockAndForget() {
+    try {
+      walk.forget();
+    } finally {
+      lock.unlock();
     }
   }
 
@@ -193,11 +198,7 @@ public final class PoolSpace {
       frames.checkOpen();
       return runs.gather(log, max, stop);
     } finally {
-      try {
-        walk.forget();
-      } finally {
-        lock.unlock();
-      }
+      unlockAndForget();
     }
   }
 
@@ -246,11 +247,10 @@ public final class PoolSpace {
       }
       return runs.punched() - before;
     } finally {
-      walk.forget();
       try {
         pagesPunched.add(runs.punched() - before);
       } finally {
-        lock.unlock();
+        unlockAndForget();
       }
     }
   }
@@ -272,11 +272,7 @@ public final class PoolSpace {
       frames.checkOpen();
       return runs.visit(visitor, stop);
     } finally {
-      try {
-        walk.forget();
-      } finally {
-        lock.unlock();
-      }
+      unlockAndForget();
     }
   }
 

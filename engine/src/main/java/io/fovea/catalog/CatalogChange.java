@@ -159,7 +159,7 @@ public final class CatalogChange {
    * @param follows what follows in memory. If it fails, memory says something else than the
    *     catalog, so the database stops
    * @return up to where the log must be durable; 0 without one
-   * @throws io.fovea.error.DatabaseClosedException if the database has stopped by itself
+   * @throws io.fovea.error.DatabaseClosedException if an earlier failure stopped the database
    */
   long run(Runnable follows) {
     if (engine != null) {

@@ -12,7 +12,7 @@ public final class CloseListeners {
   private final Store store;
   private final List<Runnable> actions = new ArrayList<>();
 
-  /** Whether they have been told: one that comes later would never be. */
+  /** Set once the listeners are called: one added later would never be called. */
   private boolean told;
 
   /** Those of a store. */

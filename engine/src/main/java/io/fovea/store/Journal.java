@@ -289,8 +289,8 @@ public final class Journal {
   }
 
   /**
-   * Sets a length once more. A sync that failed before leaves it in doubt until a later one is
-   * durable. One that is no multiple of blocks was not set by the engine, but left by a write.
+   * Sets a file's length again: after a failed sync it may not be durable until it is set anew. A
+   * length that is not a multiple of the block size was left by a write, not set by the engine.
    */
   private static void settleLength(BlockDevice device) {
     long size = device.size();

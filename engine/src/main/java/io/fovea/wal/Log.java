@@ -169,10 +169,10 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * Writes what a log has behind a position once more, byte for byte, and syncs it. A sync that
-   * failed leaves what it was for in the system's cache, where it is read, and perhaps not on the
-   * device; later syncs do not bring it there. What is appended behind it must not be acknowledged
-   * before it is durable, for a crash would end the log where it is missing.
+   * Writes the log behind a position again, byte for byte, and syncs it. After a failed sync,
+   * records may be in the system's cache, where recovery reads them, but not on the device, and
+   * later syncs do not write them. Nothing appended behind such records may be acknowledged before
+   * they are durable: a crash would end the log where they are missing.
    *
    * @param device the file
    * @param database whose segments
