@@ -122,6 +122,6 @@ class NativeAccessTest {
     String warning = warnings.get(0);
     assertTrue(warning.contains("denied") && warning.contains("io_uring"), warning);
     assertTrue(warning.contains(flag + "."), warning);
-    assertTrue(run.err().contains("channel, buffered"), run::err);
+    assertTrue(run.err().contains("java.io, buffered"), run::err);
   }
 }
