@@ -31,6 +31,7 @@ import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -542,7 +543,6 @@ class LoadTest {
   }
 
   @Tag("slow")
-  @Tag("slow")
   @Test
   void aCrashLeavesAllOrNothing() {
     Options options =
@@ -605,6 +605,78 @@ class LoadTest {
     }
   }
 
+  /**
+   * Another load that began in the middle keeps the redo point there, between the records that gave
+   * out this load's pages, while the catalog has the trees as those that are to be freed.
+   */
+  @Test
+  void aCrashWhileAnotherLoadHoldsTheRedoPointInTheMiddleLosesNoPage() throws Exception {
+    Options options = Options.defaults().bufferBytes(4 << 20);
+    SimDisk disk = new SimDisk(1);
+    try (Database db = Database.open(new SimStorage(disk), options, Switches.NONE)) {
+      ByteTable t = db.table(BYTES).bytes();
+      ByteTable other = db.table(TableSpec.bytes("other", 40)).bytes();
+      CountDownLatch begun = new CountDownLatch(1);
+      CountDownLatch crashed = new CountDownLatch(1);
+      Thread[] threads = new Thread[2];
+      AtomicLong middle = new AtomicLong();
+      threads[0] =
+          Thread.ofPlatform()
+              .start(
+                  () ->
+                      t.load(
+                          LoadOptions.defaults().ascending(true),
+                          into -> {
+                            for (int k = 0; k < 4_000; k++) {
+                              into.add(key(k), value(k, k % 100 == 0 ? 9_000 : 200));
+                              if (k == 2_000) {
+                                middle.set(db.store().logTail());
+                                threads[1] = loads(other, begun, crashed);
+                                await(begun);
+                              }
+                            }
+                          }));
+      while (middle.get() == 0 || db.store().redoLsn() < middle.get()) {
+        Thread.onSpinWait();
+      }
+      SimDisk cut = disk.copy();
+      crashed.countDown();
+      threads[0].join();
+      threads[1].join();
+      sound(db);
+      for (SimCrash how : List.of(SimCrash.LOSE_ALL, SimCrash.KEEP_ALL)) {
+        try (Database again =
+            Database.open(new SimStorage(cut.crash(how)), options, Switches.NONE)) {
+          assertEquals(0, again.table(BYTES).count());
+          sound(again);
+        }
+      }
+    }
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private static Thread loads(ByteTable table, CountDownLatch begun, CountDownLatch end) {
+    return Thread.ofPlatform()
+        .start(
+            () ->
+                table.load(
+                    LoadOptions.defaults().ascending(true),
+                    into -> {
+                      for (int k = 0; k < 100; k++) {
+                        into.add(key(k), value(k, 200));
+                      }
+                      begun.countDown();
+                      await(end);
+                    }));
+  }
+
   private static long count(ByteTable t, Transaction tx) {
     long n = 0;
     try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
@@ -639,7 +711,6 @@ class LoadTest {
     }
   }
 
-  @Tag("slow")
   @Tag("slow")
   @Test
   void aBackupWhileATableIsLoadedHasAllOrNothing() throws Exception {

@@ -12,6 +12,7 @@ import io.fovea.memory.Mem;
 import io.fovea.memory.OperationLock;
 import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
+import io.fovea.recovery.Recovery;
 import io.fovea.store.Store;
 import io.fovea.txn.Grace;
 import io.fovea.wal.LogSession;
@@ -57,6 +58,9 @@ public final class DeferredDrops {
   static final char KEY = 'd';
 
   private static final int VERSION = 1;
+
+  /** The version of a record that says which part of the log gave out the tree's pages. */
+  private static final int BUILT = 2;
 
   /** How many pages a piece frees. */
   static final int PIECE_PAGES = 64;
@@ -158,9 +162,28 @@ public final class DeferredDrops {
     return ByteBuffer.allocate(9).put((byte) VERSION).putLong(tree.rootPid()).array();
   }
 
+  /**
+   * The record of one that was built from below: its pages are durable and have no images in the
+   * log.
+   *
+   * @param from its pages were given out behind this LSN
+   * @param to and before this one
+   */
+  static byte[] value(BTree tree, long from, long to) {
+    return ByteBuffer.allocate(25)
+        .put((byte) BUILT)
+        .putLong(tree.rootPid())
+        .putLong(from)
+        .putLong(to)
+        .array();
+  }
+
   /** Gets a tree that the catalog has. */
   public interface Visitor {
     void tree(int treeId, long rootPid);
+
+    /** One that was built from below: see {@link Recovery.TreeVisitor#built}. Before the tree. */
+    default void built(int treeId, long from, long to) {}
   }
 
   /** Finds those that the catalog has. */
@@ -170,11 +193,17 @@ public final class DeferredDrops {
         (k, kOff, kLen, v, vOff, vLen) -> {
           if (kLen == 5 && Mem.getByte(k, kOff) == KEY) {
             int id = ByteBuffer.wrap(TreeWalk.bytes(k, kOff + 1, 4)).getInt();
-            if (vLen != 9 || Mem.getByte(v, vOff) != VERSION) {
+            ByteBuffer value = ByteBuffer.wrap(TreeWalk.bytes(v, vOff, vLen));
+            int version = vLen == 0 ? 0 : value.get();
+            if (vLen != (version == VERSION ? 9 : version == BUILT ? 25 : -1)) {
               throw new CorruptionException(
                   "the catalog's entry of a dropped tree, " + id, -1, -1, VERSION, vLen);
             }
-            visitor.tree(id, ByteBuffer.wrap(TreeWalk.bytes(v, vOff + 1, 8)).getLong());
+            long root = value.getLong();
+            if (version == BUILT) {
+              visitor.built(id, value.getLong(), value.getLong());
+            }
+            visitor.tree(id, root);
           }
         });
   }

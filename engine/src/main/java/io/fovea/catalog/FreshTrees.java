@@ -21,7 +21,10 @@ import java.util.function.Consumer;
  * <ol>
  *   <li><b>A crash before the catalog knows them</b>: the session has held back the redo point, so
  *       recovery knows of each of their pages that it was given out and has no owner, and frees it,
- *       whatever its bytes are. After that they are freed as any tree that was dropped.
+ *       whatever its bytes are. After that they are freed as any tree that was dropped. The redo
+ *       point may pass some of those ALLOCATE and not all, where another session or an older page
+ *       holds it back: so the catalog has the part of the log in which they are, and where recovery
+ *       begins within it, it leaves all pages to the drop.
  *   <li><b>The redo point.</b> An ALLOCATE in the log whose page has no image there says that
  *       nobody owns the page. So the redo point must have passed those records before anybody uses
  *       the trees; a checkpoint does that. Then the pages are like any that were written long ago.
@@ -121,8 +124,11 @@ final class FreshTrees {
         what,
         () -> {
           CatalogChange change = new CatalogChange(store);
+          long from = session.beginLsn();
+          long to = store.logTail();
           for (BTree tree : trees) {
-            change.publishes(tree).put(DeferredDrops.key(tree.treeId()), DeferredDrops.value(tree));
+            byte[] record = DeferredDrops.value(tree, from, to);
+            change.publishes(tree).put(DeferredDrops.key(tree.treeId()), record);
           }
           try {
             return change.run();

@@ -325,7 +325,19 @@ public final class Schema {
             visitor.tree(i.treeId(), i.rootPid());
           }
         });
-    DeferredDrops.forEach(catalog, visitor::deferred);
+    DeferredDrops.forEach(
+        catalog,
+        new DeferredDrops.Visitor() {
+          @Override
+          public void tree(int treeId, long rootPid) {
+            visitor.deferred(treeId, rootPid);
+          }
+
+          @Override
+          public void built(int treeId, long from, long to) {
+            visitor.built(treeId, from, to);
+          }
+        });
     StoredCounts.forEach(catalog, visitor);
   }
 

@@ -97,6 +97,16 @@ public final class Recovery {
     default void deferred(int treeId, long rootPid) {}
 
     /**
+     * One of those that was built from below: its pages were durable before the catalog had it, and
+     * have no images in the log.
+     *
+     * @param treeId its id
+     * @param from its pages were given out behind this LSN
+     * @param to and before this one; nobody has used it before the redo point has passed it
+     */
+    default void built(int treeId, long from, long to) {}
+
+    /**
      * Before the counts of trees.
      *
      * @param number tells those of one close from those of another; 0 where there are none
@@ -125,6 +135,17 @@ public final class Recovery {
 
   /** TreeWalk whose pages are freed later. */
   private final Set<Integer> deferred = new HashSet<>();
+
+  /**
+   * Those among them that were built from below, and of whose pages the redo point has passed some:
+   * all are in the file, and the drop frees them. Were those freed here that the log knows, nobody
+   * would find the rest.
+   *
+   * <p>Where the redo point has passed none, the log knows all, and a backup that began before they
+   * were durable may have none of them; so they are freed here. Where it has passed all, others may
+   * have used the tree: what the log gave out since is freed here as of any tree.
+   */
+  private final Set<Integer> whole = new HashSet<>();
 
   private long end;
   private long incarnation;
@@ -279,6 +300,13 @@ public final class Recovery {
           }
 
           @Override
+          public void built(int id, long from, long to) {
+            if (from < superblock.redoLsn() && superblock.redoLsn() < to) {
+              whole.add(id);
+            }
+          }
+
+          @Override
           public void counted(long number) {
             analysis.counts.stored(number);
           }
@@ -358,7 +386,10 @@ public final class Recovery {
     LogSession session = open.session();
     // Pages first: a leaf of a dropped tree may name a long value that is among them.
     analysis.orphans.forEach(
-        (pid, tree) -> {
+        (pid, unused) -> {
+          if (whole.contains(analysis.allocated.get(pid))) {
+            return;
+          }
           session.begin(AllocatorRecord.FREE_SPACE);
           try {
             pool.recovery().reclaim(pid, session);
@@ -382,7 +413,7 @@ public final class Recovery {
     }
     analysis.allocated.forEach(
         (pid, tree) -> {
-          if (tree == Analysis.UNKNOWN || deferred.contains(tree)) {
+          if (tree == Analysis.UNKNOWN || deferred.contains(tree) && !whole.contains(tree)) {
             session.begin(AllocatorRecord.FREE_SPACE);
             try {
               TreeDrop.freeLoose(pool, pid, deferred, session);
