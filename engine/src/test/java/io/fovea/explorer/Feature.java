@@ -53,7 +53,8 @@ enum Feature {
   // What happens to the database as a whole.
   CLOSE,
   KILL,
-  FAULT;
+  FAULT,
+  MEMORY;
 
   final int weight;
   final int atOnce;
@@ -99,6 +100,7 @@ enum Feature {
     // reads.
     boolean file = a == FOLLOW_FILE || b == FOLLOW_FILE;
     boolean simulated = a == FAULT || b == FAULT || a == KILL || b == KILL;
-    return !(ENDINGS.contains(a) && ENDINGS.contains(b)) && !(file && simulated);
+    boolean either = (a == FAULT || b == FAULT) && (a == MEMORY || b == MEMORY);
+    return !(ENDINGS.contains(a) && ENDINGS.contains(b)) && !(file && simulated) && !either;
   }
 }

@@ -91,6 +91,12 @@ final class Life {
   /** Whether devices fail. */
   volatile boolean faults;
 
+  /** Whether memory outside of the heap is refused, or was. */
+  volatile boolean refused;
+
+  /** Whether it is now. */
+  volatile boolean refusing;
+
   volatile boolean stop;
   final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
   final Given given = new Given();
@@ -172,6 +178,9 @@ final class Life {
     if (faults) {
       overlaps.beside(f, Feature.FAULT);
     }
+    if (refusing) {
+      overlaps.beside(f, Feature.MEMORY);
+    }
     hand.since = watchdog.ticks();
     hand.busy = before | 1L << f.ordinal();
     try {
@@ -209,11 +218,23 @@ final class Life {
         stop = true;
       }
     } else {
-      fail(new Violation(f + " (" + state + (faults ? ", faults" : "") + "): " + t, thrown));
+      fail(
+          new Violation(
+              f
+                  + " ("
+                  + state
+                  + (faults ? ", faults" : "")
+                  + (refused ? ", refused memory" : "")
+                  + "): "
+                  + t,
+              thrown));
     }
   }
 
   private boolean may(Feature f, Throwable t) {
+    if (t instanceof OutOfMemoryError) {
+      return refused;
+    }
     if (!(t instanceof FoveaException)) {
       return false;
     }
@@ -225,7 +246,7 @@ final class Life {
       return a.abortCause() != AbortCause.USER;
     }
     if (t instanceof DatabaseClosedException || t instanceof DurabilityLostException) {
-      return state != State.RUNNING || faults;
+      return state != State.RUNNING || faults || refused;
     }
     if (t instanceof StorageException || t instanceof StorageFullException) {
       return state == State.KILLED || faults;
@@ -284,6 +305,9 @@ final class Life {
     overlaps.begins(f, hands);
     if (faults) {
       overlaps.beside(f, Feature.FAULT);
+    }
+    if (refusing) {
+      overlaps.beside(f, Feature.MEMORY);
     }
     hand.busy = before | 1L << f.ordinal();
     try {

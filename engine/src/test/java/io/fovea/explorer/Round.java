@@ -166,6 +166,8 @@ final class Round {
         threads.add(Thread.ofPlatform().daemon().name("hand-" + h.id).start(() -> l.work(h)));
       }
       boolean faulty = has(Feature.FAULT) && disk(1) && random.nextInt(3) == 0;
+      int hoards = has(Feature.MEMORY) && !faulty ? random.nextInt(32) : 0;
+      hoards = hoards < 8 ? hoards : 0;
       long wanted = 200 + random.nextInt(2_500);
       long until = System.nanoTime() + (1 + random.nextInt(4)) * 1_000_000_000L;
       boolean begun = false;
@@ -175,14 +177,23 @@ final class Round {
           forever.run();
         }
       }
-      while (!life.stop && life.steps.get() < wanted && System.nanoTime() < until) {
-        LockSupport.parkNanos(2_000_000);
-        if (faulty && !begun && life.steps.get() > wanted / 2) {
-          begun = true;
-          fault(life);
+      try (Hoard hoard = new Hoard()) {
+        while (!life.stop && life.steps.get() < wanted && System.nanoTime() < until) {
+          LockSupport.parkNanos(2_000_000);
+          if (faulty && !begun && life.steps.get() > wanted / 2) {
+            begun = true;
+            fault(life);
+          }
+          if (hoards > 0 && life.steps.get() > wanted * hoards / 8) {
+            refuse(life, hoard);
+          }
         }
+        if (hoards % 2 == 0) {
+          life.refusing = false;
+          hoard.release();
+        }
+        end(life, threads);
       }
-      end(life, threads);
     } finally {
       if (life != null) {
         life.stop = true;
@@ -215,7 +226,8 @@ final class Round {
   }
 
   private String faults(Life life) {
-    return life.faults ? " with " + disk.faultsHit() + " faults" : "";
+    return (life.faults ? " with " + disk.faultsHit() + " faults" : "")
+        + (life.refused ? " where memory was refused" : "");
   }
 
   private boolean has(Feature f) {
@@ -239,6 +251,16 @@ final class Round {
     overlaps.done.incrementAndGet(Feature.FAULT.ordinal());
   }
 
+  private void refuse(Life life, Hoard hoard) {
+    if (!life.refused) {
+      overlaps.begins(Feature.MEMORY, hands);
+      overlaps.done.incrementAndGet(Feature.MEMORY.ordinal());
+    }
+    life.refused = true;
+    life.refusing = true;
+    hoard.take();
+  }
+
   private void end(Life life, List<Thread> threads) throws Exception {
     boolean kill =
         has(Feature.KILL)
@@ -252,12 +274,12 @@ final class Round {
       watchdog.phase("resting");
       life.stop = true;
       join(threads);
-      if (life.failure.get() == null && !life.faults) {
+      if (life.failure.get() == null && !life.faults && !life.refused) {
         rest(life);
       }
       close(life);
     } else {
-      overlaps.begins(Feature.CLOSE, hands);
+      begins(Feature.CLOSE, life);
       close(life);
       overlaps.done.incrementAndGet(Feature.CLOSE.ordinal());
     }
@@ -268,6 +290,13 @@ final class Round {
       Listeners.check(life);
     }
     disk.heal();
+  }
+
+  private void begins(Feature ending, Life life) {
+    overlaps.begins(ending, hands);
+    if (life.refusing) {
+      overlaps.beside(ending, Feature.MEMORY);
+    }
   }
 
   private static void join(List<Thread> threads) throws InterruptedException {
@@ -295,11 +324,13 @@ final class Round {
       life.db.close();
       ok = true;
     } catch (DurabilityLostException | StorageException | StorageFullException e) {
-      if (!life.faults) {
-        throw new Violation("close: " + e, e);
+      if (!life.faults && !(life.refused && e instanceof DurabilityLostException)) {
+        throw new Violation("close: " + e + "\n" + watchdog.slow(), e);
       }
     } catch (RuntimeException | Error e) {
-      throw new Violation("close: " + e, e);
+      if (!(e instanceof OutOfMemoryError && life.refused)) {
+        throw new Violation("close: " + e, e);
+      }
     }
     Violation.unless(!life.db.isOpen(), "the database is open after close");
     closed = ok;
@@ -308,13 +339,14 @@ final class Round {
 
   private void kill(Life life) {
     kills++;
-    overlaps.begins(Feature.KILL, hands);
+    begins(Feature.KILL, life);
     watchdog.phase("killing");
     closed = false;
     if (disk(0)) {
       SimDisk after;
       // First what was promised, then what is there: never the other way round.
       long[] promised = truth.least(false);
+      long given = truth.sequenceTop();
       SimCrash[] ways = {SimCrash.LOSE_ALL, SimCrash.RANDOM, SimCrash.KEEP_ALL};
       SimCrash way = ways[random.nextInt(ways.length)];
       after = disk.crash(way);
@@ -331,7 +363,7 @@ final class Round {
       Violation.unless(!life.db.isOpen(), "the database is open after close without power");
       life.stop = true;
       awaitHands();
-      truth.promised(promised);
+      truth.promised(promised, given);
       disk = after;
     } else {
       // Memory goes away beside whoever uses it: so here nobody does. KilledTest kills a process.

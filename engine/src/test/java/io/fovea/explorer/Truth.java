@@ -75,10 +75,11 @@ final class Truth {
   }
 
   /** The power failed at this moment: what became durable on the old disk is not on the new one. */
-  synchronized void promised(long[] durable) {
+  synchronized void promised(long[] durable, long sequenceTop) {
     for (int i = 0; i < HANDS_MAX; i++) {
       set(DURABLE + i, durable[i]);
     }
+    set(SEQUENCE, sequenceTop);
   }
 
   /** After a recovery: what was found is all there is. */

@@ -22,6 +22,10 @@ final class Watchdog {
   private final Consumer<String> onHang;
   private volatile LongSupplier steps = () -> 0;
   private volatile List<Hand> hands = List.of();
+  private static final long SLOW_TICKS = 300;
+
+  private volatile long phaseBegan;
+  private volatile String slow = "";
   private volatile String phase = "";
   private volatile boolean stopped;
 
@@ -44,7 +48,14 @@ final class Watchdog {
   /** Something else goes on now. */
   void phase(String name) {
     phase = name;
+    phaseBegan = ticks.get();
+    slow = "";
     marks.incrementAndGet();
+  }
+
+  /** The stacks of all threads when the phase had taken half a minute; empty if it has not. */
+  String slow() {
+    return slow;
   }
 
   void watch(LongSupplier of, List<Hand> whose) {
@@ -62,6 +73,9 @@ final class Watchdog {
     while (!stopped) {
       LockSupport.parkNanos(TICK_NANOS);
       long now = ticks.incrementAndGet();
+      if (now - phaseBegan == SLOW_TICKS) {
+        slow = stacks();
+      }
       long progress = steps.getAsLong() + marks.get() * 1_000_000_007L;
       if (progress != last) {
         last = progress;
