@@ -1,13 +1,16 @@
 package io.fovea.explorer;
 
 import com.sun.management.HotSpotDiagnosticMXBean;
-import java.lang.foreign.Arena;
 import java.lang.management.BufferPoolMXBean;
 import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * All memory outside of the heap that the process may still have, so that whoever asks for some is
- * refused. What others give back is taken by the next {@link #take}.
+ * refused: automatic arenas and direct buffers; what malloc or mmap gives is not limited. What
+ * others give back is taken by the next {@link #take}.
  *
  * <p>One thread.
  */
@@ -24,8 +27,7 @@ final class Hoard implements AutoCloseable {
           .findFirst()
           .orElseThrow();
 
-  private final Arena arena = Arena.ofShared();
-  private boolean released;
+  private final List<ByteBuffer> all = new ArrayList<>();
 
   void take() {
     if (MAX == 0) {
@@ -36,18 +38,15 @@ final class Hoard implements AutoCloseable {
       return;
     }
     try {
-      arena.allocate(left);
+      all.add(ByteBuffer.allocateDirect((int) left));
     } catch (OutOfMemoryError e) {
       return; // others were faster
     }
   }
 
-  /** Gives all of it back. */
+  /** Gives all of it back, once the garbage collector finds it: an allocation waits for that. */
   void release() {
-    if (!released) {
-      released = true;
-      arena.close();
-    }
+    all.clear();
   }
 
   @Override

@@ -166,7 +166,7 @@ final class Round {
         threads.add(Thread.ofPlatform().daemon().name("hand-" + h.id).start(() -> l.work(h)));
       }
       boolean faulty = has(Feature.FAULT) && disk(1) && random.nextInt(3) == 0;
-      int hoards = has(Feature.MEMORY) && !faulty ? random.nextInt(32) : 0;
+      int hoards = has(Feature.MEMORY) && !faulty ? random.nextInt(20) : 0;
       hoards = hoards < 8 ? hoards : 0;
       long wanted = 200 + random.nextInt(2_500);
       long until = System.nanoTime() + (1 + random.nextInt(4)) * 1_000_000_000L;
@@ -184,7 +184,7 @@ final class Round {
             begun = true;
             fault(life);
           }
-          if (hoards > 0 && life.steps.get() > wanted * hoards / 8) {
+          if (hoards > 0 && life.steps.get() > wanted * hoards / 32) {
             refuse(life, hoard);
           }
         }
