@@ -175,12 +175,7 @@ final class Life {
   void perform(Feature f, Hand hand, Step step) {
     long before = hand.busy;
     overlaps.begins(f, hands);
-    if (faults) {
-      overlaps.beside(f, Feature.FAULT);
-    }
-    if (refusing) {
-      overlaps.beside(f, Feature.MEMORY);
-    }
+    besideEndings(f);
     hand.since = watchdog.ticks();
     hand.busy = before | 1L << f.ordinal();
     try {
@@ -192,6 +187,22 @@ final class Life {
       hand.busy = before;
       steps.incrementAndGet();
       boolean unused = Thread.interrupted();
+    }
+  }
+
+  /** An operation begins while the database is being ended, or is refused what it needs. */
+  private void besideEndings(Feature f) {
+    if (faults) {
+      overlaps.beside(f, Feature.FAULT);
+    }
+    if (refusing) {
+      overlaps.beside(f, Feature.MEMORY);
+    }
+    if (state == State.CLOSING) {
+      overlaps.beside(f, Feature.CLOSE);
+    }
+    if (state == State.KILLED) {
+      overlaps.beside(f, Feature.KILL);
     }
   }
 
@@ -303,12 +314,7 @@ final class Life {
     }
     long before = hand.busy;
     overlaps.begins(f, hands);
-    if (faults) {
-      overlaps.beside(f, Feature.FAULT);
-    }
-    if (refusing) {
-      overlaps.beside(f, Feature.MEMORY);
-    }
+    besideEndings(f);
     hand.busy = before | 1L << f.ordinal();
     try {
       in(f, hand, body);
