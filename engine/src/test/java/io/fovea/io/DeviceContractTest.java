@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.memory.Mem;
@@ -367,9 +368,15 @@ class DeviceContractTest {
     batch.throwIfFailed();
   }
 
+  /** Without native access other threads can't use a confined arena's memory. */
+  private static Arena memoryOfOneThread() {
+    return Mem.isRaw() ? Arena.ofConfined() : Arena.ofShared();
+  }
+
   @ParameterizedTest
   @EnumSource
   void takesMemoryOfConfinedArenas(Kind kind) throws Exception {
+    assumeTrue(Mem.isRaw(), "without native access other threads can't use it");
     BlockDevice device = open(kind);
     for (ThreadFactory factory :
         List.of(Thread.ofPlatform().factory(), Thread.ofVirtual().factory())) {
@@ -566,7 +573,7 @@ class DeviceContractTest {
   private static void work(BlockDevice device, int thread, int rounds) {
     int blocks = 8;
     long base = (long) thread * blocks * BLOCK;
-    try (Arena mine = Arena.ofConfined()) {
+    try (Arena mine = memoryOfOneThread()) {
       MemorySegment out = mine.allocate(blocks * BLOCK, BLOCK);
       MemorySegment in = mine.allocate(blocks * BLOCK, BLOCK);
       IoBatch batch = new IoBatch(blocks + 1);

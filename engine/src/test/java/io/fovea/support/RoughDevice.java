@@ -7,6 +7,7 @@ import io.fovea.io.AbstractBlockDevice;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.IoBatch;
 import io.fovea.io.IoOp;
+import io.fovea.memory.Mem;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -139,7 +140,9 @@ public final class RoughDevice extends AbstractBlockDevice {
 
   /** The same memory for any thread: that of a confined arena, too. Who waits keeps it alive. */
   private static MemorySegment memory(MemorySegment seg, long segOff, int len) {
-    return MemorySegment.ofAddress(seg.address() + segOff).reinterpret(len);
+    return Mem.isRaw()
+        ? MemorySegment.ofAddress(seg.address() + segOff).reinterpret(len)
+        : seg.asSlice(segOff, len);
   }
 
   private long fails(IoOp op, long offset) {
