@@ -383,7 +383,8 @@ final class CrashExplorer {
       return options;
     }
     int twice = random.nextInt(2);
-    Translation any = Translation.values()[random.nextInt(Translation.values().length)];
+    Translation[] kinds = Translation.values();
+    Translation any = Session.possible(kinds[random.nextInt(kinds.length)]);
     // Every page has its own frame there, which no share can give to others.
     boolean own = any.compareTo(Translation.VIRTUAL) >= 0 && options.bufferShare() != null;
     boolean all = !own && any == Translation.DIRECT;

@@ -11,6 +11,7 @@ import io.fovea.Options;
 import io.fovea.SimDatabase;
 import io.fovea.Translation;
 import io.fovea.VerifyReport;
+import io.fovea.memory.Mem;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import io.fovea.support.SoakReport;
@@ -113,6 +114,7 @@ class CrashTest {
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "PREDICTIVE", mode = EnumSource.Mode.EXCLUDE)
   void underEachTranslation(Translation kind) {
+    assumeTrue(Session.possible(kind) == kind, "native access is denied");
     assumeTrue(OTHERS.contains(kind) || STATES > STATES_SHORT, "the long form does it");
     Options own = Session.under(kind, Session.small().bufferBytes(600_000));
     long seed = SEED + 11 + 100 * kind.ordinal();
@@ -205,7 +207,7 @@ class CrashTest {
   /** A buffer that is shared, and has memory for few of its frames. */
   @Test
   void sharedBuffer() {
-    BufferShare share = BufferShare.of(2 << 20);
+    BufferShare share = BufferShare.of(Mem.isRaw() ? 2 << 20 : 8 << 20);
     Options few = Session.small().bufferBytes(4 << 20).bufferShare(share, 1);
     CrashExplorer explorer =
         new CrashExplorer(SEED + 7, few).crashes(2).nest(20, 3, 1, 1).enough(STATES / 2);

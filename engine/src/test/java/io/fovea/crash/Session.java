@@ -8,6 +8,7 @@ import io.fovea.SimDatabase;
 import io.fovea.Translation;
 import io.fovea.VerifyReport;
 import io.fovea.error.FoveaException;
+import io.fovea.memory.Mem;
 import io.fovea.support.SetClock;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -108,7 +109,12 @@ final class Session {
     Translation[] kinds = Translation.values();
     return (n & 1) == 0
         ? Options.defaults().experiments().translation()
-        : kinds[(int) Math.floorMod(n >> 1, (long) kinds.length)];
+        : possible(kinds[(int) Math.floorMod(n >> 1, (long) kinds.length)]);
+  }
+
+  /** The same, or the default where the JVM denies what it needs. */
+  static Translation possible(Translation kind) {
+    return kind == Translation.VIRTUAL && !Mem.isRaw() ? Translation.PREDICTIVE : kind;
   }
 
   /** The same with a clock that the steps set, and with no sweep but theirs. */
