@@ -62,7 +62,7 @@ class CopyInUseTest {
       checkpoints.start();
       try {
         int copied = 0;
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < 4; i++) {
           load.awaitMore(60);
           Path to = dir.resolve("copy" + i);
           long[] least = load.acknowledged();
@@ -105,7 +105,7 @@ class CopyInUseTest {
                       .bytes()
                       .load(
                           to -> {
-                            for (int k = 0; k < 3000; k++) {
+                            for (int k = 0; k < 1000; k++) {
                               to.add(
                                   "%08d".formatted(k).getBytes(StandardCharsets.UTF_8),
                                   new byte[100 + n % 50]);
@@ -118,7 +118,7 @@ class CopyInUseTest {
               });
       loads.start();
       try {
-        for (int i = 0; i < 6; i++) {
+        for (int i = 0; i < 3; i++) {
           load.awaitMore(60);
           Path to = dir.resolve("copy" + i);
           long[] least = load.acknowledged();

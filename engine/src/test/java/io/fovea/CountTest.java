@@ -158,7 +158,7 @@ class CountTest {
     Options options = small().experiments(exp -> exp.protocol(protocol));
     Random r = new Random(protocol.ordinal());
     try (Database db = Database.inMemory(options)) {
-      for (int i = 0; i < 10; i++) {
+      for (int i = 0; i < 5; i++) {
         change(db, r, 20);
         check(db);
       }
@@ -351,7 +351,7 @@ class CountTest {
   /** Whatever was there of closes and checkpoints before: right after a crash they are there. */
   @Tag("slow")
   @ParameterizedTest
-  @ValueSource(ints = {1, 2, 3, 4, 5, 6})
+  @ValueSource(ints = {1, 2, 3})
   void theyAreThereAfterACrash(int seed) {
     Random r = new Random(seed);
     SimDisk disk = new SimDisk(seed);

@@ -6,6 +6,7 @@ import io.fovea.error.StorageException;
 import io.fovea.io.IoOp;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.Switches;
+import io.fovea.support.Sample;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
@@ -15,7 +16,6 @@ import java.time.Duration;
 import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /**
  * A page that can't be read at the moment when it is to be freed is freed later: before the redo
@@ -23,7 +23,6 @@ import org.junit.jupiter.api.Timeout;
  * and so on.
  */
 @Tag("slow")
-@Timeout(300)
 class LeftoversTest {
   private static final TableSpec SPEC = TableSpec.bytes("long", 60);
 
@@ -31,7 +30,7 @@ class LeftoversTest {
   private static final int VALUES = 60;
 
   private static final int VALUE_BYTES = 20_000;
-  private static final int STRIDE = 31;
+  private static final Sample SAMPLE = Sample.oneOf(67);
 
   private static final Options SMALL =
       Options.defaults()
@@ -84,7 +83,7 @@ class LeftoversTest {
   private static int loop(Options options, Work work, BiConsumer<Database, SimDisk> then) {
     int silent = 0;
     boolean hit = true;
-    for (int n = 1; hit; n += STRIDE) {
+    for (int n = 1 + SAMPLE.first(); hit; n += SAMPLE.stride()) {
       SimDisk disk = new SimDisk(n);
       Database db = Database.open(new SimStorage(disk), options, Switches.NONE);
       boolean told = false;

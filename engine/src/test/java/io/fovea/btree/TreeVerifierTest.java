@@ -11,6 +11,7 @@ import io.fovea.buffer.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
 import io.fovea.memory.Mem;
+import io.fovea.support.Sample;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -205,8 +206,8 @@ class TreeVerifierTest {
    */
   @Test
   void anyByte() {
-    Random random = new Random(7);
-    for (int i = 0; i < 2000; i++) {
+    Random random = new Random(7 + Sample.seed());
+    for (int i = 0; i < Sample.rounds(500, 2000); i++) {
       long pid = i % 3 == 0 ? t.tree.rootPid() : i % 3 == 1 ? inner : leaf;
       int frame = pool.fixExclusive(pid);
       long base = pool.base(frame);
@@ -234,7 +235,7 @@ class TreeVerifierTest {
       } catch (FoveaException expected) {
         // Typed: fine.
       } catch (RuntimeException e) {
-        throw new AssertionError("byte " + at + " of page " + pid, e);
+        throw Sample.failed("byte " + at + " of page " + pid, e);
       }
       frame = pool.fixExclusive(pid);
       Mem.putBytes(pages, pool.base(frame), before, 0, 4096);
@@ -249,9 +250,10 @@ class TreeVerifierTest {
    */
   @Test
   void whatIsToBeTakenApartIsCheckedAsByTheVerifier() {
-    Random random = new Random(11);
+    Random random = new Random(11 + Sample.seed());
     int found = 0;
-    for (int i = 0; i < 3000; i++) {
+    int rounds = Sample.rounds(800, 3000);
+    for (int i = 0; i < rounds; i++) {
       long pid = i % 2 == 0 ? inner : leaf;
       int level = i % 2 == 0 ? 1 : 0;
       int frame = pool.fixExclusive(pid);
@@ -279,20 +281,29 @@ class TreeVerifierTest {
         assertThrows(
             IndexOutOfBoundsException.class,
             () -> NodeCheck.node(pages, node, 4096, level, t.tree.treeId()),
-            () -> "two bytes at " + at + " of page " + pid + ": " + problems.getFirst());
+            () ->
+                "-Dsample.seed="
+                    + Sample.seed()
+                    + ": two bytes at "
+                    + at
+                    + " of page "
+                    + pid
+                    + ": "
+                    + problems.getFirst());
         found++;
       }
       Mem.putBytes(pages, base, before, 0, 4096);
       pool.releaseExclusive(frame);
     }
-    assertTrue(found > 300, found + " damages of one node");
+    assertTrue(found > rounds / 10, found + " damages of one node");
     t.verify();
   }
 
   /** Changes of damaged nodes, too, end with a typed error and give all latches back. */
   @Test
   void anyByteUnderChanges() {
-    for (int seed = 0; seed < 150; seed++) {
+    int end = Sample.seed() + Sample.rounds(50, 150);
+    for (int seed = Sample.seed(); seed < end; seed++) {
       Random random = new Random(seed);
       try (TestTree small = new TestTree(4096, 256, Translation.PREDICTIVE)) {
         for (int i = 0; i < 8000; i++) {
@@ -329,7 +340,7 @@ class TreeVerifierTest {
           } catch (FoveaException expected) {
             small.position.clear();
           } catch (RuntimeException e) {
-            throw new AssertionError("seed " + seed, e);
+            throw Sample.failed("seed " + seed, e);
           }
         }
         for (int frame = 0; frame < small.pool.frames(); frame++) {

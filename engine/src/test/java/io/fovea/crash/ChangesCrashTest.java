@@ -10,6 +10,7 @@ import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
 import io.fovea.error.ChangesLostException;
+import io.fovea.support.Sample;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SoakReport;
@@ -45,8 +46,8 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Timeout(value = 20, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Execution(ExecutionMode.CONCURRENT)
 class ChangesCrashTest {
-  private static final long CRASHES = Long.getLong("crash.changes", 24);
-  private static final long SEED = Long.getLong("crash.seed", 1);
+  private static final long CRASHES = Long.getLong("crash.changes", 8);
+  private static final long SEED = Long.getLong("crash.seed", Sample.seed());
 
   private static final long LITTLE = 192 << 10;
 
@@ -87,7 +88,7 @@ class ChangesCrashTest {
   @Test
   void withoutAGapOrARepetition() {
     for (long seed = SEED; crashes < CRASHES; seed++) {
-      way(seed, small());
+      way(seed, small(), CRASHES);
     }
     report("withoutAGapOrARepetition");
     assertTrue(batches > CRASHES, batches + " batches");
@@ -101,7 +102,7 @@ class ChangesCrashTest {
             .durability(Durability.ASYNC)
             .log(log -> log.asyncWindow(Duration.ofHours(1), 16 << 10));
     for (long seed = SEED; crashes < CRASHES / 2; seed++) {
-      way(seed, options);
+      way(seed, options, CRASHES / 2);
     }
     report("commitsThatDoNotWait");
   }
@@ -111,7 +112,7 @@ class ChangesCrashTest {
   void aLogThatGoesRound() {
     Options options = small().log(l -> l.changesBytes(LITTLE));
     for (long seed = SEED + 1000; crashes < CRASHES / 2; seed++) {
-      way(seed, options);
+      way(seed, options, CRASHES / 2);
     }
     report("aLogThatGoesRound");
   }
@@ -121,7 +122,7 @@ class ChangesCrashTest {
   void fromBeside() {
     beside = true;
     for (long seed = SEED + 2000; crashes < CRASHES / 2; seed++) {
-      way(seed, small());
+      way(seed, small(), CRASHES / 2);
     }
     report("fromBeside");
     assertTrue(batches > CRASHES, batches + " batches");
@@ -136,7 +137,7 @@ class ChangesCrashTest {
             .durability(Durability.ASYNC)
             .log(log -> log.asyncWindow(Duration.ofHours(1), 16 << 10));
     for (long seed = SEED + 3000; crashes < CRASHES / 3; seed++) {
-      way(seed, options);
+      way(seed, options, CRASHES / 3);
     }
     report("fromBesideCommitsThatDoNotWait");
   }
@@ -146,7 +147,7 @@ class ChangesCrashTest {
     beside = true;
     Options options = small().log(l -> l.changesBytes(LITTLE));
     for (long seed = SEED + 4000; crashes < CRASHES / 3; seed++) {
-      way(seed, options);
+      way(seed, options, CRASHES / 3);
     }
     report("fromBesideALogThatGoesRound");
   }
@@ -166,8 +167,8 @@ class ChangesCrashTest {
             + LOST.sumThenReset());
   }
 
-  /** One database, crashed again and again. */
-  private void way(long seed, Options options) {
+  /** One database, crashed again and again, until there were enough crashes. */
+  private void way(long seed, Options options, long enough) {
     Random random = new Random(seed);
     SimDisk disk = new SimDisk(seed);
     Session s = new Session(disk, options, false, new State());
@@ -177,7 +178,7 @@ class ChangesCrashTest {
     copy.get().begin(s.db());
     s.first();
     try {
-      for (int life = 0; life < 8; life++) {
+      for (int life = 0; life < 8 && crashes < enough; life++) {
         List<Cut> cuts = new ArrayList<>();
         watch(s, copy, cuts, new Random(seed + life));
         work(s, generator, random, copy);

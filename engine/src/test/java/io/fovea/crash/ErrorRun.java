@@ -45,7 +45,12 @@ public final class ErrorRun implements Supplier<String> {
   private final Protocol protocol;
   private final long seed;
   private final int stride;
+  private final int salt;
   private final boolean commits;
+
+  /** Pages that were moved in earlier runs of the same classes. */
+  private final long movedBefore = Step.Compact.MOVED.get();
+
   private final Map<String, Integer> outcomes = new TreeMap<>();
   private Session s;
   private SimDisk disk;
@@ -60,15 +65,16 @@ public final class ErrorRun implements Supplier<String> {
   /**
    * A run.
    *
-   * @param arguments protocol, seed, and of how many places one is tried; and one word more for
-   *     {@link #commits}
+   * @param arguments protocol, seed, of how many places one is tried, and which; and one word more
+   *     for {@link #commits}
    */
   public ErrorRun(String arguments) {
     String[] a = arguments.split(" ");
     protocol = Protocol.valueOf(a[0]);
     seed = Long.parseLong(a[1]);
     stride = Integer.parseInt(a[2]);
-    commits = a.length > 3;
+    salt = Integer.parseInt(a[3]);
+    commits = a.length > 4;
     disk = new SimDisk(seed);
     s = new Session(disk, options(), false, new State());
   }
@@ -99,9 +105,7 @@ public final class ErrorRun implements Supplier<String> {
     Generator g = new Generator(next, 48, true, true);
     int steps = 0;
     // Few compactions move a page: it goes on until one did.
-    for (int quiet = 0;
-        quiet < QUIET || Step.Compact.MOVED.get() == 0 && steps < STEPS_MAX;
-        steps++) {
+    for (int quiet = 0; quiet < QUIET || moved() == 0 && steps < STEPS_MAX; steps++) {
       if (steps % 60 == 59) {
         g = new Generator(++next, 48, true, true);
         s.check();
@@ -111,7 +115,7 @@ public final class ErrorRun implements Supplier<String> {
     s.check();
     s.close();
     report();
-    if (Step.Compact.MOVED.get() == 0) {
+    if (moved() == 0) {
       throw new AssertionError("no page was moved");
     }
     return errors
@@ -122,7 +126,11 @@ public final class ErrorRun implements Supplier<String> {
         + " calls: "
         + outcomes
         + ", pages moved "
-        + Step.Compact.MOVED.get();
+        + moved();
+  }
+
+  private long moved() {
+    return Step.Compact.MOVED.get() - movedBefore;
   }
 
   /**
@@ -202,7 +210,7 @@ public final class ErrorRun implements Supplier<String> {
     State before = s.state();
     Throwable thrown = null;
     String hit;
-    ErrorProbe.arm(stride, protocol.ordinal() << 8, commits);
+    ErrorProbe.arm(stride, protocol.ordinal() + salt << 8, commits);
     try {
       s.step(step);
     } catch (Throwable t) {

@@ -1,6 +1,7 @@
 package io.fovea.crash;
 
 import io.fovea.Protocol;
+import io.fovea.support.Sample;
 import io.fovea.support.SoakReport;
 import java.util.Arrays;
 import java.util.List;
@@ -10,6 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.parallel.Execution;
@@ -31,10 +33,21 @@ class ErrorsUnderLatchTest {
   /**
    * Of so many places one is tried, by each protocol another; all with {@code -Dcrash.errors=1}.
    */
-  private static final int STRIDE = Integer.getInteger("crash.errors", 331);
+  private static final int STRIDE = Integer.getInteger("crash.errors", 991);
 
   /** The same for places in commits. */
   private static final int COMMIT_STRIDE = Math.max(1, STRIDE / 8);
+
+  /** Which one, from run to run. */
+  private static final int SALT = Sample.oneOf(STRIDE).first();
+
+  /** One for all: to weave and load the engine takes longer than a run. */
+  private static @Nullable ErrorWeaver loader;
+
+  @AfterAll
+  static void unload() {
+    loader = null;
+  }
 
   /** An error comes every few milliseconds. */
   private static final int STANDSTILL_SECONDS = 30;
@@ -44,7 +57,7 @@ class ErrorsUnderLatchTest {
   @EnumSource
   @Execution(ExecutionMode.SAME_THREAD)
   void underEveryLatch(Protocol protocol) throws Exception {
-    String report = run(protocol, protocol + " " + CrashTest.SEED + " " + STRIDE);
+    String report = run(protocol, protocol + " " + CrashTest.SEED + " " + STRIDE + " " + SALT);
     SoakReport.line("ErrorsUnderLatchTest.underEveryLatch " + protocol, report);
   }
 
@@ -54,14 +67,20 @@ class ErrorsUnderLatchTest {
   @Execution(ExecutionMode.SAME_THREAD)
   void anywhereInACommit(Protocol protocol) throws Exception {
     String report =
-        run(protocol, protocol + " " + CrashTest.SEED + " " + COMMIT_STRIDE + " commits");
+        run(
+            protocol,
+            protocol + " " + CrashTest.SEED + " " + COMMIT_STRIDE + " " + SALT + " commits");
     SoakReport.line("ErrorsUnderLatchTest.anywhereInACommit " + protocol, report);
   }
 
   private static String run(Protocol protocol, String arguments) throws Exception {
-    ErrorWeaver loader = new ErrorWeaver(ErrorsUnderLatchTest.class.getClassLoader());
+    ErrorWeaver woven = loader;
+    if (woven == null) {
+      woven = new ErrorWeaver(ErrorsUnderLatchTest.class.getClassLoader());
+      loader = woven;
+    }
     Object run =
-        loader
+        woven
             .loadClass(ErrorRun.class.getName())
             .getConstructor(String.class)
             .newInstance(arguments);
@@ -72,13 +91,19 @@ class ErrorsUnderLatchTest {
       try {
         report = task.get(STANDSTILL_SECONDS, TimeUnit.SECONDS);
       } catch (ExecutionException e) {
-        throw new AssertionError(e.getCause().getMessage(), e.getCause());
+        throw Sample.failed(arguments, e.getCause());
       } catch (TimeoutException e) {
         long now = ErrorProbe.errors();
         if (now == before) {
           AssertionError hangs =
               new AssertionError(
-                  "hangs after error " + now + ", " + where(ErrorProbe.thrown()) + ": " + run,
+                  arguments
+                      + " hangs after error "
+                      + now
+                      + ", "
+                      + where(ErrorProbe.thrown())
+                      + ": "
+                      + run,
                   ErrorProbe.thrown());
           hangs.setStackTrace(runner.getStackTrace());
           Thread.getAllStackTraces()

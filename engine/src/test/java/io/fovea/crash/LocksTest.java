@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.fovea.support.Sample;
 import io.fovea.support.SoakReport;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -15,7 +16,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
@@ -23,10 +23,15 @@ import org.junit.jupiter.api.io.TempDir;
  * its second openings, copies, dumps and followers close descriptors of the file, which ends the
  * locks of records that its process has of it.
  */
-@Timeout(300)
 class LocksTest {
   private static final List<String> DEEDS =
       List.of("nothing", "refused", "loader", "reader", "dump", "changes", "verify", "copy");
+
+  /**
+   * Half of the deeds of each holder, and half of the openings beside each: as on a chessboard, so
+   * that each deed meets both kinds of holder, and each holder both kinds of others.
+   */
+  private static final Sample HALF = Sample.oneOf(2);
 
   @TempDir Path dir;
 
@@ -86,7 +91,12 @@ class LocksTest {
       assertEquals("closed", denied.tell("close", ""));
       for (Client holder : List.of(raw, denied)) {
         for (String how : List.of("write", "read")) {
-          for (String deed : DEEDS) {
+          for (int d = 0; d < DEEDS.size(); d++) {
+            int row = d + (holder == raw ? 0 : 1) + (how.equals("write") ? 0 : 1);
+            if (!HALF.has(row)) {
+              continue;
+            }
+            String deed = DEEDS.get(d);
             String what = (holder == raw ? "native " : "denied ") + how + ", " + deed;
             assertEquals("opened", holder.tell(how, file), what);
             String did = holder.tell(deed, file);
@@ -95,6 +105,10 @@ class LocksTest {
             }
             for (Client other : List.of(otherRaw, otherDenied)) {
               for (String wants : List.of("write", "read")) {
+                int column = (other == otherRaw ? 0 : 1) + (wants.equals("write") ? 0 : 1);
+                if (!HALF.has(column + d / 2)) {
+                  continue;
+                }
                 tried++;
                 String answer = other.tell(wants, file);
                 String expected =
@@ -142,6 +156,6 @@ class LocksTest {
     }
     SoakReport.line(
         "LocksTest", tried + " openings beside a holder, " + problems.size() + " problems");
-    assertEquals("", String.join("\n", problems));
+    assertEquals("", String.join("\n", problems), "-Dsample.seed=" + Sample.seed());
   }
 }

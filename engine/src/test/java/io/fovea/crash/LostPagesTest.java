@@ -9,6 +9,7 @@ import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
 import io.fovea.error.CorruptionException;
+import io.fovea.support.Sample;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import java.io.OutputStream;
@@ -21,13 +22,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Pages that the device has lost, so that they read as zeros: each page of a database, one by one.
- * Neither a backup nor verify may take one for a page that was never written.
+ * Pages that the device has lost, so that they read as zeros: each page of a database, one by one,
+ * of a sample. Neither a backup nor verify may take one for a page that was never written.
  */
 @Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class LostPagesTest {
   private static final int PAGE = PageForger.PAGE;
+  private static final Sample SAMPLE = Sample.oneOf(3);
   private static DeepBase.Base base;
   private static long pages;
 
@@ -55,11 +57,11 @@ class LostPagesTest {
   /** With a log, and without one: then the backup is made while nobody changes anything. */
   private static void eachPage(Durability durability, Look look) throws Exception {
     Options options = Session.small().durability(durability);
-    for (long pid = 2; pid < pages; pid++) {
+    for (long pid = 2 + SAMPLE.first(); pid < pages; pid += SAMPLE.stride()) {
       Session s = new Session(without(pid), options, false, base.state());
       try {
         s.open();
-        assertTrue(look.noticed(s), "page " + pid);
+        assertTrue(look.noticed(s), "page " + pid + ", -Dsample.seed=" + Sample.seed());
       } catch (CorruptionException e) {
         assertEquals(pid, e.pid(), e::toString);
         assertEquals(pid * PAGE, e.fileOffset(), e::toString);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.FoveaException;
 import io.fovea.support.Pauses;
+import io.fovea.support.Sample;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
@@ -17,15 +18,17 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * The k-th operation of the disk fails, for every k: what was acknowledged is there afterwards, on
- * the same machine, after a loss of power, and after the next opening and another loss of power.
- * The disk pauses, so that the operations of the writer and of the maker of segments mix.
+ * The k-th operation of the disk fails, for a sample of k: what was acknowledged is there
+ * afterwards, on the same machine, after a loss of power, and after the next opening and another
+ * loss of power. The disk pauses, so that the operations of the writer and of the maker of segments
+ * mix.
  */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
 class LogFaultsTest {
   private static final int RECORDS = 20;
   private static final int PAUSE = 16;
+  private static final Sample SAMPLE = Sample.oneOf(4);
 
   private final List<byte[]> acknowledged = new ArrayList<>();
   private long incarnation;
@@ -99,7 +102,7 @@ class LogFaultsTest {
 
   @Test
   void everyOperationMayFail() {
-    for (int k = 1; ; k++) {
+    for (int k = 1 + SAMPLE.first(); ; k += SAMPLE.stride()) {
       SimDisk disk = new SimDisk(k);
       disk.onOperation(new Pauses(PAUSE));
       disk.fail(SimFault.once(k));
@@ -113,7 +116,7 @@ class LogFaultsTest {
 
   @Test
   void thePowerMayFailAtEveryOperation() {
-    for (int k = 1; ; k++) {
+    for (int k = 1 + SAMPLE.first(); ; k += SAMPLE.stride()) {
       SimDisk disk = new SimDisk(k);
       disk.onOperation(new Pauses(PAUSE));
       disk.powerOffAt(k);
