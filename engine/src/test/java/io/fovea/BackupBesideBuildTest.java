@@ -19,7 +19,6 @@ import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -215,14 +214,12 @@ class BackupBesideBuildTest {
 
   @ParameterizedTest
   @EnumSource(Step.class)
-  @Timeout(120)
   void besideALoad(Step step) throws Exception {
     beside(step, false);
   }
 
   @ParameterizedTest
   @EnumSource(Step.class)
-  @Timeout(120)
   void besideABuildOfAnIndex(Step step) throws Exception {
     beside(step, true);
   }

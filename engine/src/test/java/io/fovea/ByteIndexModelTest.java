@@ -33,7 +33,6 @@ import net.jqwik.api.ShrinkingMode;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -355,7 +354,6 @@ class ByteIndexModelTest {
   /** Two threads write while indexes are built: they have what there is, under each protocol. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  @Timeout(120)
   void indexesAreBuiltBesideWriters(Protocol protocol) throws Exception {
     Options options =
         Options.defaults().bufferBytes(16 << 20).experiments(exp -> exp.protocol(protocol));
@@ -417,7 +415,6 @@ class ByteIndexModelTest {
   /** What changes while the table is read is settled: there and back, gone, made, made again. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  @Timeout(120)
   void whatChangesMeanwhileIsSettled(Protocol protocol) throws Exception {
     // A unique index is filled by transactions, one of which stands still here: no protocol that
     // locks.
@@ -516,7 +513,6 @@ class ByteIndexModelTest {
   /** Threads put values with few codes: each code has one record. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  @Timeout(120)
   void aUniqueCodeHasOneRecord(Protocol protocol) throws Exception {
     Options options =
         Options.defaults().bufferBytes(16 << 20).experiments(exp -> exp.protocol(protocol));
@@ -577,7 +573,6 @@ class ByteIndexModelTest {
 
   /** Power that fails at any operation while indexes are built, used, renamed and dropped. */
   @Test
-  @Timeout(300)
   void anyMomentIsOneOnTheWay() {
     Options options =
         Options.defaults()

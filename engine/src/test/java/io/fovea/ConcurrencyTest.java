@@ -14,6 +14,7 @@ import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import io.fovea.support.Comeback;
 import io.fovea.support.RoughStorage;
+import io.fovea.support.Sample;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import io.fovea.support.Surroundings;
@@ -170,7 +171,7 @@ class ConcurrencyTest {
               Row from = t.row();
               Row to = t.row();
               try {
-                for (int i = 0; i < 1500; i++) {
+                for (int i = 0; i < Sample.rounds(500, 1500); i++) {
                   transfer(db, t, r, key, from, to);
                 }
               } finally {
@@ -205,7 +206,7 @@ class ConcurrencyTest {
   @EnumSource(Translation.class)
   void countersCountEveryIncrement(Translation translation) throws Exception {
     int threads = 4;
-    int each = 600;
+    int each = Sample.rounds(300, 600);
     try (Database db =
         Database.inMemory(
             Options.defaults()
@@ -312,7 +313,7 @@ class ConcurrencyTest {
   void nobodyActsOnWhatIsNoLongerTrue() throws Exception {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
       Table t = db.table(ACCOUNT);
-      int rounds = 300;
+      int rounds = Sample.rounds(150, 300);
       inThreads(
           3,
           false,
@@ -371,7 +372,7 @@ class ConcurrencyTest {
               Key key = t.key();
               Row from = t.row();
               Row to = t.row();
-              for (int i = 0; i < 400; i++) {
+              for (int i = 0; i < Sample.rounds(200, 400); i++) {
                 transfer(db, t, r, key, from, to);
               }
             });
@@ -516,7 +517,7 @@ class ConcurrencyTest {
     Key key = t.key();
     Row from = t.row();
     Row to = t.row();
-    for (int i = surroundings.steps(400); i > 0; i--) {
+    for (int i = surroundings.steps(Sample.rounds(200, 400)); i > 0; i--) {
       int group = r.nextInt(groups);
       int a = r.nextInt(GROUP);
       int b = (a + 1 + r.nextInt(GROUP - 1)) % GROUP;

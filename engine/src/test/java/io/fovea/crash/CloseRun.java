@@ -37,6 +37,9 @@ public final class CloseRun implements Supplier<String> {
   /** Of so many places of a close one is tried, for each place of an operation. */
   private static final int REVERSED = 3;
 
+  /** In the short form one of 4 to 512 places of an operation is tried, by powers of two. */
+  private static final int STRIDES = 8;
+
   private static final int FAILURES_MAX = 20;
 
   /** How often the other thread is seen waiting, in the same call, before the first goes on. */
@@ -66,8 +69,8 @@ public final class CloseRun implements Supplier<String> {
   /**
    * A run.
    *
-   * @param arguments a directory, a mode, a seed, of how many places one is tried, and the names of
-   *     operations, separated by commas, if not all
+   * @param arguments a directory, a mode, a seed, of how many places one is tried, 0 for a single
+   *     one of each operation, and the names of operations, separated by commas, if not all
    */
   public CloseRun(String arguments) {
     String[] a = arguments.split(" ", 5);
@@ -88,11 +91,17 @@ public final class CloseRun implements Supplier<String> {
   public String get() {
     Session.quiet();
     try {
-      for (String call : only) {
-        while (one(call, false)) {
+      // The short form: each operation in one mode, at one place of it and one of the close.
+      boolean brief = stride == 0;
+      for (int i = 0; i < only.size(); i++) {
+        if (brief && only.size() > 1 && (i + mode.ordinal() + seed) % Mode.values().length != 0) {
+          continue;
+        }
+        String call = only.get(i);
+        while (one(call, false) && !brief) {
           // until each place was tried
         }
-        for (int k = 0; k < REVERSED && one(call, true); k++) {
+        for (int k = 0; k < (brief ? 1 : REVERSED) && one(call, true); k++) {
           // places of the close
         }
       }
@@ -148,8 +157,9 @@ public final class CloseRun implements Supplier<String> {
     int before = seen.cardinality();
     int nth = r.nextInt(3) == 0 ? 1 + r.nextInt(4) : 1;
     String hit;
+    int every = stride == 0 ? 1 << 2 + r.nextInt(STRIDES) : stride;
     ErrorProbe.armAction(
-        seen, stride, (int) seed * 31 + mode.ordinal() * 977, nth, () -> begin(other));
+        seen, every, (int) seed * 31 + mode.ordinal() * 977, nth, () -> begin(other));
     try {
       (reversed ? close : operation).run();
     } finally {

@@ -2,6 +2,7 @@ package io.fovea.support;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.BiConsumer;
 import java.util.function.Supplier;
 
@@ -13,6 +14,9 @@ import java.util.function.Supplier;
  */
 public final class PowerCuts<S> {
   private record Cut<S>(SimDisk disk, S done) {}
+
+  /** One of so many cuts is looked at, and the first one of each stage of the work. */
+  private static final Sample SAMPLE = Sample.oneOf(4);
 
   private final SimDisk disk;
   private final Supplier<S> done;
@@ -41,16 +45,35 @@ public final class PowerCuts<S> {
   }
 
   /**
-   * Looks at what each of them leaves: with all writes kept that no sync was behind, or none, in
-   * turn, and with some.
+   * Looks at what a sample of them leaves: with all writes kept that no sync was behind, or none,
+   * in turn, and with some. The first cut after each stage, as {@code done} tells them apart, is
+   * always among them.
    */
   public void forEach(BiConsumer<SimDisk, S> look) {
+    forEach(look, true);
+  }
+
+  /** The same without the first cuts of stages: for work of many small ones. */
+  public void forEachOfSample(BiConsumer<SimDisk, S> look) {
+    forEach(look, false);
+  }
+
+  private void forEach(BiConsumer<SimDisk, S> look, boolean stages) {
     for (int i = 0; i < cuts.size(); i++) {
       Cut<S> cut = cuts.get(i);
-      SimCrash other = i % 2 == 0 ? SimCrash.LOSE_ALL : SimCrash.KEEP_ALL;
-      for (SimCrash how : List.of(other, SimCrash.RANDOM)) {
-        look.accept(cut.disk.crash(how), cut.done);
+      boolean first = i == 0 || !Objects.equals(cut.done, cuts.get(i - 1).done);
+      if (!SAMPLE.has(i) && !(stages && first)) {
+        continue;
       }
+      // By the stride as well, so that a sample has both.
+      SimCrash other = (i + i / SAMPLE.stride()) % 2 == 0 ? SimCrash.LOSE_ALL : SimCrash.KEEP_ALL;
+      Sample.run(
+          i,
+          n -> {
+            for (SimCrash how : List.of(other, SimCrash.RANDOM)) {
+              look.accept(cut.disk.crash(how), cut.done);
+            }
+          });
     }
   }
 }

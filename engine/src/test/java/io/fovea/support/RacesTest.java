@@ -5,11 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
 import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -21,8 +24,8 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Runs the jcstress tests (the classes {@code *Races}) in JVMs of their own: every test once, for a
- * moment, so that a broken word protocol fails the build.
+ * Runs the jcstress tests (the classes {@code *Races}) in JVMs of their own: every other test once,
+ * for a moment, and the rest in another run, so that a broken word protocol fails the build.
  *
  * <p>For longer, in all of jcstress's compilation modes:
  *
@@ -43,6 +46,8 @@ class RacesTest {
 
   private static final String SHORT_JVM =
       "--enable-native-access=ALL-UNNAMED -XX:+UseSerialGC -Xmx512m -XX:-AlwaysPreTouch";
+  private static final Pattern NAME =
+      Pattern.compile("^JCTEST\\d+S(io\\.fovea\\.[\\w.]+?)\\d+S", Pattern.MULTILINE);
   private static final Pattern SUMMARY = Pattern.compile("Results: (\\d+) planned; (\\d+) passed");
 
   /**
@@ -64,7 +69,8 @@ class RacesTest {
       planned = Integer.parseInt(summary.group(1));
       passed = Integer.parseInt(summary.group(2));
     }
-    String results = failures(output) + "\nsee " + directory;
+    String results =
+        "-Dsample.seed=" + Sample.seed() + "\n" + failures(output) + "\nsee " + directory;
     assertTrue(planned > 0, () -> "jcstress has run no test\n" + results);
     assertEquals(planned, passed, () -> "tests that passed, of those planned\n" + results);
   }
@@ -93,7 +99,7 @@ class RacesTest {
     return Files.readString(log);
   }
 
-  private static List<String> command(Path directory) {
+  private static List<String> command(Path directory) throws IOException {
     String options = System.getProperty("fovea.races", "").replace('_', ' ').strip();
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
@@ -105,6 +111,8 @@ class RacesTest {
     command.add(directory.toString());
     command.addAll(List.of((options.isEmpty() ? SHORT : options).split(" +")));
     if (options.isEmpty()) {
+      command.add("-t");
+      command.add("^(" + String.join("|", some()) + ")$");
       command.add("-jvmArgs");
       command.add(SHORT_JVM);
     } else {
@@ -112,6 +120,23 @@ class RacesTest {
       command.add("--enable-native-access=ALL-UNNAMED");
     }
     return command;
+  }
+
+  /** Some of the tests, as jcstress names them in its list. */
+  private static List<String> some() throws IOException {
+    Sample sample = Sample.oneOf(2);
+    List<String> some = new ArrayList<>();
+    try (InputStream in = RacesTest.class.getResourceAsStream("/META-INF/TestList")) {
+      String list = new String(Objects.requireNonNull(in).readAllBytes(), StandardCharsets.UTF_8);
+      int number = 0;
+      for (Matcher m = NAME.matcher(list); m.find(); number++) {
+        if (sample.has(number)) {
+          some.add(Pattern.quote(m.group(1)));
+        }
+      }
+      assertTrue(number > 30, number + " tests in the list of jcstress");
+    }
+    return some;
   }
 
   /** What jcstress said from its results on. */
