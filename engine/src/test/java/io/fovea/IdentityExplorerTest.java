@@ -221,7 +221,7 @@ class IdentityExplorerTest {
     } else {
       long seed = Long.getLong("identity.seed", System.nanoTime());
       Random random = new Random(seed);
-      for (int i = Integer.getInteger("identity.paths", 100); i > 0; i--) {
+      for (int i = Integer.getInteger("identity.paths", 50); i > 0; i--) {
         try {
           oneOf(random);
         } catch (AssertionError | RuntimeException e) {

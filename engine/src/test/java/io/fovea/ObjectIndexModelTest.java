@@ -30,7 +30,6 @@ import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -290,7 +289,6 @@ class ObjectIndexModelTest {
   /** Two threads write while an index is built: it has what there is, under each protocol. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  @Timeout(120)
   void anIndexIsBuiltBesideWriters(Protocol protocol) throws Exception {
     Options options =
         Options.defaults().bufferBytes(16 << 20).experiments(exp -> exp.protocol(protocol));
@@ -349,7 +347,6 @@ class ObjectIndexModelTest {
   /** Threads put objects with few values of a unique component: each value has one object. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  @Timeout(120)
   void aUniqueValueHasOneObject(Protocol protocol) throws Exception {
     Options options =
         Options.defaults().bufferBytes(16 << 20).experiments(exp -> exp.protocol(protocol));
@@ -410,7 +407,6 @@ class ObjectIndexModelTest {
 
   /** Power that fails at any operation while indexes are built, evolve, are renamed and dropped. */
   @Test
-  @Timeout(300)
   void anyMomentIsOneOnTheWay() {
     Options options =
         Options.defaults()

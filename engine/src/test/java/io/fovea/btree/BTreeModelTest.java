@@ -7,6 +7,7 @@ import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.support.Roughness;
+import io.fovea.support.Sample;
 import io.fovea.support.Surroundings;
 import java.util.Random;
 import org.junit.jupiter.api.Tag;
@@ -138,9 +139,10 @@ class BTreeModelTest {
   @ParameterizedTest
   @EnumSource(RandomKeys.Kind.class)
   void smallPages(RandomKeys.Kind kind) {
-    for (long seed = 1; seed <= 3; seed++) {
+    for (long seed = Sample.seed(), end = seed + Sample.rounds(1, 3); seed < end; seed++) {
+      long own = seed;
       try (TestTree t = new TestTree(4096, 256, Translation.PREDICTIVE).remembered()) {
-        run(t, kind, seed, 8000);
+        Sample.run((int) own, n -> run(t, kind, own, 8000));
       }
     }
   }
@@ -150,7 +152,7 @@ class BTreeModelTest {
   void pageSizes(int pageSize) {
     for (RandomKeys.Kind kind : RandomKeys.Kind.values()) {
       try (TestTree t = new TestTree(pageSize, 128, Translation.PREDICTIVE).remembered()) {
-        run(t, kind, pageSize, 4000);
+        run(t, kind, pageSize, Sample.rounds(2000, 4000));
       }
     }
   }
@@ -161,7 +163,7 @@ class BTreeModelTest {
   void smallestPool(Translation translation) {
     for (RandomKeys.Kind kind : RandomKeys.Kind.values()) {
       try (TestTree t = new TestTree(4096, 64, translation).remembered()) {
-        run(t, kind, 99, 4000);
+        run(t, kind, 99, Sample.rounds(2000, 4000));
       }
     }
   }

@@ -5,6 +5,7 @@ import io.fovea.Options;
 import io.fovea.SimDatabase;
 import io.fovea.Translation;
 import io.fovea.crash.Session.Bounds;
+import io.fovea.support.Sample;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import java.io.IOException;
@@ -261,7 +262,27 @@ final class CrashExplorer {
     }
     disk.onOperation(n -> {});
     seen = new HashMap<>();
-    explore(s, List.copyOf(snapshots), crashes, 0, "");
+    explore(s, chosen(snapshots), crashes, 0, "");
+  }
+
+  /**
+   * All of them; where fewer states are wanted, as many from one end to the other; where any
+   * violation is, in no order: it may be a late one.
+   */
+  private List<Snapshot> chosen(List<Snapshot> all) {
+    List<Snapshot> chosen = new ArrayList<>(all);
+    if (expectViolation) {
+      Collections.shuffle(chosen, random);
+    }
+    long wanted = enough - distinct();
+    if (wanted > 0 && wanted < (long) all.size() * crashes) {
+      Sample sample = Sample.oneOf((int) Math.min(all.size(), all.size() * crashes / wanted));
+      chosen.clear();
+      for (int i = sample.first(); i < all.size(); i += sample.stride()) {
+        chosen.add(all.get(i));
+      }
+    }
+    return chosen;
   }
 
   private static void watch(Session s, List<Snapshot> snapshots) {

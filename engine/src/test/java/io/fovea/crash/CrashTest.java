@@ -161,7 +161,11 @@ class CrashTest {
     final long cut = Step.Compact.CUT.get();
     final long rootsBefore = Step.Compact.ROOTS.get();
     CrashExplorer explorer =
-        new CrashExplorer(SEED + 5, Session.small()).compacting().crashes(1).nest(20, 3, 1, 1);
+        new CrashExplorer(SEED + 5, Session.small())
+            .compacting()
+            .crashes(1)
+            .nest(20, 3, 1, 1)
+            .enough(STATES / 2);
     work(
         explorer,
         () ->
@@ -182,7 +186,11 @@ class CrashTest {
   void holes() {
     long before = Step.Compact.PUNCHED.get();
     CrashExplorer explorer =
-        new CrashExplorer(SEED + 6, Session.small()).punching().crashes(1).nest(20, 3, 1, 1);
+        new CrashExplorer(SEED + 6, Session.small())
+            .punching()
+            .crashes(1)
+            .nest(20, 3, 1, 1)
+            .enough(STATES / 2);
     work(explorer, () -> Step.Compact.PUNCHED.get() - before > 10);
     long punched = Step.Compact.PUNCHED.get() - before;
     SoakReport.line(
@@ -195,7 +203,11 @@ class CrashTest {
   void longValuesMove() {
     long before = Step.Compact.MOVED.get();
     CrashExplorer explorer =
-        new CrashExplorer(SEED + 9, Session.small()).movingLong().crashes(1).nest(20, 3, 1, 1);
+        new CrashExplorer(SEED + 9, Session.small())
+            .movingLong()
+            .crashes(1)
+            .nest(20, 3, 1, 1)
+            .enough(STATES / 2);
     work(explorer, () -> Step.Compact.MOVED.get() - before > 10);
     long moved = Step.Compact.MOVED.get() - before;
     SoakReport.line(
@@ -230,7 +242,8 @@ class CrashTest {
         new CrashExplorer(SEED + 9, Session.timed()).expiring().compacting().nest(20, 3, 1, 1);
     long swept = 0;
     for (int i = 0; i < 20 && (swept == 0 || explorer.distinct() < STATES / 3); i++) {
-      explorer.crashes(1).workload(30);
+      // Each time, for rows expire and are swept behind a crash above all.
+      explorer.crashes(1).enough(explorer.distinct() + STATES / 2).workload(30);
       swept = Step.Sweep.SWEPT.get() - before;
     }
     SoakReport.line(
@@ -243,7 +256,11 @@ class CrashTest {
   void cuts() {
     Options always = Session.small().experiments(exp -> exp.cutLeaves(0));
     CrashExplorer explorer =
-        new CrashExplorer(SEED + 8, always).compacting().crashes(2).nest(20, 3, 2, 1);
+        new CrashExplorer(SEED + 8, always)
+            .compacting()
+            .crashes(2)
+            .nest(20, 3, 2, 1)
+            .enough(STATES);
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 4; i++) {
       explorer.workload(24);
     }

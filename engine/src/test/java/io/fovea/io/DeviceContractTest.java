@@ -616,7 +616,7 @@ class DeviceContractTest {
   @EnumSource
   void servesManyVirtualThreads(Kind kind) throws Exception {
     BlockDevice device = open(kind);
-    onThreadsOf(Thread.ofVirtual().factory(), 64, t -> work(device, t, 6));
+    onThreadsOf(Thread.ofVirtual().factory(), 64, t -> work(device, t, 3));
     onThreadsOf(
         Thread.ofVirtual().factory(),
         2,
@@ -680,7 +680,7 @@ class DeviceContractTest {
   @ParameterizedTest
   @EnumSource
   void givesTypedErrorsWhenClosedWhileInUse(Kind kind) throws Exception {
-    for (int round = 0; round < 10; round++) {
+    for (int round = 0; round < 5; round++) {
       BlockDevice device = open(kind);
       CountDownLatch busy = new CountDownLatch(6);
       AtomicInteger refused = new AtomicInteger();
