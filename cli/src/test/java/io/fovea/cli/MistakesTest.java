@@ -16,6 +16,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -24,11 +25,18 @@ import picocli.CommandLine.Model.OptionSpec;
 
 /**
  * Every word of every command line of the {@link Transcripts}, replaced by garbage; and every
- * option of every command with garbage behind it. Each ends in a code, with lines of words: never
- * with a stack trace, the name of a class, or the bare message of a library.
+ * option of every command with garbage behind it; a third of the garbage each, another third in
+ * another run. {@code -Dcli.seed=N} repeats a run, {@code -Dcli.all=true} tries all. Each ends in a
+ * code, with lines of words: never with a stack trace, the name of a class, or the bare message of
+ * a library.
  */
-@Timeout(180)
+@Timeout(value = 15, unit = TimeUnit.MINUTES)
 class MistakesTest {
+  private static final long SEED = Long.getLong("cli.seed", System.nanoTime() & 0xFFFF);
+
+  /** Of so many pieces of garbage one is tried at each place. */
+  private static final int STRIDE = Boolean.getBoolean("cli.all") ? 1 : 3;
+
   private static final List<String> GARBAGE =
       List.of(
           "",
@@ -64,7 +72,7 @@ class MistakesTest {
   @TempDir Path dir;
 
   private static void requireWords(List<String> words, Fixture.Ran ran) {
-    String what = words + " -> " + ran;
+    String what = "-Dcli.seed=" + SEED + ": " + words + " -> " + ran;
     assertTrue(CODES.contains(ran.code()), what);
     for (String raw : RAW) {
       String said = ran.err();
@@ -91,6 +99,15 @@ class MistakesTest {
     }
   }
 
+  /** Some of the garbage, other pieces at the next place. */
+  private static List<String> garbage(int place) {
+    List<String> some = new ArrayList<>();
+    for (int i = (int) ((SEED + place) % STRIDE); i < GARBAGE.size(); i += STRIDE) {
+      some.add(GARBAGE.get(i));
+    }
+    return some;
+  }
+
   /** Commands make files of such names. */
   private String inFolder(String garbage) {
     return garbage.startsWith("/") || garbage.isEmpty() ? garbage : dir + "/" + garbage;
@@ -107,13 +124,13 @@ class MistakesTest {
         continue;
       }
       for (int i = 1; i < words.size(); i++) {
-        for (String garbage : GARBAGE) {
+        for (String garbage : garbage(i)) {
           List<String> of = new ArrayList<>(words);
           of.set(i, words.get(i).startsWith(dir.toString()) ? inFolder(garbage) : garbage);
           requireWords(of, run(of, e.typed()));
         }
       }
-      for (String garbage : GARBAGE) {
+      for (String garbage : garbage(0)) {
         List<String> more = new ArrayList<>(words);
         more.add(garbage);
         requireWords(more, run(more, e.typed()));
@@ -131,6 +148,7 @@ class MistakesTest {
     PrintWriter none = new PrintWriter(PrintWriter.nullWriter());
     Main main = new Main(InputStream.nullInputStream(), none, none, null);
     int n = 0;
+    int tried = 0;
     for (CommandLine each : Main.commandLine(main, "fovea").getSubcommands().values()) {
       String name = each.getCommandName();
       if (Set.of("top", "doctor", "completion").contains(name)) {
@@ -140,20 +158,21 @@ class MistakesTest {
         if (option.longestName().equals("--follow")) {
           continue; // it goes on
         }
-        for (String garbage : GARBAGE) {
+        for (String garbage : garbage(n)) {
           List<String> words = new ArrayList<>(List.of(name));
           words.addAll(List.of(file, "stock", "1"));
           String value = option.type() == Path.class ? inFolder(garbage) : garbage;
           words.add(option.longestName() + (option.arity().max() > 0 ? "=" + value : ""));
           requireWords(words, run(words, new byte[0]));
-          n++;
+          tried++;
           if (option.arity().max() == 0) {
             break;
           }
         }
+        n++;
       }
     }
-    assertTrue(n > 400, "tried: " + n);
+    assertTrue(tried > 400 / STRIDE, "tried: " + tried);
   }
 
   /** A first line that was written by hand. */
@@ -188,6 +207,10 @@ class MistakesTest {
     int n = 0;
     for (String part : parts) {
       for (String by : wrong) {
+        if ((n + n / wrong.length + SEED) % STRIDE != 0) {
+          n++;
+          continue;
+        }
         String input = good.replaceFirst(java.util.regex.Pattern.quote(part), by);
         Path to = dir.resolve("to" + n++);
         List<String> words = List.of("import", to.toString(), "x");

@@ -18,6 +18,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -27,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
  * pipe whose reader has gone quietly. What commands there are, and with which arguments each says
  * something, are the {@link Transcripts}.
  */
-@Timeout(120)
+@Timeout(value = 15, unit = TimeUnit.MINUTES)
 class OutputTest {
   @TempDir Path dir;
 

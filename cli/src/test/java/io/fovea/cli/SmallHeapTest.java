@@ -19,13 +19,13 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Commands that pass over many records, in a JVM with a heap of 64 MiB: how many there are does not
+ * Commands that pass over many records, in a JVM with a heap of 32 MiB: how many there are does not
  * matter. {@code -Dcli.rows=N}; ten million take some minutes.
  */
 @Tag("slow")
 @Timeout(value = 20, unit = TimeUnit.MINUTES)
 class SmallHeapTest {
-  private static final int ROWS = Integer.getInteger("cli.rows", 250_000);
+  private static final int ROWS = Integer.getInteger("cli.rows", 120_000);
 
   @TempDir Path dir;
 
@@ -62,7 +62,7 @@ class SmallHeapTest {
         new ArrayList<>(
             List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-Xmx64m",
+                "-Xmx32m",
                 "-XX:+UseSerialGC",
                 "-XX:TieredStopAtLevel=1",
                 "--enable-native-access=ALL-UNNAMED",

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Commits from the log: transcripts. */
-@Timeout(60)
+@Timeout(value = 15, unit = TimeUnit.MINUTES)
 class TailTest {
   private static final Options FOLLOWED =
       Options.defaults()

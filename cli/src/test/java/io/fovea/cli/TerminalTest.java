@@ -32,7 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The shell at a terminal: a pseudo-terminal, which the program {@code script} makes. */
 @Tag("slow")
-@Timeout(value = 3, unit = TimeUnit.MINUTES)
+@Timeout(value = 15, unit = TimeUnit.MINUTES)
 class TerminalTest {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final int LONG_RECORDS = 20_000;

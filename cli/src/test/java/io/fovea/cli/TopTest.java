@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Figures of another process. */
 @Tag("slow")
-@Timeout(value = 2, unit = TimeUnit.MINUTES)
+@Timeout(value = 15, unit = TimeUnit.MINUTES)
 class TopTest {
   @TempDir Path dir;
 

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
@@ -19,7 +20,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What each command says to what, and with which exit code, as {@link Transcripts} have it. */
-@Timeout(120)
+@Timeout(value = 15, unit = TimeUnit.MINUTES)
 class TranscriptsTest {
   /** Commands that need another process, or a person, have tests of their own. */
   private static final Set<String> ELSEWHERE = Set.of("top", "doctor");

@@ -26,7 +26,7 @@ class BesideOthersTest {
                 "-cp",
                 System.getProperty("java.class.path"),
                 BesideOthers.class.getName(),
-                "--records=20000",
+                "--records=5000",
                 "--slice=0.05",
                 "--rounds=1",
                 "--warm-up=0",

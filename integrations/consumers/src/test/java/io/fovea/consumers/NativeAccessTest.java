@@ -4,9 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.consumers.Consumer.Run;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -21,18 +23,30 @@ import org.junit.jupiter.params.provider.ValueSource;
 class NativeAccessTest {
   private static final String SAID = "verify ok\nsum 49995000\n";
 
+  @TempDir static Path compiled;
+  private static Consumer onClassPath;
+  private static Consumer onModulePath;
+
   @TempDir Path work;
+
+  /** Once for all tests: to compile takes longer than to run. */
+  @BeforeAll
+  static void compile() throws IOException {
+    onClassPath = Consumer.onClassPath("engine-path", compiled.resolve("classpath"), "shared");
+    onModulePath =
+        Consumer.onModulePath("engine-path", compiled.resolve("modules"), "shared", "modular");
+  }
 
   @Test
   void deniedOnTheClassPath() throws Exception {
-    Consumer bank = Consumer.onClassPath("engine-path", work, "shared");
+    Consumer bank = onClassPath;
     Run run = bank.run(work, Denial.ofAll(), "bank.Bank", file());
     assertWorksWithAWarning(run, "--enable-native-access=ALL-UNNAMED");
   }
 
   @Test
   void deniedOnTheModulePath() throws Exception {
-    Consumer bank = Consumer.onModulePath("engine-path", work, "shared", "modular");
+    Consumer bank = onModulePath;
     Run run = bank.run(work, Denial.ofAll(), "bank.Bank", file());
     assertWorksWithAWarning(run, "--enable-native-access=io.fovea.bindings,io.fovea.engine");
   }
@@ -41,7 +55,7 @@ class NativeAccessTest {
   @ParameterizedTest
   @ValueSource(strings = {"io.fovea.bindings", "io.fovea.engine"})
   void grantedByHalves(String module) throws Exception {
-    Consumer bank = Consumer.onModulePath("engine-path", work, "shared", "modular");
+    Consumer bank = onModulePath;
     Run run = bank.run(work, Denial.exceptFor(module), "bank.Bank", file());
     assertWorksWithAWarning(run, "--enable-native-access=io.fovea.bindings,io.fovea.engine");
   }
@@ -49,7 +63,7 @@ class NativeAccessTest {
   /** A database is the same file whichever way it was written. */
   @Test
   void oneFileForBoth() throws Exception {
-    Consumer bank = Consumer.onClassPath("engine-path", work, "shared");
+    Consumer bank = onClassPath;
     Run denied = bank.run(work, Denial.ofAll(), "bank.Bank", file());
     assertEquals(0, denied.code(), denied::err);
     Run granted = bank.run(work, Denial.exceptFor("ALL-UNNAMED"), "bank.Look", file());
@@ -62,7 +76,7 @@ class NativeAccessTest {
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void oneLockForBoth(boolean holderIsDenied) throws Exception {
-    Consumer bank = Consumer.onClassPath("engine-path", work, "shared");
+    Consumer bank = onClassPath;
     List<String> granted = Denial.exceptFor("ALL-UNNAMED");
     Run run =
         bank.run(
@@ -78,7 +92,7 @@ class NativeAccessTest {
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void readersOfBothKinds(boolean firstIsDenied) throws Exception {
-    Consumer bank = Consumer.onClassPath("engine-path", work, "shared");
+    Consumer bank = onClassPath;
     List<String> granted = Denial.exceptFor("ALL-UNNAMED");
     assertEquals(0, bank.run(work, granted, "bank.Bank", file()).code());
     Run run =
@@ -93,7 +107,7 @@ class NativeAccessTest {
 
   @Test
   void whereNothingWorksTheFlagIsNamed() throws Exception {
-    Consumer bank = Consumer.onClassPath("engine-path", work, "shared");
+    Consumer bank = onClassPath;
     List<String> flags = new ArrayList<>(Denial.ofAll());
     flags.add("-XX:MaxDirectMemorySize=64m");
     flags.add("-Djava.io.tmpdir=" + work.resolve("nowhere"));

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @Tag("slow")
 class DeposedLeaderTest {
-  private static final int ROUNDS = 3;
+  private static final int ROUNDS = 2;
   private static final long PATIENCE = 30_000;
 
   @TempDir Path directory;

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("slow")
 @Order(1)
 class FaultTest {
-  private static final long SECONDS = Long.getLong("ratis.seconds", 180);
+  private static final long SECONDS = Long.getLong("ratis.seconds", 60);
   private static final long SEED = Long.getLong("ratis.seed", System.nanoTime());
   private static final List<Fault> FAULTS =
       Arrays.stream(System.getProperty("ratis.faults", "").split(","))
@@ -37,13 +37,13 @@ class FaultTest {
           .toList();
 
   /** Fewer answers show nothing. */
-  private static final long LEAST = 200;
+  private static final long LEAST = 100;
 
   /**
    * So much longer it goes on for {@link #LEAST} at most: a test has five minutes, of which the
    * last fault, clients and a peer that does not tell its ledger take a minute and a half at most.
    */
-  private static final long MORE_SECONDS = 30;
+  private static final long MORE_SECONDS = 150;
 
   /** How long a broken one has, to be found. */
   private static final long FOUND_SECONDS = 90;

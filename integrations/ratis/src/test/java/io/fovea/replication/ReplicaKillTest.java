@@ -25,7 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("slow")
 class ReplicaKillTest {
   private static final TableSpec COUNTS = TableSpec.bytes("counts", 8);
-  private static final int KILLS = Integer.getInteger("ratis.kills", 6);
+  private static final int KILLS = Integer.getInteger("ratis.kills", 3);
   private static final UUID CLIENT = new UUID(1, 2);
 
   @TempDir Path directory;

@@ -74,7 +74,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * <p>{@code -Diteration.seed=N} replays a run. {@code -Diteration.rounds=N} runs more of them.
  */
 class IterationTest {
-  private static final int ROUNDS = Integer.getInteger("iteration.rounds", 2);
+  private static final int ROUNDS = Integer.getInteger("iteration.rounds", 1);
   private static final int STEPS = 500;
   private static final int OPEN_MAX = 6;
   private static final long SEGMENT = Duration.ofHours(20).toMillis();

@@ -313,7 +313,7 @@ class StoreModelTest {
     }
   }
 
-  @Property(tries = 5)
+  @Property(tries = 3)
   void keyValueStoresAreMaps(@ForAll long seed) throws IOException {
     new KeyValueModel(seed).run();
   }
@@ -402,7 +402,7 @@ class StoreModelTest {
     }
   }
 
-  @Property(tries = 5)
+  @Property(tries = 3)
   void windowStoresAreMapsThatExpire(@ForAll long seed) throws IOException {
     new WindowModel(seed).run();
   }
@@ -485,7 +485,7 @@ class StoreModelTest {
     }
   }
 
-  @Property(tries = 5)
+  @Property(tries = 3)
   void sessionStoresAreMapsThatExpire(@ForAll long seed) throws IOException {
     new SessionModel(seed).run();
   }
@@ -581,7 +581,7 @@ class StoreModelTest {
     }
   }
 
-  @Property(tries = 5)
+  @Property(tries = 3)
   void versionedStoresKnowWhatWasValid(@ForAll long seed) throws IOException {
     new VersionedModel(seed).run();
   }

@@ -42,8 +42,7 @@ import org.junit.jupiter.api.io.TempDir;
 class KilledAppTest {
   private static final int KILLS = Integer.getInteger("streams.kills", 20);
   private static final int KILLS_LEAST = 3;
-  private static final Duration TIME =
-      Duration.ofSeconds(Integer.getInteger("streams.seconds", 20));
+  private static final Duration TIME = Duration.ofSeconds(Integer.getInteger("streams.seconds", 5));
   private static final long SEED = Long.getLong("streams.seed", System.nanoTime());
   private static final String SUPPLIERS =
       System.getProperty("streams.suppliers", "io.fovea.streams.FoveaStores");
