@@ -3,6 +3,7 @@ package io.fovea.inspection;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageException;
+import io.fovea.io.Directories;
 import io.fovea.io.Storage;
 import io.fovea.recovery.BackupManifest;
 import io.fovea.recovery.BackupPoint;
@@ -144,7 +145,7 @@ public final class BackupChain {
         put(at, file);
       }
       there = manifest;
-      Files.deleteIfExists(beside(at, BackupManifest.SUFFIX));
+      Directories.delete(beside(at, BackupManifest.SUFFIX));
     }
   }
 
@@ -259,12 +260,12 @@ public final class BackupChain {
     } catch (EOFException e) {
       throw new EOFException("The file of changed pages ends before its last page.");
     }
-    Files.delete(changed);
+    Directories.delete(changed);
     Path log = beside(at, Storage.LOG);
     if (Files.exists(log)) {
-      Files.move(log, beside(file, Storage.LOG), StandardCopyOption.REPLACE_EXISTING);
+      Directories.move(log, beside(file, Storage.LOG), StandardCopyOption.REPLACE_EXISTING);
     } else {
-      Files.deleteIfExists(beside(file, Storage.LOG)); // it was closed then, and needs none
+      Directories.delete(beside(file, Storage.LOG)); // it was closed then, and needs none
     }
   }
 }

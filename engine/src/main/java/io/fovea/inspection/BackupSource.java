@@ -116,12 +116,12 @@ interface BackupSource {
       FileLock lock = Files.exists(data) ? FileLock.acquireShared(data) : null;
       try {
         if (lock != null) {
-          copy(data, file);
+          Directories.copy(data, file);
         }
         for (String suffix : BESIDE) {
           Path other = data.resolveSibling(data.getFileName() + suffix);
           if (Files.exists(other)) {
-            copy(other, file.resolveSibling(file.getFileName() + suffix));
+            Directories.copy(other, file.resolveSibling(file.getFileName() + suffix));
           }
         }
       } finally {
@@ -130,12 +130,6 @@ interface BackupSource {
         }
       }
     };
-  }
-
-  /** Copies a file with its permissions. */
-  private static void copy(Path from, Path to) throws IOException {
-    Files.copy(from, to);
-    Directories.permit(to, Directories.mode(Directories.permissions(from), 0600));
   }
 
   /** The one data file of a directory, or what it would be called beside its changed pages. */
@@ -185,7 +179,7 @@ interface BackupSource {
       while (tar.next()) {
         Path part = file.resolveSibling(file.getFileName() + ".part" + parts.size());
         parts.put(tar.name(), part);
-        try (OutputStream out = Files.newOutputStream(part)) {
+        try (OutputStream out = Directories.write(part)) {
           tar.copyTo(out);
         }
         Directories.permit(part, tar.mode());
@@ -203,7 +197,7 @@ interface BackupSource {
         String suffix =
             p.getKey().startsWith(data.get(0)) ? p.getKey().substring(data.get(0).length()) : "?";
         if (suffix.equals(Storage.DATA) || BESIDE.contains(suffix)) {
-          Files.move(p.getValue(), file.resolveSibling(file.getFileName() + suffix));
+          Directories.move(p.getValue(), file.resolveSibling(file.getFileName() + suffix));
         }
       }
     };

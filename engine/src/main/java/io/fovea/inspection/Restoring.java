@@ -74,7 +74,7 @@ public final class Restoring {
       }
     }
     try {
-      Files.createDirectory(folder);
+      Directories.createDirectory(folder);
       Directories.permit(folder, 0700); // its files get the permissions of the backup's, later
       Path copy = folder.resolve(file.getFileName());
       backups.copyTo(copy);
@@ -142,7 +142,7 @@ public final class Restoring {
   private void remove() {
     try (Stream<Path> files = Files.walk(folder)) {
       for (Path f : files.sorted(Comparator.reverseOrder()).toList()) {
-        Files.deleteIfExists(f);
+        Directories.delete(f);
       }
     } catch (IOException | FoveaException e) {
       LOG.log(Level.WARNING, () -> "What is left of a restore can't be removed: " + folder, e);

@@ -6,8 +6,11 @@ import io.fovea.bindings.Libc;
 import io.fovea.memory.Mem;
 import io.fovea.memory.Threads;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.lang.System.Logger.Level;
 import java.nio.channels.FileChannel;
+import java.nio.file.CopyOption;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.LinkOption;
@@ -34,14 +37,60 @@ import org.jspecify.annotations.Nullable;
 public final class Directories {
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
 
-  /** Makes the entries of a directory durable. */
-  @FunctionalInterface
-  public interface Sync {
-    /** Syncs a directory. */
-    void sync(Path directory) throws IOException;
+  /** What is done with entries of directories. */
+  public enum Entry {
+    /** A directory is created. */
+    DIRECTORY,
+    /** A file is opened or copied, and created where it does not exist. */
+    FILE,
+    /** A file is renamed, over another one that has the new name. */
+    MOVE,
+    /** A file or an empty directory is deleted, where it exists. */
+    DELETE,
+    /** The entries of a directory become durable. */
+    SYNC
   }
 
+  /**
+   * An operation on entries.
+   *
+   * @param <T> its result
+   */
+  @FunctionalInterface
+  public interface Operation<T> {
+    /** Carries it out. */
+    T run() throws IOException;
+  }
+
+  /** Carries out the operations of a test, and knows what a loss of power would leave of them. */
+  public interface Observer {
+    /**
+     * Carries out an operation, on the thread that wants it.
+     *
+     * @param path the file or directory
+     * @param target the new name of what is moved; otherwise the same path
+     */
+    <T> T run(Entry what, Path path, Path target, Operation<T> operation) throws IOException;
+  }
+
+  private static volatile @Nullable Observer observer;
+
   private Directories() {}
+
+  /**
+   * For tests: has all operations on entries, of the whole process, carried out by an observer.
+   *
+   * @param by the observer; null for none
+   */
+  public static void observe(@Nullable Observer by) {
+    observer = by;
+  }
+
+  private static <T> T run(Entry what, Path path, Path target, Operation<T> operation)
+      throws IOException {
+    Observer by = observer;
+    return by == null ? operation.run() : by.run(what, path, target, operation);
+  }
 
   /**
    * Syncs a directory: files that were created, renamed or removed in it stay so after a loss of
@@ -54,20 +103,29 @@ public final class Directories {
    * @throws io.fovea.error.StorageException where the sync fails
    */
   public static void sync(Path directory) {
+    try {
+      run(Entry.SYNC, directory, directory, () -> syncNow(directory));
+    } catch (IOException e) {
+      throw DeviceFile.openFailed(directory, DeviceFile.errno(e));
+    }
+  }
+
+  private static Path syncNow(Path directory) {
     if (!Mem.isRaw() || !(Libc.probe() instanceof Availability.Available)) {
       Threads.undisturbed("fovea-sync", () -> byChannel(directory));
-      return;
+      return directory;
     }
     int fd = FileCalls.open(directory.toString(), FileCalls.O_RDONLY | FileCalls.O_CLOEXEC, 0);
     if (fd < 0) {
       LOG.log(Level.DEBUG, () -> "The directory " + directory + " can't be synced here");
-      return;
+      return directory;
     }
     int result = FileCalls.fsync(fd);
     FileCalls.close(fd);
     if (result < 0) {
       throw DeviceFile.openFailed(directory, -result);
     }
+    return directory;
   }
 
   private static @Nullable Void byChannel(Path directory) {
@@ -87,22 +145,93 @@ public final class Directories {
   }
 
   /**
-   * Creates a directory and those above it that do not exist, durably.
+   * Creates a directory and those above it that do not exist, durably. Those that exist already are
+   * not synced: whoever has made them has done that, or is to do it.
+   *
+   * <p>One at a time: a second call that needs the same directories finds them synced.
    *
    * @param directory an absolute path
+   * @throws io.fovea.error.StorageException where a sync fails; what was created is removed then
    */
-  public static void create(Path directory, Sync sync) throws IOException {
+  public static synchronized void create(Path directory) throws IOException {
     Deque<Path> missing = new ArrayDeque<>();
     for (Path at = directory; at != null && !Files.exists(at); at = at.getParent()) {
       missing.push(at);
     }
-    Files.createDirectories(directory);
-    for (Path made : missing) {
-      Path parent = made.getParent();
-      if (parent != null) {
-        sync.sync(parent);
+    Deque<Path> made = new ArrayDeque<>();
+    boolean done = false;
+    try {
+      for (Path next : missing) {
+        try {
+          createDirectory(next);
+          made.push(next);
+        } catch (FileAlreadyExistsException e) {
+          if (!Files.isDirectory(next)) {
+            throw e;
+          }
+        }
+        Path parent = next.getParent();
+        if (parent != null) {
+          sync(parent);
+        }
+      }
+      done = true;
+    } finally {
+      if (!done) {
+        for (Path directoryMade : made) {
+          removeIfEmpty(directoryMade);
+        }
       }
     }
+  }
+
+  private static void removeIfEmpty(Path directory) {
+    try {
+      delete(directory);
+    } catch (IOException e) {
+      LOG.log(Level.DEBUG, "The directory " + directory + " stays", e);
+    }
+  }
+
+  /** Creates one directory; it is durable once the one above it is synced. */
+  public static void createDirectory(Path directory) throws IOException {
+    run(Entry.DIRECTORY, directory, directory, () -> Files.createDirectory(directory));
+  }
+
+  /**
+   * Opens or copies a file, which creates it where it does not exist. It is durable once its
+   * directory is synced.
+   *
+   * @param opening what does that
+   * @return what {@code opening} returns
+   */
+  static <T> T opening(Path file, Operation<T> opening) throws IOException {
+    return run(Entry.FILE, file, file, opening);
+  }
+
+  /** Copies a file with its permissions, to where there is none. */
+  public static void copy(Path from, Path to) throws IOException {
+    opening(to, () -> Files.copy(from, to));
+    permit(to, mode(permissions(from), 0600));
+  }
+
+  /** Opens a file for writing from its beginning; creates it where it does not exist. */
+  public static OutputStream write(Path file) throws IOException {
+    return opening(file, () -> Files.newOutputStream(file));
+  }
+
+  /** Renames a file, which is durable once the directory of its new name is synced. */
+  public static void move(Path from, Path to, CopyOption... how) throws IOException {
+    run(Entry.MOVE, from, to, () -> Files.move(from, to, how));
+  }
+
+  /**
+   * Deletes a file or an empty directory, which is durable once the directory above it is synced.
+   *
+   * @return whether it existed
+   */
+  public static boolean delete(Path path) throws IOException {
+    return run(Entry.DELETE, path, path, () -> Files.deleteIfExists(path));
   }
 
   /** The same of a name, which may be that of no file. */
@@ -161,11 +290,11 @@ public final class Directories {
   public static void createFile(Path file, @Nullable Set<PosixFilePermission> permissions)
       throws IOException {
     if (permissions == null) {
-      Files.createFile(file);
+      opening(file, () -> Files.createFile(file));
       return;
     }
     // With them from the start, less the umask: nobody opens the file in between.
-    Files.createFile(file, PosixFilePermissions.asFileAttribute(permissions));
+    opening(file, () -> Files.createFile(file, PosixFilePermissions.asFileAttribute(permissions)));
     if (!permissions.equals(Files.getPosixFilePermissions(file, LinkOption.NOFOLLOW_LINKS))) {
       Files.setPosixFilePermissions(file, permissions);
     }

@@ -49,6 +49,9 @@ import org.jspecify.annotations.Nullable;
  * told from a later one of the same id. An opening that gets both locks, and finds the note of
  * another process that lives, is refused all the same.
  *
+ * <p>Whether the lock's file is there after a loss of power does not matter: nobody has a lock
+ * then, and a note of another boot is nobody's. So its directory is not synced for it.
+ *
  * <p>The lock's file is removed by its holder, with the locks held. Who has locked it looks whether
  * it still has its name, and begins again otherwise.
  *
@@ -215,7 +218,15 @@ public final class FileLock implements AutoCloseable {
       throw locked(file);
     }
     int flags = shared ? FileCalls.O_RDONLY : FileCalls.O_RDWR | FileCalls.O_CREAT;
-    int fd = FileCalls.open(LibcFile.name(file), flags | FileCalls.O_CLOEXEC, 0666);
+    String name = LibcFile.name(file);
+    int fd;
+    try {
+      fd =
+          Directories.opening(
+              file, () -> FileCalls.open(name, flags | FileCalls.O_CLOEXEC, 0666)); // makes it
+    } catch (IOException e) {
+      throw DeviceFile.openFailed(file, DeviceFile.errno(e));
+    }
     if (fd < 0) {
       throw DeviceFile.openFailed(file, -fd);
     }
@@ -293,7 +304,7 @@ public final class FileLock implements AutoCloseable {
     RandomAccessFile data = null;
     Object key = key(file);
     if (key == null) {
-      data = new RandomAccessFile(file.toFile(), shared ? "r" : "rw"); // makes it
+      data = open(file, shared); // makes it
       key = Objects.requireNonNullElse(key(file), file.toRealPath());
     }
     Held held = HELD.get(key);
@@ -320,10 +331,14 @@ public final class FileLock implements AutoCloseable {
     }
   }
 
+  private static RandomAccessFile open(Path file, boolean shared) throws IOException {
+    return Directories.opening(
+        file, () -> new RandomAccessFile(file.toFile(), shared ? "r" : "rw"));
+  }
+
   private static Locks locks(Path file, @Nullable RandomAccessFile made, boolean shared)
       throws IOException {
-    RandomAccessFile data =
-        made == null ? new RandomAccessFile(file.toFile(), shared ? "r" : "rw") : made;
+    RandomAccessFile data = made == null ? open(file, shared) : made;
     Beside beside = null;
     boolean done = false;
     try {

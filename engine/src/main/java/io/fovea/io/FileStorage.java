@@ -24,7 +24,6 @@ public final class FileStorage implements Storage {
   private final Path file;
   private final Path real;
   private final DeviceConfig options;
-  private final Directories.Sync sync;
 
   /**
    * The files of a database.
@@ -33,14 +32,8 @@ public final class FileStorage implements Storage {
    * @param options how files are opened
    */
   public FileStorage(Path file, DeviceConfig options) {
-    this(file, options, Directories::sync);
-  }
-
-  /** The same, with another way to sync directories. */
-  public FileStorage(Path file, DeviceConfig options, Directories.Sync sync) {
     this.file = file;
     this.options = options;
-    this.sync = sync;
     this.real = real(file);
   }
 
@@ -66,12 +59,16 @@ public final class FileStorage implements Storage {
       createAsData(path);
     }
     boolean pages = suffix.equals(DATA) || suffix.equals(TIMESTAMPS);
-    BlockDevice device = Devices.open(path, pages ? options : options.kind(IoKind.POSIX));
+    BlockDevice device = device(path, there, pages ? options : options.kind(IoKind.POSIX));
     boolean done = false;
     try {
       // The lock makes the data file before it is opened here: an empty one is a new one.
       if (!there || device.size() == 0) {
         syncDirectory(path);
+        Path led = real(path); // elsewhere, where the name is a link
+        if (!led.equals(path)) {
+          syncDirectory(led);
+        }
       }
       done = true;
       return device;
@@ -79,6 +76,17 @@ public final class FileStorage implements Storage {
       if (!done) {
         device.close();
       }
+    }
+  }
+
+  private static BlockDevice device(Path path, boolean there, DeviceConfig how) {
+    if (there) {
+      return Devices.open(path, how);
+    }
+    try {
+      return Directories.opening(path, () -> Devices.open(path, how));
+    } catch (IOException e) {
+      throw DeviceFile.openFailed(path, DeviceFile.errno(e));
     }
   }
 
@@ -138,7 +146,7 @@ public final class FileStorage implements Storage {
   public void delete(String suffix) {
     Path path = path(suffix);
     try {
-      if (Files.deleteIfExists(path)) {
+      if (Directories.delete(path)) {
         syncDirectory(path);
       }
     } catch (IOException e) {
@@ -155,7 +163,7 @@ public final class FileStorage implements Storage {
   public void moveTo(Path target) {
     Path path = path(DATA);
     try {
-      Files.move(path, target); // without REPLACE_EXISTING
+      Directories.move(path, target); // without REPLACE_EXISTING
     } catch (IOException e) {
       throw DeviceFile.openFailed(target, DeviceFile.errno(e));
     }
@@ -180,13 +188,8 @@ public final class FileStorage implements Storage {
 
   private void syncDirectory(Path path) {
     Path directory = path.getParent();
-    if (directory == null) {
-      return;
-    }
-    try {
-      sync.sync(directory);
-    } catch (IOException e) {
-      throw DeviceFile.openFailed(directory, DeviceFile.errno(e));
+    if (directory != null) {
+      Directories.sync(directory);
     }
   }
 }

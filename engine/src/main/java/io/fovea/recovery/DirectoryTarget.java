@@ -41,7 +41,6 @@ final class DirectoryTarget implements BackupTarget {
 
   private final Path directory;
   private final String name;
-  private final Directories.Sync sync;
   private final @Nullable Set<PosixFilePermission> permissions;
 
   /** What was made, under the names that it has at the moment. */
@@ -61,13 +60,6 @@ final class DirectoryTarget implements BackupTarget {
    * @throws InvalidUseException if there is a file of that name, or of one that belongs to it
    */
   DirectoryTarget(Path directory, String name, String like) throws IOException {
-    this(directory, name, like, Directories::sync);
-  }
-
-  /** The same, with another way to sync directories. */
-  DirectoryTarget(Path directory, String name, String like, Directories.Sync sync)
-      throws IOException {
-    this.sync = sync;
     this.permissions = Directories.permissions(like);
     // java.io takes a relative name to be in the directory of the process, whatever user.dir says.
     this.directory = directory.toAbsolutePath();
@@ -76,7 +68,7 @@ final class DirectoryTarget implements BackupTarget {
       throw new InvalidUseException(directory + " is no directory: a backup needs one.");
     }
     this.madeDirectory = !Files.exists(directory);
-    Directories.create(this.directory, sync);
+    Directories.create(this.directory);
     for (String suffix : FILES) {
       requireFree(directory.resolve(name + suffix));
       requireFree(directory.resolve(name + suffix + PART));
@@ -120,17 +112,24 @@ final class DirectoryTarget implements BackupTarget {
     }
   }
 
-  /** The pages get their name last: without them the others are nothing. */
+  /**
+   * The pages get their name last, when those of the others are durable: without pages the others
+   * are nothing, and pages without them would be taken for the whole backup.
+   */
   @Override
   public void finish() throws IOException {
     for (Path part : parts.reversed()) {
+      if (part.equals(parts.getFirst())) {
+        Directories.sync(
+            directory); // a file system may keep the last name and lose those before it
+      }
       String file = String.valueOf(part.getFileName());
       Path path = directory.resolve(file.substring(0, file.length() - PART.length()));
-      Files.move(part, path); // without REPLACE_EXISTING: throws where there is one by now
+      Directories.move(part, path); // without REPLACE_EXISTING: throws where there is one by now
       made.remove(part);
       made.add(path);
     }
-    sync.sync(directory);
+    Directories.sync(directory);
     finished = true;
   }
 
@@ -148,14 +147,14 @@ final class DirectoryTarget implements BackupTarget {
     }
     for (Path path : made) {
       try {
-        Files.deleteIfExists(path);
+        Directories.delete(path);
       } catch (IOException e) {
         LOG.log(Level.WARNING, "What is left of a backup that failed can't be removed", e);
       }
     }
     if (madeDirectory) {
       try {
-        Files.deleteIfExists(directory);
+        Directories.delete(directory);
       } catch (IOException e) {
         LOG.log(Level.DEBUG, "The directory of a backup that failed stays: " + directory, e);
       }
