@@ -2,9 +2,13 @@ package io.fovea.cli;
 
 import io.fovea.Order;
 import java.io.BufferedWriter;
+import java.io.FileOutputStream;
 import java.io.IOException;
+import java.io.OutputStreamWriter;
 import java.io.UncheckedIOException;
 import java.io.Writer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -86,19 +90,27 @@ final class ExportCommand extends TableCommand {
     return Main.OK;
   }
 
-  /** To a file that is not there before, nor after a failure. */
+  /**
+   * To a file that is not there before, nor after a failure. What was reported as exported is there
+   * after a loss of power.
+   */
   private long write(Opened db, Records records, Path to) throws IOException {
-    Writer created;
+    FileOutputStream file;
     try {
-      created = Files.newBufferedWriter(to, StandardOpenOption.CREATE_NEW);
+      Files.createFile(to);
+      file = new FileOutputStream(to.toFile()); // no channel: an interrupt would close it
     } catch (FileAlreadyExistsException e) {
       throw mistake("there is a file " + to + " already");
     } catch (IOException e) {
       throw mistake("the file " + to + " can't be made: " + Text.why(e));
     }
     boolean whole = false;
-    try (created) {
+    try (Writer created =
+        new BufferedWriter(new OutputStreamWriter(file, StandardCharsets.UTF_8.newEncoder()))) {
       long n = write(db, records, created);
+      created.flush();
+      file.getFD().sync();
+      sync(to.toAbsolutePath().getParent());
       whole = true;
       return n;
     } catch (IOException e) {
@@ -107,6 +119,19 @@ final class ExportCommand extends TableCommand {
       if (!whole) {
         Files.deleteIfExists(to);
       }
+    }
+  }
+
+  /** Makes the entries of a directory durable, where the platform can open one. */
+  private static void sync(Path directory) throws IOException {
+    FileChannel channel;
+    try {
+      channel = FileChannel.open(directory, StandardOpenOption.READ);
+    } catch (IOException e) {
+      return;
+    }
+    try (channel) {
+      channel.force(true);
     }
   }
 

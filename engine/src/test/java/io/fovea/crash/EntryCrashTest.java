@@ -33,6 +33,7 @@ import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -44,10 +45,10 @@ import org.junit.jupiter.api.io.TempDir;
  * which file is in its way.
  *
  * <p>{@code -Dcrash.entries=N}: how many random subsets of the uncertain operations each cut is
- * tried with, beside none and all of them. {@code -Dcrash.seed=N}: which ones.
+ * tried with, beside none, all, and the last one. {@code -Dcrash.seed=N}: which ones.
  */
 class EntryCrashTest {
-  private static final int SUBSETS = Integer.getInteger("crash.entries", 2);
+  private static final int SUBSETS = Integer.getInteger("crash.entries", 1);
   private static final TableSpec SPEC = TableSpec.bytes("t", 40);
 
   @TempDir Path dir;
@@ -132,6 +133,18 @@ class EntryCrashTest {
         Database.open(path, options()).close();
       }
     };
+  }
+
+  /** What was deleted does not come back. */
+  private static void hasNoTemporaries(Path folder) throws IOException {
+    try (Stream<Path> files = Files.list(folder)) {
+      assertEquals(
+          Set.of(),
+          files
+              .map(f -> f.getFileName().toString())
+              .filter(n -> !Set.of("db", "db.log", "db.dwb").contains(n))
+              .collect(Collectors.toSet()));
+    }
   }
 
   private static void says(FoveaException e, String what) {
@@ -298,7 +311,7 @@ class EntryCrashTest {
           db.compact(CompactOptions.defaults());
           journal.cut("compact returned");
           db.close();
-          journal.cut("close returned");
+          acknowledge("close", EntryCrashTest::hasNoTemporaries);
         });
   }
 
@@ -354,7 +367,7 @@ class EntryCrashTest {
         });
   }
 
-  /** Backups into new directories of new directories: a full one, and two that add to it. */
+  /** Backups into new directories of new directories: a full one, and one that adds to it. */
   @Test
   void backups() throws IOException {
     explore(
@@ -363,7 +376,7 @@ class EntryCrashTest {
         () -> {
           List<String> chain = new ArrayList<>();
           BackupOptions how = BackupOptions.defaults();
-          for (int i = 0; i < 3; i++) {
+          for (int i = 0; i < 2; i++) {
             int n = 50 + 10 * i;
             try (Database db = Database.open(folder.resolve("db"), options())) {
               put(db, 0, n);

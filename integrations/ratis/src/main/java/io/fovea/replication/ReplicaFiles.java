@@ -33,12 +33,24 @@ final class ReplicaFiles {
   private static final String TWO = "two";
   private static final String DATA = "data.fovea";
 
+  /** Makes the entries of a directory durable. */
+  interface Sync {
+    void sync(Path directory) throws IOException;
+  }
+
   private final Path directory;
+  private final Sync sync;
   private String current;
 
   ReplicaFiles(Path directory) throws IOException {
+    this(directory, ReplicaFiles::sync);
+  }
+
+  /** The same, with another way to sync directories. */
+  ReplicaFiles(Path directory, Sync sync) throws IOException {
     this.directory = directory;
-    Files.createDirectories(directory);
+    this.sync = sync;
+    create(directory);
     Path pointer = directory.resolve("current");
     if (Files.exists(pointer)) {
       current = Files.readString(pointer).trim();
@@ -55,6 +67,7 @@ final class ReplicaFiles {
       point(ONE);
     }
     Files.createDirectories(directory.resolve(current));
+    sync.sync(directory); // at each opening, as one before may have been killed before its own
     delete(directory.resolve(other()));
   }
 
@@ -79,7 +92,7 @@ final class ReplicaFiles {
   /** Makes the staged database the one that is used, durably, and tells where the old one is. */
   Path use() throws IOException {
     Path old = directory.resolve(current);
-    sync(directory.resolve(other()));
+    sync.sync(directory.resolve(other()));
     point(other());
     current = other();
     return old;
@@ -105,7 +118,18 @@ final class ReplicaFiles {
         directory.resolve("current"),
         StandardCopyOption.ATOMIC_MOVE,
         StandardCopyOption.REPLACE_EXISTING);
-    sync(directory);
+    sync.sync(directory);
+  }
+
+  /** Creates a directory and those above it that do not exist, durably. */
+  private void create(Path made) throws IOException {
+    Path above = made.toAbsolutePath().getParent();
+    if (Files.exists(made) || above == null) {
+      return;
+    }
+    create(above);
+    Files.createDirectories(made);
+    sync.sync(above);
   }
 
   private static void sync(Path directory) throws IOException {

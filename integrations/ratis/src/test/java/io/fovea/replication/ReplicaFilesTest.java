@@ -1,0 +1,59 @@
+package io.fovea.replication;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a loss of power leaves of a replica's directories: what they had when they were synced. */
+class ReplicaFilesTest {
+  @TempDir Path folder;
+
+  private final Map<Path, Set<String>> durable = new HashMap<>();
+
+  private void sync(Path directory) throws IOException {
+    try (Stream<Path> all = Files.list(directory)) {
+      durable.put(directory, all.map(f -> f.getFileName().toString()).collect(Collectors.toSet()));
+    }
+  }
+
+  private void requireDurable(Path path) {
+    Path at = folder;
+    for (Path name : folder.relativize(path)) {
+      Set<String> names = durable.getOrDefault(at, Set.of());
+      assertTrue(names.contains(name.toString()), () -> path + " is lost: durable are " + durable);
+      at = at.resolve(name);
+    }
+  }
+
+  /** The directory of the database, and each one above it that was created. */
+  @Test
+  void ofANewReplica() throws IOException {
+    Path directory = folder.resolve("replicas/1");
+    ReplicaFiles files = new ReplicaFiles(directory, this::sync);
+    requireDurable(directory.resolve("current"));
+    requireDurable(files.database().getParent());
+  }
+
+  /** A copy that is taken in: its file, its directory, and the pointer to it. */
+  @Test
+  void ofACopy() throws IOException {
+    ReplicaFiles files = new ReplicaFiles(folder, this::sync);
+    Path staged = files.staged();
+    Files.createFile(staged);
+    assertEquals(folder.resolve("one"), files.use());
+    assertEquals(staged, files.database());
+    requireDurable(staged);
+    requireDurable(folder.resolve("current"));
+    assertEquals("two", Files.readString(folder.resolve("current")).trim());
+  }
+}
