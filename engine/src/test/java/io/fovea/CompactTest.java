@@ -25,7 +25,6 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
@@ -34,7 +33,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** A file that has free pages all over gets as short as what it holds, while it is used. */
 @Tag("slow")
-@Timeout(180)
 @Execution(ExecutionMode.CONCURRENT)
 class CompactTest {
   private static final int RECORDS = 8000;
@@ -136,12 +134,12 @@ class CompactTest {
   @ParameterizedTest
   @ValueSource(ints = {1_000, 50_000})
   void freeSpaceIsReadInLargePieces(int length) {
-    Options options = OPTIONS.bufferBytes(4 << 20).durability(Durability.ASYNC);
-    int n = 15_000_000 / length;
+    Options options = OPTIONS.bufferBytes(2 << 20).durability(Durability.ASYNC);
+    int n = 9_000_000 / length;
     try (Database db = Database.open(dir.resolve("free.fovea"), options)) {
       ByteTable goes = table(db, "goes");
       ByteTable stays = table(db, "stays");
-      int some = 1_000_000 / length;
+      int some = 500_000 / length;
       for (int first = 0; first < n; first += some) {
         int begin = first;
         db.run(
@@ -168,7 +166,7 @@ class CompactTest {
       long reads = db.stats().io().reads() - before;
       long mib = report.bytesBefore() >> 20;
       long moved = report.bytesMoved() / 4096;
-      assertTrue(mib > 10 && report.bytesAfter() < 1 << 20, report::toString);
+      assertTrue(mib > 4 && report.bytesAfter() < 1 << 20, report::toString);
       assertTrue(reads <= 8 * mib + 8 * moved + 100, reads + " reads of " + mib + " MiB, " + moved);
       VerifyReport verified = db.verify();
       assertTrue(verified.ok(), verified::toString);
@@ -182,7 +180,9 @@ class CompactTest {
   @Test
   void churn() throws Exception {
     Path file = dir.resolve("churn.fovea");
-    try (Database db = Database.open(file, OPTIONS.bufferBytes(4 << 20))) {
+    // Not synced: what a compaction moves and cuts off is the same.
+    Options options = OPTIONS.bufferBytes(4 << 20).durability(Durability.ASYNC);
+    try (Database db = Database.open(file, options)) {
       ByteTable[] tables = {table(db, "a"), table(db, "b")};
       for (int round = 0; round < 2; round++) {
         AtomicBoolean stop = new AtomicBoolean();
@@ -193,15 +193,15 @@ class CompactTest {
                 .start(
                     () -> {
                       try {
-                        for (int n = 0; n < 100 || !stop.get(); n++) {
+                        for (int n = 0; n < 50 || !stop.get(); n++) {
                           churn(db, tables[n % 2], r);
                         }
                       } catch (Throwable e) {
                         failure.set(e);
                       }
                     });
-        for (int i = 0; i < 3; i++) {
-          db.compact(CompactOptions.defaults().bytesPerSecond(4 << 20));
+        for (int i = 0; i < 2; i++) {
+          db.compact(CompactOptions.defaults().bytesPerSecond(16 << 20));
         }
         stop.set(true);
         writer.join();
@@ -217,16 +217,16 @@ class CompactTest {
     }
   }
 
-  /** Some thousand records more, or most of a part of them less. */
+  /** Some hundred records more, or most of a part of them less. */
   private static void churn(Database db, ByteTable table, Random r) {
-    int first = r.nextInt(8) * 1000;
+    int first = r.nextInt(8) * 500;
     if (r.nextInt(3) == 0) {
-      put(db, table, first, first + 1000, r.nextInt(100));
+      put(db, table, first, first + 500, r.nextInt(100));
       return;
     }
     db.run(
         tx -> {
-          for (int i = first; i < first + 1000; i++) {
+          for (int i = first; i < first + 500; i++) {
             if (i % 10 != 0) {
               table.delete(tx, key(i));
             }
@@ -323,7 +323,7 @@ class CompactTest {
       try (Database then = db.snapshot()) {
         threads.forEach(Thread::start);
         long moved = 0;
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 2; i++) {
           moved += db.compact(CompactOptions.defaults()).bytesMoved();
         }
         assertTrue(moved > 0);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.error.FoveaException;
 import io.fovea.index.IndexCore;
 import io.fovea.schema.TableSpec;
+import io.fovea.support.Sample;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
@@ -14,7 +15,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -22,7 +22,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Indexes that are built from below: pages that are written once, and the log. */
 @Tag("slow")
-@Timeout(300)
 class IndexFromBelowTest extends IndexBuilds {
   /** What has changed while the table was read is in the index as it is at the end. */
   @ParameterizedTest
@@ -115,7 +114,7 @@ class IndexFromBelowTest extends IndexBuilds {
     int failures = 0;
     long step = 1;
     boolean over = false;
-    for (long n = 1; !over; n += step++) {
+    for (long n = 1 + Sample.oneOf(3).first(); !over; n += step, step += 3) {
       SimDisk disk = filled.copy();
       try (Database db = open(disk, SMALL)) {
         Table t = db.table(PLAIN);
@@ -165,7 +164,7 @@ class IndexFromBelowTest extends IndexBuilds {
     int crashes = 0;
     int step = 1;
     boolean over = false;
-    for (long n = 1; !over; n += step++) {
+    for (long n = 1 + Sample.oneOf(3).first(); !over; n += step, step += 3) {
       SimDisk disk = filled.copy();
       Database db = open(disk, SMALL);
       long end = disk.operations() + n;

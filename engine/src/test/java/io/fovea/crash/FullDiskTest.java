@@ -14,6 +14,7 @@ import io.fovea.SimDatabase;
 import io.fovea.TimestampStore;
 import io.fovea.error.StorageFullException;
 import io.fovea.schema.TableSpec;
+import io.fovea.support.Sample;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -276,7 +277,7 @@ class FullDiskTest {
     int refused = 0;
     int runs = 0;
     boolean hit = true;
-    for (long size = step; hit && runs < 300; size += step, runs++) {
+    for (long size = step + from(step); hit && runs < 300; size += 2 * step, runs++) {
       try {
         Outcome outcome = run(CrashTest.SEED + runs, file, size, options);
         hit = outcome.hit;
@@ -290,6 +291,11 @@ class FullDiskTest {
     SoakReport.line(
         "FullDiskTest " + file + " " + durability,
         runs + " sizes, " + refused + " transactions refused");
+  }
+
+  /** Where the sizes begin, from run to run: by whole pages, below two steps. */
+  private static long from(long step) {
+    return Sample.oneOf((int) (2 * step / 4096)).first() * 4096L;
   }
 
   /** A database whose file is mostly holes, with two small tables. */
@@ -332,7 +338,7 @@ class FullDiskTest {
     int refused = 0;
     int runs = 0;
     boolean hit = true;
-    for (long size = 0; hit && runs < 300; size += step, runs++) {
+    for (long size = from(step); hit && runs < 300; size += 2 * step, runs++) {
       long seed = CrashTest.SEED + runs;
       try {
         SimDisk disk = new SimDisk(seed);

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
  * -Dcrash.interrupts=0} tries each place; n tries n of each call, chosen by {@code -Dcrash.seed}.
  */
 class InterruptsTest {
-  private static final int PLACES = Integer.getInteger("crash.interrupts", 2);
+  private static final int PLACES = Integer.getInteger("crash.interrupts", 1);
   private static final long SEED = Long.getLong("crash.seed", System.nanoTime());
 
   private Path folder;
