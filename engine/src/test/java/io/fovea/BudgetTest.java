@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.fovea.support.Sample;
 import java.io.BufferedReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -27,7 +28,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class BudgetTest {
   private static final long MIB = 1 << 20;
   private static final long BUFFER_BYTES = 64 * MIB;
-  private static final int TIMES = 5;
+  private static final int TIMES = Sample.rounds(3, 5);
 
   /**
    * What the process may take beyond {@link DatabaseStats.Memory#bytesMax} and what it had before

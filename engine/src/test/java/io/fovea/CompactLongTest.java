@@ -32,7 +32,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Execution(ExecutionMode.CONCURRENT)
 class CompactLongTest {
   private static final Options OPTIONS = Options.defaults().bufferBytes(8 << 20);
-  private static final int VALUES = 200;
+  private static final int VALUES = 120;
 
   @TempDir Path dir;
 
@@ -68,9 +68,14 @@ class CompactLongTest {
   }
 
   private static void empty(Database db, ByteTable goes) {
-    for (int i = 0; i < VALUES; i++) {
-      int n = i;
-      db.run(tx -> goes.delete(tx, key(n)));
+    for (int first = 0; first < VALUES; first += 10) {
+      int from = first;
+      db.run(
+          tx -> {
+            for (int n = from; n < from + 10; n++) {
+              goes.delete(tx, key(n));
+            }
+          });
     }
   }
 

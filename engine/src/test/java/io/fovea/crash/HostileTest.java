@@ -30,8 +30,8 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Execution(ExecutionMode.CONCURRENT)
 class HostileTest {
-  private static final int FILES = Integer.getInteger("crash.forged", 75);
-  private static final int PAGES = Integer.getInteger("crash.pages", 50);
+  private static final int FILES = Integer.getInteger("crash.forged", 40);
+  private static final int PAGES = Integer.getInteger("crash.pages", 30);
   private static final int FROM = Integer.getInteger("crash.forged.from", 0);
 
   /** Generously: the child itself notices a round that does not end. */
