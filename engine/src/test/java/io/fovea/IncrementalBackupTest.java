@@ -57,9 +57,14 @@ class IncrementalBackupTest {
 
   private static void fill(Database db, int from, int to) {
     ByteTable t = db.table(SPEC).bytes();
-    for (int i = from; i < to; i++) {
-      int n = i;
-      db.run(tx -> t.put(tx, new byte[] {1, (byte) (n >> 8), (byte) n}, new byte[n % 500]));
+    for (int i = from; i < to; i += 50) {
+      int first = i;
+      db.run(
+          tx -> {
+            for (int n = first; n < Math.min(to, first + 50); n++) {
+              t.put(tx, new byte[] {1, (byte) (n >> 8), (byte) n}, new byte[n % 500]);
+            }
+          });
     }
   }
 
@@ -89,7 +94,7 @@ class IncrementalBackupTest {
     if (pageSize > 4096) {
       options = options.bufferBytes(8 << 20);
     }
-    int increments = 4;
+    int increments = 2;
     long[][] least = new long[increments + 1][];
     long[][] most = new long[increments + 1][];
     try (Database db = Database.open(dir.resolve("db"), options);

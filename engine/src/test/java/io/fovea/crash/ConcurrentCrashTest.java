@@ -68,7 +68,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class ConcurrentCrashTest {
   private static final int ACCOUNTS = 200;
   private static final int THREADS = 4;
-  private static final int CRASHES = (int) Math.max(30, CrashTest.STATES / 10);
+  private static final int CRASHES = (int) Math.max(15, CrashTest.STATES / 10);
 
   private static final Layout.Definition B = Layout.define();
   private static final Field BALANCE = B.int64("balance");

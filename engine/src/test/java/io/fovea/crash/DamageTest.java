@@ -39,7 +39,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Execution(ExecutionMode.CONCURRENT)
 class DamageTest {
-  private static final int FLIPS = Integer.getInteger("crash.flips", 12);
+  private static final int FLIPS = Integer.getInteger("crash.flips", 8);
   private static final int PAGE = 4096;
 
   /** Files, and what they hold. */
