@@ -73,7 +73,7 @@ class BadArgumentsTest {
   private static final int FRESH = 6;
 
   /** After so long a call that waits is interrupted. */
-  private static final long WAIT_MILLIS = 1_000;
+  private static final long WAIT_MILLIS = 300;
 
   /** What ends what the other calls need, or is no call of an application. */
   private static final Set<String> SKIPPED =

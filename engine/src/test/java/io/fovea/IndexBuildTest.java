@@ -204,7 +204,7 @@ class IndexBuildTest extends IndexBuilds {
         writers.add(writer);
       }
       try {
-        for (int round = 0; round < 12; round++) {
+        for (int round = 0; round < 6; round++) {
           boolean second = round % 2 == 1;
           Crowd crowd = crowded ? new Crowd(db) : null;
           try {
