@@ -269,8 +269,8 @@ class PessimisticTest {
       try (Attempts attempts = f.engine.attempts(0);
           Attempts next = f.engine.attempts(0)) {
         long limit = 20_000_000;
-        long began = System.nanoTime();
         Client p = new Client(f.engine.begin(false, limit, attempts));
+        long began = System.nanoTime();
         assertEquals("1", p.get(t, "a"));
         while (System.nanoTime() - began <= 2 * limit) {
           Thread.onSpinWait();
@@ -300,8 +300,8 @@ class PessimisticTest {
       for (int i = 0; i < 2; i++) {
         Attempts next = f.engine.attempts(0);
         long limit = 1_000;
-        long began = System.nanoTime();
         Client p = new Client(f.engine.begin(false, limit, attempts));
+        long began = System.nanoTime();
         assertTrue(p.tx.pessimistic());
         while (System.nanoTime() - began <= 2 * limit) {
           Thread.onSpinWait();
