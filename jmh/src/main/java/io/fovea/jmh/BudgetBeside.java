@@ -135,7 +135,13 @@ public final class BudgetBeside implements Callable<Integer> {
       int records = Integer.parseInt(args[3]);
       int rounds = Integer.parseInt(args[4]);
       Pair pair =
-          measure(args[0], args[1], args[2], records, rounds, Boolean.parseBoolean(args[5]));
+          measure(
+              loader(args[0]),
+              loader(args[1]),
+              args[2],
+              records,
+              rounds,
+              Boolean.parseBoolean(args[5]));
       System.out.println(pair.before + " " + pair.after + " " + pair.ratio);
     }
   }
@@ -143,15 +149,19 @@ public final class BudgetBeside implements Callable<Integer> {
   /**
    * Measures an operation of two builds.
    *
-   * @param before a class path, and so is after
+   * @param before a {@link #loader}, and so is after
    * @param afterFirst whether the build after is loaded first
    */
   static Pair measure(
-      String before, String after, String operation, int records, int rounds, boolean afterFirst)
+      ClassLoader before,
+      ClassLoader after,
+      String operation,
+      int records,
+      int rounds,
+      boolean afterFirst)
       throws Exception {
-    String[] paths = afterFirst ? new String[] {after, before} : new String[] {before, after};
-    try (Build first = Build.of(paths[0], operation, records);
-        Build second = Build.of(paths[1], operation, records)) {
+    try (Build first = Build.of(afterFirst ? after : before, operation, records);
+        Build second = Build.of(afterFirst ? before : after, operation, records)) {
       return afterFirst
           ? measure(second.piece, first.piece, rounds)
           : measure(first.piece, second.piece, rounds);
@@ -179,16 +189,8 @@ public final class BudgetBeside implements Callable<Integer> {
   /** A {@link BudgetPiece} of another class loader. */
   private record Build(DoubleUnaryOperator piece) implements Closeable {
 
-    /**
-     * The operation of a build. A build that has no {@link BudgetPiece} yet gets that of this one,
-     * which comes last in the class path.
-     */
-    static Build of(String classPath, String operation, int records) throws Exception {
-      List<URL> urls = new ArrayList<>(urls(classPath));
-      urls.addAll(urls(System.getProperty("java.class.path")));
-      @SuppressWarnings("resource") // its classes are used until the JVM ends
-      ClassLoader loader =
-          new URLClassLoader(urls.toArray(new URL[0]), ClassLoader.getPlatformClassLoader());
+    /** The operation of a build. */
+    static Build of(ClassLoader loader, String operation, int records) throws Exception {
       return new Build(
           (DoubleUnaryOperator)
               loader
@@ -201,6 +203,16 @@ public final class BudgetBeside implements Callable<Integer> {
     public void close() throws IOException {
       ((Closeable) piece).close();
     }
+  }
+
+  /**
+   * Returns a loader of a build's classes, for use until the JVM ends. A build that has no {@link
+   * BudgetPiece} yet gets that of this one, which comes last in the class path.
+   */
+  static ClassLoader loader(String classPath) throws MalformedURLException {
+    List<URL> urls = new ArrayList<>(urls(classPath));
+    urls.addAll(urls(System.getProperty("java.class.path")));
+    return new URLClassLoader(urls.toArray(new URL[0]), ClassLoader.getPlatformClassLoader());
   }
 
   private static List<URL> urls(String classPath) throws MalformedURLException {

@@ -3,20 +3,32 @@ package io.fovea.jmh;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 @Tag("slow")
 class BudgetBesideTest {
+  /** One of each for all operations: to load an engine takes longer than to measure it. */
+  private static ClassLoader before;
+
+  private static ClassLoader after;
+
+  @BeforeAll
+  static void load() throws Exception {
+    String path = System.getProperty("java.class.path");
+    before = BudgetBeside.loader(path);
+    after = BudgetBeside.loader(path);
+  }
 
   /** A build beside itself: each kind of operation runs, and says something of both. */
   @ParameterizedTest
   @EnumSource(names = {"POINT_READ", "SCAN_STEP", "INSERT", "DELETE", "ONE_UPDATE"})
   void beside(BudgetPiece.Operation operation) throws Exception {
-    String path = System.getProperty("java.class.path");
     boolean swapped = operation.ordinal() % 2 == 1;
-    BudgetBeside.Pair pair = BudgetBeside.measure(path, path, operation.name(), 3_000, 1, swapped);
+    BudgetBeside.Pair pair =
+        BudgetBeside.measure(before, after, operation.name(), 3_000, 1, swapped);
     assertTrue(pair.before() > 0 && pair.after() > 0, pair::toString);
     assertEquals(pair.after() / pair.before(), pair.ratio(), 1e-9, "one round has one ratio");
   }
