@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 
 /** The replica knows no consensus protocol, and neither knows the inside of the engine. */
 class RoomsTest {
-  private final JavaClasses classes =
+  private static final JavaClasses CLASSES =
       new ClassFileImporter()
           .importUrl(ReplicatedDatabase.class.getProtectionDomain().getCodeSource().getLocation());
 
@@ -27,7 +27,7 @@ class RoomsTest {
                 "io.fovea",
                 "io.fovea.schema",
                 "io.fovea.error"))
-        .check(classes);
+        .check(CLASSES);
   }
 
   @Test
@@ -44,7 +44,7 @@ class RoomsTest {
                         "io.fovea",
                         "io.fovea.schema",
                         "io.fovea.error")))
-        .check(classes);
+        .check(CLASSES);
   }
 
   @Test
@@ -54,7 +54,7 @@ class RoomsTest {
         .haveNameNotMatching(".*\\.ReplicaCommand(\\$.*)?")
         .should()
         .dependOnClassesThat(resideInAPackage("picocli.."))
-        .check(classes);
+        .check(CLASSES);
   }
 
   @Test
@@ -64,6 +64,6 @@ class RoomsTest {
         .doNotHaveSimpleName("ReplicationMetrics")
         .should()
         .dependOnClassesThat(resideInAPackage("io.micrometer.."))
-        .check(classes);
+        .check(CLASSES);
   }
 }

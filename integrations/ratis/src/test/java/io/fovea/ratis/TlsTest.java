@@ -39,6 +39,7 @@ class TlsTest {
     all.issue("old", "ours", "127.0.0.1", "-startdate", "-9d", "-validity", "8");
     all.authority("theirs");
     all.issue("stranger", "theirs", "127.0.0.1");
+    all.make();
   }
 
   private record Ran(int code, String out, String err) {}
