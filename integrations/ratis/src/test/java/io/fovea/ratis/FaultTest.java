@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.ratis.Storm.Fault;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
@@ -56,14 +58,19 @@ class FaultTest {
       storm.clients(6);
       long until = System.nanoTime() + SECONDS * 1_000_000_000L;
       long latest = until + MORE_SECONDS * 1_000_000_000L;
+      List<Fault> kinds = new ArrayList<>(FAULTS.isEmpty() ? List.of(Fault.values()) : FAULTS);
+      Collections.shuffle(kinds, storm.random);
       // Where other tests have the processors it takes longer until enough was done.
       while (System.nanoTime() < until
-          || storm.acknowledged.get() < LEAST && System.nanoTime() < latest) {
+          || (storm.acknowledged.get() < LEAST || storm.faults.get() < kinds.size())
+              && System.nanoTime() < latest) {
         if (!storm.wrong.isEmpty()) {
           break;
         }
-        List<Fault> faults = FAULTS.isEmpty() ? List.of(Fault.values()) : FAULTS;
-        storm.fault(faults.get(storm.random.nextInt(faults.size())));
+        // Each kind once, then any.
+        long n = storm.faults.get();
+        int next = n < kinds.size() ? (int) n : storm.random.nextInt(kinds.size());
+        storm.fault(kinds.get(next));
         storm.look();
       }
       List<String> wrong = storm.verdict();
@@ -78,6 +85,7 @@ class FaultTest {
       System.out.println(what);
       assertEquals(List.of(), wrong, what);
       assertTrue(storm.acknowledged.get() >= LEAST, what);
+      assertTrue(storm.faults.get() >= kinds.size(), what);
     }
   }
 
