@@ -204,7 +204,7 @@ class KilledAppTest {
         try (Child child = app(kill % 2 == 1)) {
           starts++;
           // Most are killed at work, some while they start, restore or join their group.
-          if (kill % 4 != 3) {
+          if (kill % 3 != 2) {
             child.await("state RUNNING", PATIENCE, heard::line);
             awaitAtWork(child, out, last, once);
             live(child, heard, (long) (random.nextDouble() * 1_500_000_000L));
