@@ -177,6 +177,7 @@ class EntryCrashTest {
     return folder -> {
       if (Files.exists(folder.resolve(directory).resolve(file))) {
         restore(folder, chain, n);
+        return;
       }
       try (Database db = Database.open(folder.resolve("db"), options())) {
         try {
