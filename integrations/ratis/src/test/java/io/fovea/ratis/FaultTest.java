@@ -41,10 +41,7 @@ class FaultTest {
   /** Fewer answers show nothing. */
   private static final long LEAST = 100;
 
-  /**
-   * So much longer it goes on for {@link #LEAST} at most: a test has five minutes, of which the
-   * last fault, clients and a peer that does not tell its ledger take a minute and a half at most.
-   */
+  /** So much longer it goes on for {@link #LEAST} at most. */
   private static final long MORE_SECONDS = 150;
 
   /** How long a broken one has, to be found. */
