@@ -96,7 +96,7 @@ class DeferredDropsTest {
 
   private static boolean catalogHasDrops(Database db) {
     boolean[] some = {false};
-    DeferredDrops.forEach(db.store().catalog(), (id, root) -> some[0] = true);
+    DeferredDrops.forEach(db.store().catalog(), (id, root, from, to) -> some[0] = true);
     return some[0];
   }
 

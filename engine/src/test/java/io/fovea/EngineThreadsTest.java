@@ -210,7 +210,7 @@ class EngineThreadsTest {
 
   private static int drops(Database db) {
     AtomicInteger n = new AtomicInteger();
-    DeferredDrops.forEach(db.store().catalog(), (id, root) -> n.incrementAndGet());
+    DeferredDrops.forEach(db.store().catalog(), (id, root, from, to) -> n.incrementAndGet());
     return n.get();
   }
 

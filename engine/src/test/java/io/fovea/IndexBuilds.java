@@ -103,7 +103,7 @@ abstract class IndexBuilds {
 
   static boolean hasDrops(Database db) {
     boolean[] some = {false};
-    DeferredDrops.forEach(db.store().catalog(), (id, root) -> some[0] = true);
+    DeferredDrops.forEach(db.store().catalog(), (id, root, from, to) -> some[0] = true);
     return some[0];
   }
 

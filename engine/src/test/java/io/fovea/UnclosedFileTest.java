@@ -97,7 +97,7 @@ class UnclosedFileTest {
     while (freeing[0]) {
       freeing[0] = false;
       Thread.onSpinWait();
-      DeferredDrops.forEach(db.store().catalog(), (id, root) -> freeing[0] = true);
+      DeferredDrops.forEach(db.store().catalog(), (id, root, from, to) -> freeing[0] = true);
     }
     db.table(TableSpec.bytes("last", 8)); // durable, and what lies before it
     db.dropTable("last");

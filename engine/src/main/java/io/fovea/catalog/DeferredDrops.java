@@ -163,11 +163,11 @@ public final class DeferredDrops {
   }
 
   /**
-   * The record of one that was built from below: its pages are durable and have no images in the
-   * log.
+   * The record of a tree that was built from below: its pages are durable, and have no images in
+   * the log.
    *
-   * @param from its pages were given out behind this LSN
-   * @param to and before this one
+   * @param from the LSN behind which the log gave out its pages
+   * @param to the LSN before which it did
    */
   static byte[] value(BTree tree, long from, long to) {
     return ByteBuffer.allocate(25)
@@ -180,10 +180,8 @@ public final class DeferredDrops {
 
   /** Gets a tree that the catalog has. */
   public interface Visitor {
-    void tree(int treeId, long rootPid);
-
-    /** One that was built from below: see {@link Recovery.TreeVisitor#built}. Before the tree. */
-    default void built(int treeId, long from, long to) {}
+    /** As {@link Recovery.TreeVisitor#deferred}. */
+    void tree(int treeId, long rootPid, long from, long to);
   }
 
   /** Finds those that the catalog has. */
@@ -200,10 +198,8 @@ public final class DeferredDrops {
                   "the catalog's entry of a dropped tree, " + id, -1, -1, VERSION, vLen);
             }
             long root = value.getLong();
-            if (version == BUILT) {
-              visitor.built(id, value.getLong(), value.getLong());
-            }
-            visitor.tree(id, root);
+            boolean built = version == BUILT;
+            visitor.tree(id, root, built ? value.getLong() : 0, built ? value.getLong() : 0);
           }
         });
   }
@@ -223,7 +219,7 @@ public final class DeferredDrops {
 
   /** All whose pages are not all free, those that transactions make included. Any thread. */
   public void forEach(Visitor visitor) {
-    drops.forEach(d -> visitor.tree(d.treeId, d.rootPid));
+    drops.forEach(d -> visitor.tree(d.treeId, d.rootPid, 0, 0));
   }
 
   /**

@@ -113,7 +113,7 @@ public final class Schema {
     hintUse.repairs = !store.isReadOnly();
     KnownCounts counts = StoredCounts.of(store);
     CatalogEntry.forEach(catalog, e -> tables.put(e.name(), open(e, counts)));
-    DeferredDrops.forEach(catalog, drops::addRest);
+    DeferredDrops.forEach(catalog, (id, root, from, to) -> drops.addRest(id, root));
     store.leftovers(() -> leftovers.free(trees()));
     store.following(this::listTables);
     store.counting(this::counted, this::saveCounts);
@@ -325,19 +325,7 @@ public final class Schema {
             visitor.tree(i.treeId(), i.rootPid());
           }
         });
-    DeferredDrops.forEach(
-        catalog,
-        new DeferredDrops.Visitor() {
-          @Override
-          public void tree(int treeId, long rootPid) {
-            visitor.deferred(treeId, rootPid);
-          }
-
-          @Override
-          public void built(int treeId, long from, long to) {
-            visitor.built(treeId, from, to);
-          }
-        });
+    DeferredDrops.forEach(catalog, visitor::deferred);
     StoredCounts.forEach(catalog, visitor);
   }
 

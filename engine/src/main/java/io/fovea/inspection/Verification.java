@@ -65,7 +65,8 @@ public final class Verification {
     // In a snapshot the pages of a dropped tree may have been freed already, or be on their way.
     if (!store.isSnapshot()) {
       // Those of the catalog, and those that have no record there as they were never in use.
-      DeferredDrops.Visitor deferred = (id, root) -> v.census.deferred("a dropped tree", id, root);
+      DeferredDrops.Visitor deferred =
+          (id, root, from, to) -> v.census.deferred("a dropped tree", id, root);
       DeferredDrops.forEach(store.catalog(), deferred);
       schema.forEachDropped(deferred);
       v.census.rest();

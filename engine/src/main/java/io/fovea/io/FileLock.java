@@ -49,8 +49,8 @@ import org.jspecify.annotations.Nullable;
  * told from a later one of the same id. An opening that gets both locks, and finds the note of
  * another process that lives, is refused all the same.
  *
- * <p>Whether the lock's file is there after a loss of power does not matter: nobody has a lock
- * then, and a note of another boot is nobody's. So its directory is not synced for it.
+ * <p>The lock's file need not survive a loss of power, so its directory is not synced for it: no
+ * lock is held after a restart, and a note of an earlier boot is ignored.
  *
  * <p>The lock's file is removed by its holder, with the locks held. Who has locked it looks whether
  * it still has its name, and begins again otherwise.

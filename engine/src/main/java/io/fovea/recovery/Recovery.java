@@ -89,22 +89,16 @@ public final class Recovery {
     void tree(int treeId, long rootPid);
 
     /**
-     * One whose pages are to be freed, later.
+     * One whose pages are to be freed, later. If it was built from below, its pages were durable
+     * before the catalog had it, and have no images in the log.
      *
      * @param treeId its id
      * @param rootPid its root
+     * @param from the LSN behind which the log gave out the pages of one that was built from below
+     * @param to the LSN before which it did; the tree was not used before the redo point passed it.
+     *     0 for any other
      */
-    default void deferred(int treeId, long rootPid) {}
-
-    /**
-     * One of those that was built from below: its pages were durable before the catalog had it, and
-     * have no images in the log.
-     *
-     * @param treeId its id
-     * @param from its pages were given out behind this LSN
-     * @param to and before this one; nobody has used it before the redo point has passed it
-     */
-    default void built(int treeId, long from, long to) {}
+    default void deferred(int treeId, long rootPid, long from, long to) {}
 
     /**
      * Before the counts of trees.
@@ -137,13 +131,13 @@ public final class Recovery {
   private final Set<Integer> deferred = new HashSet<>();
 
   /**
-   * Those among them that were built from below, and of whose pages the redo point has passed some:
-   * all are in the file, and the drop frees them. Were those freed here that the log knows, nobody
-   * would find the rest.
+   * Deferred trees that were built from below, and some of whose pages the redo point has passed.
+   * All of their pages are in the file, and the drop frees them: if recovery freed those that the
+   * log knows, the rest could not be found.
    *
-   * <p>Where the redo point has passed none, the log knows all, and a backup that began before they
-   * were durable may have none of them; so they are freed here. Where it has passed all, others may
-   * have used the tree: what the log gave out since is freed here as of any tree.
+   * <p>If the redo point has passed none, the log knows all of them, and recovery frees them: a
+   * backup that began before they were durable may have none. If it has passed all, the tree may
+   * have been used, and a page that the log gave out since is freed like that of any tree.
    */
   private final Set<Integer> whole = new HashSet<>();
 
@@ -295,12 +289,8 @@ public final class Recovery {
           }
 
           @Override
-          public void deferred(int id, long pid) {
+          public void deferred(int id, long pid, long from, long to) {
             deferred.add(id);
-          }
-
-          @Override
-          public void built(int id, long from, long to) {
             if (from < superblock.redoLsn() && superblock.redoLsn() < to) {
               whole.add(id);
             }
