@@ -27,7 +27,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Order(1)
 @Execution(ExecutionMode.CONCURRENT)
 class ExplorerTest {
-  private static final long SECONDS = Long.getLong("explorer.seconds", 35);
+  private static final long SECONDS = Long.getLong("explorer.seconds", 90);
   private static final int KILLS = Integer.getInteger("explorer.kills", 2);
   private static final long SEED = Long.getLong("explorer.seed", 1);
 

@@ -8,9 +8,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * All memory outside of the heap that the process may still have, so that whoever asks for some is
- * refused: automatic arenas and direct buffers; what malloc or mmap gives is not limited. What
- * others give back is taken by the next {@link #take}.
+ * Takes all off-heap memory that the JVM still grants, so that automatic arenas and direct buffers
+ * are refused; malloc and mmap are not limited. Memory that is freed meanwhile goes to the next
+ * {@link #take}.
  *
  * <p>One thread.
  */
