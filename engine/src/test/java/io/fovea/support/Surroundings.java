@@ -9,9 +9,8 @@ import io.fovea.error.StorageFullException;
  * In what the models have to prove true: how large the pool is, what the devices are like, and what
  * becomes of hints.
  *
- * <p>{@code -Dmodels.times=N} does everything N times, from seeds that follow each other; else half
- * of it is done, from seeds that differ from run to run. {@code -Dmodels.seed=N} begins with
- * another one.
+ * <p>{@code -Dmodels.times=N} does everything N times, from seeds that follow each other; {@code
+ * -Dmodels.seed=N} begins with another one.
  */
 public enum Surroundings {
   /** As the engine likes it. */
@@ -39,11 +38,11 @@ public enum Surroundings {
   /** All of it at once. */
   EVERYTHING(true, 4096, Manner.SHUFFLED.failingReads(0.01).failingWrites(0.05));
 
-  private static final int TIMES = Integer.getInteger("models.times", 0);
+  private static final int TIMES = Integer.getInteger("models.times", 1);
   private static final StackWalker CALLER =
       StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
   private static final int ATTEMPTS_MAX = 1000;
-  private static final long SEED = Long.getLong("models.seed", TIMES > 0 ? 1 : Sample.seed());
+  private static final long SEED = Long.getLong("models.seed", 1);
 
   private final boolean smallest;
   private final int pageSize;
@@ -79,8 +78,7 @@ public enum Surroundings {
    */
   public void each(int seeds, Body body) {
     String test = CALLER.getCallerClass().getSimpleName();
-    int some = delays() ? 1 : TIMES == 0 ? (seeds + 1) / 2 : seeds;
-    long end = SEED + (long) Math.max(1, TIMES) * some;
+    long end = SEED + (long) TIMES * (delays() ? 1 : seeds);
     for (long seed = SEED; seed < end; seed++) {
       Roughness roughness = roughness(seed);
       try {
