@@ -338,7 +338,7 @@ class FileChangesFaultTest {
         }
         disk.flip("db.log", at, 3);
       }
-      assertTrue(found > 3, found + " found, -Dsample.seed=" + Sample.seed());
+      Sample.requireMet(found, 3, "found");
     }
   }
 

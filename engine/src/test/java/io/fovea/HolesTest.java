@@ -264,7 +264,7 @@ class HolesTest {
       assertTrue(found[1], what);
       assertTrue(found[2], what + " in a backup");
     }
-    assertTrue(tried > 3, "pages " + tried);
+    Sample.requireMet(tried, 3, "pages tried");
   }
 
   /** Others write long values and delete them, and a snapshot reads what is free by now. */

@@ -137,7 +137,7 @@ class IndexFromBelowTest extends IndexBuilds {
         verify(again);
       }
     }
-    assertTrue(failures > 3, "failures: " + failures);
+    Sample.requireMet(failures, 3, "failures");
   }
 
   /**

@@ -140,7 +140,7 @@ class OpeningTest {
         hit = copy.faultsHit() > 0;
       }
     }
-    assertTrue(refused > 2, refused + " refused, -Dsample.seed=" + Sample.seed());
+    Sample.requireMet(refused, 2, "refused");
   }
 
   private static void hasRecords(Database db, TableSpec spec, int records, long fault) {

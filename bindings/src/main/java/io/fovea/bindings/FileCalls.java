@@ -91,6 +91,7 @@ public final class FileCalls {
   private static final int F_OFD_SETLK = 37;
   private static final short F_RDLCK = 0;
   private static final short F_WRLCK = 1;
+  private static final short F_UNLCK = 2;
   private static final int STRUCT_FLOCK_BYTES = 32;
 
   private FileCalls() {}
@@ -409,7 +410,7 @@ public final class FileCalls {
   /**
    * Locks all of a file, without waiting, against {@code fcntl} locks: those of programs that know
    * no {@link #flock}, such as the locks of a {@code FileChannel}. The lock is the open file's
-   * (F_OFD_SETLK, Linux 3.15), as flock's is, and goes when the descriptor is closed.
+   * (F_OFD_SETLK, Linux 3.15), as flock's is, and goes when the last descriptor is closed.
    *
    * @param fd the descriptor, open for reading for a shared lock, else for writing
    * @param shared whether others may share it
@@ -417,11 +418,27 @@ public final class FileCalls {
    * @since 0.1.0
    */
   public static int lockRecords(int fd, boolean shared) {
+    return setRecordLock(fd, shared ? F_RDLCK : F_WRLCK);
+  }
+
+  /**
+   * Releases what {@link #lockRecords} locked, for all descriptors of the open file: those that a
+   * child process has inherited, and keeps until it executes its program, included.
+   *
+   * @param fd the descriptor
+   * @return 0 or a negated error number
+   * @since 0.1.0
+   */
+  public static int unlockRecords(int fd) {
+    return setRecordLock(fd, F_UNLCK);
+  }
+
+  private static int setRecordLock(int fd, short type) {
     CallState state = CallState.acquire();
     try (Arena arena = Arena.ofConfined()) {
       // l_type, l_whence = SEEK_SET, l_start = 0, l_len = 0 for all of it, l_pid = 0
       MemorySegment lock = arena.allocate(STRUCT_FLOCK_BYTES, 8);
-      lock.set(ValueLayout.JAVA_SHORT, 0, shared ? F_RDLCK : F_WRLCK);
+      lock.set(ValueLayout.JAVA_SHORT, 0, type);
       int result;
       do {
         result = (int) Calls.FCNTL.invokeExact(state.captured, fd, F_OFD_SETLK, lock.address());

@@ -70,7 +70,11 @@ public final class Restoring {
       Path there = file.resolveSibling(file.getFileName() + suffix);
       if (Files.exists(there)) {
         throw new InvalidUseException(
-            "There is a file " + there + ", and a restore overwrites nothing.");
+            suffix.equals(FOLDER)
+                ? there
+                    + " is of another restore. If that one goes on, wait for it; if it was cut off,"
+                    + " delete the folder; then restore again."
+                : there + " exists, and a restore overwrites nothing. Restore to another name.");
       }
     }
     try {

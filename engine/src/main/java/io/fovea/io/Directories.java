@@ -145,8 +145,9 @@ public final class Directories {
   }
 
   /**
-   * Creates a directory and those above it that do not exist, durably. Those that exist already are
-   * not synced: whoever has made them has done that, or is to do it.
+   * Creates a directory and those above it that do not exist, durably. Each is synced before the
+   * next one is created, so of those that exist only the deepest may have been left unsynced, by a
+   * process that was killed in here: it is synced as well.
    *
    * <p>One at a time: a second call that needs the same directories finds them synced.
    *
@@ -155,12 +156,17 @@ public final class Directories {
    */
   public static synchronized void create(Path directory) throws IOException {
     Deque<Path> missing = new ArrayDeque<>();
-    for (Path at = directory; at != null && !Files.exists(at); at = at.getParent()) {
-      missing.push(at);
+    Path deepest = directory;
+    while (deepest != null && !Files.exists(deepest)) {
+      missing.push(deepest);
+      deepest = deepest.getParent();
     }
     Deque<Path> made = new ArrayDeque<>();
     boolean done = false;
     try {
+      if (deepest != null && deepest.getParent() != null) {
+        sync(deepest.getParent());
+      }
       for (Path next : missing) {
         try {
           createDirectory(next);

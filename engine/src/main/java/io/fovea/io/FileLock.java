@@ -256,9 +256,9 @@ public final class FileLock implements AutoCloseable {
     } finally {
       if (!done) {
         if (beside >= 0) {
-          FileCalls.close(beside);
+          unlock(beside);
         }
-        FileCalls.close(fd);
+        unlock(fd);
       }
     }
     return byOpenFile(file, false);
@@ -281,7 +281,7 @@ public final class FileLock implements AutoCloseable {
       if (has == null || has.equals(key(note))) {
         return fd;
       }
-      FileCalls.close(fd); // it was removed
+      unlock(fd); // it was removed
     }
   }
 
@@ -583,8 +583,18 @@ public final class FileLock implements AutoCloseable {
       delete(note);
     }
     if (besideFd >= 0) {
-      FileCalls.close(besideFd);
+      unlock(besideFd);
     }
+    unlock(fd);
+  }
+
+  /**
+   * Unlocks before it closes: a process that is being started has a copy of each descriptor until
+   * it executes its program, and the locks would last as long.
+   */
+  private static void unlock(int fd) {
+    FileCalls.flock(fd, FileCalls.LOCK_UN);
+    FileCalls.unlockRecords(fd);
     FileCalls.close(fd);
   }
 }

@@ -300,7 +300,7 @@ class DamagedPagesTest {
         s.abandon();
       }
     }
-    assertTrue(noticed > 3, "in " + noticed + " leaves only, -Dsample.seed=" + Sample.seed());
+    Sample.requireMet(noticed, 3, "leaves noticed");
   }
 
   @Test

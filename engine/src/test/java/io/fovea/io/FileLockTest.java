@@ -1,18 +1,27 @@
 package io.fovea.io;
 
+import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.fovea.bindings.FileCalls;
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.error.StorageException;
 import io.fovea.memory.Mem;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.invoke.MethodHandle;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -43,6 +52,32 @@ class FileLockTest {
       assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(file));
     }
     assertFalse(Files.exists(folder.resolve("base.lock")), "the note goes with the lock");
+  }
+
+  /** A child process has copies of all descriptors until it executes its program. */
+  @Test
+  void isFreeWhileAChildIsBeingStarted() throws Throwable {
+    assumeTrue(Mem.isRaw(), "locks of records are not inherited");
+    Linker linker = Linker.nativeLinker();
+    FunctionDescriptor ofInt = FunctionDescriptor.of(JAVA_INT, JAVA_INT);
+    MethodHandle dup = linker.downcallHandle(linker.defaultLookup().find("dup").get(), ofInt);
+    FileLock lock = FileLock.acquire(file);
+    List<Integer> copies = new ArrayList<>();
+    try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
+      for (Path fd : open.toList()) {
+        if (Files.isSymbolicLink(fd)
+            && Files.readSymbolicLink(fd).toString().startsWith(file.toRealPath().toString())) {
+          copies.add((int) dup.invokeExact(Integer.parseInt(fd.getFileName().toString())));
+        }
+      }
+    }
+    assertEquals(2, copies.size(), "the file and its lock's");
+    lock.close();
+    try (FileLock again = FileLock.acquire(file)) {
+      assertThrows(DatabaseLockedException.class, () -> FileLock.acquire(file));
+    } finally {
+      copies.forEach(FileCalls::close);
+    }
   }
 
   @Test

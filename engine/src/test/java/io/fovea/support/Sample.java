@@ -77,6 +77,16 @@ public final class Sample {
     }
   }
 
+  /**
+   * Asserts that the cases have met what they are for: more than {@code least} times where all are
+   * taken, at least once in a sample, whose yield differs from run to run.
+   */
+  public static void requireMet(int met, int least, String what) {
+    if (met <= (ALL ? least : 0)) {
+      throw new AssertionError(met + " " + what + ", -Dsample.seed=" + SEED);
+    }
+  }
+
   /** Returns a failure that says how to repeat it. */
   public static AssertionError failed(String what, Throwable e) {
     return new AssertionError(what + ", -Dsample.seed=" + SEED + ": " + e, e);
