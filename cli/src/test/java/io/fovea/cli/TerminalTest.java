@@ -98,12 +98,21 @@ class TerminalTest {
    */
   private void stop(String rest, String some, String last) throws IOException {
     String command = rest;
+    StringBuilder attempts = new StringBuilder();
     for (int times = 0; times < 10; times++) {
       int from = seen;
       type(command);
       await(some);
+      final long typed = System.nanoTime();
+      final int begun = seen;
       type("\003");
       boolean stopped = await("fovea: stopped|shown.db> ").group().endsWith("stopped");
+      attempts
+          .append(stopped ? "; stopped, " : "; not stopped, ")
+          .append(seen - begun)
+          .append(" characters and ")
+          .append((System.nanoTime() - typed) / 1_000_000)
+          .append(" ms behind the key");
       if (stopped) {
         await("shown.db> ");
         if (shown.indexOf(last, from) < 0) {
@@ -113,7 +122,11 @@ class TerminalTest {
       lineBefore();
       command = "\r";
     }
-    fail("Ctrl-C never ended it.");
+    fail(
+        "Ctrl-C never ended it"
+            + attempts
+            + ". At the end: "
+            + shown.substring(Math.max(0, shown.length() - 2000)));
   }
 
   /**

@@ -12,6 +12,7 @@ import io.fovea.Options;
 import io.fovea.Order;
 import io.fovea.SimDatabase;
 import io.fovea.Transaction;
+import io.fovea.VerifyReport;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.StorageFullException;
@@ -176,7 +177,8 @@ class ClaimsOnFullDiskTest {
         disk,
         db -> {
           assertEquals(done[0] ? deed.left() : deed.records, count(db));
-          assertTrue(db.verify().ok());
+          VerifyReport report = db.verify();
+          assertTrue(report.ok(), () -> segments + " segments: " + report);
         });
     return done[0];
   }
@@ -238,7 +240,8 @@ class ClaimsOnFullDiskTest {
             int n = count(db);
             boolean may = attempt.done ? n == Attempt.RECORDS || n == 0 : n == 0;
             assertTrue(may || attempt.inDoubt && n == Attempt.RECORDS, n + " records");
-            assertTrue(db.verify().ok());
+            VerifyReport report = db.verify();
+            assertTrue(report.ok(), () -> more + " segments, " + n + " records: " + report);
           });
     }
     assertTrue(inDoubt > 0, "no commit had to wait");
