@@ -221,11 +221,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
       MemorySegment k = stage.key(tx.slot(), key);
       MemorySegment v = stage.value(tx.slot(), value);
       core.requireChangeable();
-      try {
-        t.insert(core.tree, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
-      } catch (DuplicateKeyException e) {
-        throw new DuplicateKeyException("table \"" + core.name + '"');
-      }
+      core.insert(t, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {

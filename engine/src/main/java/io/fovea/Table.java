@@ -292,18 +292,8 @@ public final class Table extends OrderedRows {
             row.base());
         return;
       }
-      t.insert(
-          core.tree,
-          key.segment(),
-          key.base(),
-          key.length(),
-          row.segment(),
-          row.base(),
-          row.size());
-    } catch (DuplicateKeyException e) {
-      throw e.where().startsWith("unique index")
-          ? e
-          : new DuplicateKeyException("table \"" + core.name + '"');
+      core.insert(
+          t, key.segment(), key.base(), key.length(), row.segment(), row.base(), row.size());
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {

@@ -3,6 +3,7 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -295,7 +296,7 @@ class LoadTest {
                         into.add(t.key().set(50_000), row(t, 50_000));
                         into.add(t.key().set(50_001), row(t, 77));
                       }));
-      assertTrue(e.where().startsWith("unique index"), e.where());
+      assertEquals(List.of("rows", "by_code"), List.of(e.table(), String.valueOf(e.index())));
       assertFalse(db.read(tx -> t.exists(tx, t.key().set(50_000))).booleanValue());
       sound(db);
     }
@@ -309,6 +310,9 @@ class LoadTest {
       DuplicateKeyException there =
           assertThrows(DuplicateKeyException.class, () -> t.load(into -> into.add(key(5), key(2))));
       assertTrue(there.getMessage().contains("is already in"), there.getMessage());
+      assertEquals(BYTES.name(), there.table());
+      assertNull(there.index());
+      assertArrayEquals(key(5), there.key());
       assertThrows(
           DuplicateKeyException.class,
           () ->

@@ -1,5 +1,6 @@
 package io.fovea;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
@@ -9,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.btree.TreeWalk;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DuplicateKeyException;
@@ -16,6 +18,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
+import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
@@ -31,6 +34,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -44,6 +48,7 @@ class TransactionTest {
   private static final Layout.Definition B = Layout.define();
   private static final Field V = B.int32("v");
   private static final TableSpec SPEC = TableSpec.of("t", KeySpec.of(FieldType.INT32), B.build());
+  private static final IndexSpec BY_V = IndexSpec.unique("by v", V);
 
   private final Database db = Database.inMemory(SMALL);
   private final Table t = db.table(SPEC);
@@ -206,6 +211,50 @@ class TransactionTest {
           t.insert(tx, t.key().set(1), t.row());
         });
     assertEquals(2, attempts[0]);
+  }
+
+  @Test
+  void aDuplicateKeySaysWhichKeyItIs() {
+    Table rows = db.table(TableSpec.of("u", KeySpec.of(FieldType.INT32), B.build()).with(BY_V));
+    ByteTable bytes = db.table(TableSpec.bytes("unique index", 8)).bytes();
+    byte[] key = {1, 2};
+    db.run(
+        tx -> {
+          set(tx, 1, 0);
+          rows.insert(tx, rows.key().set(1), rows.row().setInt(V, 7));
+          bytes.insert(tx, key, key);
+        });
+    byte[] one = stored(t.key().set(1));
+    requireDuplicate("t", null, one, tx -> t.insert(tx, t.key().set(1), t.row()));
+    requireDuplicate("u", null, one, tx -> rows.insert(tx, rows.key().set(1), rows.row()));
+    byte[] seven = stored(rows.index("by v").key().set(7));
+    Row other = rows.row().setInt(V, 7);
+    requireDuplicate("u", "by v", seven, tx -> rows.insert(tx, rows.key().set(2), other));
+    requireDuplicate("u", "by v", seven, tx -> rows.put(tx, rows.key().set(2), other));
+    requireDuplicate("unique index", null, key, tx -> bytes.insert(tx, key, key));
+    db.run( // of one's own write
+        tx -> {
+          set(tx, 2, 0);
+          t.delete(tx, t.key().set(3));
+          Key two = t.key().set(2);
+          DuplicateKeyException e =
+              assertThrows(DuplicateKeyException.class, () -> t.insert(tx, two, t.row()));
+          assertArrayEquals(stored(two), e.key());
+        });
+  }
+
+  private static byte[] stored(Key key) {
+    return TreeWalk.bytes(key.segment(), key.base(), key.length());
+  }
+
+  private void requireDuplicate(
+      String table, @Nullable String index, byte[] key, Task<RuntimeException> body) {
+    DuplicateKeyException e = assertThrows(DuplicateKeyException.class, () -> db.run(body));
+    assertEquals(table, e.table());
+    assertEquals(index, e.index());
+    assertArrayEquals(key, e.key());
+    e.key()[0]++;
+    assertArrayEquals(key, e.key());
   }
 
   @Test

@@ -100,7 +100,7 @@ class UniqueFromBelowTest extends IndexBuilds {
       DuplicateKeyException e =
           assertThrows(DuplicateKeyException.class, () -> db.table(PLAIN.with(BY_U)));
       assertTrue(e.getMessage().contains("(17)"), e::getMessage);
-      assertTrue(e.where().contains("unique index \"by_u\""), e::where);
+      assertTrue("by_u".equals(e.index()), e::getMessage);
       assertTrue(e.getMessage().contains("being built"), e::getMessage);
       assertNull(t.core().index("by_u"));
       awaitNoDrops(db);

@@ -3,6 +3,7 @@ package io.fovea.catalog;
 import io.fovea.btree.BTree;
 import io.fovea.btree.BulkLoader;
 import io.fovea.btree.TreeDrop;
+import io.fovea.btree.TreeWalk;
 import io.fovea.encoding.KeyText;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
@@ -228,7 +229,8 @@ final class LoadTrees implements AutoCloseable {
   }
 
   private DuplicateKeyException duplicate(MemorySegment key, long off, int len, String is) {
-    return DuplicateKeyException.ofLoad(core.name, text(key, off, len), is);
+    return DuplicateKeyException.ofLoad(
+        core.name, TreeWalk.bytes(key, off, len), text(key, off, len), is);
   }
 
   /** The record that waits, and before it those of the table with smaller keys. */

@@ -56,11 +56,7 @@ public final class Maintenance {
       requireAbsent(slot, t, core, indexes[i], entries, at, after[i]);
       at += 2 * indexes[i].entryBytesMax();
     }
-    try {
-      write(slot, t, core, key, keyOff, keyLen, record, recordOff, true);
-    } catch (DuplicateKeyException e) {
-      throw new DuplicateKeyException("table \"" + core.name + '"');
-    }
+    write(slot, t, core, key, keyOff, keyLen, record, recordOff, true);
     try {
       at = 0;
       for (int i = 0; i < indexes.length; i++) {
@@ -217,7 +213,7 @@ public final class Maintenance {
       bytes = packed.pack(record, recordOff, stored, 0);
     }
     if (insert) {
-      t.insert(core.tree, key, keyOff, keyLen, stored, storedOff, bytes);
+      core.insert(t, key, keyOff, keyLen, stored, storedOff, bytes);
     } else {
       t.put(core.tree, key, keyOff, keyLen, stored, storedOff, bytes);
     }
@@ -533,11 +529,10 @@ public final class Maintenance {
   public static DuplicateKeyException duplicate(
       TableCore core, IndexCore index, MemorySegment entry, long at, int len, boolean built) {
     ObjectPlan objects = index.objects;
-    String key =
-        objects == null
-            ? KeyText.of(index.key, entry, at, len)
-            : objects.entries().text(TreeWalk.bytes(entry, at, len));
-    return DuplicateKeyException.ofIndex(index.name, core.name, key, built);
+    byte[] key = TreeWalk.bytes(entry, at, len);
+    String shown =
+        objects == null ? KeyText.of(index.key, entry, at, len) : objects.entries().text(key);
+    return DuplicateKeyException.ofIndex(index.name, core.name, key, shown, built);
   }
 
   static void add(

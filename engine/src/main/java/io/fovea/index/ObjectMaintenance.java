@@ -1,6 +1,5 @@
 package io.fovea.index;
 
-import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.memory.Mem;
 import io.fovea.txn.Tx;
@@ -72,11 +71,7 @@ public final class ObjectMaintenance {
       Maintenance.requireAbsent(slot, t, core, indexes[i], entries, at, after[i]);
       at += 2 * indexes[i].entryBytesMax();
     }
-    try {
-      t.insert(core.tree, key, 0, keyLen, value, 0, valueLen);
-    } catch (DuplicateKeyException e) {
-      throw new DuplicateKeyException("table \"" + core.name + '"');
-    }
+    core.insert(t, key, 0, keyLen, value, 0, valueLen);
     try {
       at = 0;
       for (int i = 0; i < indexes.length; i++) {

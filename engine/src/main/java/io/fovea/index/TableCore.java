@@ -3,6 +3,7 @@ package io.fovea.index;
 import io.fovea.btree.BTree;
 import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
+import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.memory.OperationLock;
@@ -162,6 +163,26 @@ public final class TableCore {
    */
   public boolean maintains(IndexCore[] all) {
     return all.length > 0 || plainBytes < 0;
+  }
+
+  /**
+   * Adds a record to its tree, as it is stored; its indexes are the caller's.
+   *
+   * @throws DuplicateKeyException if the key is there
+   */
+  public void insert(
+      Tx t,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      MemorySegment stored,
+      long storedOff,
+      int bytes) {
+    try {
+      t.insert(tree, key, keyOff, keyLen, stored, storedOff, bytes);
+    } catch (DuplicateKeyException e) {
+      throw DuplicateKeyException.ofInsert(name, e.key()); // the tree does not know its table
+    }
   }
 
   /** Whether a statement that removes a record looks at it. */

@@ -2,6 +2,7 @@ package io.fovea.txn;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
+import io.fovea.btree.TreeWalk;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import java.lang.foreign.MemorySegment;
@@ -60,7 +61,7 @@ final class TxWrites {
     if (w >= 0) {
       byte kind = writes.kind(w);
       if (kind != WriteSet.DELETE && kind != WriteSet.NONE) {
-        throw new DuplicateKeyException("the tree " + tree.treeId());
+        throw duplicate(tree, key, keyOffset, keyLength);
       }
       writes.value(w, replacing(w), value, valueOffset, valueLength);
       return;
@@ -81,7 +82,7 @@ final class TxWrites {
     }
     int length = reader.read(tree, item, key, keyOffset, keyLength, key, keyOffset, 0, near);
     if (length >= 0) {
-      throw new DuplicateKeyException("the tree " + tree.treeId());
+      throw duplicate(tree, key, keyOffset, keyLength);
     }
     insertTree = tree;
     insertHandle = reader.lastRead();
@@ -97,6 +98,11 @@ final class TxWrites {
         WriteSet.ABSENT,
         reader.lastRead(),
         reads.slot(reader.lastRead()));
+  }
+
+  private static DuplicateKeyException duplicate(
+      BTree tree, MemorySegment key, long keyOffset, int keyLength) {
+    return DuplicateKeyException.ofTree(tree.treeId(), TreeWalk.bytes(key, keyOffset, keyLength));
   }
 
   private byte replacing(int w) {

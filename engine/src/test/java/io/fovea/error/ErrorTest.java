@@ -36,7 +36,7 @@ class ErrorTest {
 
   @Test
   void othersSayWhatToDo() {
-    assertTrue(new DuplicateKeyException("table \"stock\"").getMessage().contains("put"));
+    assertTrue(DuplicateKeyException.ofInsert("stock", new byte[1]).getMessage().contains("put"));
     assertTrue(
         new StorageException("read", "/x", 8192, 5, "EIO").getMessage().contains("at offset 8192"));
     assertTrue(
