@@ -157,7 +157,7 @@ public final class ByteIndex {
     } finally {
       tx.exit();
     }
-    return nearest(tx, Range.prefix(key), Order.ASCENDING);
+    return nearest(tx, Range.prefix(key), ScanOrder.ASCENDING);
   }
 
   /** The primary key of a complete key of a unique index; returns its length, or -1 for none. */
@@ -242,7 +242,7 @@ public final class ByteIndex {
       int length = find(t, key, pk);
       return length < 0 ? null : ByteCursor.copy(pk, 0, length);
     }
-    TxScan scan = open(t, slot, Range.prefix(key), Order.ASCENDING);
+    TxScan scan = open(t, slot, Range.prefix(key), ScanOrder.ASCENDING);
     if (scan == null) {
       return null;
     }
@@ -275,7 +275,7 @@ public final class ByteIndex {
    * @return its primary key and its value, or null if there is none
    */
   public Map.@Nullable Entry<byte[], byte[]> first(Transaction tx) {
-    return nearest(tx, Range.all(), Order.ASCENDING);
+    return nearest(tx, Range.all(), ScanOrder.ASCENDING);
   }
 
   /**
@@ -285,7 +285,7 @@ public final class ByteIndex {
    * @return its primary key and its value, or null if there is none
    */
   public Map.@Nullable Entry<byte[], byte[]> last(Transaction tx) {
-    return nearest(tx, Range.all(), Order.DESCENDING);
+    return nearest(tx, Range.all(), ScanOrder.DESCENDING);
   }
 
   /**
@@ -296,7 +296,7 @@ public final class ByteIndex {
    * @return its primary key and its value, or null if there is none
    */
   public Map.@Nullable Entry<byte[], byte[]> floor(Transaction tx, Key key) {
-    return nearest(tx, Range.atMost(key), Order.DESCENDING);
+    return nearest(tx, Range.atMost(key), ScanOrder.DESCENDING);
   }
 
   /**
@@ -307,7 +307,7 @@ public final class ByteIndex {
    * @return its primary key and its value, or null if there is none
    */
   public Map.@Nullable Entry<byte[], byte[]> ceiling(Transaction tx, Key key) {
-    return nearest(tx, Range.atLeast(key), Order.ASCENDING);
+    return nearest(tx, Range.atLeast(key), ScanOrder.ASCENDING);
   }
 
   /**
@@ -318,7 +318,7 @@ public final class ByteIndex {
    * @return its primary key and its value, or null if there is none
    */
   public Map.@Nullable Entry<byte[], byte[]> lower(Transaction tx, Key key) {
-    return nearest(tx, Range.lessThan(key), Order.DESCENDING);
+    return nearest(tx, Range.lessThan(key), ScanOrder.DESCENDING);
   }
 
   /**
@@ -329,10 +329,11 @@ public final class ByteIndex {
    * @return its primary key and its value, or null if there is none
    */
   public Map.@Nullable Entry<byte[], byte[]> higher(Transaction tx, Key key) {
-    return nearest(tx, Range.greaterThan(key), Order.ASCENDING);
+    return nearest(tx, Range.greaterThan(key), ScanOrder.ASCENDING);
   }
 
-  private Map.@Nullable Entry<byte[], byte[]> nearest(Transaction tx, Range range, Order order) {
+  private Map.@Nullable Entry<byte[], byte[]> nearest(
+      Transaction tx, Range range, ScanOrder order) {
     try (ByteCursor c = open(tx, range, order)) {
       return c.next() ? Map.entry(c.key(), c.value()) : null;
     }
@@ -346,12 +347,12 @@ public final class ByteIndex {
   }
 
   /** Opens a scan, within an operation; null for one of nothing. */
-  private @Nullable TxScan open(Tx t, Slot slot, Range range, Order order) {
+  private @Nullable TxScan open(Tx t, Slot slot, Range range, ScanOrder order) {
     int stride = stride(core);
     return range.open(t, core.tree, core, core.unique, order, slot.entries(2L * stride), stride);
   }
 
-  private ByteCursor open(Transaction tx, Range range, Order order) {
+  private ByteCursor open(Transaction tx, Range range, ScanOrder order) {
     Objects.requireNonNull(range, "range");
     Objects.requireNonNull(order, "order");
     Tx t = tx.enter(of.database(), table);
@@ -375,7 +376,7 @@ public final class ByteIndex {
    * @throws InvalidUseException if a key of the range is another index's, or a table's
    * @throws KeyTooLargeException if no key of that length can be in the index
    */
-  public ByteIndexCursor scan(Transaction tx, Range range, Order order) {
+  public ByteIndexCursor scan(Transaction tx, Range range, ScanOrder order) {
     return new ByteIndexCursor(open(tx, range, order), core);
   }
 
@@ -390,7 +391,7 @@ public final class ByteIndex {
   public void forEach(
       Transaction tx, Range range, BiConsumer<? super byte[], ? super byte[]> visitor) {
     Objects.requireNonNull(visitor, "visitor");
-    try (ByteCursor c = open(tx, range, Order.ASCENDING)) {
+    try (ByteCursor c = open(tx, range, ScanOrder.ASCENDING)) {
       while (c.next()) {
         visitor.accept(c.key(), c.value());
       }
@@ -406,7 +407,7 @@ public final class ByteIndex {
    * @return a new stream of primary keys and values
    * @throws InvalidUseException if a key of the range is another index's, or a table's
    */
-  public Stream<Map.Entry<byte[], byte[]>> stream(Transaction tx, Range range, Order order) {
+  public Stream<Map.Entry<byte[], byte[]>> stream(Transaction tx, Range range, ScanOrder order) {
     ByteCursor c = open(tx, range, order);
     return OrderedRows.streamOf(c::next, () -> Map.entry(c.key(), c.value()), c::close);
   }
@@ -427,7 +428,7 @@ public final class ByteIndex {
    *     other order; if a key of the range is another index's, or a table's
    */
   public Page<Map.Entry<byte[], byte[]>> page(
-      Transaction tx, Range range, Order order, @Nullable String after, int limit) {
+      Transaction tx, Range range, ScanOrder order, @Nullable String after, int limit) {
     Page.Token.checkLimit(limit);
     try (ByteCursor c = open(tx, range, order)) {
       return Page.read(

@@ -414,7 +414,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
       core.requireThere();
       core.requireChangeable();
       t.requireWritable();
-      TxScan scan = open(tx, t, from, fromInclusive, to, toInclusive, prefix, Order.ASCENDING);
+      TxScan scan = open(tx, t, from, fromInclusive, to, toInclusive, prefix, ScanOrder.ASCENDING);
       return Cursor.delete(tx, t, core, scan, most);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
@@ -476,7 +476,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    * @throws KeyTooLargeException if a bound is longer than a key of the table can be
    */
   public ByteCursor scan(
-      Transaction tx, byte @Nullable [] from, byte @Nullable [] to, Order order) {
+      Transaction tx, byte @Nullable [] from, byte @Nullable [] to, ScanOrder order) {
     Objects.requireNonNull(order, "order");
     return scan(tx, from, true, to, false, false, order);
   }
@@ -490,7 +490,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    * @return a cursor before the first record, to be closed
    * @throws KeyTooLargeException if the prefix is longer than a key of the table can be
    */
-  public ByteCursor scanPrefix(Transaction tx, byte[] prefix, Order order) {
+  public ByteCursor scanPrefix(Transaction tx, byte[] prefix, ScanOrder order) {
     Objects.requireNonNull(prefix, "prefix");
     Objects.requireNonNull(order, "order");
     return scan(tx, prefix, true, prefix, false, true, order);
@@ -524,7 +524,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    * @return a cursor before the first record, with its key and its value; to be closed
    * @throws IllegalArgumentException if the table was opened without an index of that name
    */
-  public ByteCursor scanIndex(Transaction tx, String index, Order order) {
+  public ByteCursor scanIndex(Transaction tx, String index, ScanOrder order) {
     Objects.requireNonNull(order, "order");
     return TypedIndex.open(tx, table, table.index(index).core(), null, null, order);
   }
@@ -537,7 +537,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
       byte @Nullable [] to,
       boolean toInclusive,
       boolean prefix,
-      Order order) {
+      ScanOrder order) {
     Tx t = tx.enter(database, core);
     try {
       core.requireThere();
@@ -551,13 +551,13 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   }
 
   @Override
-  Walk<byte[], byte[]> walk(Transaction tx, TypedTable.Interval<byte[]> i, Order order) {
+  Walk<byte[], byte[]> walk(Transaction tx, TypedTable.Interval<byte[]> i, ScanOrder order) {
     return walk(tx, i, order, PLAIN);
   }
 
   /** A walk with keys and values of any coding. */
   <K, V> Walk<K, V> walk(
-      Transaction tx, TypedTable.Interval<K> i, Order order, Walk.Coding<K, V> coding) {
+      Transaction tx, TypedTable.Interval<K> i, ScanOrder order, Walk.Coding<K, V> coding) {
     K lo = i.lo();
     K hi = i.hi();
     return new Walk.OfBytes<>(
@@ -604,7 +604,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
       byte @Nullable [] to,
       boolean toInclusive,
       boolean prefix,
-      Order order) {
+      ScanOrder order) {
     int loLen = from == null ? 0 : from.length;
     int hiLen = stage.interval(tx.slot(), from, to, prefix);
     if (hiLen == ByteStage.EMPTY) {
@@ -621,7 +621,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
         loLen,
         hiLen,
         toInclusive,
-        order == Order.DESCENDING);
+        order == ScanOrder.DESCENDING);
   }
 
   /**

@@ -100,7 +100,7 @@ public final class Cursor implements AutoCloseable {
 
   /** Opens a cursor, within an operation. */
   static Cursor open(
-      Transaction tx, Tx t, Table of, @Nullable IndexCore index, Range range, Order order) {
+      Transaction tx, Tx t, Table of, @Nullable IndexCore index, Range range, ScanOrder order) {
     Slot slot = tx.slot();
     TableCore table = of.core();
     int rowBytes = rowBytes(of);
@@ -138,7 +138,11 @@ public final class Cursor implements AutoCloseable {
     int stride = stride(core, null);
     MemorySegment stage = tx.slot().entries(2L * stride);
     return delete(
-        tx, t, core, range.open(t, core.tree, core, true, Order.ASCENDING, stage, stride), most);
+        tx,
+        t,
+        core,
+        range.open(t, core.tree, core, true, ScanOrder.ASCENDING, stage, stride),
+        most);
   }
 
   /** The same of what a scan meets; of null, nothing. */

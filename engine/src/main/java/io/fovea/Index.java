@@ -153,7 +153,7 @@ public final class Index extends OrderedRows {
         }
         entry = t.lastRead();
       } else {
-        Cursor c = Cursor.open(tx, t, table, core, Range.prefix(indexKey), Order.ASCENDING);
+        Cursor c = Cursor.open(tx, t, table, core, Range.prefix(indexKey), ScanOrder.ASCENDING);
         try {
           if (!c.advance()) {
             return false;
@@ -293,7 +293,7 @@ public final class Index extends OrderedRows {
    *     primary key; to be closed, and closed with the transaction at last
    */
   @Override
-  public Cursor scan(Transaction tx, Range range, Order order) {
+  public Cursor scan(Transaction tx, Range range, ScanOrder order) {
     Objects.requireNonNull(range, "range");
     Objects.requireNonNull(order, "order");
     requireRows();

@@ -135,7 +135,7 @@ public final class ObjectDump {
    *     there are too many parts, or one is no value of its part
    */
   public ByteCursor scanIndex(
-      Transaction tx, String index, List<@Nullable String> texts, Order order) {
+      Transaction tx, String index, List<@Nullable String> texts, ScanOrder order) {
     Objects.requireNonNull(texts, "texts");
     Objects.requireNonNull(order, "order");
     Index of = table.index(index);

@@ -482,7 +482,7 @@ public final class ObjectSpec<K, V> {
 
     @Override
     public OrderedEntries.Walk<K, V> walk(
-        Transaction tx, TypedTable.Interval<K> interval, Order order) {
+        Transaction tx, TypedTable.Interval<K> interval, ScanOrder order) {
       return bytes.walk(tx, interval, order, coding());
     }
 

@@ -206,7 +206,7 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, TypedTable 
   OrderedEntries() {}
 
   /** Opens a scan of an interval. */
-  abstract Walk<K, V> walk(Transaction tx, TypedTable.Interval<K> interval, Order order);
+  abstract Walk<K, V> walk(Transaction tx, TypedTable.Interval<K> interval, ScanOrder order);
 
   /** The table that it is a view of. */
   abstract TableCore tableCore();
@@ -283,14 +283,14 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, TypedTable 
         up
             ? new TypedTable.Interval<>(key, inclusive, null, true)
             : new TypedTable.Interval<>(null, true, key, inclusive);
-    try (Walk<K, V> w = walk(tx, rest, up ? Order.ASCENDING : Order.DESCENDING)) {
+    try (Walk<K, V> w = walk(tx, rest, up ? ScanOrder.ASCENDING : ScanOrder.DESCENDING)) {
       return w.next() ? Map.entry(w.key(), w.value()) : null;
     }
   }
 
   // ------------------------------------------------------------------------------------ intervals
 
-  private Walk<K, V> walk(Transaction tx, @Nullable K from, @Nullable K to, Order order) {
+  private Walk<K, V> walk(Transaction tx, @Nullable K from, @Nullable K to, ScanOrder order) {
     return walk(
         tx,
         new TypedTable.Interval<>(from, true, to, false),
@@ -308,7 +308,7 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, TypedTable 
   public void forEach(
       Transaction tx, @Nullable K from, @Nullable K to, BiConsumer<? super K, ? super V> visitor) {
     Objects.requireNonNull(visitor, "visitor");
-    try (Walk<K, V> w = walk(tx, from, to, Order.ASCENDING)) {
+    try (Walk<K, V> w = walk(tx, from, to, ScanOrder.ASCENDING)) {
       while (w.next()) {
         visitor.accept(w.key(), w.value());
       }
@@ -328,7 +328,7 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, TypedTable 
    * @return a new stream of keys and values
    */
   public Stream<Map.Entry<K, V>> stream(
-      Transaction tx, @Nullable K from, @Nullable K to, Order order) {
+      Transaction tx, @Nullable K from, @Nullable K to, ScanOrder order) {
     Walk<K, V> w = walk(tx, from, to, order);
     return OrderedRows.streamOf(w::next, () -> Map.entry(w.key(), w.value()), w::close);
   }
@@ -353,7 +353,7 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, TypedTable 
       Transaction tx,
       @Nullable K from,
       @Nullable K to,
-      Order order,
+      ScanOrder order,
       @Nullable String after,
       int limit) {
     Page.Token.checkLimit(limit);

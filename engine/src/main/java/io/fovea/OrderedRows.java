@@ -55,7 +55,7 @@ public abstract sealed class OrderedRows permits Table, Index {
    * @param order in which direction
    * @return a cursor before the first record; to be closed, and closed with the transaction at last
    */
-  public abstract Cursor scan(Transaction tx, Range range, Order order);
+  public abstract Cursor scan(Transaction tx, Range range, ScanOrder order);
 
   // -------------------------------------------------------------------------------------- nearest
 
@@ -67,7 +67,7 @@ public abstract sealed class OrderedRows permits Table, Index {
    * @return whether there is one
    */
   public boolean first(Transaction tx, Row out) {
-    return nearest(tx, Range.all(), Order.ASCENDING, out);
+    return nearest(tx, Range.all(), ScanOrder.ASCENDING, out);
   }
 
   /**
@@ -78,7 +78,7 @@ public abstract sealed class OrderedRows permits Table, Index {
    * @return whether there is one
    */
   public boolean last(Transaction tx, Row out) {
-    return nearest(tx, Range.all(), Order.DESCENDING, out);
+    return nearest(tx, Range.all(), ScanOrder.DESCENDING, out);
   }
 
   /**
@@ -91,7 +91,7 @@ public abstract sealed class OrderedRows permits Table, Index {
    * @return whether there is one
    */
   public boolean floor(Transaction tx, Key key, Row out) {
-    return nearest(tx, Range.atMost(key), Order.DESCENDING, out);
+    return nearest(tx, Range.atMost(key), ScanOrder.DESCENDING, out);
   }
 
   /**
@@ -104,7 +104,7 @@ public abstract sealed class OrderedRows permits Table, Index {
    * @return whether there is one
    */
   public boolean ceiling(Transaction tx, Key key, Row out) {
-    return nearest(tx, Range.atLeast(key), Order.ASCENDING, out);
+    return nearest(tx, Range.atLeast(key), ScanOrder.ASCENDING, out);
   }
 
   /**
@@ -117,7 +117,7 @@ public abstract sealed class OrderedRows permits Table, Index {
    * @return whether there is one
    */
   public boolean lower(Transaction tx, Key key, Row out) {
-    return nearest(tx, Range.lessThan(key), Order.DESCENDING, out);
+    return nearest(tx, Range.lessThan(key), ScanOrder.DESCENDING, out);
   }
 
   /**
@@ -130,10 +130,10 @@ public abstract sealed class OrderedRows permits Table, Index {
    * @return whether there is one
    */
   public boolean higher(Transaction tx, Key key, Row out) {
-    return nearest(tx, Range.greaterThan(key), Order.ASCENDING, out);
+    return nearest(tx, Range.greaterThan(key), ScanOrder.ASCENDING, out);
   }
 
-  private boolean nearest(Transaction tx, Range range, Order order, Row out) {
+  private boolean nearest(Transaction tx, Range range, ScanOrder order, Row out) {
     Objects.requireNonNull(out, "out");
     try (Cursor c = scan(tx, range, order)) {
       boolean found = c.next();
@@ -158,7 +158,7 @@ public abstract sealed class OrderedRows permits Table, Index {
    */
   public void forEach(Transaction tx, Range range, BiConsumer<? super Key, ? super Row> visitor) {
     Objects.requireNonNull(visitor, "visitor");
-    try (Cursor c = scan(tx, range, Order.ASCENDING)) {
+    try (Cursor c = scan(tx, range, ScanOrder.ASCENDING)) {
       while (c.next()) {
         visitor.accept(c.key(), c.row());
       }
@@ -182,7 +182,7 @@ public abstract sealed class OrderedRows permits Table, Index {
   public <T> Stream<T> stream(
       Transaction tx,
       Range range,
-      Order order,
+      ScanOrder order,
       BiFunction<? super Key, ? super Row, ? extends T> mapper) {
     Objects.requireNonNull(mapper, "mapper");
     Cursor c = scan(tx, range, order);
@@ -239,7 +239,7 @@ public abstract sealed class OrderedRows permits Table, Index {
   public <T> Page<T> page(
       Transaction tx,
       Range range,
-      Order order,
+      ScanOrder order,
       @Nullable String after,
       int limit,
       BiFunction<? super Key, ? super Row, ? extends T> mapper) {

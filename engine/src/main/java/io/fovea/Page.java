@@ -116,7 +116,7 @@ public record Page<T>(List<T> items, @Nullable String next) {
     }
 
     /** Makes one. */
-    static String of(TableCore table, @Nullable IndexCore index, Order order, byte[] key) {
+    static String of(TableCore table, @Nullable IndexCore index, ScanOrder order, byte[] key) {
       ByteBuffer b = ByteBuffer.allocate(HEADER + key.length + TRAILER);
       b.put(FORMAT).put((byte) order.ordinal()).putLong(identity(table, index)).put(key);
       b.putInt(checksum(b.array(), b.position()));
@@ -129,7 +129,7 @@ public record Page<T>(List<T> items, @Nullable String next) {
      * @return the key of the last record before the page
      * @throws InvalidUseException if it is none, or another table's, index's or order's
      */
-    static byte[] key(TableCore table, @Nullable IndexCore index, Order order, String token) {
+    static byte[] key(TableCore table, @Nullable IndexCore index, ScanOrder order, String token) {
       byte[] bytes = bytes(token);
       ByteBuffer b = ByteBuffer.wrap(bytes);
       byte format = b.get();

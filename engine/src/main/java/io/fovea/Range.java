@@ -153,7 +153,13 @@ public final class Range {
    * @return the scan, or null if the range is empty
    */
   @Nullable TxScan open(
-      Tx t, BTree tree, Object owner, boolean exact, Order order, MemorySegment stage, int stride) {
+      Tx t,
+      BTree tree,
+      Object owner,
+      boolean exact,
+      ScanOrder order,
+      MemorySegment stage,
+      int stride) {
     int low = low(lo, loInclusive, owner, exact, stage, stride);
     int high = high(hi, hiInclusive, owner, exact, stage, stride);
     if (low == EMPTY || high == EMPTY) {
@@ -170,7 +176,7 @@ public final class Range {
             stride,
             length(high),
             inclusive(high),
-            order == Order.DESCENDING);
+            order == ScanOrder.DESCENDING);
     if (owner instanceof IndexCore) {
       scan.readsItems();
     }

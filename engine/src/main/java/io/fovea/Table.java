@@ -513,7 +513,7 @@ public final class Table extends OrderedRows {
    * @return a cursor before the first record; to be closed, and closed with the transaction at last
    */
   @Override
-  public Cursor scan(Transaction tx, Range range, Order order) {
+  public Cursor scan(Transaction tx, Range range, ScanOrder order) {
     Objects.requireNonNull(range, "range");
     Objects.requireNonNull(order, "order");
     requireRows();

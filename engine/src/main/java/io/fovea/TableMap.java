@@ -563,7 +563,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
     table.scan(
         tx,
         rest,
-        up ? Order.ASCENDING : Order.DESCENDING,
+        up ? ScanOrder.ASCENDING : ScanOrder.DESCENDING,
         (k, v) -> {
           found.add(Map.entry(k, v));
           return found.size() < most;

@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  *
  * TypedTable<Long, Account> accounts = db.table(ACCOUNTS);
  * TypedIndex<String, Long, Account> byOwner = accounts.index("byOwner", String.class);
- * db.read(tx -> byOwner.stream(tx, "Ada", Order.ASCENDING).map(Map.Entry::getValue).toList());
+ * db.read(tx -> byOwner.stream(tx, "Ada", ScanOrder.ASCENDING).map(Map.Entry::getValue).toList());
  * }</pre>
  *
  * <p>Where the class of the keys has the first components alone, each key is a prefix: all entries
@@ -119,7 +119,7 @@ public final class TypedIndex<I, K, V> {
     ObjectWriter out = new ObjectWriter();
     boolean whole = keys.write(out, Objects.requireNonNull(key, "key"));
     if (!core.unique || !complete || !whole) {
-      try (OrderedEntries.Walk<K, V> w = walk(tx, out.toArray(), Order.ASCENDING)) {
+      try (OrderedEntries.Walk<K, V> w = walk(tx, out.toArray(), ScanOrder.ASCENDING)) {
         return w.next() ? Map.entry(w.key(), w.value()) : null;
       }
     }
@@ -179,17 +179,17 @@ public final class TypedIndex<I, K, V> {
   // ------------------------------------------------------------------------------------- scanning
 
   /** Opens a scan of what begins with a key. */
-  private OrderedEntries.Walk<K, V> walk(Transaction tx, byte[] key, Order order) {
+  private OrderedEntries.Walk<K, V> walk(Transaction tx, byte[] key, ScanOrder order) {
     return new OrderedEntries.Walk.OfBytes<>(
         open(tx, key, behind(key), Objects.requireNonNull(order, "order")), coding.get());
   }
 
   private OrderedEntries.Walk<K, V> walk(
-      Transaction tx, @Nullable I from, @Nullable I to, Order order) {
+      Transaction tx, @Nullable I from, @Nullable I to, ScanOrder order) {
     return new OrderedEntries.Walk.OfBytes<>(open(tx, from, to, order), coding.get());
   }
 
-  private ByteCursor open(Transaction tx, @Nullable I from, @Nullable I to, Order order) {
+  private ByteCursor open(Transaction tx, @Nullable I from, @Nullable I to, ScanOrder order) {
     return open(
         tx,
         from == null ? null : encoded(from),
@@ -209,7 +209,7 @@ public final class TypedIndex<I, K, V> {
   }
 
   private ByteCursor open(
-      Transaction tx, byte @Nullable [] from, byte @Nullable [] to, Order order) {
+      Transaction tx, byte @Nullable [] from, byte @Nullable [] to, ScanOrder order) {
     return open(tx, index.table(), core, from, to, order);
   }
 
@@ -220,7 +220,7 @@ public final class TypedIndex<I, K, V> {
       IndexCore core,
       byte @Nullable [] from,
       byte @Nullable [] to,
-      Order order) {
+      ScanOrder order) {
     TableCore table = of.core();
     Tx t = tx.enter(of.database(), table);
     try {
@@ -247,7 +247,7 @@ public final class TypedIndex<I, K, V> {
               loLen,
               to == null ? -1 : hiLen,
               false,
-              order == Order.DESCENDING);
+              order == ScanOrder.DESCENDING);
       scan.readsItems();
       return new ByteCursor(tx, of, core, scan);
     } catch (TransactionAbortedException e) {
@@ -268,7 +268,7 @@ public final class TypedIndex<I, K, V> {
    * @throws KeyTooLargeException if a bound is longer than a key of the index can be
    */
   public TypedIndexCursor<I, K, V> scan(
-      Transaction tx, @Nullable I from, @Nullable I to, Order order) {
+      Transaction tx, @Nullable I from, @Nullable I to, ScanOrder order) {
     return new TypedIndexCursor<>(open(tx, from, to, order), coding.get(), this::encoded, order);
   }
 
@@ -281,7 +281,7 @@ public final class TypedIndex<I, K, V> {
    * @return a cursor before the first object; to be closed, and closed with the transaction at last
    * @throws KeyTooLargeException if no key of that length can be in the index
    */
-  public TypedIndexCursor<I, K, V> scan(Transaction tx, I key, Order order) {
+  public TypedIndexCursor<I, K, V> scan(Transaction tx, I key, ScanOrder order) {
     byte[] bytes = encoded(key);
     return new TypedIndexCursor<>(
         open(tx, bytes, behind(bytes), Objects.requireNonNull(order, "order")),
@@ -300,7 +300,7 @@ public final class TypedIndex<I, K, V> {
    */
   public void forEach(
       Transaction tx, @Nullable I from, @Nullable I to, BiConsumer<? super K, ? super V> visitor) {
-    visit(walk(tx, from, to, Order.ASCENDING), visitor);
+    visit(walk(tx, from, to, ScanOrder.ASCENDING), visitor);
   }
 
   /**
@@ -311,7 +311,7 @@ public final class TypedIndex<I, K, V> {
    * @param visitor gets an object's key and the object; it may change and delete that object
    */
   public void forEach(Transaction tx, I key, BiConsumer<? super K, ? super V> visitor) {
-    visit(walk(tx, encoded(key), Order.ASCENDING), visitor);
+    visit(walk(tx, encoded(key), ScanOrder.ASCENDING), visitor);
   }
 
   private void visit(OrderedEntries.Walk<K, V> opened, BiConsumer<? super K, ? super V> visitor) {
@@ -333,7 +333,7 @@ public final class TypedIndex<I, K, V> {
    * @return a new stream of keys of the table and objects
    */
   public Stream<Map.Entry<K, V>> stream(
-      Transaction tx, @Nullable I from, @Nullable I to, Order order) {
+      Transaction tx, @Nullable I from, @Nullable I to, ScanOrder order) {
     return streamOf(walk(tx, from, to, order));
   }
 
@@ -346,7 +346,7 @@ public final class TypedIndex<I, K, V> {
    * @param order in which direction
    * @return a new stream of keys of the table and objects
    */
-  public Stream<Map.Entry<K, V>> stream(Transaction tx, I key, Order order) {
+  public Stream<Map.Entry<K, V>> stream(Transaction tx, I key, ScanOrder order) {
     return streamOf(walk(tx, encoded(key), order));
   }
 
@@ -375,7 +375,7 @@ public final class TypedIndex<I, K, V> {
       Transaction tx,
       @Nullable I from,
       @Nullable I to,
-      Order order,
+      ScanOrder order,
       @Nullable String after,
       int limit) {
     Page.Token.checkLimit(limit);
@@ -384,7 +384,7 @@ public final class TypedIndex<I, K, V> {
 
   /**
    * Reads all objects with a key, or whose entries begin with it, page by page: as {@link
-   * #page(Transaction, Object, Object, Order, String, int)}.
+   * #page(Transaction, Object, Object, ScanOrder, String, int)}.
    *
    * @param tx the transaction; each page may be read in one of its own
    * @param key the key; decides what can be read, whatever the token says
@@ -397,13 +397,13 @@ public final class TypedIndex<I, K, V> {
    *     other order
    */
   public Page<Map.Entry<K, V>> page(
-      Transaction tx, I key, Order order, @Nullable String after, int limit) {
+      Transaction tx, I key, ScanOrder order, @Nullable String after, int limit) {
     Page.Token.checkLimit(limit);
     return page(walk(tx, encoded(key), order), order, after, limit);
   }
 
   private Page<Map.Entry<K, V>> page(
-      OrderedEntries.Walk<K, V> opened, Order order, @Nullable String after, int limit) {
+      OrderedEntries.Walk<K, V> opened, ScanOrder order, @Nullable String after, int limit) {
     try (OrderedEntries.Walk<K, V> w = opened) {
       return Page.read(
           limit,

@@ -16,18 +16,18 @@ import java.util.function.Function;
 public final class TypedIndexCursor<I, K, V> extends ObjectCursor<K, V> {
   private final OrderedEntries.Walk.OfBytes<K, V> walk;
   private final Function<I, byte[]> encode;
-  private final Order order;
+  private final ScanOrder order;
 
   TypedIndexCursor(
       ByteCursor cursor,
       OrderedEntries.Walk.Coding<K, V> coding,
       Function<I, byte[]> encode,
-      Order order) {
+      ScanOrder order) {
     this(new OrderedEntries.Walk.OfBytes<>(cursor, coding), encode, order);
   }
 
   private TypedIndexCursor(
-      OrderedEntries.Walk.OfBytes<K, V> walk, Function<I, byte[]> encode, Order order) {
+      OrderedEntries.Walk.OfBytes<K, V> walk, Function<I, byte[]> encode, ScanOrder order) {
     super(walk);
     this.walk = walk;
     this.encode = encode;
@@ -47,7 +47,7 @@ public final class TypedIndexCursor<I, K, V> extends ObjectCursor<K, V> {
   public boolean seek(I key) {
     byte[] bytes = encode.apply(Objects.requireNonNull(key, "key"));
     // Both forget what the walk knows of the object that it stood on.
-    return order == Order.ASCENDING
+    return order == ScanOrder.ASCENDING
         ? walk.seekTo(bytes)
         : walk.seekBehind(TypedIndex.behind(bytes));
   }

@@ -78,7 +78,7 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
     Walk.Coding<K, V> coding();
 
     /** Opens a scan. */
-    Walk<K, V> walk(Transaction tx, Interval<K> interval, Order order);
+    Walk<K, V> walk(Transaction tx, Interval<K> interval, ScanOrder order);
 
     /** An index by components. */
     default <I> TypedIndex<I, K, V> index(String name, Class<I> keys) {
@@ -297,7 +297,7 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
       Transaction tx,
       @Nullable K from,
       @Nullable K to,
-      Order order,
+      ScanOrder order,
       BiPredicate<? super K, ? super V> visitor) {
     Objects.requireNonNull(order, "order");
     Objects.requireNonNull(visitor, "visitor");
@@ -313,7 +313,7 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
    * @param order in which direction
    * @return a cursor before the first record; to be closed, and closed with the transaction at last
    */
-  public TypedCursor<K, V> scan(Transaction tx, @Nullable K from, @Nullable K to, Order order) {
+  public TypedCursor<K, V> scan(Transaction tx, @Nullable K from, @Nullable K to, ScanOrder order) {
     Objects.requireNonNull(order, "order");
     return new TypedCursor<>(walk(tx, new Interval<>(from, true, to, false), order));
   }
@@ -350,7 +350,7 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
   void scan(
       Transaction tx,
       Interval<K> interval,
-      Order order,
+      ScanOrder order,
       BiPredicate<? super K, ? super V> visitor) {
     try (Walk<K, V> w = walk(tx, interval, order)) {
       while (w.next()) {
@@ -362,7 +362,7 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
   }
 
   @Override
-  Walk<K, V> walk(Transaction tx, Interval<K> interval, Order order) {
+  Walk<K, V> walk(Transaction tx, Interval<K> interval, ScanOrder order) {
     return backing.walk(tx, interval, order);
   }
 
@@ -563,7 +563,7 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
     }
 
     @Override
-    public Walk<K, V> walk(Transaction tx, Interval<K> interval, Order order) {
+    public Walk<K, V> walk(Transaction tx, Interval<K> interval, ScanOrder order) {
       return new Walk.OfRows<>(table.scan(tx, range(interval), order), table, keys, values);
     }
 
@@ -666,7 +666,7 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
     }
 
     @Override
-    public Walk<K, V> walk(Transaction tx, Interval<K> interval, Order order) {
+    public Walk<K, V> walk(Transaction tx, Interval<K> interval, ScanOrder order) {
       return bytes.walk(tx, interval, order, this);
     }
 

@@ -108,7 +108,7 @@ class AllocationTest {
           perOperation(
               db,
               tx -> {
-                try (Cursor c = bare.scan(tx, Range.all(), Order.ASCENDING)) {
+                try (Cursor c = bare.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     c.row().getBytes(photo, out, 0);
                   }
@@ -208,7 +208,8 @@ class AllocationTest {
           perOperation(
               db,
               tx -> {
-                try (Cursor c = index.scan(tx, Range.prefix(indexKey.clear()), Order.ASCENDING)) {
+                try (Cursor c =
+                    index.scan(tx, Range.prefix(indexKey.clear()), ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     c.row().getInt(NUMBER);
                     c.key().getInt(1);
@@ -277,7 +278,7 @@ class AllocationTest {
               db,
               tx -> {
                 Range range = Range.prefix(indexKey.clear().float64(3));
-                try (Cursor c = index.scan(tx, range, Order.ASCENDING)) {
+                try (Cursor c = index.scan(tx, range, ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     c.row().getBoolean(flag);
                     c.indexKey().getDouble(0);

@@ -109,7 +109,7 @@ class AscendingWritesTest {
     db.read(
         tx -> {
           Iterator<Map.Entry<byte[], byte[]>> expected = model.entrySet().iterator();
-          try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               Map.Entry<byte[], byte[]> e = expected.next();
               assertArrayEquals(e.getKey(), c.key());
@@ -303,7 +303,7 @@ class AscendingWritesTest {
           db.read(
               tx -> {
                 long n = 0;
-                try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+                try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     n++;
                   }

@@ -189,7 +189,7 @@ class BackupBesideBuildTest {
     try (Database db = Database.open(file, Options.defaults())) {
       assertEquals(List.of(), db.verify().problems());
       ByteTable t = db.table(index ? indexed : PLAIN).bytes();
-      long n = db.read(tx -> count(t.scan(tx, null, null, Order.ASCENDING)));
+      long n = db.read(tx -> count(t.scan(tx, null, null, ScanOrder.ASCENDING)));
       if (index) {
         ByteIndex i = t.index("i");
         assertEquals(n, i.count());

@@ -275,7 +275,7 @@ final class BackupLoad implements AutoCloseable {
             assertEquals(left[w]--, line.getLong(COUNT));
           }
           long n = 0;
-          try (Cursor c = lines.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = lines.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               n++;
             }

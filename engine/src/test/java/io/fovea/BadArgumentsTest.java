@@ -372,8 +372,8 @@ class BadArgumentsTest {
       Transaction tx = db.begin();
       Key key = rows.key().set(1);
       Row row = rows.row();
-      Cursor cursor = rows.scan(tx, Range.all(), Order.ASCENDING);
-      ByteCursor byteCursor = bytes.scan(tx, null, null, Order.ASCENDING);
+      Cursor cursor = rows.scan(tx, Range.all(), ScanOrder.ASCENDING);
+      ByteCursor byteCursor = bytes.scan(tx, null, null, ScanOrder.ASCENDING);
       if (i == 0) {
         Changes changes = db.changes(from);
         add(

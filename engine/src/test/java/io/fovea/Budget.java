@@ -155,7 +155,7 @@ final class Budget {
           seen[0] = 0;
           Range range =
               Range.of(table.key().set((long) from), true, table.key().set((long) to), false);
-          try (Cursor c = table.scan(tx, range, Order.ASCENDING)) {
+          try (Cursor c = table.scan(tx, range, ScanOrder.ASCENDING)) {
             while (c.next()) {
               seen[0]++;
             }

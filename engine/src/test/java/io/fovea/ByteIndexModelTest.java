@@ -292,8 +292,8 @@ class ByteIndexModelTest {
         }
         ByteIndex index = t.index("i" + kind);
         List<Map.Entry<byte[], byte[]>> wanted = expected(kind, model);
-        same(wanted, index, Order.ASCENDING);
-        same(wanted.reversed(), index, Order.DESCENDING);
+        same(wanted, index, ScanOrder.ASCENDING);
+        same(wanted.reversed(), index, ScanOrder.DESCENDING);
         assertEquals(wanted.size(), index.count());
       }
       if (has[2]) {
@@ -314,7 +314,7 @@ class ByteIndexModelTest {
       assertEquals(List.of(), db.verify().problems());
     }
 
-    private void same(List<Map.Entry<byte[], byte[]>> wanted, ByteIndex index, Order order) {
+    private void same(List<Map.Entry<byte[], byte[]>> wanted, ByteIndex index, ScanOrder order) {
       db.read(
           tx -> {
             int n = 0;
@@ -489,7 +489,7 @@ class ByteIndexModelTest {
         assertEquals(1_000 - tens, index.count()); // two less, one more
         assertEquals(
             (long) 1_000 - tens,
-            db.read(tx -> index.stream(tx, Range.all(), Order.ASCENDING).count()).longValue());
+            db.read(tx -> index.stream(tx, Range.all(), ScanOrder.ASCENDING).count()).longValue());
       }
     }
   }
@@ -559,7 +559,9 @@ class ByteIndexModelTest {
       List<Integer> codes =
           db.read(
               tx ->
-                  t.stream(tx, null, null, Order.ASCENDING).map(e -> code(e.getValue())).toList());
+                  t.stream(tx, null, null, ScanOrder.ASCENDING)
+                      .map(e -> code(e.getValue()))
+                      .toList());
       assertEquals(codes.size(), codes.stream().distinct().count());
       assertEquals(codes.size(), byCode.count());
     }

@@ -103,12 +103,12 @@ class ByteIndexTest {
         });
   }
 
-  private static List<String> all(Database db, ByteIndex index, Range range, Order order) {
+  private static List<String> all(Database db, ByteIndex index, Range range, ScanOrder order) {
     return db.read(tx -> index.stream(tx, range, order).map(e -> string(e)).toList());
   }
 
   private static List<String> all(Database db, ByteIndex index) {
-    return all(db, index, Range.all(), Order.ASCENDING);
+    return all(db, index, Range.all(), ScanOrder.ASCENDING);
   }
 
   private static void requireSound(Database db) {
@@ -135,7 +135,8 @@ class ByteIndexTest {
       assertTrue(unique.isUnique());
       assertEquals(BY_LENGTH, byLength.spec());
       Key two = byLength.key().set(2);
-      assertEquals(List.of("e=99", "c=22"), all(db, byLength, Range.prefix(two), Order.DESCENDING));
+      assertEquals(
+          List.of("e=99", "c=22"), all(db, byLength, Range.prefix(two), ScanOrder.DESCENDING));
       db.run(
           tx -> {
             assertEquals("c=22", string(byLength.get(tx, two)));
@@ -186,7 +187,7 @@ class ByteIndexTest {
       ByteIndex other = t.index("by_length");
       db.run(
           tx -> {
-            try (ByteIndexCursor c = byValue.scan(tx, Range.all(), Order.ASCENDING)) {
+            try (ByteIndexCursor c = byValue.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               assertThrows(InvalidUseException.class, c::indexKey);
               assertTrue(c.next());
               assertArrayEquals(bytes("x"), c.indexKey().getBytes(0));
@@ -210,7 +211,7 @@ class ByteIndexTest {
               assertThrows(InvalidUseException.class, c::key);
               assertThrows(InvalidUseException.class, () -> c.seek(other.key().set(1)));
             }
-            ByteIndexCursor down = byValue.scan(tx, Range.all(), Order.DESCENDING);
+            ByteIndexCursor down = byValue.scan(tx, Range.all(), ScanOrder.DESCENDING);
             assertTrue(down.seek(byValue.key().bytes(bytes("xx"))));
             assertArrayEquals(bytes("c"), down.key());
             down.close();
@@ -218,7 +219,7 @@ class ByteIndexTest {
             assertThrows(InvalidUseException.class, down::next);
             assertThrows(
                 InvalidUseException.class,
-                () -> byValue.scan(tx, Range.prefix(other.key().set(1)), Order.ASCENDING));
+                () -> byValue.scan(tx, Range.prefix(other.key().set(1)), ScanOrder.ASCENDING));
           });
     }
   }
@@ -250,7 +251,7 @@ class ByteIndexTest {
       List<byte[]> found =
           db.read(
               tx ->
-                  t.index("by_value").stream(tx, Range.all(), Order.ASCENDING)
+                  t.index("by_value").stream(tx, Range.all(), ScanOrder.ASCENDING)
                       .map(Map.Entry::getValue)
                       .toList());
       assertEquals(2 * values.size(), found.size());
@@ -337,7 +338,7 @@ class ByteIndexTest {
       assertEquals(3, byLength.count());
       db.run(
           tx -> {
-            try (ByteIndexCursor c = byLength.scan(tx, Range.all(), Order.ASCENDING)) {
+            try (ByteIndexCursor c = byLength.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               assertTrue(c.next());
               t.delete(tx, c.key());
               assertThrows(InvalidUseException.class, c::value);
@@ -488,7 +489,7 @@ class ByteIndexTest {
               t.put(tx, new byte[] {(byte) (i + 1)}, new byte[1 + i % 3]);
             }
           });
-      for (Order order : Order.values()) {
+      for (ScanOrder order : ScanOrder.values()) {
         List<Integer> seen = new ArrayList<>();
         String after = null;
         do {
@@ -501,11 +502,11 @@ class ByteIndexTest {
         assertEquals(100, seen.size());
         assertEquals(100, new TreeSet<>(seen).size());
         List<Integer> sorted = new ArrayList<>(new TreeSet<>(seen));
-        assertEquals(order == Order.ASCENDING ? sorted : sorted.reversed(), seen);
+        assertEquals(order == ScanOrder.ASCENDING ? sorted : sorted.reversed(), seen);
       }
       assertThrows(
           InvalidUseException.class,
-          () -> db.read(tx -> index.page(tx, Range.all(), Order.ASCENDING, "x", 7)));
+          () -> db.read(tx -> index.page(tx, Range.all(), ScanOrder.ASCENDING, "x", 7)));
     }
   }
 
@@ -570,7 +571,7 @@ class ByteIndexTest {
           db.read(
               tx -> {
                 List<String> found = new ArrayList<>();
-                try (ByteCursor c = t.scanIndex(tx, "by_length", Order.DESCENDING)) {
+                try (ByteCursor c = t.scanIndex(tx, "by_length", ScanOrder.DESCENDING)) {
                   while (c.next()) {
                     found.add(string(c.key()) + "=" + string(c.value()));
                   }
@@ -674,7 +675,8 @@ class ByteIndexTest {
       db.run(
           tx ->
               assertThrows(
-                  InvalidUseException.class, () -> index.scan(tx, Range.all(), Order.ASCENDING)));
+                  InvalidUseException.class,
+                  () -> index.scan(tx, Range.all(), ScanOrder.ASCENDING)));
       ByteIndex i = t.index("i");
       assertTrue(db.dropIndex("t", "i"));
       db.run(tx -> assertThrows(InvalidUseException.class, () -> i.first(tx)));

@@ -84,20 +84,20 @@ class ByteTableTest {
             }
             t.put(tx, ff, ff);
           });
-      assertEquals(List.of("ab", "abc"), scan(db, t, bytes("ab"), Order.ASCENDING));
-      assertEquals(5, scan(db, t, bytes("a"), Order.DESCENDING).size());
-      assertEquals(6, scan(db, t, new byte[0], Order.DESCENDING).size());
-      assertEquals(1, scan(db, t, ff, Order.ASCENDING).size());
+      assertEquals(List.of("ab", "abc"), scan(db, t, bytes("ab"), ScanOrder.ASCENDING));
+      assertEquals(5, scan(db, t, bytes("a"), ScanOrder.DESCENDING).size());
+      assertEquals(6, scan(db, t, new byte[0], ScanOrder.DESCENDING).size());
+      assertEquals(1, scan(db, t, ff, ScanOrder.ASCENDING).size());
       db.read(
           tx -> {
-            try (ByteCursor c = t.scan(tx, bytes("ab"), bytes("ac"), Order.ASCENDING)) {
+            try (ByteCursor c = t.scan(tx, bytes("ab"), bytes("ac"), ScanOrder.ASCENDING)) {
               assertThrows(InvalidUseException.class, c::key);
               assertTrue(c.next());
               assertTrue(c.next());
               assertArrayEquals(bytes("abc"), c.key());
               assertFalse(c.next());
             }
-            try (ByteCursor c = t.scan(tx, null, new byte[0], Order.ASCENDING)) {
+            try (ByteCursor c = t.scan(tx, null, new byte[0], ScanOrder.ASCENDING)) {
               assertFalse(c.next());
             }
             return null;
@@ -105,7 +105,7 @@ class ByteTableTest {
     }
   }
 
-  private static List<String> scan(Database db, ByteTable t, byte[] prefix, Order order) {
+  private static List<String> scan(Database db, ByteTable t, byte[] prefix, ScanOrder order) {
     return db.read(
         tx -> {
           List<String> found = new ArrayList<>();
@@ -152,19 +152,20 @@ class ByteTableTest {
           }
         }
       }
-      check(db, t, model, Order.ASCENDING);
-      check(db, t, model, Order.DESCENDING);
+      check(db, t, model, ScanOrder.ASCENDING);
+      check(db, t, model, ScanOrder.DESCENDING);
       VerifyReport report = db.verify();
       assertTrue(report.ok(), report::toString);
       assertEquals(model.size(), report.records());
     }
   }
 
-  private static void check(Database db, ByteTable t, TreeMap<byte[], byte[]> model, Order order) {
+  private static void check(
+      Database db, ByteTable t, TreeMap<byte[], byte[]> model, ScanOrder order) {
     db.read(
         tx -> {
           var expected =
-              (order == Order.ASCENDING ? model : model.descendingMap()).entrySet().iterator();
+              (order == ScanOrder.ASCENDING ? model : model.descendingMap()).entrySet().iterator();
           try (ByteCursor c = t.scan(tx, null, null, order)) {
             while (c.next()) {
               var e = expected.next();
@@ -259,10 +260,10 @@ class ByteTableTest {
         tx -> {
           assertEquals(ada, t.get(tx, 1));
           assertNull(t.get(tx, 3));
-          assertEquals(List.of(ada, alan), all(t, tx, null, null, Order.ASCENDING));
-          assertEquals(List.of(alan, ada), all(t, tx, null, null, Order.DESCENDING));
-          assertEquals(List.of(ada), all(t, tx, 1, 2, Order.ASCENDING));
-          assertEquals(List.of(alan), all(t, tx, 2, null, Order.ASCENDING));
+          assertEquals(List.of(ada, alan), all(t, tx, null, null, ScanOrder.ASCENDING));
+          assertEquals(List.of(alan, ada), all(t, tx, null, null, ScanOrder.DESCENDING));
+          assertEquals(List.of(ada), all(t, tx, 1, 2, ScanOrder.ASCENDING));
+          assertEquals(List.of(alan), all(t, tx, 2, null, ScanOrder.ASCENDING));
           assertThrows(NullPointerException.class, () -> t.get(tx, null));
           return null;
         });
@@ -273,7 +274,7 @@ class ByteTableTest {
       Transaction tx,
       @Nullable Integer from,
       @Nullable Integer to,
-      Order order) {
+      ScanOrder order) {
     List<Person> list = new ArrayList<>();
     t.scan(tx, from, to, order, (k, v) -> list.add(v));
     return list;

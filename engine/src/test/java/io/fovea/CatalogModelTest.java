@@ -66,7 +66,7 @@ class CatalogModelTest {
 
   private static NavigableMap<Long, Long> records(Table t, Transaction tx) {
     NavigableMap<Long, Long> found = new TreeMap<>();
-    try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+    try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         found.put(c.key().getLong(0), c.row().getLong(V));
       }

@@ -69,7 +69,7 @@ class CatalogTransactionTest {
 
   private static long count(Table t, Transaction tx) {
     long n = 0;
-    try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+    try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         n++;
       }
@@ -354,7 +354,7 @@ class CatalogTransactionTest {
       Table a = db.table(spec("a"));
       TypedTable<byte[], byte[]> t = db.table(TableSpec.bytes("t", 8)).bytes().as(same, same);
       try (Transaction user = db.begin()) {
-        t.scan(user, null, null, Order.ASCENDING, (k, v) -> true);
+        t.scan(user, null, null, ScanOrder.ASCENDING, (k, v) -> true);
         put(a, user, 1, 1);
         threads.submit(() -> db.run(tx -> tx.dropTable("t"))).get(60, TimeUnit.SECONDS);
         assertEquals(AbortCause.CATALOG, refused(user::commit));

@@ -104,7 +104,7 @@ class ConcurrencyTest {
   private static long sum(Transaction tx, Table t) {
     long sum = 0;
     int n = 0;
-    try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+    try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         sum += c.row().getLong(BALANCE);
         n++;
@@ -114,15 +114,15 @@ class ConcurrencyTest {
     return sum;
   }
 
-  private static long sumByIndex(Transaction tx, Index index, Order order) {
+  private static long sumByIndex(Transaction tx, Index index, ScanOrder order) {
     long sum = 0;
     int n = 0;
-    long last = order == Order.ASCENDING ? Long.MIN_VALUE : Long.MAX_VALUE;
+    long last = order == ScanOrder.ASCENDING ? Long.MIN_VALUE : Long.MAX_VALUE;
     try (Cursor c = index.scan(tx, Range.all(), order)) {
       while (c.next()) {
         long balance = c.row().getLong(BALANCE);
         assertEquals(balance, c.indexKey().getLong(0));
-        assertTrue(order == Order.ASCENDING ? balance >= last : balance <= last);
+        assertTrue(order == ScanOrder.ASCENDING ? balance >= last : balance <= last);
         last = balance;
         sum += balance;
         n++;
@@ -184,7 +184,7 @@ class ConcurrencyTest {
               while (!stop.get() || n < 3) {
                 long expected = ACCOUNTS * START;
                 assertEquals(expected, (long) db.read(tx -> sum(tx, t)));
-                Order order = n % 2 == 0 ? Order.ASCENDING : Order.DESCENDING;
+                ScanOrder order = n % 2 == 0 ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
                 assertEquals(
                     expected, (long) db.read(tx -> sumByIndex(tx, t.index("by_balance"), order)));
                 n++;
@@ -251,7 +251,7 @@ class ConcurrencyTest {
               db.run(
                   tx -> {
                     int next = 0;
-                    try (Cursor c = t.scan(tx, Range.all(), Order.DESCENDING)) {
+                    try (Cursor c = t.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
                       if (c.next()) {
                         next = c.key().getInt(0) + 1;
                       }
@@ -263,7 +263,7 @@ class ConcurrencyTest {
       db.read(
           tx -> {
             int expected = 0;
-            try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+            try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 assertEquals(expected++, c.key().getInt(0));
               }
@@ -327,7 +327,7 @@ class ConcurrencyTest {
                     boolean taken;
                     Key key = t.index("by_owner").key().set(round);
                     try (Cursor c =
-                        t.index("by_owner").scan(tx, Range.prefix(key), Order.ASCENDING)) {
+                        t.index("by_owner").scan(tx, Range.prefix(key), ScanOrder.ASCENDING)) {
                       taken = c.next();
                     }
                     if (!taken) {
@@ -550,12 +550,12 @@ class ConcurrencyTest {
   }
 
   private static long groupSum(Transaction tx, Table t, int group) {
-    return sumOf(t.scan(tx, Range.prefix(t.key().set(group)), Order.ASCENDING));
+    return sumOf(t.scan(tx, Range.prefix(t.key().set(group)), ScanOrder.ASCENDING));
   }
 
   private static long groupSumByIndex(Transaction tx, Table t, int group) {
     Index index = t.index("by_money");
-    return sumOf(index.scan(tx, Range.prefix(index.key().set(group)), Order.DESCENDING));
+    return sumOf(index.scan(tx, Range.prefix(index.key().set(group)), ScanOrder.DESCENDING));
   }
 
   private static long sumOf(Cursor cursor) {
@@ -579,7 +579,7 @@ class ConcurrencyTest {
             assertEquals(GROUP * START, groupSum(tx, t, g));
             assertEquals(GROUP * START, groupSumByIndex(tx, t, g));
           }
-          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               assertTrue(c.key().getInt(NUMBER) < GROUP);
               count += c.row().getInt(COUNT);

@@ -115,17 +115,17 @@ class CountTest {
     return db.read(
         tx -> {
           long[] n = new long[4];
-          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               n[0]++;
             }
           }
-          try (Cursor c = t.index("byCity").scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.index("byCity").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               n[1]++;
             }
           }
-          try (ByteCursor c = b.scan(tx, null, null, Order.ASCENDING)) {
+          try (ByteCursor c = b.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               n[2]++;
               n[3] += c.key().length + c.value().length;

@@ -117,7 +117,7 @@ class CutLogTest {
     Table t = db.table(specs[indexes(db)]);
     db.read(
         tx -> {
-          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               Row row = c.row();
               state.put("rows " + row.getLong(NUMBER), row.getText(NAME));
@@ -137,7 +137,7 @@ class CutLogTest {
     ByteTable t = db.table(TableSpec.bytes(name, 60)).bytes();
     db.read(
         tx -> {
-          try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               state.put(
                   name + " " + new String(c.key(), StandardCharsets.UTF_8),

@@ -497,7 +497,7 @@ class DatabaseModelTest {
           new ArrayList<>((descending ? expected.descendingMap() : expected).entrySet());
       int limit = r.nextInt(4) == 0 ? r.nextInt(5) : Integer.MAX_VALUE;
       int n = 0;
-      try (Cursor c = t.scan(tx, range, descending ? Order.DESCENDING : Order.ASCENDING)) {
+      try (Cursor c = t.scan(tx, range, descending ? ScanOrder.DESCENDING : ScanOrder.ASCENDING)) {
         while (n < limit && c.next()) {
           assertTrue(n < wanted.size(), "more records than expected");
           assertEquals(wanted.get(n).getKey(), pk(c.key()));
@@ -583,9 +583,10 @@ class DatabaseModelTest {
 
     private void scanAll(
         Transaction tx, Table t, @Nullable Index index, List<Map.Entry<Pk, Value>> wanted) {
-      Order one = Order.values()[r.nextInt(2)];
-      for (Order order : surroundings.delays() ? new Order[] {one} : Order.values()) {
-        List<Map.Entry<Pk, Value>> expected = order == Order.ASCENDING ? wanted : wanted.reversed();
+      ScanOrder one = ScanOrder.values()[r.nextInt(2)];
+      for (ScanOrder order : surroundings.delays() ? new ScanOrder[] {one} : ScanOrder.values()) {
+        List<Map.Entry<Pk, Value>> expected =
+            order == ScanOrder.ASCENDING ? wanted : wanted.reversed();
         int n = 0;
         try (Cursor c =
             index == null ? t.scan(tx, Range.all(), order) : index.scan(tx, Range.all(), order)) {

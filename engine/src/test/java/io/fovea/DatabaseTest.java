@@ -263,7 +263,7 @@ class DatabaseTest {
           tx -> {
             int expected = 19;
             Index byLast = t.index("by_last");
-            try (Cursor c = byLast.scan(tx, Range.all(), Order.ASCENDING)) {
+            try (Cursor c = byLast.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 assertEquals(expected, c.key().getInt(0));
                 assertEquals(expected * expected, c.row().getInt(first));
@@ -342,34 +342,35 @@ class DatabaseTest {
     try (Database db = Database.inMemory(SMALL)) {
       Table t = db.table(STOCK);
       fill(db, t, 0, 300);
-      assertEquals(300, ids(db, t, Range.all(), Order.ASCENDING).size());
+      assertEquals(300, ids(db, t, Range.all(), ScanOrder.ASCENDING).size());
       Key one = t.key().set(1);
-      List<Integer> up = ids(db, t, Range.prefix(one), Order.ASCENDING);
+      List<Integer> up = ids(db, t, Range.prefix(one), ScanOrder.ASCENDING);
       assertEquals(100, up.size());
       assertEquals(1, up.get(0));
       assertEquals(298, up.get(99));
-      List<Integer> down = ids(db, t, Range.prefix(one), Order.DESCENDING);
+      List<Integer> down = ids(db, t, Range.prefix(one), ScanOrder.DESCENDING);
       assertEquals(up.reversed(), down);
       Key lo = t.key().set(1, 40);
       Key hi = t.key().set(1, 52);
-      assertEquals(List.of(40, 43, 46, 49, 52), ids(db, t, Range.between(lo, hi), Order.ASCENDING));
       assertEquals(
-          List.of(49, 46, 43), ids(db, t, Range.of(lo, false, hi, false), Order.DESCENDING));
-      assertEquals(200, ids(db, t, Range.atLeast(one), Order.ASCENDING).size());
-      assertEquals(200, ids(db, t, Range.atMost(one), Order.ASCENDING).size());
+          List.of(40, 43, 46, 49, 52), ids(db, t, Range.between(lo, hi), ScanOrder.ASCENDING));
+      assertEquals(
+          List.of(49, 46, 43), ids(db, t, Range.of(lo, false, hi, false), ScanOrder.DESCENDING));
+      assertEquals(200, ids(db, t, Range.atLeast(one), ScanOrder.ASCENDING).size());
+      assertEquals(200, ids(db, t, Range.atMost(one), ScanOrder.ASCENDING).size());
       Key two = t.key().set(2);
-      assertEquals(100, ids(db, t, Range.of(one, false, two, true), Order.ASCENDING).size());
-      assertEquals(100, ids(db, t, Range.of(one, true, two, false), Order.ASCENDING).size());
-      assertEquals(0, ids(db, t, Range.of(one, false, two, false), Order.ASCENDING).size());
-      assertEquals(0, ids(db, t, Range.between(hi, lo), Order.DESCENDING).size());
+      assertEquals(100, ids(db, t, Range.of(one, false, two, true), ScanOrder.ASCENDING).size());
+      assertEquals(100, ids(db, t, Range.of(one, true, two, false), ScanOrder.ASCENDING).size());
+      assertEquals(0, ids(db, t, Range.of(one, false, two, false), ScanOrder.ASCENDING).size());
+      assertEquals(0, ids(db, t, Range.between(hi, lo), ScanOrder.DESCENDING).size());
       Key none = t.key();
-      assertEquals(300, ids(db, t, Range.prefix(none), Order.ASCENDING).size());
-      assertEquals(0, ids(db, t, Range.of(none, false, none, true), Order.ASCENDING).size());
-      assertEquals(0, ids(db, t, Range.of(none, true, none, false), Order.ASCENDING).size());
+      assertEquals(300, ids(db, t, Range.prefix(none), ScanOrder.ASCENDING).size());
+      assertEquals(0, ids(db, t, Range.of(none, false, none, true), ScanOrder.ASCENDING).size());
+      assertEquals(0, ids(db, t, Range.of(none, true, none, false), ScanOrder.ASCENDING).size());
     }
   }
 
-  private static List<Integer> ids(Database db, Table t, Range range, Order order) {
+  private static List<Integer> ids(Database db, Table t, Range range, ScanOrder order) {
     return db.read(
         tx -> {
           List<Integer> ids = new ArrayList<>();
@@ -390,7 +391,7 @@ class DatabaseTest {
       fill(db, t, 0, 60);
       db.run(
           tx -> {
-            try (Cursor c = t.scan(tx, Range.prefix(t.key().set(0)), Order.ASCENDING)) {
+            try (Cursor c = t.scan(tx, Range.prefix(t.key().set(0)), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 if (c.key().getInt(ID) % 2 == 0) {
                   t.update(tx, c.row().setInt(QUANTITY, -1).setText(NAME, "even"));
@@ -403,7 +404,7 @@ class DatabaseTest {
       List<String> names = new ArrayList<>();
       db.read(
           tx -> {
-            try (Cursor c = t.scan(tx, Range.prefix(t.key().set(0)), Order.ASCENDING)) {
+            try (Cursor c = t.scan(tx, Range.prefix(t.key().set(0)), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 names.add(c.row().getText(NAME));
               }
@@ -440,7 +441,7 @@ class DatabaseTest {
           tx -> {
             nameKey.clear().int32(1).text("n7");
             List<Integer> ids = new ArrayList<>();
-            try (Cursor c = byName.scan(tx, Range.prefix(nameKey), Order.ASCENDING)) {
+            try (Cursor c = byName.scan(tx, Range.prefix(nameKey), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 assertEquals("n7", c.indexKey().getText(NAME));
                 assertEquals(1, c.indexKey().getInt(W));
@@ -455,7 +456,7 @@ class DatabaseTest {
             Index initial = t.index("by_initial");
             int n = 0;
             try (Cursor c =
-                initial.scan(tx, Range.prefix(initial.key().set("n")), Order.DESCENDING)) {
+                initial.scan(tx, Range.prefix(initial.key().set("n")), ScanOrder.DESCENDING)) {
               while (c.next()) {
                 assertEquals('n', c.row().getText(NAME).charAt(0));
                 n++;
@@ -476,7 +477,8 @@ class DatabaseTest {
       Index byName = t.index("by_name");
       db.run(
           tx -> {
-            try (Cursor c = byName.scan(tx, Range.prefix(byName.key().set(1)), Order.ASCENDING)) {
+            try (Cursor c =
+                byName.scan(tx, Range.prefix(byName.key().set(1)), ScanOrder.ASCENDING)) {
               assertTrue(c.next());
               assertTrue(t.delete(tx, c.key()));
               assertThrows(InvalidUseException.class, c::row);
@@ -798,7 +800,7 @@ class DatabaseTest {
     Row row = t.row();
     Transaction tx = db.begin();
     assertTrue(t.get(tx, key, row));
-    Cursor c = t.scan(tx, Range.all(), Order.ASCENDING);
+    Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING);
     assertTrue(c.next());
     db.close();
     db.close();
@@ -841,7 +843,7 @@ class DatabaseTest {
             assertThrows(InvalidUseException.class, () -> t.get(tx, t.key().set(1), t.row()));
             assertThrows(
                 InvalidUseException.class,
-                () -> t.scan(tx, Range.prefix(v.key().set(1)), Order.ASCENDING));
+                () -> t.scan(tx, Range.prefix(v.key().set(1)), ScanOrder.ASCENDING));
             assertThrows(
                 InvalidUseException.class,
                 () -> t.index("by_ytd").get(tx, t.index("by_name").key().set(1), t.row()));
@@ -850,7 +852,7 @@ class DatabaseTest {
             assertThrows(NullPointerException.class, () -> t.get(tx, null, t.row()));
             assertThrows(NullPointerException.class, () -> t.get(tx, t.key().set(1, 1), null));
             assertThrows(NullPointerException.class, () -> t.get(null, t.key(), t.row()));
-            assertThrows(NullPointerException.class, () -> t.scan(tx, null, Order.ASCENDING));
+            assertThrows(NullPointerException.class, () -> t.scan(tx, null, ScanOrder.ASCENDING));
             assertThrows(InvalidUseException.class, t::bytes);
           });
       assertThrows(NullPointerException.class, () -> db.table((TableSpec) null));
@@ -943,7 +945,7 @@ class DatabaseTest {
       Row[] r = new Row[1];
       db.run(
           tx -> {
-            c[0] = t.scan(tx, Range.all(), Order.ASCENDING);
+            c[0] = t.scan(tx, Range.all(), ScanOrder.ASCENDING);
             assertThrows(InvalidUseException.class, () -> c[0].row());
             assertTrue(c[0].next());
             assertThrows(InvalidUseException.class, () -> c[0].indexKey());
@@ -954,7 +956,7 @@ class DatabaseTest {
       c[0].close();
       db.run(
           tx -> {
-            Cursor d = t.scan(tx, Range.all(), Order.DESCENDING);
+            Cursor d = t.scan(tx, Range.all(), ScanOrder.DESCENDING);
             assertTrue(d.next());
             Row row = d.row();
             d.close();

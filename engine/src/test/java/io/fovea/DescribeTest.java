@@ -188,7 +188,7 @@ class DescribeTest {
     return db.read(
         tx -> {
           List<Integer> shops = new ArrayList<>();
-          try (Cursor c = index.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = index.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               shops.add(c.key().getInt(SHOP));
             }

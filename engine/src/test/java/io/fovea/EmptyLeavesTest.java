@@ -50,7 +50,7 @@ class EmptyLeavesTest {
     }
   }
 
-  private static int count(Database db, ByteTable t, boolean writes, Order order) {
+  private static int count(Database db, ByteTable t, boolean writes, ScanOrder order) {
     return db.call(
         tx -> {
           int n = 0;
@@ -80,7 +80,7 @@ class EmptyLeavesTest {
             }
           });
       empty(db);
-      for (Order order : Order.values()) {
+      for (ScanOrder order : ScanOrder.values()) {
         assertEquals(2, count(db, t, false, order));
         assertEquals(2, count(db, t, true, order));
       }

@@ -84,14 +84,14 @@ class EstimateTest {
           Key some = people.key().set(50, each / 2);
           for (Range r : ranges(some, g -> people.key().set(g))) {
             near(
-                scanned(tx, t -> people.scan(t, r, Order.ASCENDING)),
+                scanned(tx, t -> people.scan(t, r, ScanOrder.ASCENDING)),
                 people.estimate(tx, r),
                 within);
           }
           Index cities = people.index("byCity");
           for (Range r : ranges(cities.key().set("city 4"), g -> cities.key().set("city " + g))) {
             near(
-                scanned(tx, t -> cities.scan(t, r, Order.ASCENDING)),
+                scanned(tx, t -> cities.scan(t, r, ScanOrder.ASCENDING)),
                 cities.estimate(tx, r),
                 within);
           }

@@ -310,7 +310,7 @@ class EvolutionModelTest {
         case 4 -> {
           // By the cursor of an index, which meets rows of all versions.
           Index i = t.index(indexes.firstKey());
-          try (Cursor c = i.scan(tx, Range.all(), Order.DESCENDING)) {
+          try (Cursor c = i.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
             if (c.next()) {
               long found = c.key().getLong(0);
               String f = List.copyOf(fields.keySet()).getLast();
@@ -334,7 +334,7 @@ class EvolutionModelTest {
       db.run(
           tx -> {
             TreeMap<Long, Map<String, Object>> found = new TreeMap<>();
-            try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+            try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 found.put(c.key().getLong(0), values(c.row()));
               }
@@ -353,7 +353,7 @@ class EvolutionModelTest {
             model.forEach((id, v) -> assertEquals(v, values(batch.row((int) (long) id))));
             for (String name : indexes.keySet()) {
               found.clear();
-              try (Cursor c = t.index(name).scan(tx, Range.all(), Order.ASCENDING)) {
+              try (Cursor c = t.index(name).scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                 while (c.next()) {
                   found.put(c.key().getLong(0), values(c.row()));
                 }
@@ -553,7 +553,7 @@ class EvolutionModelTest {
           Table t = again.table(after);
           again.run(
               tx -> {
-                try (Cursor c = t.index("by_a").scan(tx, Range.all(), Order.DESCENDING)) {
+                try (Cursor c = t.index("by_a").scan(tx, Range.all(), ScanOrder.DESCENDING)) {
                   for (long id = 0; id < 60; id++) {
                     assertTrue(c.next());
                     assertEquals(id, c.key().getLong(0));
@@ -636,7 +636,7 @@ class EvolutionModelTest {
           db.read(
               tx -> {
                 long all = 0;
-                try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+                try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     all += c.row().getLong(n);
                   }

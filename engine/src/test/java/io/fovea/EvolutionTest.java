@@ -171,7 +171,7 @@ class EvolutionTest {
               check(batch.row(i), i);
             }
             long id = 0;
-            try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+            try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               for (; c.next(); id++) {
                 check(c.row(), id);
               }
@@ -213,7 +213,7 @@ class EvolutionTest {
             assertFalse(row.buffer().isPlain());
           }
           // Of the cursor's row, of a row that was put, of one that was deleted and inserted.
-          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             assertTrue(c.next());
             t.update(tx, c.row().setLong(VISITS, 1L << 40));
           }
@@ -355,7 +355,7 @@ class EvolutionTest {
             assertFalse(byName.get(tx, byName.key().set("nobody"), row));
             long last = Long.MIN_VALUE;
             int n = 0;
-            try (Cursor c = byVisits.scan(tx, Range.all(), Order.ASCENDING)) {
+            try (Cursor c = byVisits.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               for (; c.next(); n++) {
                 check(c.row(), c.key().getLong(0));
                 assertTrue(c.row().getLong(VISITS) >= last);
@@ -366,7 +366,7 @@ class EvolutionTest {
             Index bySince = t.index("by_since");
             try (Cursor c =
                 bySince.scan(
-                    tx, Range.prefix(bySince.key().set(-5_000_000_000L)), Order.DESCENDING)) {
+                    tx, Range.prefix(bySince.key().set(-5_000_000_000L)), ScanOrder.DESCENDING)) {
               for (n = 0; c.next(); n++) {
                 check(c.row(), c.key().getLong(0));
               }
@@ -602,7 +602,7 @@ class EvolutionTest {
           Row row = old.row();
           assertTrue(old.get(tx, old.key().set(0L), row));
           old.update(tx, row.setInt(VISITS1, 50));
-          try (Cursor c = old.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = old.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             assertTrue(c.next());
             read.countDown();
             while (!old.core().isRefused()) {
@@ -631,7 +631,8 @@ class EvolutionTest {
           assertThrows(InvalidUseException.class, () -> old.exists(tx, old.key().set(0L)));
           assertThrows(
               InvalidUseException.class, () -> oldIndex.get(tx, oldIndex.key().set(1), row));
-          assertThrows(InvalidUseException.class, () -> old.scan(tx, Range.all(), Order.ASCENDING));
+          assertThrows(
+              InvalidUseException.class, () -> old.scan(tx, Range.all(), ScanOrder.ASCENDING));
           assertThrows(InvalidUseException.class, () -> t.get(tx, t.key().set(0L), old.row()));
         });
     assertTrue(db.renameTable("people", "persons"));

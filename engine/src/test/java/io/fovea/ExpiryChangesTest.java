@@ -74,7 +74,7 @@ class ExpiryChangesTest {
   }
 
   private static List<Integer> keys(Database db, Table t) {
-    return db.read(tx -> keys(t.scan(tx, Range.all(), Order.ASCENDING)));
+    return db.read(tx -> keys(t.scan(tx, Range.all(), ScanOrder.ASCENDING)));
   }
 
   private static List<Integer> keys(Cursor scan) {
@@ -129,7 +129,7 @@ class ExpiryChangesTest {
             assertEquals(6, t.getAll(tx, batch));
             assertEquals(
                 List.of(10, 5, 6, 7, 8, 9),
-                keys(t.index("expires").scan(tx, Range.all(), Order.ASCENDING)));
+                keys(t.index("expires").scan(tx, Range.all(), ScanOrder.ASCENDING)));
             assertFalse(t.delete(tx, t.key().set(0)));
             t.insert(tx, t.key().set(0), fresh(t, 100, 1_500)); // over an old one
             t.put(tx, t.key().set(20), fresh(t, 1, 1_500)); // with the code of an old one

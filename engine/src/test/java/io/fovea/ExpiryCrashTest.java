@@ -155,7 +155,7 @@ class ExpiryCrashTest {
 
   private static List<Integer> keys(Table t, Transaction tx) {
     List<Integer> keys = new ArrayList<>();
-    try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+    try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         keys.add(c.key().getInt(0));
       }

@@ -39,7 +39,7 @@ class ExpiryInstantTest {
     db.run(
         tx -> {
           found.clear();
-          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               found.add(c.key().getInt(0));
             }

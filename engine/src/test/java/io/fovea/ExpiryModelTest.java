@@ -242,7 +242,7 @@ class ExpiryModelTest {
 
     private static int size(Transaction tx, Table t) {
       int n = 0;
-      try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+      try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
         while (c.next()) {
           n++;
         }
@@ -421,7 +421,7 @@ class ExpiryModelTest {
     private static void look(
         Transaction tx, Table t, Version as, TreeMap<Integer, Value> m, Random r) {
       boolean down = r.nextBoolean();
-      Order order = down ? Order.DESCENDING : Order.ASCENDING;
+      ScanOrder order = down ? ScanOrder.DESCENDING : ScanOrder.ASCENDING;
       Comparator<Map.Entry<Integer, Value>> by = Map.Entry.comparingByKey();
       Cursor scan;
       switch (r.nextInt(3)) {
@@ -577,7 +577,7 @@ class ExpiryModelTest {
   private static int seen(Transaction tx, Table t, Version as, SetClock clock) {
     long before = clock.millis();
     int n = 0;
-    try (Cursor c = t.index("by_colour").scan(tx, Range.all(), Order.ASCENDING)) {
+    try (Cursor c = t.index("by_colour").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         n++;
         long at = c.row().getLong(as.at);

@@ -89,7 +89,7 @@ class ExpiryTest {
   }
 
   private static List<Integer> keys(Database db, Table t) {
-    return db.read(tx -> keys(t.scan(tx, Range.all(), Order.ASCENDING)));
+    return db.read(tx -> keys(t.scan(tx, Range.all(), ScanOrder.ASCENDING)));
   }
 
   private static void verify(Database db) {
@@ -125,16 +125,17 @@ class ExpiryTest {
             assertEquals(7, t.getAll(tx, batch));
             assertEquals(7, t.getAll(tx, batch, colour));
             assertEquals(
-                List.of(11, 10, 9, 8, 7, 6, 5), keys(t.scan(tx, Range.all(), Order.DESCENDING)));
+                List.of(11, 10, 9, 8, 7, 6, 5),
+                keys(t.scan(tx, Range.all(), ScanOrder.DESCENDING)));
             Index colours = t.index("by_colour");
             assertEquals(
                 List.of(6, 9, 10, 11, 7, 5, 8),
-                keys(colours.scan(tx, Range.all(), Order.ASCENDING)));
+                keys(colours.scan(tx, Range.all(), ScanOrder.ASCENDING)));
             assertTrue(colours.get(tx, colours.key().set(1), row));
             assertEquals(7, row.getLong(CODE)); // 1 and 4 are hidden
             assertEquals(
                 List.of(11, 10, 5, 6, 7, 8, 9),
-                keys(t.index("expires").scan(tx, Range.all(), Order.ASCENDING)));
+                keys(t.index("expires").scan(tx, Range.all(), ScanOrder.ASCENDING)));
           });
       verify(db);
       clock.set(5_000);
@@ -158,7 +159,7 @@ class ExpiryTest {
             assertTrue(t.exists(tx, t.key().set(5)));
             clock.set(9_000);
             assertTrue(t.exists(tx, t.key().set(5)));
-            assertEquals(11, keys(t.scan(tx, Range.all(), Order.ASCENDING)).size());
+            assertEquals(11, keys(t.scan(tx, Range.all(), ScanOrder.ASCENDING)).size());
           });
       db.run(tx -> assertFalse(t.exists(tx, t.key().set(5))));
     }
@@ -301,7 +302,7 @@ class ExpiryTest {
             assertNull(typed.get(tx, 4));
             assertEquals(5L, typed.get(tx, 5));
             List<Long> all = new ArrayList<>();
-            typed.scan(tx, null, null, Order.ASCENDING, (k, v) -> all.add(v));
+            typed.scan(tx, null, null, ScanOrder.ASCENDING, (k, v) -> all.add(v));
             assertEquals(7, all.size());
             assertEquals(7, typed.deleteRange(tx, null, null));
           });

@@ -166,7 +166,7 @@ class FieldTypesEvolutionTest {
             assertFalse(read(db, t, tx, 1).getBoolean(maybe));
             t.update(tx, row.setNull(maybe).setDecimal(price, new BigDecimal("1E17")));
             t.insert(tx, t.key().set(3), t.row());
-            try (Cursor i = t.index("by_price").scan(tx, Range.all(), Order.ASCENDING)) {
+            try (Cursor i = t.index("by_price").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               for (int key : new int[] {3, 1, 2}) {
                 assertTrue(i.next());
                 assertEquals(key, i.key().getInt(0));

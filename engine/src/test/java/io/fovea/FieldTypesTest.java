@@ -416,7 +416,7 @@ class FieldTypesTest {
             assertEquals(sorted, values(tx, t.index("i"), Range.all(), f));
             if (!kind.nullable()) {
               List<Object> keys = new ArrayList<>();
-              try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+              try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                 while (c.next()) {
                   keys.add(FieldValues.get(c.key(), 0));
                 }
@@ -468,7 +468,7 @@ class FieldTypesTest {
 
   private static List<Object> values(Transaction tx, Index index, Range range, Field f) {
     List<Object> found = new ArrayList<>();
-    try (Cursor c = index.scan(tx, range, Order.ASCENDING)) {
+    try (Cursor c = index.scan(tx, range, ScanOrder.ASCENDING)) {
       while (c.next()) {
         found.add(FieldValues.get(c.row(), f));
         if (c.indexKey().spec().parts().getFirst().name().equals(f.name())) {

@@ -78,7 +78,7 @@ class FullLogCountsTest {
           db.read(
               tx -> {
                 long all = 0;
-                try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+                try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     all++;
                   }

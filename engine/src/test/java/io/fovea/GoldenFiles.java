@@ -168,10 +168,12 @@ public final class GoldenFiles {
               checkRow(row, id);
             }
           }
-          assertEquals(lives, count(people.scan(tx, Range.all(), Order.ASCENDING)));
+          assertEquals(lives, count(people.scan(tx, Range.all(), ScanOrder.ASCENDING)));
           for (String index : List.of("by_name", "by_age", "by_balance", "by_decade")) {
             assertEquals(
-                lives, count(people.index(index).scan(tx, Range.all(), Order.ASCENDING)), index);
+                lives,
+                count(people.index(index).scan(tx, Range.all(), ScanOrder.ASCENDING)),
+                index);
           }
           for (int i = 0; i < DOCUMENTS; i++) {
             assertArrayEquals(text(i), documents.get(tx, title(i)));

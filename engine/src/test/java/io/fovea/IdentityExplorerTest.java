@@ -498,7 +498,7 @@ class IdentityExplorerTest {
         TxOptions.forReading(),
         tx -> {
           all.clear();
-          try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.add(ByteBuffer.wrap(c.key()).getInt());
             }

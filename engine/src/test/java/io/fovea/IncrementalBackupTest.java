@@ -75,7 +75,7 @@ class IncrementalBackupTest {
       return db.read(
           tx -> {
             int n = 0;
-            try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+            try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
               while (c.next()) {
                 n++;
               }

@@ -118,7 +118,7 @@ class IndexBuildTest extends IndexBuilds {
         }
         if (t.core().index("computed") != null) {
           Index index = db.table(with).index("computed");
-          try (Cursor c = index.scan(open, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = index.scan(open, Range.all(), ScanOrder.ASCENDING)) {
             int n = 0;
             while (c.next()) {
               n++;

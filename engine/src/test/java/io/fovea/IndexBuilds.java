@@ -87,7 +87,7 @@ abstract class IndexBuilds {
     return db.read(
         tx -> {
           long count = 0;
-          try (Cursor c = i.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = i.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               count++;
             }

@@ -203,7 +203,7 @@ class IndexHintsTest {
             db.read(
                 tx -> {
                   int count = 0;
-                  try (Cursor c = index.scan(tx, Range.all(), Order.ASCENDING)) {
+                  try (Cursor c = index.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                     while (c.next()) {
                       assertTrue(c.row().getText(PAD).startsWith("pad of "));
                       assertEquals((int) (c.row().getLong(NUMBER) % 10), c.row().getInt(GROUP));
@@ -579,7 +579,7 @@ class IndexHintsTest {
           db.read(
               tx -> {
                 List<String> list = new ArrayList<>();
-                try (Cursor c = index.scan(tx, Range.all(), Order.ASCENDING)) {
+                try (Cursor c = index.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     list.add(c.row().getLong(NUMBER) + " " + c.row().getText(PAD));
                   }

@@ -90,7 +90,7 @@ class LastGroupTest {
     return db.read(
         tx -> {
           Map<Integer, Integer> all = new TreeMap<>();
-          try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.put(ByteBuffer.wrap(c.key()).getInt(), c.value().length);
             }

@@ -64,7 +64,7 @@ class LatchWaitTest {
                 options,
                 tx -> {
                   if (scans) {
-                    return table.scan(tx, null, null, Order.ASCENDING).next();
+                    return table.scan(tx, null, null, ScanOrder.ASCENDING).next();
                   }
                   return table.get(tx, KEY);
                 }));

@@ -51,7 +51,7 @@ class LeaksTest {
       await(() -> db.stats().activeTransactions() == 0);
       db.run(
           tx -> {
-            try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+            try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               assertEquals(false, c.next());
             }
           });
@@ -103,7 +103,7 @@ class LeaksTest {
   private static void forget(Database db, Table t, int id, TxOptions options) {
     Transaction tx = db.begin(options);
     t.insert(tx, t.key().set(id), t.row());
-    t.scan(tx, Range.all(), Order.ASCENDING).next();
+    t.scan(tx, Range.all(), ScanOrder.ASCENDING).next();
   }
 
   @Test
@@ -112,12 +112,12 @@ class LeaksTest {
       Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
       db.run(
           tx -> {
-            t.scan(tx, Range.all(), Order.ASCENDING);
-            t.scan(tx, Range.all(), Order.ASCENDING).close();
+            t.scan(tx, Range.all(), ScanOrder.ASCENDING);
+            t.scan(tx, Range.all(), ScanOrder.ASCENDING).close();
           });
       assertEquals(1, db.leaks().found());
       try (Transaction tx = db.begin()) {
-        t.scan(tx, Range.all(), Order.ASCENDING).close();
+        t.scan(tx, Range.all(), ScanOrder.ASCENDING).close();
         tx.commit();
       }
       assertEquals(1, db.leaks().found());

@@ -228,7 +228,7 @@ class LentContextsTest {
     long sum = 0;
     int rows = 0;
     Map<Long, Integer> owners = new HashMap<>();
-    try (Cursor c = bank.scan(tx, Range.all(), Order.ASCENDING)) {
+    try (Cursor c = bank.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       for (; c.next(); rows++) {
         sum += c.row().getLong(BALANCE);
         owners.put(c.row().getLong(TAG), c.key().getInt(0));
@@ -238,7 +238,7 @@ class LentContextsTest {
     assertEquals(ACCOUNTS * (long) CENTS, sum);
     assertEquals(ACCOUNTS, owners.size());
     Map<Long, Integer> entries = new HashMap<>();
-    try (Cursor c = bank.index("by_tag").scan(tx, Range.all(), Order.ASCENDING)) {
+    try (Cursor c = bank.index("by_tag").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         entries.put(c.row().getLong(TAG), c.key().getInt(0));
       }

@@ -73,11 +73,11 @@ class LentMemoryTest {
   }
 
   private Cursor scan(Transaction tx) {
-    return t.scan(tx, Range.all(), Order.ASCENDING);
+    return t.scan(tx, Range.all(), ScanOrder.ASCENDING);
   }
 
   private Cursor scanIndex(Transaction tx) {
-    return t.index("by_v").scan(tx, Range.all(), Order.ASCENDING);
+    return t.index("by_v").scan(tx, Range.all(), ScanOrder.ASCENDING);
   }
 
   @Test
@@ -156,7 +156,7 @@ class LentMemoryTest {
   }
 
   private void scanOf(Transaction tx, Key key) {
-    try (Cursor c = t.scan(tx, Range.prefix(key), Order.ASCENDING)) {
+    try (Cursor c = t.scan(tx, Range.prefix(key), ScanOrder.ASCENDING)) {
       c.next();
     }
   }

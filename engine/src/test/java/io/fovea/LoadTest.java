@@ -81,7 +81,7 @@ class LoadTest {
     db.read(
         tx -> {
           keys.clear();
-          try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               long k = ByteBuffer.wrap(c.key()).getLong();
               keys.add(k);
@@ -686,7 +686,7 @@ class LoadTest {
 
   private static long count(ByteTable t, Transaction tx) {
     long n = 0;
-    try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+    try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
       while (c.next()) {
         n += c.value().length >= 0 ? 1 : 0;
       }

@@ -134,8 +134,8 @@ class MemoryTest {
     }
   }
 
-  private static Order order(int i) {
-    return i % 2 == 0 ? Order.ASCENDING : Order.DESCENDING;
+  private static ScanOrder order(int i) {
+    return i % 2 == 0 ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
   }
 
   /** Long values that were read, and cursors that were open, leave next to nothing behind. */

@@ -131,8 +131,8 @@ final class Misuse {
       case 0 -> l.table.floor(l.tx, l.key, l.row);
       case 1 -> l.index.ceiling(l.tx, l.key, l.row);
       case 2 -> l.key = l.row.key(l.key);
-      case 3 -> l.table.stream(l.tx, Range.all(), Order.ASCENDING, (k, row) -> row).toList();
-      case 4 -> l.index.page(l.tx, Range.all(), Order.ASCENDING, null, 3, (k, row) -> row);
+      case 3 -> l.table.stream(l.tx, Range.all(), ScanOrder.ASCENDING, (k, row) -> row).toList();
+      case 4 -> l.index.page(l.tx, Range.all(), ScanOrder.ASCENDING, null, 3, (k, row) -> row);
       default -> {}
     }
   }
@@ -155,7 +155,7 @@ final class Misuse {
       case 1 -> attempt(() -> l.tx.commit());
       case 2 -> attempt(() -> l.tx.rollback());
       case 3 -> attempt(() -> l.tx.close());
-      case 4 -> attempt(() -> l.cursor = t.scan(l.tx, Range.all(), Order.DESCENDING));
+      case 4 -> attempt(() -> l.cursor = t.scan(l.tx, Range.all(), ScanOrder.DESCENDING));
       case 5 -> attempt(() -> move(r, l));
       case 6 -> attempt(() -> l.row = l.cursor.row());
       case 7 -> attempt(() -> l.key = l.cursor.key());
@@ -181,11 +181,12 @@ final class Misuse {
       case 22 -> attempt(() -> l.index.get(l.tx, l.key, l.row));
       case 23 ->
           attempt(
-              () -> l.cursor = l.index.scan(l.tx, Range.prefix(l.index.key()), Order.ASCENDING));
+              () ->
+                  l.cursor = l.index.scan(l.tx, Range.prefix(l.index.key()), ScanOrder.ASCENDING));
       case 24 -> attempt(() -> l.bytes = db.table(BYTE_SPEC).bytes());
       case 25 ->
           attempt(() -> l.bytes.put(l.tx, new byte[r.nextInt(200)], new byte[r.nextInt(9000)]));
-      case 26 -> attempt(() -> l.byteCursor = l.bytes.scan(l.tx, null, null, Order.ASCENDING));
+      case 26 -> attempt(() -> l.byteCursor = l.bytes.scan(l.tx, null, null, ScanOrder.ASCENDING));
       case 27 ->
           attempt(
               () -> {
@@ -249,7 +250,7 @@ final class Misuse {
                 tx, key, row.clear().setLong(LONG, r.nextLong()).setText(TEXT, "t" + r.nextInt()));
       }
     }
-    try (Cursor c = t.scan(tx, Range.atLeast(t.key().set(r.nextInt(50))), Order.ASCENDING)) {
+    try (Cursor c = t.scan(tx, Range.atLeast(t.key().set(r.nextInt(50))), ScanOrder.ASCENDING)) {
       for (int i = 0; i < 10 && c.next(); i++) {
         c.row().getText(TEXT);
       }

@@ -135,7 +135,7 @@ class NamedLeavesTest {
         db.read(
             tx -> {
               int n = 0;
-              try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+              try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
                 for (; c.next(); n++) {
                   long k = ByteBuffer.wrap(c.key()).getLong();
                   assertArrayEquals(expected.get(k), c.value(), "record " + k);

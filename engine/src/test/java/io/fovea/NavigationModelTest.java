@@ -304,7 +304,7 @@ class NavigationModelTest {
         @Nullable Runnable writes) {
       Part part = Part.any(r);
       boolean down = r.nextBoolean();
-      Form form = open(tx, t, kind, part, down ? Order.DESCENDING : Order.ASCENDING);
+      Form form = open(tx, t, kind, part, down ? ScanOrder.DESCENDING : ScanOrder.ASCENDING);
       Position model = new Position(down);
       StringBuilder done = new StringBuilder(kind + " " + part + (down ? " down" : " up"));
       NavigableSet<Item> items = part.of(all.get());
@@ -381,7 +381,7 @@ class NavigationModelTest {
       }
     }
 
-    private static Form open(Transaction tx, Tables t, Kind kind, Part part, Order order) {
+    private static Form open(Transaction tx, Tables t, Kind kind, Part part, ScanOrder order) {
       return switch (kind) {
         case BYTES -> {
           ByteCursor c = t.bytes.scan(tx, part.fromBytes(), part.toBytes(), order);
@@ -535,7 +535,7 @@ class NavigationModelTest {
         Transaction tx, Tables t, Kind kind, TreeSet<Item> items, Random r) {
       Part part = Part.any(r);
       boolean down = r.nextBoolean();
-      Order order = down ? Order.DESCENDING : Order.ASCENDING;
+      ScanOrder order = down ? ScanOrder.DESCENDING : ScanOrder.ASCENDING;
       List<Integer> expected = numbers(part.of(items));
       List<Integer> each = new ArrayList<>();
       List<Integer> stream;
@@ -578,7 +578,7 @@ class NavigationModelTest {
       Kind kind = Kind.values()[random.nextInt(Kind.values().length)];
       Part part = Part.any(random);
       boolean down = random.nextBoolean();
-      Order order = down ? Order.DESCENDING : Order.ASCENDING;
+      ScanOrder order = down ? ScanOrder.DESCENDING : ScanOrder.ASCENDING;
       int limit = 1 + random.nextInt(20);
       List<Integer> found = new ArrayList<>();
       String token = null;
@@ -598,7 +598,7 @@ class NavigationModelTest {
     }
 
     private Page<Integer> page(
-        Transaction tx, Kind kind, Part part, Order order, @Nullable String after, int limit) {
+        Transaction tx, Kind kind, Part part, ScanOrder order, @Nullable String after, int limit) {
       return switch (kind) {
         case BYTES -> {
           Page<Map.Entry<byte[], byte[]>> p =

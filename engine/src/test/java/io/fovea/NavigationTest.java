@@ -66,8 +66,8 @@ class NavigationTest {
   @ParameterizedTest
   @EnumSource
   void passedOver(Protocol protocol) {
-    for (Order order : Order.values()) {
-      boolean up = order == Order.ASCENDING;
+    for (ScanOrder order : ScanOrder.values()) {
+      boolean up = order == ScanOrder.ASCENDING;
       try (Database db = Database.inMemory(options(protocol))) {
         ByteTable t = bytes(db);
         Transaction one = db.begin();
@@ -90,7 +90,7 @@ class NavigationTest {
   private record Skew(String name, int inserts, Consumer<Look> look) {}
 
   private record Look(ByteTable table, Transaction tx) {
-    ByteCursor scan(Order order) {
+    ByteCursor scan(ScanOrder order) {
       return table.scan(tx, null, null, order);
     }
   }
@@ -101,8 +101,8 @@ class NavigationTest {
   void gapsThatWereLookedInto(Protocol protocol) {
     List<Skew> skews =
         List.of(
-            new Skew("seek up", 55, l -> assertTrue(l.scan(Order.ASCENDING).seek(key(52)))),
-            new Skew("seek down", 55, l -> assertTrue(l.scan(Order.DESCENDING).seek(key(58)))),
+            new Skew("seek up", 55, l -> assertTrue(l.scan(ScanOrder.ASCENDING).seek(key(52)))),
+            new Skew("seek down", 55, l -> assertTrue(l.scan(ScanOrder.DESCENDING).seek(key(58)))),
             new Skew("ceiling", 55, l -> assertNotNull(l.table.ceiling(l.tx, key(52)))),
             new Skew("floor", 55, l -> assertNotNull(l.table.floor(l.tx, key(58)))),
             new Skew("higher", 55, l -> assertNotNull(l.table.higher(l.tx, key(50)))),
@@ -115,7 +115,7 @@ class NavigationTest {
                 "turn down",
                 55,
                 l -> {
-                  ByteCursor c = l.scan(Order.ASCENDING);
+                  ByteCursor c = l.scan(ScanOrder.ASCENDING);
                   assertTrue(c.seek(key(60)));
                   assertTrue(c.previous());
                 }),
@@ -123,12 +123,12 @@ class NavigationTest {
                 "turn up",
                 55,
                 l -> {
-                  ByteCursor c = l.scan(Order.DESCENDING);
+                  ByteCursor c = l.scan(ScanOrder.DESCENDING);
                   assertTrue(c.seek(key(50)));
                   assertTrue(c.previous());
                 }),
-            new Skew("end", 105, l -> assertTrue(l.scan(Order.ASCENDING).last())),
-            new Skew("begin", 5, l -> assertTrue(l.scan(Order.DESCENDING).last())));
+            new Skew("end", 105, l -> assertTrue(l.scan(ScanOrder.ASCENDING).last())),
+            new Skew("begin", 5, l -> assertTrue(l.scan(ScanOrder.DESCENDING).last())));
     for (Skew s : skews) {
       try (Database db = Database.inMemory(options(protocol))) {
         ByteTable t = bytes(db);
@@ -171,7 +171,7 @@ class NavigationTest {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
       ByteTable t = bytes(db);
       try (Transaction one = db.begin(TxOptions.defaults().abortsBeforeLocking(0))) {
-        assertTrue(t.scan(one, null, null, Order.ASCENDING).seek(key(52)));
+        assertTrue(t.scan(one, null, null, ScanOrder.ASCENDING).seek(key(52)));
         db.run(tx -> t.put(tx, key(20), key(7)));
         try (Transaction two = db.begin()) {
           t.put(two, key(55), key(1));
@@ -192,7 +192,7 @@ class NavigationTest {
       db.run(
           tx -> {
             t.put(tx, key(55), key(56));
-            ByteCursor c = t.scan(tx, null, null, Order.ASCENDING);
+            ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING);
             assertTrue(c.seek(key(51)));
             for (int n = 0; n < 100; n++) {
               t.put(tx, key(101 + n), new byte[1_000 * n]);
@@ -215,7 +215,7 @@ class NavigationTest {
       ByteTable t = bytes(db);
       db.run(
           tx -> {
-            ByteCursor c = t.scan(tx, key(20), key(50), Order.DESCENDING);
+            ByteCursor c = t.scan(tx, key(20), key(50), ScanOrder.DESCENDING);
             assertFalse(c.previous());
             assertThrows(InvalidUseException.class, c::key);
             assertTrue(c.next());
@@ -275,10 +275,10 @@ class NavigationTest {
             assertFalse(t.higher(tx, t.key().set(5, 5), row));
             assertThrows(InvalidUseException.class, () -> row.key(key));
             assertThrows(InvalidUseException.class, () -> t.row().key(key));
-            Cursor c = t.scan(tx, Range.greaterThan(three), Order.ASCENDING);
+            Cursor c = t.scan(tx, Range.greaterThan(three), ScanOrder.ASCENDING);
             assertTrue(c.next());
             assertEquals("4.1", text(c.key()));
-            c = t.scan(tx, Range.lessThan(t.key().set(3, 2)), Order.DESCENDING);
+            c = t.scan(tx, Range.lessThan(t.key().set(3, 2)), ScanOrder.DESCENDING);
             assertTrue(c.next());
             assertEquals("3.1", text(c.key()));
             assertTrue(c.seek(t.key().set(2)));
@@ -300,17 +300,17 @@ class NavigationTest {
       ByteTable t = bytes(db);
       Table rows = rows(db);
       Stream<Map.Entry<byte[], byte[]>> late =
-          db.read(tx -> t.stream(tx, null, null, Order.ASCENDING));
+          db.read(tx -> t.stream(tx, null, null, ScanOrder.ASCENDING));
       InvalidUseException e = assertThrows(InvalidUseException.class, late::toList);
       assertTrue(e.getMessage().contains("has committed"), e::getMessage);
       late.close();
       Stream<String> lateRows =
-          db.read(tx -> rows.stream(tx, Range.all(), Order.ASCENDING, (k, r) -> text(k)));
+          db.read(tx -> rows.stream(tx, Range.all(), ScanOrder.ASCENDING, (k, r) -> text(k)));
       e = assertThrows(InvalidUseException.class, lateRows::toList);
       assertTrue(e.getMessage().contains("has committed"), e::getMessage);
       try (Transaction tx = db.begin()) {
         Iterator<Map.Entry<byte[], byte[]>> begun =
-            t.stream(tx, null, null, Order.DESCENDING).iterator();
+            t.stream(tx, null, null, ScanOrder.DESCENDING).iterator();
         assertArrayEquals(key(100), begun.next().getKey());
         AtomicReference<Throwable> thrown = new AtomicReference<>();
         Thread other =
@@ -320,12 +320,13 @@ class NavigationTest {
                         thrown.set(
                             assertThrows(
                                 InvalidUseException.class,
-                                () -> t.stream(tx, null, null, Order.ASCENDING).toList())));
+                                () -> t.stream(tx, null, null, ScanOrder.ASCENDING).toList())));
         other.join();
         assertNotNull(thrown.get());
-        Stream<String> closed = rows.stream(tx, Range.all(), Order.ASCENDING, (k, r) -> text(k));
+        Stream<String> closed =
+            rows.stream(tx, Range.all(), ScanOrder.ASCENDING, (k, r) -> text(k));
         closed.close();
-        Stream<String> some = rows.stream(tx, Range.all(), Order.ASCENDING, (k, r) -> text(k));
+        Stream<String> some = rows.stream(tx, Range.all(), ScanOrder.ASCENDING, (k, r) -> text(k));
         assertEquals(List.of("1.1", "1.2", "1.3"), some.limit(3).toList());
         tx.rollback();
         e = assertThrows(InvalidUseException.class, begun::next);
@@ -337,7 +338,7 @@ class NavigationTest {
   // ----------------------------------------------------------------------------------------- pages
 
   private static Page<String> page(
-      Database db, OrderedRows rows, Order order, @Nullable String after, int limit) {
+      Database db, OrderedRows rows, ScanOrder order, @Nullable String after, int limit) {
     return db.read(tx -> rows.page(tx, Range.all(), order, after, limit, (k, r) -> text(k)));
   }
 
@@ -347,7 +348,7 @@ class NavigationTest {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
       Table t = rows(db);
       Index i = t.index("by_colour");
-      for (Order order : Order.values()) {
+      for (ScanOrder order : ScanOrder.values()) {
         List<String> all = new ArrayList<>();
         int pages = 0;
         for (String after = null; ; pages++) {
@@ -363,11 +364,12 @@ class NavigationTest {
         assertEquals(25, all.size());
         assertEquals(25, all.stream().distinct().count());
       }
-      Page<String> first = page(db, i, Order.ASCENDING, null, 3);
+      Page<String> first = page(db, i, ScanOrder.ASCENDING, null, 3);
       assertEquals(List.of("1.1", "1.3", "1.5"), first.items());
       db.run(tx -> t.delete(tx, t.key().set(1, 5))); // the one that the token names
-      assertEquals(List.of("2.2", "2.4"), page(db, i, Order.ASCENDING, first.next(), 2).items());
-      Page<String> whole = page(db, i, Order.ASCENDING, null, 24);
+      assertEquals(
+          List.of("2.2", "2.4"), page(db, i, ScanOrder.ASCENDING, first.next(), 2).items());
+      Page<String> whole = page(db, i, ScanOrder.ASCENDING, null, 24);
       assertEquals(24, whole.items().size());
       assertNull(whole.next(), "there is nothing behind it");
       assertThrows(UnsupportedOperationException.class, () -> whole.items().clear());
@@ -379,24 +381,25 @@ class NavigationTest {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
       Table t = rows(db);
       Index i = t.index("by_colour");
-      String token = page(db, t, Order.ASCENDING, null, 3).next();
+      String token = page(db, t, ScanOrder.ASCENDING, null, 3).next();
       assertNotNull(token);
       assertEquals("AQDG8rDl-g-8ioAAAAGAAAADRHy05w", token, "the format of tokens has changed");
-      refused("another table or index", () -> page(db, i, Order.ASCENDING, token, 3));
-      refused("opposite order", () -> page(db, t, Order.DESCENDING, token, 3));
-      refused("characters", () -> page(db, t, Order.ASCENDING, token + "!", 3));
-      refused("too short", () -> page(db, t, Order.ASCENDING, "", 3));
-      refused("checksum", () -> page(db, t, Order.ASCENDING, token.substring(4), 3));
+      refused("another table or index", () -> page(db, i, ScanOrder.ASCENDING, token, 3));
+      refused("opposite order", () -> page(db, t, ScanOrder.DESCENDING, token, 3));
+      refused("characters", () -> page(db, t, ScanOrder.ASCENDING, token + "!", 3));
+      refused("too short", () -> page(db, t, ScanOrder.ASCENDING, "", 3));
+      refused("checksum", () -> page(db, t, ScanOrder.ASCENDING, token.substring(4), 3));
       for (int n = 0; n < token.length() - 1; n++) {
         char c = token.charAt(n) == 'A' ? 'B' : 'A';
         String forged = token.substring(0, n) + c + token.substring(n + 1);
-        refused("checksum", () -> page(db, t, Order.ASCENDING, forged, 3));
+        refused("checksum", () -> page(db, t, ScanOrder.ASCENDING, forged, 3));
       }
       ByteTable b = bytes(db);
-      String ofBytes = db.read(tx -> b.page(tx, null, null, Order.ASCENDING, null, 3)).next();
-      refused("another table", () -> page(db, t, Order.ASCENDING, ofBytes, 3));
+      String ofBytes = db.read(tx -> b.page(tx, null, null, ScanOrder.ASCENDING, null, 3)).next();
+      refused("another table", () -> page(db, t, ScanOrder.ASCENDING, ofBytes, 3));
       refused(
-          "another table", () -> db.read(tx -> b.page(tx, null, null, Order.ASCENDING, token, 3)));
+          "another table",
+          () -> db.read(tx -> b.page(tx, null, null, ScanOrder.ASCENDING, token, 3)));
       byte[] newer = Base64.getUrlDecoder().decode(token);
       newer[0] = 2;
       java.util.zip.CRC32C crc = new java.util.zip.CRC32C();
@@ -404,8 +407,8 @@ class NavigationTest {
       java.nio.ByteBuffer.wrap(newer).putInt(newer.length - 4, (int) crc.getValue());
       refused(
           "format 2",
-          () -> page(db, t, Order.ASCENDING, Base64.getUrlEncoder().encodeToString(newer), 3));
-      assertThrows(IllegalArgumentException.class, () -> page(db, t, Order.ASCENDING, null, 0));
+          () -> page(db, t, ScanOrder.ASCENDING, Base64.getUrlEncoder().encodeToString(newer), 3));
+      assertThrows(IllegalArgumentException.class, () -> page(db, t, ScanOrder.ASCENDING, null, 0));
       // The range decides.
       assertEquals(
           List.of("2.1"),
@@ -414,7 +417,7 @@ class NavigationTest {
                       t.page(
                           tx,
                           Range.prefix(t.key().set(2)),
-                          Order.ASCENDING,
+                          ScanOrder.ASCENDING,
                           token,
                           1,
                           (k, r) -> text(k)))

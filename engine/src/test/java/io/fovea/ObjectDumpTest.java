@@ -231,7 +231,8 @@ class ObjectDumpTest {
     return db.read(
         tx -> {
           List<String> all = new ArrayList<>();
-          try (ByteCursor c = dump.scanIndex(tx, index, Arrays.asList(parts), Order.ASCENDING)) {
+          try (ByteCursor c =
+              dump.scanIndex(tx, index, Arrays.asList(parts), ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.add(String.valueOf(dump.object(c.value()).get("text")));
             }

@@ -393,7 +393,9 @@ class ObjectIndexModelTest {
       List<Integer> codes =
           db.call(
               tx ->
-                  t.stream(tx, null, null, Order.ASCENDING).map(e -> e.getValue().code()).toList());
+                  t.stream(tx, null, null, ScanOrder.ASCENDING)
+                      .map(e -> e.getValue().code())
+                      .toList());
       assertEquals(codes.size(), codes.stream().distinct().count());
       assertEquals(codes.size(), byCode.count());
     }

@@ -93,11 +93,11 @@ class ObjectIndexTest {
   }
 
   private static <I, V> List<Long> keys(Database db, TypedIndex<I, Long, V> index, I key) {
-    return db.call(tx -> keys(index.stream(tx, key, Order.ASCENDING).toList()));
+    return db.call(tx -> keys(index.stream(tx, key, ScanOrder.ASCENDING).toList()));
   }
 
   private static <I, V> List<Long> all(Database db, TypedIndex<I, Long, V> index) {
-    return db.call(tx -> keys(index.stream(tx, null, null, Order.ASCENDING).toList()));
+    return db.call(tx -> keys(index.stream(tx, null, null, ScanOrder.ASCENDING).toList()));
   }
 
   private static void requireSound(Database db) {
@@ -140,9 +140,9 @@ class ObjectIndexTest {
             assertEquals(5, owners.get(tx, "Ada").getKey());
             assertNull(owners.get(tx, "Ad"));
             assertEquals(
-                List.of(1L, 2L), keys(byCents.stream(tx, 10, 30, Order.ASCENDING).toList()));
+                List.of(1L, 2L), keys(byCents.stream(tx, 10, 30, ScanOrder.ASCENDING).toList()));
             assertEquals(
-                List.of(2L, 1L), keys(byCents.stream(tx, 10, 30, Order.DESCENDING).toList()));
+                List.of(2L, 1L), keys(byCents.stream(tx, 10, 30, ScanOrder.DESCENDING).toList()));
             List<Long> visited = new ArrayList<>();
             byCents.forEach(tx, 20, null, (k, v) -> visited.add(k));
             owners.forEach(tx, "Bob", (k, v) -> visited.add(k));
@@ -242,7 +242,7 @@ class ObjectIndexTest {
       db.run(
           tx -> {
             try (TypedIndexCursor<String, Long, Account> c =
-                owners.scan(tx, null, null, Order.ASCENDING)) {
+                owners.scan(tx, null, null, ScanOrder.ASCENDING)) {
               assertTrue(c.seek("o3"));
               assertEquals(3, c.key());
               assertEquals("o3", c.value().owner());
@@ -257,12 +257,12 @@ class ObjectIndexTest {
               assertFalse(c.seek("p"));
             }
             try (TypedIndexCursor<String, Long, Account> c =
-                owners.scan(tx, null, null, Order.DESCENDING)) {
+                owners.scan(tx, null, null, ScanOrder.DESCENDING)) {
               assertTrue(c.seek("o3"));
               assertEquals(93, c.key());
             }
             try (TypedIndexCursor<String, Long, Account> c =
-                owners.scan(tx, "o4", Order.DESCENDING)) {
+                owners.scan(tx, "o4", ScanOrder.DESCENDING)) {
               assertTrue(c.next());
               assertEquals(94, c.key());
               t.delete(tx, 94L);
@@ -271,7 +271,7 @@ class ObjectIndexTest {
               assertEquals(84, c.key());
             }
           });
-      for (Order order : Order.values()) {
+      for (ScanOrder order : ScanOrder.values()) {
         List<Long> seen = new ArrayList<>();
         String after = null;
         do {
@@ -282,12 +282,12 @@ class ObjectIndexTest {
           after = page.next();
         } while (after != null);
         assertEquals(29, seen.size());
-        assertEquals(order == Order.ASCENDING ? 2L : 84L, seen.getFirst());
+        assertEquals(order == ScanOrder.ASCENDING ? 2L : 84L, seen.getFirst());
       }
       Page<Map.Entry<Long, Account>> first =
-          db.call(tx -> owners.page(tx, "o2", Order.ASCENDING, null, 7));
+          db.call(tx -> owners.page(tx, "o2", ScanOrder.ASCENDING, null, 7));
       Page<Map.Entry<Long, Account>> rest =
-          db.call(tx -> owners.page(tx, "o2", Order.ASCENDING, first.next(), 7));
+          db.call(tx -> owners.page(tx, "o2", ScanOrder.ASCENDING, first.next(), 7));
       assertEquals(List.of(72L, 82L, 92L), keys(rest.items()));
       assertNull(rest.next());
       assertThrows(
@@ -296,7 +296,7 @@ class ObjectIndexTest {
               db.call(
                   tx ->
                       t.index("byCents", Integer.class)
-                          .page(tx, null, null, Order.ASCENDING, first.next(), 7)));
+                          .page(tx, null, null, ScanOrder.ASCENDING, first.next(), 7)));
     }
   }
 
@@ -520,7 +520,7 @@ class ObjectIndexTest {
             text,
             db.call(
                 tx ->
-                    byStars.stream(tx, size % 7 + 1, Order.ASCENDING)
+                    byStars.stream(tx, size % 7 + 1, ScanOrder.ASCENDING)
                         .filter(e -> e.getKey() == size)
                         .findFirst()
                         .orElseThrow()

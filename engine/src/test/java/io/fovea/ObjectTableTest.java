@@ -199,7 +199,7 @@ class ObjectTableTest {
             assertEquals(empty(2), table.get(tx, 2L));
             assertNull(table.get(tx, 3L));
             List<Everything> all = new ArrayList<>();
-            table.scan(tx, null, null, Order.DESCENDING, (k, v) -> all.add(v));
+            table.scan(tx, null, null, ScanOrder.DESCENDING, (k, v) -> all.add(v));
             assertEquals(List.of(empty(2), full(1)), all);
           });
     }
@@ -267,7 +267,7 @@ class ObjectTableTest {
       db.run(
           tx -> {
             found.clear();
-            table.scan(tx, null, null, Order.ASCENDING, (k, v) -> found.add(v.name()));
+            table.scan(tx, null, null, ScanOrder.ASCENDING, (k, v) -> found.add(v.name()));
           });
       assertEquals(expected, found);
       long removed =
@@ -321,7 +321,7 @@ class ObjectTableTest {
                 tx,
                 null,
                 null,
-                Order.ASCENDING,
+                ScanOrder.ASCENDING,
                 (k, v) -> {
                   Account other = accounts.get(tx, 3 - k);
                   assertNotNull(other);

@@ -132,8 +132,8 @@ class OldRowsLoadTest {
             found.clear();
             try (Cursor c =
                 name.isEmpty()
-                    ? t.scan(tx, Range.all(), Order.ASCENDING)
-                    : t.index(name).scan(tx, Range.all(), Order.ASCENDING)) {
+                    ? t.scan(tx, Range.all(), ScanOrder.ASCENDING)
+                    : t.index(name).scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 Row r = c.row();
                 found.put(

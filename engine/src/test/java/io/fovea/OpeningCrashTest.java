@@ -186,7 +186,7 @@ class OpeningCrashTest {
       ByteTable t = table();
       db.read(
           tx -> {
-            try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+            try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
               for (; c.next(); n[0]++) {
                 assertArrayEquals(key(n[0]), c.key(), "key");
                 assertArrayEquals(value(n[0]), c.value(), "value");

@@ -150,7 +150,7 @@ class OpeningTest {
         TxOptions.forReading(),
         tx -> {
           found[0] = 0;
-          try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               found[0]++;
             }

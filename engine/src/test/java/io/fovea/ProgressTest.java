@@ -162,7 +162,7 @@ class ProgressTest {
             });
       }
       awaitMore(moved, 50);
-      for (Order order : Order.values()) {
+      for (ScanOrder order : ScanOrder.values()) {
         int[] attempts = {0};
         long sum =
             db.read(

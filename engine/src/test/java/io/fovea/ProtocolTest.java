@@ -56,7 +56,7 @@ class ProtocolTest {
         });
   }
 
-  private static long sum(Transaction tx, Table t, Order order) {
+  private static long sum(Transaction tx, Table t, ScanOrder order) {
     long sum = 0;
     try (Cursor c = t.scan(tx, Range.all(), order)) {
       while (c.next()) {
@@ -66,7 +66,7 @@ class ProtocolTest {
     return sum;
   }
 
-  private static long sumByIndex(Transaction tx, Table t, Order order) {
+  private static long sumByIndex(Transaction tx, Table t, ScanOrder order) {
     long sum = 0;
     try (Cursor c = t.index("by_balance").scan(tx, Range.all(), order)) {
       while (c.next()) {
@@ -122,7 +122,7 @@ class ProtocolTest {
                 t.update(tx, row);
               }
             }
-            assertEquals(ACCOUNTS * START, sum(tx, t, Order.ASCENDING));
+            assertEquals(ACCOUNTS * START, sum(tx, t, ScanOrder.ASCENDING));
           });
       assertEquals(before, db.stats().aborts());
       VerifyReport report = db.verify();
@@ -139,7 +139,7 @@ class ProtocolTest {
       int a = r.nextInt(ACCOUNTS);
       int b = (a + 1 + r.nextInt(ACCOUNTS - 1)) % ACCOUNTS;
       long amount = r.nextInt(400);
-      Order order = r.nextBoolean() ? Order.ASCENDING : Order.DESCENDING;
+      ScanOrder order = r.nextBoolean() ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
       switch (r.nextInt(6)) {
         case 0 -> {
           assertEquals(ACCOUNTS * START, (long) db.read(tx -> sum(tx, t, order)));
@@ -281,7 +281,7 @@ class ProtocolTest {
       int rows = 0;
       TransactionAbortedException aborted = null;
       try (Transaction tx = db.begin();
-          Cursor c = t.index("by_balance").scan(tx, Range.all(), Order.ASCENDING)) {
+          Cursor c = t.index("by_balance").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
         while (c.next()) {
           c.row();
           if (++rows == ACCOUNTS - 2) {

@@ -188,7 +188,7 @@ class RangeCutModelTest {
     private static void scan(Transaction tx, ByteTable t, TreeMap<byte[], byte[]> map) {
       List<Map.Entry<byte[], byte[]>> expected = new ArrayList<>(map.entrySet());
       int i = 0;
-      try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+      try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
         while (c.next()) {
           assertTrue(i < expected.size(), "too many");
           assertTrue(Arrays.equals(expected.get(i).getKey(), c.key()));
@@ -244,7 +244,7 @@ class RangeCutModelTest {
               List<Map.Entry<byte[], byte[]>> records = new ArrayList<>(e.getValue().entrySet());
               int i = 0;
               try (ByteCursor c =
-                  tx.table(spec(e.getKey())).bytes().scan(tx, null, null, Order.ASCENDING)) {
+                  tx.table(spec(e.getKey())).bytes().scan(tx, null, null, ScanOrder.ASCENDING)) {
                 while (c.next()) {
                   // An unfinished commit may have replaced nothing but a value.
                   if (i == records.size()
@@ -406,7 +406,7 @@ class RangeCutModelTest {
         List<Integer> keys = new ArrayList<>();
         again.read(
             tx -> {
-              try (ByteCursor c = of.bytes().scan(tx, null, null, Order.ASCENDING)) {
+              try (ByteCursor c = of.bytes().scan(tx, null, null, ScanOrder.ASCENDING)) {
                 while (c.next()) {
                   keys.add(number(c.key()));
                 }

@@ -76,7 +76,7 @@ class RangeCutsTest {
 
   private static long count(Transaction tx, Table t) {
     long n = 0;
-    try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+    try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         n++;
       }
@@ -200,7 +200,7 @@ class RangeCutsTest {
           Table t = fill(db, "t", 1);
           db.run(
               tx -> {
-                try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+                try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                   assertTrue(c.next());
                   assertEquals(EACH, t.deleteRange(tx, Range.all()));
                   assertFalse(c.next());

@@ -80,7 +80,7 @@ class RangeDeleteTest {
 
   private static List<String> keys(Transaction tx, Table t, Range range) {
     List<String> found = new ArrayList<>();
-    try (Cursor c = t.scan(tx, range, Order.ASCENDING)) {
+    try (Cursor c = t.scan(tx, range, ScanOrder.ASCENDING)) {
       while (c.next()) {
         found.add(c.key().getInt(0) + "." + c.key().getInt(1));
       }
@@ -94,7 +94,7 @@ class RangeDeleteTest {
 
   private static int entries(Transaction tx, Index index) {
     int n = 0;
-    try (Cursor c = index.scan(tx, Range.all(), Order.ASCENDING)) {
+    try (Cursor c = index.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         c.row();
         n++;

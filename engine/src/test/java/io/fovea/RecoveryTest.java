@@ -96,7 +96,7 @@ class RecoveryTest {
     db.read(
         tx -> {
           all.clear();
-          try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.put(new String(c.key(), StandardCharsets.UTF_8), c.value());
             }

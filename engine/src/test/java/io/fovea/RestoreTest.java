@@ -65,7 +65,7 @@ class RestoreTest {
     return db.read(
         tx -> {
           Map<String, Integer> all = new TreeMap<>();
-          try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.put(HexFormat.of().formatHex(c.key()), c.value().length);
             }

@@ -159,7 +159,7 @@ class SnapshotModelTest {
       for (Map.Entry<String, TreeMap<byte[], byte[]>> e : f.model.entrySet()) {
         ByteTable t = f.db.table(TableSpec.bytes(e.getKey(), 40)).bytes();
         TreeMap<byte[], byte[]> records = e.getValue();
-        Order order = r.nextBoolean() ? Order.ASCENDING : Order.DESCENDING;
+        ScanOrder order = r.nextBoolean() ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
         if (r.nextBoolean()) {
           f.db.run(TxOptions.forReading(), tx -> scan(t, tx, order, records));
         } else {
@@ -170,8 +170,9 @@ class SnapshotModelTest {
     }
 
     private static void scan(
-        ByteTable t, Transaction tx, Order order, TreeMap<byte[], byte[]> records) {
-      Map<byte[], byte[]> expected = order == Order.ASCENDING ? records : records.descendingMap();
+        ByteTable t, Transaction tx, ScanOrder order, TreeMap<byte[], byte[]> records) {
+      Map<byte[], byte[]> expected =
+          order == ScanOrder.ASCENDING ? records : records.descendingMap();
       try (ByteCursor c = t.scan(tx, null, null, order)) {
         for (Map.Entry<byte[], byte[]> e : expected.entrySet()) {
           assertTrue(c.next(), "the snapshot has all");

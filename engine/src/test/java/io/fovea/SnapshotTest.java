@@ -71,7 +71,7 @@ class SnapshotTest {
           List<Long> all = new ArrayList<>();
           long n = 0;
           long sum = 0;
-          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               n++;
               sum += c.row().getLong(VALUE);
@@ -81,7 +81,7 @@ class SnapshotTest {
           all.add(sum);
           n = 0;
           sum = 0;
-          try (Cursor c = t.index("byValue").scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.index("byValue").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               n++;
               sum += c.row().getLong(VALUE);
@@ -330,7 +330,10 @@ class SnapshotTest {
               later.read(
                   tx -> {
                     try (Cursor c =
-                        later.table(now).index("byText").scan(tx, Range.all(), Order.ASCENDING)) {
+                        later
+                            .table(now)
+                            .index("byText")
+                            .scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                       assertTrue(c.next());
                       return c.row().getText(TEXT);
                     }

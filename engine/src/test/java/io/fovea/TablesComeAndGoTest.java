@@ -84,12 +84,12 @@ class TablesComeAndGoTest {
         tx -> {
           Index i = t.index("by_w");
           assertTrue(i.get(tx, i.key().set(99L), row));
-          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               c.key();
             }
           }
-          try (Cursor c = t.index("by_v").scan(tx, Range.all(), Order.DESCENDING)) {
+          try (Cursor c = t.index("by_v").scan(tx, Range.all(), ScanOrder.DESCENDING)) {
             while (c.next()) {
               c.key();
             }

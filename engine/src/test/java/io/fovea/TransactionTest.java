@@ -371,7 +371,7 @@ class TransactionTest {
       Row row = t.row();
       set(tx, 1, 1);
       t.get(tx, t.key().set(1), row);
-      Cursor c = t.scan(tx, Range.all(), Order.ASCENDING);
+      Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING);
       inAnotherThread(
           () -> {
             assertThrows(InvalidUseException.class, () -> get(tx, 1));

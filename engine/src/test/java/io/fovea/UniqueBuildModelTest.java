@@ -107,7 +107,7 @@ class UniqueBuildModelTest extends IndexBuilds {
     @Override
     public long find(Transaction tx, long value) {
       Index i = table().index("computed");
-      try (Cursor c = i.scan(tx, Range.prefix(i.key().set(value)), Order.ASCENDING)) {
+      try (Cursor c = i.scan(tx, Range.prefix(i.key().set(value)), ScanOrder.ASCENDING)) {
         return c.next() ? c.key().getLong(0) : -1;
       }
     }
@@ -173,7 +173,7 @@ class UniqueBuildModelTest extends IndexBuilds {
     @Override
     public long find(Transaction tx, long value) {
       ByteIndex i = table().index("computed");
-      try (ByteIndexCursor c = i.scan(tx, Range.prefix(i.key().set(value)), Order.ASCENDING)) {
+      try (ByteIndexCursor c = i.scan(tx, Range.prefix(i.key().set(value)), ScanOrder.ASCENDING)) {
         return c.next() ? ByteBuffer.wrap(c.key()).getLong() : -1;
       }
     }
@@ -216,7 +216,7 @@ class UniqueBuildModelTest extends IndexBuilds {
     @Override
     public long find(Transaction tx, long value) {
       TypedIndex<Long, Long, Item> i = table().index("by_mark", Long.class);
-      return i.stream(tx, value, Order.ASCENDING).findFirst().map(e -> e.getKey()).orElse(-1L);
+      return i.stream(tx, value, ScanOrder.ASCENDING).findFirst().map(e -> e.getKey()).orElse(-1L);
     }
   }
 

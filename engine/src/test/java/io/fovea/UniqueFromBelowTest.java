@@ -50,7 +50,7 @@ class UniqueFromBelowTest extends IndexBuilds {
   private static long find(Database db, Index i, long u) {
     return db.read(
         tx -> {
-          try (Cursor c = i.scan(tx, Range.prefix(i.key().set(u)), Order.ASCENDING)) {
+          try (Cursor c = i.scan(tx, Range.prefix(i.key().set(u)), ScanOrder.ASCENDING)) {
             return c.next() ? c.key().getLong(0) : -1L;
           }
         });

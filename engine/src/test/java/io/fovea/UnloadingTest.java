@@ -47,7 +47,7 @@ class UnloadingTest {
                 .join();
             db.read(
                 tx -> {
-                  try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+                  try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
                     return c.next();
                   }
                 });

@@ -68,7 +68,7 @@ class UsageTest {
           tx -> {
             text.setLength(0); // a body may run twice
             Key prefix = byName.key().set(1);
-            try (Cursor c = byName.scan(tx, Range.prefix(prefix), Order.ASCENDING)) {
+            try (Cursor c = byName.scan(tx, Range.prefix(prefix), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 Row row = c.row();
                 text.append(row.getText(NAME)).append(' ').append(row.getInt(QUANTITY));

@@ -131,7 +131,7 @@ class VariableRowsTest {
                 batch.add().set(n);
               }
               assertEquals(200, t.getAll(tx, batch));
-              try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+              try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                 for (int n = 0; n < 200; n++) {
                   assertRow(n, batch.row(n));
                   assertTrue(c.next());
@@ -379,7 +379,7 @@ class VariableRowsTest {
           tx -> {
             Map<Integer, Integer> sizes = new TreeMap<>();
             String before = "";
-            try (Cursor c = t.index("by_note").scan(tx, Range.all(), Order.ASCENDING)) {
+            try (Cursor c = t.index("by_note").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 int n = c.key().getInt(0);
                 assertRow(n, c.row());
@@ -390,7 +390,7 @@ class VariableRowsTest {
             }
             assertEquals(109, sizes.size());
             int size = Integer.MIN_VALUE;
-            try (Cursor c = t.index("by_size").scan(tx, Range.all(), Order.ASCENDING)) {
+            try (Cursor c = t.index("by_size").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 int here = sizes.get(c.key().getInt(0));
                 assertTrue(size <= here);
@@ -543,11 +543,11 @@ class VariableRowsTest {
 
   /** By a field before the first of variable length, and by one behind it. */
   @ParameterizedTest
-  @EnumSource(Order.class)
-  void theyExpire(Order order) {
+  @EnumSource(ScanOrder.class)
+  void theyExpire(ScanOrder order) {
     SetClock clock = new SetClock(1000);
     Layout.Definition b = Layout.define();
-    boolean before = order == Order.ASCENDING;
+    boolean before = order == ScanOrder.ASCENDING;
     Field at = before ? b.nullable().instant("at") : b.varText("note", 100);
     Field note = before ? b.varText("note", 100) : b.nullable().instant("at");
     Field time = before ? at : note;
@@ -604,7 +604,7 @@ class VariableRowsTest {
     db.run(
         tx -> {
           int n = 0;
-          try (Cursor c = t.scan(tx, Range.all(), Order.DESCENDING)) {
+          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
             while (c.next()) {
               n++;
             }

@@ -383,7 +383,7 @@ public final class Forms {
 
     @Override
     long scan(Transaction tx, long from) {
-      return sum(table.scan(tx, Range.atLeast(key.set(from)), Order.ASCENDING));
+      return sum(table.scan(tx, Range.atLeast(key.set(from)), ScanOrder.ASCENDING));
     }
 
     private long sum(Cursor rows) {
@@ -408,7 +408,7 @@ public final class Forms {
 
     @Override
     long indexScan(Transaction tx, long from) {
-      return sum(byPrice.scan(tx, Range.atLeast(price.set(from * 3)), Order.ASCENDING));
+      return sum(byPrice.scan(tx, Range.atLeast(price.set(from * 3)), ScanOrder.ASCENDING));
     }
   }
 
@@ -512,7 +512,7 @@ public final class Forms {
     @Override
     long scan(Transaction tx, long from) {
       long sum = 0;
-      try (ByteCursor records = table.scan(tx, key(from), null, Order.ASCENDING)) {
+      try (ByteCursor records = table.scan(tx, key(from), null, ScanOrder.ASCENDING)) {
         for (int i = 0; i < BATCH && records.next(); i++) {
           sum += sum(records.value());
         }
@@ -536,7 +536,7 @@ public final class Forms {
     long indexScan(Transaction tx, long from) {
       long sum = 0;
       Range range = Range.atLeast(price(from));
-      try (ByteIndexCursor records = index().scan(tx, range, Order.ASCENDING)) {
+      try (ByteIndexCursor records = index().scan(tx, range, ScanOrder.ASCENDING)) {
         for (int i = 0; i < BATCH && records.next(); i++) {
           sum += sum(records.value());
         }
@@ -611,7 +611,7 @@ public final class Forms {
     @Override
     long scan(Transaction tx, long from) {
       long sum = 0;
-      try (TypedCursor<Long, Item> items = table.scan(tx, from, null, Order.ASCENDING)) {
+      try (TypedCursor<Long, Item> items = table.scan(tx, from, null, ScanOrder.ASCENDING)) {
         for (int i = 0; i < BATCH && items.next(); i++) {
           sum += items.value().sum();
         }
@@ -635,7 +635,7 @@ public final class Forms {
     long indexScan(Transaction tx, long from) {
       long sum = 0;
       try (TypedIndexCursor<Long, Long, Item> items =
-          byPrice.scan(tx, from * 3, null, Order.ASCENDING)) {
+          byPrice.scan(tx, from * 3, null, ScanOrder.ASCENDING)) {
         for (int i = 0; i < BATCH && items.next(); i++) {
           sum += items.value().sum();
         }

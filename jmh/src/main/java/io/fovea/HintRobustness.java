@@ -99,7 +99,7 @@ final class HintRobustness {
           TxOptions.forReading(),
           tx -> {
             Arrays.fill(count, 0);
-            try (Cursor c = index.scan(tx, Range.atLeast(begin), Order.ASCENDING)) {
+            try (Cursor c = index.scan(tx, Range.atLeast(begin), ScanOrder.ASCENDING)) {
               while (count[0] < BATCH && c.next()) {
                 long number = c.indexKey().getLong(0);
                 HintPlaces.peek(s, tx, index, key.set(number), row, hint, there);

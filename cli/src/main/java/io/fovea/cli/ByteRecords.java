@@ -6,7 +6,7 @@ import io.fovea.ByteIndexCursor;
 import io.fovea.ByteTable;
 import io.fovea.Change;
 import io.fovea.Key;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.schema.Field;
@@ -48,7 +48,7 @@ final class ByteRecords extends Records {
       Transaction tx,
       Bounds bounds,
       @Nullable String index,
-      Order order,
+      ScanOrder order,
       Predicate<Map<String, @Nullable Object>> sink) {
     if (index != null) {
       scanIndex(tx, bounds, index, order, sink);
@@ -62,7 +62,7 @@ final class ByteRecords extends Records {
     }
   }
 
-  private ByteCursor cursor(Transaction tx, Bounds bounds, Order order) {
+  private ByteCursor cursor(Transaction tx, Bounds bounds, ScanOrder order) {
     byte[] prefix = bound(whole(bounds.parts()));
     if (!bounds.isBounded()) {
       return prefix.length == 0
@@ -92,7 +92,7 @@ final class ByteRecords extends Records {
    * @param to empty for no upper bound
    */
   static ByteCursor between(
-      ByteTable table, Transaction tx, boolean open, byte[] from, byte[] to, Order order) {
+      ByteTable table, Transaction tx, boolean open, byte[] from, byte[] to, ScanOrder order) {
     if (from.length == 0 && !open) {
       byte[] nowhere = {0};
       return table.scan(tx, nowhere, nowhere, order);
@@ -112,7 +112,7 @@ final class ByteRecords extends Records {
       Transaction tx,
       Bounds bounds,
       String index,
-      Order order,
+      ScanOrder order,
       Predicate<Map<String, @Nullable Object>> sink) {
     requireIndex(index);
     if (table.spec().objects() == null) {
@@ -138,7 +138,7 @@ final class ByteRecords extends Records {
       Transaction tx,
       Bounds bounds,
       ByteIndex index,
-      Order order,
+      ScanOrder order,
       Predicate<Map<String, @Nullable Object>> sink) {
     List<Field> of = fields(index.spec());
     try (ByteIndexCursor c = index.scan(tx, range(index::key, of, bounds), order)) {

@@ -1,6 +1,6 @@
 package io.fovea.cli;
 
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -42,7 +42,7 @@ final class CountCommand extends PrefixCommand {
               tx,
               bounds,
               index,
-              Order.ASCENDING,
+              ScanOrder.ASCENDING,
               record -> {
                 goOn();
                 n[0]++;

@@ -1,6 +1,6 @@
 package io.fovea.cli;
 
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import java.io.BufferedWriter;
 import java.io.FileOutputStream;
 import java.io.IOException;
@@ -27,10 +27,10 @@ import picocli.CommandLine.Parameters;
     name = "export",
     header = "Writes records as JSON lines or CSV.",
     description = {
-      "Writes the records of a table of a database that nobody has open, in the order of their keys:"
-          + " one JSON object a line, or CSV. With parts of a key: those that begin with them."
-          + " Byte strings, and objects, are hexadecimal digits. Nothing in the database changes;"
-          + " 'import' reads what this writes.",
+      "Writes the records of a table of a database that nobody has open, in the order of their"
+          + " keys: one JSON object a line, or CSV. With parts of a key: those that begin with"
+          + " them. Byte strings, and objects, are hexadecimal digits. Nothing in the database"
+          + " changes; 'import' reads what this writes.",
       "The first line says what the table is, so that 'import' can make it; of CSV with --schema"
           + " only, as other programs don't know such a line."
     })
@@ -156,7 +156,7 @@ final class ExportCommand extends TableCommand {
                 tx,
                 bounds,
                 null,
-                Order.ASCENDING,
+                ScanOrder.ASCENDING,
                 record -> {
                   goOn();
                   try {

@@ -9,7 +9,7 @@ import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
 import io.fovea.Change;
 import io.fovea.ObjectDump;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.schema.Shape;
@@ -59,7 +59,7 @@ final class ObjectRecords extends Records {
       Transaction tx,
       Bounds bounds,
       @Nullable String index,
-      Order order,
+      ScanOrder order,
       Predicate<Map<String, @Nullable Object>> sink) {
     try (ByteCursor c = cursor(tx, bounds, index, order)) {
       boolean goesOn = true;
@@ -69,7 +69,8 @@ final class ObjectRecords extends Records {
     }
   }
 
-  private ByteCursor cursor(Transaction tx, Bounds bounds, @Nullable String index, Order order) {
+  private ByteCursor cursor(
+      Transaction tx, Bounds bounds, @Nullable String index, ScanOrder order) {
     if (index != null) {
       requireIndex(index);
       if (bounds.isBounded()) {

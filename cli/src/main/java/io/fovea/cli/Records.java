@@ -2,8 +2,8 @@ package io.fovea.cli;
 
 import io.fovea.Change;
 import io.fovea.Key;
-import io.fovea.Order;
 import io.fovea.Range;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.error.InvalidUseException;
@@ -63,7 +63,7 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
       Transaction tx,
       Bounds bounds,
       @Nullable String index,
-      Order order,
+      ScanOrder order,
       Predicate<Map<String, @Nullable Object>> sink);
 
   /** One record, null if there is none. */

@@ -4,9 +4,9 @@ import io.fovea.Change;
 import io.fovea.Cursor;
 import io.fovea.Index;
 import io.fovea.Key;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.error.InvalidUseException;
@@ -61,7 +61,7 @@ final class RowRecords extends Records {
       Transaction tx,
       Bounds bounds,
       @Nullable String index,
-      Order order,
+      ScanOrder order,
       Predicate<Map<String, @Nullable Object>> sink) {
     Index by = index == null ? null : index(index);
     List<Field> of = by == null ? keyFields : fields(by.spec());

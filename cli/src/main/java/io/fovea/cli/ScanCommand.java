@@ -1,6 +1,6 @@
 package io.fovea.cli;
 
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -12,9 +12,9 @@ import picocli.CommandLine.Option;
     name = "scan",
     header = "Shows records, in order.",
     description = {
-      "Shows records of a table of a database that nobody has open, in the order of their keys or of"
-          + " an index. With parts of a key: those that begin with them. --from, --after and --to narrow"
-          + " that. Nothing on disk changes."
+      "Shows records of a table of a database that nobody has open, in the order of their keys or"
+          + " of an index. With parts of a key: those that begin with them. --from, --after and"
+          + " --to narrow that. Nothing on disk changes."
     })
 final class ScanCommand extends PrefixCommand {
   @Mixin final CopyOption copy = new CopyOption();
@@ -47,7 +47,7 @@ final class ScanCommand extends PrefixCommand {
       if (json) {
         out().print("[");
       }
-      Order order = descending ? Order.DESCENDING : Order.ASCENDING;
+      ScanOrder order = descending ? ScanOrder.DESCENDING : ScanOrder.ASCENDING;
       db.read(
           tx -> {
             records.scan(tx, bounds, index, order, this::show);

@@ -9,9 +9,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -206,7 +206,7 @@ class TypesTest {
     List<String> all = new ArrayList<>();
     db.run(
         tx -> {
-          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.add(c.key() + " " + c.row());
             }
@@ -224,9 +224,7 @@ class TypesTest {
             + key
             + "\",\"open\":false,\"weight\":4.9E-324,\"since\":\"2026-11-25T22:00:00.000000001Z\","
             + "\"price\":-99999999999999998.001,\"int\":-3,\"long\":3,\"text\":\"\\\"\","
-            + "\"bytes\":\"\",\"note\":\"\\\"\\\"\\\"\",\"photo\":\"000000\",\"bool\":false,\"double\":4.9E-324,"
-            + "\"uuid\":\"ffffffff-ffff-fffc-0000-000000000003\","
-            + "\"instant\":\"2026-11-25T22:00:00.000000001Z\",\"decimal\":0.000000001}\n",
+            + "\"bytes\":\"\",\"note\":\"\\\"\\\"\\\"\",\"photo\":\"000000\",\"bool\":false,\"double\":4.9E-324,\"uuid\":\"ffffffff-ffff-fffc-0000-000000000003\",\"instant\":\"2026-11-25T22:00:00.000000001Z\",\"decimal\":0.000000001}\n",
         run(0, "export", "--no-schema", file, "types", key).out());
     assertEquals(
         "\"id\",\"open\",\"weight\",\"since\",\"price\",\"int\",\"long\",\"text\",\"bytes\","
@@ -356,9 +354,9 @@ class TypesTest {
         List.of(
             "table types of rows",
             "  key    id UUID, open BOOLEAN, weight FLOAT64, since INSTANT, price DECIMAL(20, 3)",
-            "  row    int INT32 NULL, long INT64, text TEXT(20) NULL, bytes BYTES(4) NULL,"
-                + " note VARTEXT(9000), photo VARBYTES(9000) NULL, bool BOOLEAN NULL, double FLOAT64 NULL, uuid UUID NULL, instant INSTANT NULL,"
-                + " decimal DECIMAL(9, 9) NULL",
+            "  row    int INT32 NULL, long INT64, text TEXT(20) NULL, bytes BYTES(4) NULL, note"
+                + " VARTEXT(9000), photo VARBYTES(9000) NULL, bool BOOLEAN NULL, double FLOAT64"
+                + " NULL, uuid UUID NULL, instant INSTANT NULL, decimal DECIMAL(9, 9) NULL",
             "  index  \"by instant\" by instant INSTANT NULL, text TEXT(20) NULL",
             "  index  \"by note\" by note VARTEXT(9000)",
             "  unique \"by text\" by text TEXT(20) NULL, id UUID"),

@@ -4,9 +4,9 @@ import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Index;
 import io.fovea.Key;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
@@ -398,11 +398,11 @@ final class ListClient {
     if (cutsRanges()) {
       return; // one that is looked at again is deleted key by key
     }
-    scan(low, low + 1, Order.ASCENDING);
+    scan(low, low + 1, ScanOrder.ASCENDING);
   }
 
   /** Looks at all keys of an interval, of lists or of graves. */
-  Map<Long, State> scan(long low, long high, Order order) {
+  Map<Long, State> scan(long low, long high, ScanOrder order) {
     return scan(low, high, order, -1, () -> {});
   }
 
@@ -411,7 +411,7 @@ final class ListClient {
    *
    * @param passed after so many records something is done in between
    */
-  Map<Long, State> scan(long low, long high, Order order, int passed, Runnable between) {
+  Map<Long, State> scan(long low, long high, ScanOrder order, int passed, Runnable between) {
     Map<Long, State> found = new TreeMap<>();
     boolean dead = Keys.isGrave(low);
     Table table = dead ? graves : lists;
@@ -434,8 +434,8 @@ final class ListClient {
    * Moves a cursor about in an interval of lists, and writes down what each move has shown: which
    * list is the next one, and that there is none on the way to it.
    */
-  void hop(long low, long high, Order order, SplittableRandom random) {
-    boolean up = order == Order.ASCENDING;
+  void hop(long low, long high, ScanOrder order, SplittableRandom random) {
+    boolean up = order == ScanOrder.ASCENDING;
     Key key = lists.key();
     Range range = Range.between(lists.key().set(Keys.number(low)), key.set(Keys.number(high)));
     try (Cursor c = lists.scan(tx(), range, order)) {
@@ -475,8 +475,8 @@ final class ListClient {
   }
 
   /** Looks for the list nearest to the end of an interval that an order comes to first. */
-  void nearest(long low, long high, Order order) {
-    boolean up = order == Order.ASCENDING;
+  void nearest(long low, long high, ScanOrder order) {
+    boolean up = order == ScanOrder.ASCENDING;
     Key key = lists.key().set(Keys.number(up ? low : high));
     boolean found = up ? lists.ceiling(tx(), key, listRow) : lists.floor(tx(), key, listRow);
     long is = found ? listRow.key(lists.key()).getInt(0) : -1;
@@ -504,7 +504,7 @@ final class ListClient {
   }
 
   /** Looks at all lists of a group, by the index. */
-  Map<Long, State> group(int generation, int group, Order order) {
+  Map<Long, State> group(int generation, int group, ScanOrder order) {
     Map<Long, State> found = new TreeMap<>();
     Index byGroup = this.byGroup;
     if (byGroup == null) {

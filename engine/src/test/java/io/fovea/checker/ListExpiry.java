@@ -3,9 +3,9 @@ package io.fovea.checker;
 import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Key;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -171,7 +171,7 @@ final class ListExpiry {
     long high = Keys.ending(generation, Keys.ENDING - 1);
     Range range =
         Range.between(table.key().set(Keys.number(low)), table.key().set(Keys.number(high)));
-    try (Cursor c = table.scan(client.tx(), range, Order.ASCENDING)) {
+    try (Cursor c = table.scan(client.tx(), range, ScanOrder.ASCENDING)) {
       while (c.next()) {
         look(c, found);
       }
@@ -198,7 +198,7 @@ final class ListExpiry {
       return;
     }
     Set<Long> found = new HashSet<>();
-    try (Cursor c = table.scan(client.tx(), Range.all(), Order.DESCENDING)) {
+    try (Cursor c = table.scan(client.tx(), Range.all(), ScanOrder.DESCENDING)) {
       while (c.next()) {
         look(c, found);
       }

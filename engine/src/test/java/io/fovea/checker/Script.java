@@ -3,7 +3,7 @@ package io.fovea.checker;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.fovea.Database;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.SimDatabase;
 import io.fovea.checker.Txn.Outcome;
 import io.fovea.error.DuplicateKeyException;
@@ -238,7 +238,7 @@ final class Script implements AutoCloseable {
 
     /** Looks at an interval from above, and has others do something after some records. */
     void scanDown(long low, long high, int passed, Runnable between) {
-      step(() -> client.scan(low, high, Order.DESCENDING, passed, between));
+      step(() -> client.scan(low, high, ScanOrder.DESCENDING, passed, between));
     }
 
     void delete(long key) {
@@ -247,12 +247,12 @@ final class Script implements AutoCloseable {
 
     /** What it found; nothing where it has been aborted. */
     Map<Long, State> scan(long low, long high) {
-      Map<Long, State> found = step(() -> client.scan(low, high, Order.ASCENDING));
+      Map<Long, State> found = step(() -> client.scan(low, high, ScanOrder.ASCENDING));
       return found == null ? Map.of() : found;
     }
 
     Map<Long, State> group(int generation, int group) {
-      Map<Long, State> found = step(() -> client.group(generation, group, Order.DESCENDING));
+      Map<Long, State> found = step(() -> client.group(generation, group, ScanOrder.DESCENDING));
       return found == null ? Map.of() : found;
     }
 

@@ -4,9 +4,9 @@ import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Index;
 import io.fovea.Key;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
@@ -357,7 +357,7 @@ final class Seats {
   // ------------------------------------------------------------------------------------- looks
 
   private void look(Transaction tx) {
-    Order order = random.nextBoolean() ? Order.ASCENDING : Order.DESCENDING;
+    ScanOrder order = random.nextBoolean() ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
     switch (random.nextInt(6)) {
       case 0 -> read(tx, row(), one);
       case 1, 2 -> lookup(tx, seat(), one);
@@ -396,7 +396,7 @@ final class Seats {
     }
   }
 
-  private void scan(Transaction tx, Index index, Range range, Order order, Where where) {
+  private void scan(Transaction tx, Index index, Range range, ScanOrder order, Where where) {
     now.looks();
     Set<Integer> found = new HashSet<>();
     try (Cursor c = index.scan(tx, range, order)) {
@@ -454,7 +454,12 @@ final class Seats {
   void last() {
     begins();
     try (Transaction tx = db.begin(TxOptions.forReading())) {
-      scan(tx, bySeat, Range.all(), Order.ASCENDING, Where.seats(Integer.MIN_VALUE, seats(rows)));
+      scan(
+          tx,
+          bySeat,
+          Range.all(),
+          ScanOrder.ASCENDING,
+          Where.seats(Integer.MIN_VALUE, seats(rows)));
       for (int row = 0; row < rows; row++) {
         read(tx, row, one);
       }

@@ -1,7 +1,7 @@
 package io.fovea.checker;
 
 import io.fovea.Database;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.checker.Txn.Outcome;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DuplicateKeyException;
@@ -334,7 +334,7 @@ final class Workload {
     if (looksAtTables(c, random, generation) || looksAtEnds(c, random, generation)) {
       return;
     }
-    Order order = random.nextBoolean() ? Order.ASCENDING : Order.DESCENDING;
+    ScanOrder order = random.nextBoolean() ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
     switch (random.nextInt(8)) {
       case 0, 1 -> c.read(key(random, generation));
       case 2, 3 -> {
@@ -396,9 +396,10 @@ final class Workload {
     ListClient c = new ListClient(db, process, number, 0);
     try {
       Txn t = c.begin(true);
-      c.scan(0, Integer.MAX_VALUE, Order.ASCENDING);
+      c.scan(0, Integer.MAX_VALUE, ScanOrder.ASCENDING);
       c.ending()
-          .readAll(c.scan(Keys.grave(0), Keys.grave(Integer.MAX_VALUE), Order.ASCENDING).keySet());
+          .readAll(
+              c.scan(Keys.grave(0), Keys.grave(Integer.MAX_VALUE), ScanOrder.ASCENDING).keySet());
       c.tables().readAll();
       c.commit();
       return t;

@@ -10,10 +10,10 @@ import io.fovea.Index;
 import io.fovea.Io;
 import io.fovea.Key;
 import io.fovea.Options;
-import io.fovea.Order;
 import io.fovea.Protocol;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.TimestampStore;
 import io.fovea.Transaction;
@@ -207,7 +207,7 @@ final class Deeds {
   }
 
   private void sums() {
-    Order order = r.nextBoolean() ? Order.ASCENDING : Order.DESCENDING;
+    ScanOrder order = r.nextBoolean() ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
     is(ACCOUNTS * START, db.read(tx -> sum(accounts.scan(tx, Range.all(), order))), "by table");
     String name = r.nextBoolean() ? "by_owner" : "by_note";
     Index index = accounts.index(name);
@@ -284,10 +284,10 @@ final class Deeds {
           t.delete(tx, t.key().set(9));
           t.insert(tx, t.key().set(9), account(row, 9, 9));
         });
-    is(sumTo(n), db.read(tx -> sum(t.scan(tx, Range.all(), Order.DESCENDING))), name);
+    is(sumTo(n), db.read(tx -> sum(t.scan(tx, Range.all(), ScanOrder.DESCENDING))), name);
     is(
         sumTo(n),
-        db.read(tx -> sum(t.index("by_owner").scan(tx, Range.all(), Order.ASCENDING))),
+        db.read(tx -> sum(t.index("by_owner").scan(tx, Range.all(), ScanOrder.ASCENDING))),
         name);
     if (r.nextBoolean()) {
       is(true, db.dropIndex(name, "by_owner"), "drop index");
@@ -298,7 +298,7 @@ final class Deeds {
   private void indexes() {
     TableSpec spec = indexed(worker).with(IndexSpec.on("by_owner", OWNER));
     Table t = db.table(spec);
-    long sum = db.read(tx -> sum(t.index("by_owner").scan(tx, Range.all(), Order.ASCENDING)));
+    long sum = db.read(tx -> sum(t.index("by_owner").scan(tx, Range.all(), ScanOrder.ASCENDING)));
     is(sumTo(INDEXED), sum, "a new index");
     is(true, db.dropIndex("indexed" + worker, "by_owner"), "drop index");
   }
@@ -320,8 +320,8 @@ final class Deeds {
       boolean byOwner = i % 3 == 0;
       Cursor c =
           byOwner
-              ? accounts.index("by_owner").scan(tx, Range.all(), Order.ASCENDING)
-              : accounts.scan(tx, Range.atLeast(accounts.key().set(from)), Order.ASCENDING);
+              ? accounts.index("by_owner").scan(tx, Range.all(), ScanOrder.ASCENDING)
+              : accounts.scan(tx, Range.atLeast(accounts.key().set(from)), ScanOrder.ASCENDING);
       for (int n = 0; n < 3 && c.next(); n++) {
         is(true, byOwner || c.key().getInt(0) >= from, "order");
         c.row();
@@ -356,7 +356,7 @@ final class Deeds {
     db.read(
         tx -> {
           int i = 0;
-          try (ByteCursor c = bytes.scanPrefix(tx, prefix, Order.ASCENDING)) {
+          try (ByteCursor c = bytes.scanPrefix(tx, prefix, ScanOrder.ASCENDING)) {
             while (c.next()) {
               byte[] expected = value(length[i], seed + i);
               is(true, Arrays.equals(expected, c.value()), "long value");
@@ -489,7 +489,7 @@ final class Deeds {
     }
     try (Transaction tx = db.begin()) {
       bytes.put(tx, key(1), key(1));
-      accounts.scan(tx, Range.all(), Order.ASCENDING).next();
+      accounts.scan(tx, Range.all(), ScanOrder.ASCENDING).next();
     } catch (TransactionAbortedException e) {
       is(true, e.retryable(), "retryable: " + e);
     }
@@ -512,7 +512,7 @@ final class Deeds {
       Table t = copy.table(ACCOUNT);
       is(
           ACCOUNTS * START,
-          copy.read(tx -> sum(t.scan(tx, Range.all(), Order.ASCENDING))),
+          copy.read(tx -> sum(t.scan(tx, Range.all(), ScanOrder.ASCENDING))),
           "a backup");
     }
     delete(to);
@@ -573,7 +573,7 @@ final class Deeds {
     return from.read(
         tx -> {
           List<Long> all = new ArrayList<>();
-          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.add(c.row().getLong(BALANCE));
             }
@@ -615,7 +615,7 @@ final class Deeds {
   private static void use(Database other, int n) {
     Table t = other.table(ACCOUNT);
     other.run(tx -> fill(tx, t, n));
-    is(sumTo(n), other.read(tx -> sum(t.scan(tx, Range.all(), Order.ASCENDING))), "another");
+    is(sumTo(n), other.read(tx -> sum(t.scan(tx, Range.all(), ScanOrder.ASCENDING))), "another");
     Table two = other.table(indexed(1).with(IndexSpec.on("by_owner", OWNER)));
     other.run(tx -> fill(tx, two, 10));
     other.dropTable("indexed1");
@@ -638,7 +638,7 @@ final class Deeds {
       Table t = other.table(ACCOUNT);
       is(
           sumTo(n),
-          other.read(tx -> sum(t.index("by_note").scan(tx, Range.all(), Order.ASCENDING))),
+          other.read(tx -> sum(t.index("by_note").scan(tx, Range.all(), ScanOrder.ASCENDING))),
           "opened again");
     }
     delete(own);

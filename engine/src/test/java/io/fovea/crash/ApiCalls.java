@@ -15,9 +15,9 @@ import io.fovea.Key;
 import io.fovea.LoadOptions;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Sequence;
 import io.fovea.Table;
 import io.fovea.Transaction;
@@ -173,13 +173,13 @@ final class ApiCalls {
     db.read(
         tx -> {
           found[0] = found[1] = found[2] = 0;
-          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               found[0]++;
               found[1] += c.row().getLong(BALANCE);
             }
           }
-          try (Cursor c = t.index("by_owner").scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.index("by_owner").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               found[2]++;
             }
@@ -429,7 +429,7 @@ final class ApiCalls {
         on -> {
           try (Database then = on.db.snapshot()) {
             Table t = then.table(ACCOUNT);
-            long sum = then.read(tx -> sum(t.scan(tx, Range.all(), Order.ASCENDING)));
+            long sum = then.read(tx -> sum(t.scan(tx, Range.all(), ScanOrder.ASCENDING)));
             if (sum != 0) {
               throw new AssertionError("the sum of a snapshot is " + sum);
             }
@@ -442,11 +442,11 @@ final class ApiCalls {
           long sum =
               on.db.read(
                   tx ->
-                      sum(on.accounts.scan(tx, Range.all(), Order.DESCENDING))
+                      sum(on.accounts.scan(tx, Range.all(), ScanOrder.DESCENDING))
                           + sum(
                               on.accounts
                                   .index("by_owner")
-                                  .scan(tx, Range.all(), Order.ASCENDING)));
+                                  .scan(tx, Range.all(), ScanOrder.ASCENDING)));
           if (sum != 0) {
             throw new AssertionError("the sum is " + sum);
           }
@@ -456,7 +456,7 @@ final class ApiCalls {
         on ->
             on.db.read(
                 tx -> {
-                  try (ByteCursor c = on.bytes.scan(tx, null, null, Order.ASCENDING)) {
+                  try (ByteCursor c = on.bytes.scan(tx, null, null, ScanOrder.ASCENDING)) {
                     while (c.next()) {
                       c.value();
                     }
@@ -469,7 +469,7 @@ final class ApiCalls {
             on.db.read(
                 tx -> {
                   try (Stream<Thing> all =
-                      on.db.table(THINGS).stream(tx, null, null, Order.ASCENDING)
+                      on.db.table(THINGS).stream(tx, null, null, ScanOrder.ASCENDING)
                           .map(Map.Entry::getValue)) {
                     return all.toList();
                   }

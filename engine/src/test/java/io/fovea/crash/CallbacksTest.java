@@ -14,7 +14,7 @@ import io.fovea.Durability;
 import io.fovea.LoadOptions;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.TxOptions;
 import io.fovea.TypedTable;
 import io.fovea.error.DatabaseClosedException;
@@ -184,7 +184,7 @@ class CallbacksTest {
                       tx,
                       null,
                       null,
-                      Order.ASCENDING,
+                      ScanOrder.ASCENDING,
                       (k, v) -> {
                         t.call();
                         return true;
@@ -196,7 +196,7 @@ class CallbacksTest {
             db.read(
                 tx -> {
                   try (Stream<Map.Entry<Long, Thing>> all =
-                      db.table(THINGS).stream(tx, null, null, Order.ASCENDING)) {
+                      db.table(THINGS).stream(tx, null, null, ScanOrder.ASCENDING)) {
                     return all.peek(e -> t.call()).onClose(t::call).toList();
                   }
                 }));

@@ -9,7 +9,7 @@ import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.LoadOptions;
 import io.fovea.Options;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.SimDatabase;
 import io.fovea.Transaction;
 import io.fovea.VerifyReport;
@@ -114,7 +114,7 @@ class ClaimsOnFullDiskTest {
     return db.read(
         tx -> {
           int n = 0;
-          try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               n++;
             }

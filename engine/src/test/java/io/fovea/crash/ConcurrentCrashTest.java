@@ -8,10 +8,10 @@ import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Key;
 import io.fovea.Options;
-import io.fovea.Order;
 import io.fovea.Protocol;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.SimDatabase;
 import io.fovea.Table;
 import io.fovea.Transaction;
@@ -232,7 +232,7 @@ class ConcurrentCrashTest {
           tx -> {
             sum[0] = 0;
             sum[1] = 0;
-            try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+            try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 int key = c.key().getInt(0);
                 found[key] = c.row().getInt(VERSION);

@@ -11,7 +11,7 @@ import io.fovea.ByteCursor;
 import io.fovea.ByteLoad;
 import io.fovea.Database;
 import io.fovea.LoadSource;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.SimDatabase;
 import io.fovea.Table;
 import io.fovea.Translation;
@@ -78,7 +78,7 @@ class DamagedPagesTest {
     Session s = new Session(clean.disk().copy(), Session.small(), false, clean.state());
     s.open();
     root = SimDatabase.root(s.db(), "bytes");
-    records = scan(s.db(), Order.ASCENDING);
+    records = scan(s.db(), ScanOrder.ASCENDING);
     s.abandon();
   }
 
@@ -100,7 +100,7 @@ class DamagedPagesTest {
     return s;
   }
 
-  private static int scan(Database db, Order order) {
+  private static int scan(Database db, ScanOrder order) {
     Table t = db.table(clean.state().tables.get("bytes").spec("bytes"));
     return db.read(
         tx -> {
@@ -137,7 +137,7 @@ class DamagedPagesTest {
    * A scan comes by a damaged inner node, and says so. Where all is in memory it goes from leaf to
    * leaf, and need not come by: then it has to be right.
    */
-  private void assertScanNames(Database db, Order order, long pid) {
+  private void assertScanNames(Database db, ScanOrder order, long pid) {
     int met;
     try {
       met = scan(db, order);
@@ -160,7 +160,7 @@ class DamagedPagesTest {
   void nothingDamaged() {
     Session s = open(clean.disk().copy());
     s.check();
-    assertTrue(scan(s.db(), Order.ASCENDING) > 150);
+    assertTrue(scan(s.db(), ScanOrder.ASCENDING) > 150);
     write(s.db());
     assertTrue(s.db().verify().ok());
     s.abandon();
@@ -176,7 +176,7 @@ class DamagedPagesTest {
     f.load(pid).setChild(1, other);
     f.store(pid);
     Session s = open(disk);
-    for (Order order : Order.values()) {
+    for (ScanOrder order : ScanOrder.values()) {
       assertScanNames(s.db(), order, other);
     }
     assertNames(assertThrows(CorruptionException.class, () -> write(s.db())), other);
@@ -193,7 +193,7 @@ class DamagedPagesTest {
       f.load(pid).setChild(0, pid);
       f.store(pid);
       Session s = open(disk);
-      assertScanNames(s.db(), Order.ASCENDING, pid);
+      assertScanNames(s.db(), ScanOrder.ASCENDING, pid);
       assertNames(assertThrows(CorruptionException.class, () -> write(s.db())), pid);
       assertNoticed(s.db());
       s.abandon();
@@ -209,7 +209,7 @@ class DamagedPagesTest {
       f.load(pid).setChild(1, child);
       f.store(pid);
       Session s = open(disk);
-      for (Order order : Order.values()) {
+      for (ScanOrder order : ScanOrder.values()) {
         assertScanNames(s.db(), order, pid);
       }
       assertNames(assertThrows(CorruptionException.class, () -> write(s.db())), pid);
@@ -372,7 +372,7 @@ class DamagedPagesTest {
     f.store(leaf);
     long damaged = leaf;
     Session s = open(disk);
-    for (Order order : Order.values()) {
+    for (ScanOrder order : ScanOrder.values()) {
       CorruptionException e =
           assertThrows(
               CorruptionException.class,
@@ -401,7 +401,8 @@ class DamagedPagesTest {
           f.store(leaf);
           Session s = open(disk);
           assertNames(
-              assertThrows(CorruptionException.class, () -> scan(s.db(), Order.ASCENDING)), leaf);
+              assertThrows(CorruptionException.class, () -> scan(s.db(), ScanOrder.ASCENDING)),
+              leaf);
           assertNoticed(s.db());
           s.abandon();
           tried++;
@@ -473,7 +474,7 @@ class DamagedPagesTest {
 
   private static boolean isMet(Database db) {
     try {
-      scan(db, Order.ASCENDING);
+      scan(db, ScanOrder.ASCENDING);
       return false;
     } catch (CorruptionException e) {
       return true;

@@ -5,9 +5,9 @@ import io.fovea.ByteTable;
 import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Index;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.VerifyReport;
 import io.fovea.crash.State.Contents;
@@ -202,7 +202,7 @@ final class DamagedUse {
         db.read(
             tx -> {
               List<Pk> keys = new ArrayList<>();
-              try (Cursor cursor = t.scan(tx, Range.all(), Order.DESCENDING)) {
+              try (Cursor cursor = t.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
                 while (cursor.next()) {
                   keys.add(Pk.of(cursor.key()));
                   cursor.row();

@@ -9,7 +9,7 @@ import io.fovea.Changes;
 import io.fovea.Database;
 import io.fovea.FileChanges;
 import io.fovea.Options;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.Transaction;
 import io.fovea.error.ChangesLostException;
 import io.fovea.schema.TableSpec;
@@ -106,7 +106,7 @@ final class Followed {
 
   private static void add(
       Transaction tx, ByteTable t, @Nullable String name, TreeMap<String, byte[]> out) {
-    try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+    try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
       while (c.next()) {
         byte[] key = name == null ? c.key() : key(name, c.key());
         out.put(HexFormat.of().formatHex(key), c.value());
@@ -147,7 +147,7 @@ final class Followed {
     byte[] from = {(byte) c.table().charAt(0)};
     byte[] to = {(byte) (c.table().charAt(0) + 1)};
     byte first = (byte) String.valueOf(c.newName()).charAt(0);
-    try (ByteCursor all = records.scan(tx, from, to, Order.ASCENDING)) {
+    try (ByteCursor all = records.scan(tx, from, to, ScanOrder.ASCENDING)) {
       while (all.next()) {
         byte[] key = all.key();
         key[0] = first;

@@ -13,8 +13,8 @@ import io.fovea.FileChanges;
 import io.fovea.FileDump;
 import io.fovea.FileReport;
 import io.fovea.Options;
-import io.fovea.Order;
 import io.fovea.Restore;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.error.OperationInterruptedException;
@@ -176,7 +176,7 @@ public final class InterruptedCalls {
             c.db.read(
                 tx -> {
                   int n = 0;
-                  try (ByteCursor scan = c.bytes().scan(tx, null, null, Order.DESCENDING)) {
+                  try (ByteCursor scan = c.bytes().scan(tx, null, null, ScanOrder.DESCENDING)) {
                     while (scan.next()) {
                       n++;
                     }

@@ -10,9 +10,9 @@ import io.fovea.Durability;
 import io.fovea.Io;
 import io.fovea.Key;
 import io.fovea.Options;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.VerifyReport;
 import io.fovea.error.PoolTooSmallException;
@@ -85,7 +85,7 @@ class ReliabilityTest {
     db.read(
         tx -> {
           sum[0] = 0;
-          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               sum[0] += c.row().getLong(BALANCE);
             }

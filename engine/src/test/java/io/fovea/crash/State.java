@@ -6,9 +6,9 @@ import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Index;
 import io.fovea.Key;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.SimDatabase;
 import io.fovea.Table;
 import io.fovea.Transaction;
@@ -415,7 +415,7 @@ final class State {
 
   private static void records(Transaction tx, Table t, Contents c) {
     if (c.kind == Kind.BYTES) {
-      try (ByteCursor cursor = t.bytes().scan(tx, null, null, Order.ASCENDING)) {
+      try (ByteCursor cursor = t.bytes().scan(tx, null, null, ScanOrder.ASCENDING)) {
         while (cursor.next()) {
           c.records.put(Pk.of(cursor.key()), Step.bytes(Blob.of(cursor.value())));
         }
@@ -423,7 +423,7 @@ final class State {
       for (String name : c.indexes) {
         int n = 0;
         try (ByteIndexCursor cursor =
-            t.bytes().index(name).scan(tx, Range.all(), Order.DESCENDING)) {
+            t.bytes().index(name).scan(tx, Range.all(), ScanOrder.DESCENDING)) {
           while (cursor.next()) {
             other(t, name, c, Pk.of(cursor.key()), Step.bytes(Blob.of(cursor.value())));
             n++;
@@ -433,7 +433,7 @@ final class State {
       }
       return;
     }
-    try (Cursor cursor = t.scan(tx, Range.all(), Order.ASCENDING)) {
+    try (Cursor cursor = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (cursor.next()) {
         c.records.put(Pk.of(cursor.key()), Value.of(cursor.row(), c.shape()));
       }
@@ -442,7 +442,7 @@ final class State {
     for (String name : c.indexes) {
       Index index = t.index(name);
       int n = 0;
-      try (Cursor cursor = index.scan(tx, Range.all(), Order.DESCENDING)) {
+      try (Cursor cursor = index.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
         while (cursor.next()) {
           other(t, name, c, Pk.of(cursor.key()), Value.of(cursor.row(), c.shape()));
           n++;

@@ -14,9 +14,9 @@ import io.fovea.Durability;
 import io.fovea.Key;
 import io.fovea.LoadOptions;
 import io.fovea.LoadReport;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.crash.State.Blob;
@@ -338,7 +338,7 @@ sealed interface Step {
         if (group % 2 == 0) {
           return t.bytes().deletePrefix(tx, prefix) > 0;
         }
-        try (ByteCursor cursor = t.bytes().scanPrefix(tx, prefix, Order.DESCENDING)) {
+        try (ByteCursor cursor = t.bytes().scanPrefix(tx, prefix, ScanOrder.DESCENDING)) {
           while (cursor.next()) {
             found.add(Pk.of(cursor.key()));
           }
@@ -349,7 +349,7 @@ sealed interface Step {
         if (group % 2 == 0) {
           return t.deleteRange(tx, range) > 0;
         }
-        try (Cursor cursor = t.scan(tx, range, Order.ASCENDING)) {
+        try (Cursor cursor = t.scan(tx, range, ScanOrder.ASCENDING)) {
           while (cursor.next()) {
             found.add(Pk.of(cursor.key()));
           }

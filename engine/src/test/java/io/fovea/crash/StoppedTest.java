@@ -11,8 +11,8 @@ import io.fovea.Database;
 import io.fovea.DatabaseStats;
 import io.fovea.Durability;
 import io.fovea.Options;
-import io.fovea.Order;
 import io.fovea.Protocol;
+import io.fovea.ScanOrder;
 import io.fovea.SimDatabase;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
@@ -254,7 +254,7 @@ class StoppedTest {
               db.read(
                   tx -> {
                     int n = 0;
-                    try (ByteCursor c = t.scanPrefix(tx, key("key"), Order.ASCENDING)) {
+                    try (ByteCursor c = t.scanPrefix(tx, key("key"), ScanOrder.ASCENDING)) {
                       while (c.next()) {
                         n++;
                       }

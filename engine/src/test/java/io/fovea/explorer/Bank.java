@@ -3,9 +3,9 @@ package io.fovea.explorer;
 import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Index;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
@@ -123,7 +123,7 @@ final class Bank {
   static void sum(Life life, Hand hand) {
     Table t = life.bank.table;
     int how = hand.random.nextInt(4);
-    Order order = hand.random.nextBoolean() ? Order.ASCENDING : Order.DESCENDING;
+    ScanOrder order = hand.random.nextBoolean() ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
     life.<@Nullable Void>read(
         TxOptions::forReading,
         tx -> {
@@ -163,7 +163,7 @@ final class Bank {
   /** Table and indexes say the same; a number for what they say. */
   long check(Transaction tx) {
     Set<Long> seen = new HashSet<>();
-    try (Cursor c = table.scan(tx, Range.all(), Order.ASCENDING)) {
+    try (Cursor c = table.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       Row other = table.row();
       Index byU = indexOf("by_u");
       while (c.next()) {
@@ -174,9 +174,9 @@ final class Bank {
         Violation.same(c.key().getInt(0), other.key(table.key()).getInt(0), "by_u of " + u);
       }
     }
-    long hash = total(table.scan(tx, Range.all(), Order.ASCENDING), "table");
+    long hash = total(table.scan(tx, Range.all(), ScanOrder.ASCENDING), "table");
     for (IndexSpec i : table.spec().indexes()) {
-      long same = total(indexOf(i.name()).scan(tx, Range.all(), Order.DESCENDING), i.name());
+      long same = total(indexOf(i.name()).scan(tx, Range.all(), ScanOrder.DESCENDING), i.name());
       Violation.same(hash, same, i.name() + " has other records");
     }
     return hash;
@@ -208,7 +208,8 @@ final class Bank {
     Table t = db.table(SPEC.with(more));
     for (int i = 0; i < 3; i++) {
       db.read(
-          tx -> life.bank.total(t.index("more").scan(tx, Range.all(), Order.ASCENDING), "more"));
+          tx ->
+              life.bank.total(t.index("more").scan(tx, Range.all(), ScanOrder.ASCENDING), "more"));
     }
     String name = "more";
     if (r.nextBoolean()) {

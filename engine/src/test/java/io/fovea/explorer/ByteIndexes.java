@@ -3,8 +3,8 @@ package io.fovea.explorer;
 import io.fovea.ByteIndex;
 import io.fovea.ByteIndexCursor;
 import io.fovea.ByteTable;
-import io.fovea.Order;
 import io.fovea.Range;
+import io.fovea.ScanOrder;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
@@ -40,7 +40,7 @@ final class ByteIndexes {
           tx -> {
             int n = 0;
             long last = -1;
-            try (ByteIndexCursor c = index.scan(tx, Range.all(), Order.ASCENDING)) {
+            try (ByteIndexCursor c = index.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 long number = Life.number(c.value());
                 Violation.unless(number > last, "number " + number + " behind " + last);

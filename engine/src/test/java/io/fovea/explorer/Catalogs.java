@@ -3,9 +3,9 @@ package io.fovea.explorer;
 import io.fovea.ByteTable;
 import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.error.InvalidUseException;
@@ -77,12 +77,12 @@ final class Catalogs {
         tx -> {
           found[0] = 0;
           found[1] = 0;
-          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               Violation.same(found[0]++, c.key().getInt(0), "key in " + name);
             }
           }
-          try (Cursor c = t.index("by_a").scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.index("by_a").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               found[1]++;
               Violation.same(c.key().getInt(0) % 7, c.row().getLong(A1), "row in " + name);

@@ -11,7 +11,7 @@ import io.fovea.ChangePosition;
 import io.fovea.Changes;
 import io.fovea.Database;
 import io.fovea.FileChanges;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.schema.TableSpec;
 import java.time.Duration;
 import java.util.Arrays;
@@ -149,7 +149,7 @@ final class Followers {
     db.read(
         tx -> {
           all.clear();
-          try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.put(c.key(), c.value());
             }

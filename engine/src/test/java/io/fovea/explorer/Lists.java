@@ -3,8 +3,8 @@ package io.fovea.explorer;
 import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
 import io.fovea.Database;
-import io.fovea.Order;
 import io.fovea.Page;
+import io.fovea.ScanOrder;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.schema.TableSpec;
@@ -139,14 +139,14 @@ final class Lists {
     List<byte[]> values = new ArrayList<>();
     switch (how) {
       case 0 -> {
-        try (ByteCursor c = t.scanPrefix(tx, prefix(list), Order.ASCENDING)) {
+        try (ByteCursor c = t.scanPrefix(tx, prefix(list), ScanOrder.ASCENDING)) {
           while (c.next()) {
             values.add(c.value());
           }
         }
       }
       case 1 -> {
-        try (ByteCursor c = t.scanPrefix(tx, prefix(list), Order.DESCENDING)) {
+        try (ByteCursor c = t.scanPrefix(tx, prefix(list), ScanOrder.DESCENDING)) {
           while (c.next()) {
             values.addFirst(c.value());
           }
@@ -154,7 +154,7 @@ final class Lists {
       }
       case 2 -> {
         try (Stream<Map.Entry<byte[], byte[]>> s =
-            t.stream(tx, prefix(list), prefix(list + 1), Order.ASCENDING)) {
+            t.stream(tx, prefix(list), prefix(list + 1), ScanOrder.ASCENDING)) {
           s.forEach(e -> values.add(e.getValue()));
         }
       }
@@ -162,7 +162,7 @@ final class Lists {
         String after = null;
         do {
           Page<Map.Entry<byte[], byte[]>> page =
-              t.page(tx, prefix(list), prefix(list + 1), Order.ASCENDING, after, 7);
+              t.page(tx, prefix(list), prefix(list + 1), ScanOrder.ASCENDING, after, 7);
           page.items().forEach(e -> values.add(e.getValue()));
           after = page.next();
         } while (after != null);

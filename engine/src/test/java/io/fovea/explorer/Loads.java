@@ -6,9 +6,9 @@ import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Duplicates;
 import io.fovea.LoadOptions;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Field;
@@ -102,7 +102,7 @@ final class Loads {
           long newest = 0;
           long n = 0;
           long of = 0;
-          try (ByteCursor c = t.scan(tx, null, null, Order.ASCENDING)) {
+          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               ByteBuffer b = ByteBuffer.wrap(c.value());
               long g = b.getLong();
@@ -145,7 +145,7 @@ final class Loads {
           long sum = 0;
           long n = 0;
           long newest = 0;
-          try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               long g = c.row().getLong(GENERATION);
               newest = Math.max(newest, g);
@@ -153,7 +153,7 @@ final class Loads {
               n++;
             }
           }
-          try (Cursor c = t.index("by_generation").scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor c = t.index("by_generation").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               sum -= c.row().getLong(GENERATION) * (c.key().getInt(0) + 1);
               n--;

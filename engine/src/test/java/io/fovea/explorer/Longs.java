@@ -3,7 +3,7 @@ package io.fovea.explorer;
 import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
 import io.fovea.Database;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.schema.TableSpec;
@@ -116,7 +116,7 @@ final class Longs {
       }
     }
     int n = 0;
-    try (ByteCursor c = longs.scan(tx, null, null, Order.ASCENDING)) {
+    try (ByteCursor c = longs.scan(tx, null, null, ScanOrder.ASCENDING)) {
       while (c.next()) {
         n++;
       }

@@ -3,7 +3,7 @@ package io.fovea.explorer;
 import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
 import io.fovea.Database;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.Transaction;
 import io.fovea.schema.TableSpec;
 import java.util.Random;
@@ -69,7 +69,7 @@ final class Ranges {
     long hash = 0;
     for (int g = 0; g < GROUPS; g++) {
       long n = 0;
-      try (ByteCursor c = ranges.scanPrefix(tx, prefix(g), Order.ASCENDING)) {
+      try (ByteCursor c = ranges.scanPrefix(tx, prefix(g), ScanOrder.ASCENDING)) {
         while (c.next()) {
           n++;
         }
@@ -82,7 +82,7 @@ final class Ranges {
 
   static long members(ByteTable ranges, Transaction tx) {
     long n = 0;
-    try (ByteCursor c = ranges.scan(tx, null, null, Order.DESCENDING)) {
+    try (ByteCursor c = ranges.scan(tx, null, null, ScanOrder.DESCENDING)) {
       while (c.next()) {
         n++;
       }

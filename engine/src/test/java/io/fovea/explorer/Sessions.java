@@ -1,9 +1,9 @@
 package io.fovea.explorer;
 
 import io.fovea.Cursor;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -68,7 +68,7 @@ final class Sessions {
       long before = life.clock.millis();
       life.db.read(
           tx -> {
-            try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+            try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 long end = c.row().getLong(END);
                 Violation.unless(end > before, "a row that ended " + end + " is there " + before);

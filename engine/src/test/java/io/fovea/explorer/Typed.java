@@ -1,7 +1,7 @@
 package io.fovea.explorer;
 
 import io.fovea.ObjectSpec;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.TypedCursor;
 import io.fovea.TypedIndex;
 import io.fovea.TypedTable;
@@ -88,7 +88,7 @@ final class Typed {
       life.<@Nullable Void, RuntimeException>readOnly(
           tx -> {
             int n = 0;
-            try (TypedCursor<Long, Thing> c = t.scan(tx, null, null, Order.ASCENDING)) {
+            try (TypedCursor<Long, Thing> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
               while (c.next()) {
                 require(c.value(), c.key());
                 Map.Entry<Long, Thing> e = names.get(tx, c.value().name());

@@ -3,7 +3,7 @@ package io.fovea.examples;
 import io.fovea.Database;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.TypedTable;
 import io.fovea.schema.Id;
 import java.nio.file.Path;
@@ -91,7 +91,7 @@ public final class Bank {
   private long sum() {
     return db.read(
         tx ->
-            accounts.stream(tx, null, null, Order.ASCENDING)
+            accounts.stream(tx, null, null, ScanOrder.ASCENDING)
                 .mapToLong(e -> e.getValue().cents())
                 .sum());
   }

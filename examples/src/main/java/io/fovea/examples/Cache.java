@@ -4,7 +4,7 @@ import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.TypedIndex;
 import io.fovea.TypedIndexCursor;
 import io.fovea.TypedTable;
@@ -131,7 +131,7 @@ public final class Cache {
     db.run(
         tx -> {
           try (TypedIndexCursor<Instant, String, Entry> c =
-              byExpiry.scan(tx, null, null, Order.ASCENDING)) {
+              byExpiry.scan(tx, null, null, ScanOrder.ASCENDING)) {
             for (long i = 0; i < count && c.next(); i++) {
               entries.delete(tx, c.key());
             }

@@ -3,7 +3,7 @@ package io.fovea.examples;
 import io.fovea.Database;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.TypedIndex;
 import io.fovea.TypedTable;
 import io.fovea.error.DuplicateKeyException;
@@ -117,7 +117,7 @@ public final class Inventory {
     Offer to = new Offer(category, cents + 1); // excluded
     return db.read(
         tx ->
-            byCategory.stream(tx, from, to, Order.ASCENDING)
+            byCategory.stream(tx, from, to, ScanOrder.ASCENDING)
                 .map(e -> e.getValue().name())
                 .toList());
   }
@@ -126,7 +126,7 @@ public final class Inventory {
   private List<String> shortest(int count) {
     return db.read(
         tx ->
-            byMissing.stream(tx, 1, null, Order.DESCENDING)
+            byMissing.stream(tx, 1, null, ScanOrder.DESCENDING)
                 .limit(count)
                 .map(Map.Entry::getKey)
                 .toList());

@@ -3,7 +3,7 @@ package io.fovea.examples;
 import io.fovea.Database;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.Sequence;
 import io.fovea.TypedIndex;
 import io.fovea.TypedIndexCursor;
@@ -126,7 +126,7 @@ public final class JobQueue {
         tx -> {
           List<Job> mine = new ArrayList<>(); // new in each attempt
           try (TypedIndexCursor<Instant, Long, Job> c =
-              byDue.scan(tx, null, now, Order.ASCENDING)) {
+              byDue.scan(tx, null, now, ScanOrder.ASCENDING)) {
             while (mine.size() < CLAIM && c.next()) {
               Job claimed = c.value().claimedUntil(now.plus(LEASE));
               mine.add(claimed);

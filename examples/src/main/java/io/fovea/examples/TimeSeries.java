@@ -5,9 +5,9 @@ import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Key;
 import io.fovea.Options;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.schema.Field;
 import io.fovea.schema.KeySpec;
@@ -100,7 +100,7 @@ public final class TimeSeries {
         tx -> {
           double sum = 0;
           int count = 0;
-          try (Cursor c = points.scan(tx, window, Order.ASCENDING)) {
+          try (Cursor c = points.scan(tx, window, ScanOrder.ASCENDING)) {
             while (c.next()) {
               sum += c.row().getDouble(VALUE);
               count++;
@@ -114,7 +114,7 @@ public final class TimeSeries {
     Range all = Range.prefix(points.key().text(series));
     return db.read(
         tx -> {
-          try (Cursor c = points.scan(tx, all, Order.DESCENDING)) {
+          try (Cursor c = points.scan(tx, all, ScanOrder.DESCENDING)) {
             if (!c.next()) {
               throw new IllegalArgumentException("No measurements of " + series);
             }
@@ -141,7 +141,7 @@ public final class TimeSeries {
     return db.read(
         tx -> {
           int count = 0;
-          try (Cursor c = points.scan(tx, all, Order.ASCENDING)) {
+          try (Cursor c = points.scan(tx, all, ScanOrder.ASCENDING)) {
             while (c.next()) {
               assert c.key().getText(SERIES).equals(series);
               count++;

@@ -5,7 +5,7 @@ import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Options;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.schema.TableSpec;
@@ -76,7 +76,7 @@ final class BesideFovea implements BesideStore {
               visitor.again();
             }
             int n = 0;
-            try (ByteCursor cursor = table.scan(tx, from, null, Order.ASCENDING)) {
+            try (ByteCursor cursor = table.scan(tx, from, null, ScanOrder.ASCENDING)) {
               while (n < count && cursor.next()) {
                 visitor.record(cursor.key(), cursor.value());
                 n++;

@@ -2,9 +2,9 @@ package io.fovea.jmh;
 
 import io.fovea.Cursor;
 import io.fovea.Key;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Task;
 import io.fovea.Transaction;
@@ -94,7 +94,7 @@ public class BudgetScan {
     private void opens(Transaction tx) {
       for (int i = 0; i < OPENS; i++) {
         order(chooser.next());
-        try (Cursor cursor = lines.table.scan(tx, prefix, Order.ASCENDING)) {
+        try (Cursor cursor = lines.table.scan(tx, prefix, ScanOrder.ASCENDING)) {
           if (cursor.next()) {
             sum += cursor.row().getLong(BudgetTables.AMOUNT);
           }
@@ -104,7 +104,7 @@ public class BudgetScan {
 
     private void steps(Transaction tx) {
       order(chooser.random(lines.districts * lines.orders - STEPS / BudgetTables.LINES - 1));
-      try (Cursor cursor = lines.table.scan(tx, fromHere, Order.ASCENDING)) {
+      try (Cursor cursor = lines.table.scan(tx, fromHere, ScanOrder.ASCENDING)) {
         for (int i = 0; i < STEPS && cursor.next(); i++) {
           sum += cursor.row().getLong(BudgetTables.AMOUNT);
         }
@@ -114,7 +114,7 @@ public class BudgetScan {
     private void orders(Transaction tx, boolean update) {
       for (int i = 0; i < ORDERS; i++) {
         order(chooser.next());
-        try (Cursor cursor = lines.table.scan(tx, prefix, Order.ASCENDING)) {
+        try (Cursor cursor = lines.table.scan(tx, prefix, ScanOrder.ASCENDING)) {
           while (cursor.next()) {
             Row row = cursor.row();
             long delivered = row.getLong(BudgetTables.DELIVERED);

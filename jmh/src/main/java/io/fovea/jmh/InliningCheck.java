@@ -4,9 +4,9 @@ import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Options;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Task;
 import io.fovea.Transaction;
@@ -366,7 +366,7 @@ public final class InliningCheck {
       int order = Math.max(0, inserted - 1);
       int district = order % 100;
       from.set(district / BudgetTables.DISTRICTS + 1, district % BudgetTables.DISTRICTS + 1);
-      try (Cursor cursor = lines.scan(tx, range, Order.ASCENDING)) {
+      try (Cursor cursor = lines.scan(tx, range, ScanOrder.ASCENDING)) {
         for (int i = 0; i < OPERATIONS && cursor.next(); i++) {
           sum += cursor.row().getLong(BudgetTables.AMOUNT);
         }

@@ -7,9 +7,9 @@ import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Key;
 import io.fovea.Options;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
@@ -113,10 +113,10 @@ public class ScanRecords {
     public boolean reading;
 
     private final SplittableRandom random = new SplittableRandom(1);
-    private final Work<Long, RuntimeException> bytesUp = tx -> bytes(tx, Order.ASCENDING);
-    private final Work<Long, RuntimeException> bytesDown = tx -> bytes(tx, Order.DESCENDING);
-    private final Work<Long, RuntimeException> rowsUp = tx -> rows(tx, Order.ASCENDING);
-    private final Work<Long, RuntimeException> rowsDown = tx -> rows(tx, Order.DESCENDING);
+    private final Work<Long, RuntimeException> bytesUp = tx -> bytes(tx, ScanOrder.ASCENDING);
+    private final Work<Long, RuntimeException> bytesDown = tx -> bytes(tx, ScanOrder.DESCENDING);
+    private final Work<Long, RuntimeException> rowsUp = tx -> rows(tx, ScanOrder.ASCENDING);
+    private final Work<Long, RuntimeException> rowsDown = tx -> rows(tx, ScanOrder.DESCENDING);
     private Records of;
     private TxOptions options;
     private Key from;
@@ -142,8 +142,8 @@ public class ScanRecords {
       return of.db.call(options, work);
     }
 
-    private long bytes(Transaction tx, Order order) {
-      boolean ascends = order == Order.ASCENDING;
+    private long bytes(Transaction tx, ScanOrder order) {
+      boolean ascends = order == ScanOrder.ASCENDING;
       long sum = 0;
       try (ByteCursor cursor =
           of.bytes.scan(tx, ascends ? start : null, ascends ? null : start, order)) {
@@ -154,9 +154,9 @@ public class ScanRecords {
       return sum;
     }
 
-    private long rows(Transaction tx, Order order) {
+    private long rows(Transaction tx, ScanOrder order) {
       long sum = 0;
-      try (Cursor cursor = of.rows.scan(tx, order == Order.ASCENDING ? up : down, order)) {
+      try (Cursor cursor = of.rows.scan(tx, order == ScanOrder.ASCENDING ? up : down, order)) {
         for (int i = 0; i < scanned && cursor.next(); i++) {
           sum += cursor.row().getLong(of.number);
         }

@@ -8,8 +8,8 @@ import io.fovea.DatabaseStats;
 import io.fovea.Durability;
 import io.fovea.Markdown;
 import io.fovea.Options;
-import io.fovea.Order;
 import io.fovea.Range;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.TxOptions;
 import java.io.IOException;
@@ -179,7 +179,7 @@ public final class SnapshotExport implements Callable<Integer> {
           tx -> {
             attempts[0]++;
             found[0] = 0;
-            try (Cursor c = t.scan(tx, Range.all(), Order.ASCENDING)) {
+            try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 found[0] += c.row().getLong(of.number) >= 0 ? 1 : 0;
               }

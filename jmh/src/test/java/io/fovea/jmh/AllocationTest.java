@@ -7,9 +7,9 @@ import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Options;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import java.lang.management.ManagementFactory;
@@ -144,7 +144,7 @@ class AllocationTest {
     Range all = Range.all();
     assertAllocatesNothing(
         tx -> {
-          try (Cursor cursor = stock.scan(tx, all, Order.ASCENDING)) {
+          try (Cursor cursor = stock.scan(tx, all, ScanOrder.ASCENDING)) {
             step(cursor);
             long before = now();
             for (int i = 0; i < OPERATIONS; i++) {

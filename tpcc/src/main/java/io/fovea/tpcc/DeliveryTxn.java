@@ -4,6 +4,7 @@ import io.fovea.Cursor;
 import io.fovea.Key;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.tpcc.Schema.Customer;
@@ -59,7 +60,7 @@ final class DeliveryTxn extends Txn {
   /** The smallest NO_O_ID of a district, or -1. */
   private int oldest(Transaction tx, int d) {
     districtKey.set(w, d);
-    try (Cursor cursor = newOrders.scan(tx, newOrdersOfDistrict, io.fovea.Order.ASCENDING)) {
+    try (Cursor cursor = newOrders.scan(tx, newOrdersOfDistrict, ScanOrder.ASCENDING)) {
       return cursor.next() ? cursor.key().getInt(2) : -1;
     }
   }
@@ -72,7 +73,7 @@ final class DeliveryTxn extends Txn {
     orders.update(tx, order);
     long sum = 0;
     linesKey.set(w, d, o);
-    try (Cursor cursor = lines.scan(tx, linesOfOrder, io.fovea.Order.ASCENDING)) {
+    try (Cursor cursor = lines.scan(tx, linesOfOrder, ScanOrder.ASCENDING)) {
       while (cursor.next()) {
         Row line = cursor.row();
         sum += line.getLong(OrderLine.AMOUNT);

@@ -5,6 +5,7 @@ import io.fovea.Key;
 import io.fovea.Projection;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.tpcc.Schema.Customer;
@@ -65,14 +66,14 @@ final class OrderStatusTxn extends Txn {
     balance = customer.getLong(Customer.BALANCE);
     ordersKey.set(w, d, c);
     try (Cursor newest =
-        session.tables.orderByCustomer().scan(tx, ordersOfCustomer, io.fovea.Order.DESCENDING)) {
+        session.tables.orderByCustomer().scan(tx, ordersOfCustomer, ScanOrder.DESCENDING)) {
       Session.require(newest.next(), "orders", w, d, c);
       orderId = newest.key().getInt(2);
       carrier = newest.row().getInt(Order.CARRIER);
     }
     shown = 0;
     linesKey.set(w, d, orderId);
-    try (Cursor cursor = lines.scan(tx, linesOfOrder, io.fovea.Order.ASCENDING)) {
+    try (Cursor cursor = lines.scan(tx, linesOfOrder, ScanOrder.ASCENDING)) {
       while (cursor.next()) {
         Row line = cursor.row();
         shown +=

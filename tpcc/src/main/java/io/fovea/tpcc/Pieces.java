@@ -3,9 +3,9 @@ package io.fovea.tpcc;
 import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Key;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 
 /**
@@ -48,7 +48,7 @@ final class Pieces {
     int n;
     do {
       Range piece = range;
-      n = database.read(tx -> read(table.scan(tx, piece, Order.ASCENDING), end, extractor));
+      n = database.read(tx -> read(table.scan(tx, piece, ScanOrder.ASCENDING), end, extractor));
       passed.set(end); // of the last row of a full piece, and not asked for otherwise
       for (int i = 0; i < n; i++) {
         visitor.visit(values, i * columns);

@@ -6,6 +6,7 @@ import io.fovea.Key;
 import io.fovea.Projection;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.tpcc.Schema.District;
@@ -58,7 +59,7 @@ final class StockLevelTxn extends Txn {
     last.set(w, d, next - 1);
     items.clear();
     batch.clear();
-    try (Cursor cursor = lines.scan(tx, lastOrders, io.fovea.Order.ASCENDING)) {
+    try (Cursor cursor = lines.scan(tx, lastOrders, ScanOrder.ASCENDING)) {
       while (cursor.next()) {
         int item = cursor.row().getInt(OrderLine.ITEM);
         if (items.add(item)) {

@@ -4,9 +4,9 @@ import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Options;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.tpcc.bench.Progress;
 import io.fovea.tpcc.bench.Shutdown;
@@ -34,7 +34,7 @@ final class SmallDatabase implements AutoCloseable {
   void each(Table table, BiConsumer<Key, Row> visitor) {
     database.read(
         tx -> {
-          try (Cursor rows = table.scan(tx, Range.all(), Order.ASCENDING)) {
+          try (Cursor rows = table.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (rows.next()) {
               visitor.accept(rows.key(), rows.row());
             }

@@ -34,13 +34,13 @@ import io.fovea.LoadOptions;
 import io.fovea.LoadReport;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
-import io.fovea.Order;
 import io.fovea.Page;
 import io.fovea.Projection;
 import io.fovea.Range;
 import io.fovea.Receipt;
 import io.fovea.Restore;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Sequence;
 import io.fovea.Table;
 import io.fovea.Transaction;
@@ -410,9 +410,10 @@ class GuideTest {
     Shipment labelled = db.read(tx -> byLabel.get(tx, "A-1").getValue());
     List<Long> ofAda =
         db.read(
-            tx -> byCustomer.stream(tx, "Ada", Order.ASCENDING).map(Map.Entry::getKey).toList());
+            tx ->
+                byCustomer.stream(tx, "Ada", ScanOrder.ASCENDING).map(Map.Entry::getKey).toList());
     Page<Map.Entry<Long, Shipment>> toParis =
-        db.read(tx -> byPlace.page(tx, new Place("FR", "Paris"), Order.ASCENDING, null, 20));
+        db.read(tx -> byPlace.page(tx, new Place("FR", "Paris"), ScanOrder.ASCENDING, null, 20));
     // end
     assertEquals(1, labelled.number());
     assertEquals(List.of(1L, 2L), ofAda);
@@ -459,7 +460,7 @@ class GuideTest {
     String largest =
         db.read(
             tx ->
-                byType.stream(tx, Range.prefix(png), Order.DESCENDING)
+                byType.stream(tx, Range.prefix(png), ScanOrder.DESCENDING)
                     .map(e -> new String(e.getKey(), StandardCharsets.UTF_8))
                     .findFirst()
                     .orElse("none"));
@@ -467,7 +468,7 @@ class GuideTest {
         db.read(
             tx -> {
               long sum = 0;
-              try (ByteIndexCursor c = byType.scan(tx, Range.prefix(png), Order.ASCENDING)) {
+              try (ByteIndexCursor c = byType.scan(tx, Range.prefix(png), ScanOrder.ASCENDING)) {
                 while (c.next()) {
                   sum += c.indexKey().getInt(1); // no file is read
                 }
@@ -492,7 +493,7 @@ class GuideTest {
     int oldest =
         db.read(
             tx -> {
-              try (Cursor c = byState.scan(tx, Range.prefix(open), Order.ASCENDING)) {
+              try (Cursor c = byState.scan(tx, Range.prefix(open), ScanOrder.ASCENDING)) {
                 return c.next() ? c.key().getInt(NUMBER) : -1;
               }
             });
@@ -514,7 +515,7 @@ class GuideTest {
     long open =
         db.read(
             tx ->
-                invoices.stream(tx, 10L, 20L, Order.ASCENDING)
+                invoices.stream(tx, 10L, 20L, ScanOrder.ASCENDING)
                     .filter(e -> e.getValue().paid().isEmpty())
                     .count());
     // end
@@ -569,7 +570,7 @@ class GuideTest {
         db.read(
             tx -> {
               List<Integer> list = new ArrayList<>();
-              try (Cursor c = orders.scan(tx, Range.between(from, to), Order.DESCENDING)) {
+              try (Cursor c = orders.scan(tx, Range.between(from, to), ScanOrder.DESCENDING)) {
                 while (list.size() < 10 && c.next()) {
                   list.add(c.key().getInt(NUMBER)); // c.row() would read the fields
                 }
@@ -607,7 +608,7 @@ class GuideTest {
             tx -> {
               Map<Long, Integer> first = new TreeMap<>();
               Key next = orders.key();
-              try (Cursor c = orders.scan(tx, Range.all(), Order.ASCENDING)) {
+              try (Cursor c = orders.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                 for (boolean found = c.first(); found; found = c.seek(next)) {
                   long number = c.key().getLong(CUSTOMER);
                   first.put(number, c.key().getInt(NUMBER));
@@ -643,7 +644,7 @@ class GuideTest {
     String line =
         db.read(
             tx ->
-                invoices.stream(tx, 10L, 20L, Order.ASCENDING) // 20 excluded
+                invoices.stream(tx, 10L, 20L, ScanOrder.ASCENDING) // 20 excluded
                     .map(Map.Entry::getValue)
                     .filter(i -> i.paid().isEmpty())
                     .limit(3)
@@ -661,7 +662,7 @@ class GuideTest {
                 tx,
                 null, // from the first one
                 null, // to the last one
-                Order.DESCENDING,
+                ScanOrder.DESCENDING,
                 after, // null: the first page
                 20));
   }
@@ -820,7 +821,7 @@ class GuideTest {
               tx -> {
                 int count = 0; // of this attempt: the body may run more than once
                 try (TypedCursor<Long, Invoice> c =
-                    invoices.scan(tx, from, null, Order.ASCENDING)) {
+                    invoices.scan(tx, from, null, ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     if (count++ == 10) {
                       return c.key(); // the next transaction begins here
@@ -852,7 +853,7 @@ class GuideTest {
       BigDecimal sum =
           then.read(
               tx ->
-                  frozen.stream(tx, null, null, Order.ASCENDING)
+                  frozen.stream(tx, null, null, ScanOrder.ASCENDING)
                       .map(e -> e.getValue().total())
                       .reduce(BigDecimal.ZERO, BigDecimal::add));
       System.out.println("All invoices: " + sum);

@@ -3,9 +3,9 @@ package io.fovea.replication;
 import io.fovea.ByteCursor;
 import io.fovea.Database;
 import io.fovea.Options;
-import io.fovea.Order;
 import io.fovea.Receipt;
 import io.fovea.Restore;
+import io.fovea.ScanOrder;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.Work;
@@ -354,7 +354,8 @@ public final class Replica implements AutoCloseable {
         tx -> {
           SortedMap<Long, String> all = new TreeMap<>();
           if (tx.tables().contains(STATE.name())) {
-            try (ByteCursor c = tx.table(STATE).bytes().scanPrefix(tx, SKIPPED, Order.ASCENDING)) {
+            try (ByteCursor c =
+                tx.table(STATE).bytes().scanPrefix(tx, SKIPPED, ScanOrder.ASCENDING)) {
               while (c.next()) {
                 long index = ByteBuffer.wrap(c.key()).getLong(SKIPPED.length);
                 all.put(index, new String(c.value(), StandardCharsets.UTF_8));

@@ -2,7 +2,7 @@ package io.fovea.replication;
 
 import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.Transaction;
 import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;
@@ -71,7 +71,7 @@ final class Sessions {
     ByteTable order = tx.table(ORDER).bytes();
     ByteTable outcomes = tx.table(OUTCOMES).bytes();
     List<byte[]> old = new ArrayList<>();
-    try (ByteCursor c = order.scan(tx, null, index(last + 1), Order.ASCENDING)) {
+    try (ByteCursor c = order.scan(tx, null, index(last + 1), ScanOrder.ASCENDING)) {
       // More than can come within a group, so that a shorter window is reached as well.
       while (old.size() < 4 * EXPIRE_EVERY && c.next()) {
         ByteBuffer value = ByteBuffer.wrap(c.value());

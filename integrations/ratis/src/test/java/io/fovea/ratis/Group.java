@@ -2,7 +2,7 @@ package io.fovea.ratis;
 
 import io.fovea.ByteCursor;
 import io.fovea.Options;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.schema.TableSpec;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
@@ -130,7 +130,7 @@ final class Group implements AutoCloseable {
             try (ByteCursor c =
                 tx.table(TableSpec.bytes(name, keyMax))
                     .bytes()
-                    .scan(tx, null, null, Order.ASCENDING)) {
+                    .scan(tx, null, null, ScanOrder.ASCENDING)) {
               while (c.next()) {
                 out.writeInt(c.key().length);
                 out.write(c.key());

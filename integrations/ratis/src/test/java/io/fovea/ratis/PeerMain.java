@@ -3,7 +3,7 @@ package io.fovea.ratis;
 import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
 import io.fovea.Options;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.Transaction;
 import io.fovea.ratis.Operations.Heavy;
 import io.fovea.ratis.Operations.Pay;
@@ -181,7 +181,7 @@ final class PeerMain {
     long sum = 0;
     for (TableSpec t : List.of(Operations.CHECKING, Operations.SAVINGS)) {
       if (tx.tables().contains(t.name())) {
-        try (ByteCursor c = tx.table(t).bytes().scan(tx, null, null, Order.ASCENDING)) {
+        try (ByteCursor c = tx.table(t).bytes().scan(tx, null, null, ScanOrder.ASCENDING)) {
           while (c.next()) {
             sum += Operations.number(c.value());
           }
@@ -212,7 +212,7 @@ final class PeerMain {
     for (String name : tx.tables()) {
       if (!name.startsWith("fovea.")) {
         try (ByteCursor c =
-            tx.table(TableSpec.bytes(name, 64)).bytes().scan(tx, null, null, Order.ASCENDING)) {
+            tx.table(TableSpec.bytes(name, 64)).bytes().scan(tx, null, null, ScanOrder.ASCENDING)) {
           while (c.next()) {
             hash.update(c.key());
             hash.update(c.value());
@@ -237,7 +237,7 @@ final class PeerMain {
     StringBuilder all = new StringBuilder();
     if (tx.tables().contains(Operations.LEDGER.name())) {
       ByteTable ledger = tx.table(Operations.LEDGER).bytes();
-      try (ByteCursor c = ledger.scan(tx, null, null, Order.ASCENDING)) {
+      try (ByteCursor c = ledger.scan(tx, null, null, ScanOrder.ASCENDING)) {
         while (c.next()) {
           all.append(new String(c.key(), StandardCharsets.UTF_8))
               .append('=')

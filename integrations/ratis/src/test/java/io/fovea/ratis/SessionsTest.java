@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.ScanOrder;
 import io.fovea.ratis.Operations.Add;
 import io.fovea.ratis.Operations.Transfer;
 import io.fovea.replication.RefusedException;
@@ -92,7 +93,7 @@ class SessionsTest {
                 try (var c =
                     tx.table(io.fovea.schema.TableSpec.bytes("fovea.sessions", 24))
                         .bytes()
-                        .scan(tx, null, null, io.fovea.Order.ASCENDING)) {
+                        .scan(tx, null, null, ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     n++;
                   }

@@ -4,7 +4,7 @@ import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Options;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.Transaction;
 import io.fovea.error.FoveaException;
 import io.fovea.schema.TableSpec;
@@ -269,7 +269,7 @@ final class Instance {
     sweptNanos = now;
     database.run(
         tx -> {
-          try (ByteCursor cursor = stores.scan(tx, new byte[] {1}, null, Order.ASCENDING)) {
+          try (ByteCursor cursor = stores.scan(tx, new byte[] {1}, null, ScanOrder.ASCENDING)) {
             while (cursor.next()) {
               byte[] key = cursor.key();
               String id = new String(key, StandardCharsets.UTF_8);

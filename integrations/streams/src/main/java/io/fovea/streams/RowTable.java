@@ -3,7 +3,7 @@ package io.fovea.streams;
 import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
 import io.fovea.Database;
-import io.fovea.Order;
+import io.fovea.ScanOrder;
 import io.fovea.Transaction;
 import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;
@@ -149,7 +149,7 @@ final class RowTable {
     }
 
     boolean isEmpty(Transaction tx) {
-      try (ByteCursor c = table.scan(tx, lower(null), upper(null), Order.ASCENDING)) {
+      try (ByteCursor c = table.scan(tx, lower(null), upper(null), ScanOrder.ASCENDING)) {
         return !c.next();
       }
     }
@@ -258,7 +258,7 @@ final class RowTable {
         EMPTY,
         interval.from(),
         interval.to(),
-        forward ? Order.ASCENDING : Order.DESCENDING,
+        forward ? ScanOrder.ASCENDING : ScanOrder.DESCENDING,
         rows);
   }
 
@@ -274,7 +274,7 @@ final class RowTable {
       byte[] prefix,
       byte @Nullable [] from,
       byte @Nullable [] to,
-      Order order,
+      ScanOrder order,
       Rows rows) {
     int base = in.base.length;
     try (ByteCursor c = in.table.scan(tx, in.lower(from), in.upper(to), order)) {

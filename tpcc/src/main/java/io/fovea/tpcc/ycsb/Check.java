@@ -2,9 +2,9 @@ package io.fovea.tpcc.ycsb;
 
 import io.fovea.Cursor;
 import io.fovea.Key;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.tpcc.bench.Crew;
 import io.fovea.tpcc.bench.Progress;
 import io.fovea.tpcc.bench.Shutdown;
@@ -155,7 +155,7 @@ final class Check {
           records.database.read(
               tx -> {
                 Found p = new Found();
-                try (Cursor cursor = records.table.scan(tx, range, Order.ASCENDING)) {
+                try (Cursor cursor = records.table.scan(tx, range, ScanOrder.ASCENDING)) {
                   while (p.records < ROWS_PER_TRANSACTION && cursor.next()) {
                     look(p, cursor);
                     end.set(cursor.key());

@@ -2,10 +2,10 @@ package io.fovea.tpcc.ycsb;
 
 import io.fovea.Cursor;
 import io.fovea.Key;
-import io.fovea.Order;
 import io.fovea.Range;
 import io.fovea.Receipt;
 import io.fovea.Row;
+import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Task;
 import io.fovea.Transaction;
@@ -382,7 +382,7 @@ final class YcsbClient implements Client, Task<RuntimeException> {
   }
 
   private void scan(Transaction tx, long first, int length) {
-    try (Cursor cursor = table.scan(tx, fromKey, Order.ASCENDING)) {
+    try (Cursor cursor = table.scan(tx, fromKey, ScanOrder.ASCENDING)) {
       for (int n = 0; n < length && cursor.next(); n++) {
         long number = cursor.row().getLong(records.number);
         if (n == 0 && number != first) {

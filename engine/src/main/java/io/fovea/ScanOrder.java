@@ -5,7 +5,7 @@ package io.fovea;
  *
  * @since 0.1.0
  */
-public enum Order {
+public enum ScanOrder {
   /** From the smallest key to the largest. */
   ASCENDING,
   /** From the largest key to the smallest. */
