@@ -106,12 +106,24 @@ public final class DeferredDrops {
     /** A transaction makes the tree, and may yet make a table of it. */
     volatile boolean held;
 
+    /** Of one that the catalog does not know. */
+    final @Nullable RedoHold unknown;
+
     Drop(BTree tree, Grace grace, @Nullable Runnable then) {
       this.treeId = tree.treeId();
       this.rootPid = tree.rootPid();
       this.tree = tree;
       this.grace = grace;
       this.then = then;
+      this.unknown = null;
+    }
+
+    /** Of one that was made in vain. */
+    Drop(BTree tree, RedoHold unknown) {
+      this.treeId = tree.treeId();
+      this.rootPid = tree.rootPid();
+      this.tree = tree;
+      this.unknown = unknown;
     }
 
     /** Of one that a transaction makes. */
@@ -120,6 +132,7 @@ public final class DeferredDrops {
       this.rootPid = tree.rootPid();
       this.tree = tree;
       this.held = true;
+      this.unknown = null;
     }
 
     /** Of one that a close or a crash has cut short. */
@@ -127,6 +140,26 @@ public final class DeferredDrops {
       this.treeId = treeId;
       this.rootPid = rootPid;
       this.tree = null;
+      this.unknown = null;
+    }
+  }
+
+  /** Holds back the redo point until the last of some trees is free. */
+  private static final class RedoHold {
+    private final LogSession session;
+    private int trees;
+
+    RedoHold(LogSession session, int trees) {
+      this.session = session;
+      this.trees = trees;
+    }
+
+    /** One more is free. */
+    synchronized void freed() {
+      if (--trees == 0) {
+        session.takeOver();
+        session.end();
+      }
     }
   }
 
@@ -231,6 +264,19 @@ public final class DeferredDrops {
    */
   void add(BTree tree, @Nullable Runnable then) {
     drops.add(new Drop(tree, store.engine().grace(), then));
+  }
+
+  /**
+   * Takes over trees that no record of the catalog names and nobody uses, because they were made in
+   * vain and could not be freed then. Only recovery would find their pages if the redo point stayed
+   * before these, so it does until they are free; a close leaves the file to recovery otherwise.
+   *
+   * @param hold what holds back the redo point since before the trees were made; it belongs to this
+   *     from now on
+   */
+  void addUnknown(List<BTree> trees, LogSession hold) {
+    RedoHold unknown = new RedoHold(hold, trees.size());
+    trees.forEach(tree -> drops.add(new Drop(tree, unknown)));
   }
 
   /** Takes over a tree that is in the catalog so from now on, while a transaction uses it. */
@@ -364,6 +410,13 @@ public final class DeferredDrops {
     } finally {
       work.unlock();
     }
+    RedoHold unknown = drop.unknown;
+    if (unknown != null) {
+      if (drops.remove(drop)) {
+        unknown.freed();
+      }
+      return Piece.DONE;
+    }
     try {
       forget.accept(key(drop.treeId));
     } catch (DurabilityLostException | DatabaseClosedException e) {
@@ -401,13 +454,16 @@ public final class DeferredDrops {
     TreeDrop pages = drop.pages;
     if (pages == null) {
       pages =
-          drop.tree == null
+          drop.tree == null || drop.unknown != null // which may be free in part
               ? TreeDrop.rest(store.pool(), drop.treeId, drop.rootPid, own)
               : TreeDrop.of(drop.tree, own);
       drop.pages = pages;
     }
-    own.begin(AllocatorRecord.FREE_SPACE);
+    own.begin(drop.unknown == null ? AllocatorRecord.FREE_SPACE : 0);
     try {
+      if (drop.unknown != null) {
+        own.undoes(); // it holds back the redo point: without it there may never be room
+      }
       return pages.step(PIECE_PAGES);
     } catch (CorruptionException e) {
       LOG.log(Level.WARNING, "Pages of a dropped tree of " + store.name() + " are lost", e);

@@ -263,12 +263,27 @@ final class SchemaChanges {
     return end;
   }
 
-  /** Frees the pages of trees that nobody can use; false where recovery has to. */
+  /**
+   * Frees the pages of trees that nobody can use.
+   *
+   * @return whether the redo point may go on: false where recovery has to free them, and where they
+   *     are still to be freed
+   */
   private boolean dropAll(List<BTree> trees) {
+    List<BTree> rest = new ArrayList<>();
     for (BTree tree : trees) {
-      drop(tree);
+      if (!drop(tree)) {
+        rest.add(tree);
+      }
     }
-    return store.engine().poison() == null;
+    if (store.engine().poison() != null) {
+      return false;
+    }
+    if (rest.isEmpty()) {
+      return true;
+    }
+    drops.addUnknown(rest, store.takeHold());
+    return false;
   }
 
   /**
@@ -307,21 +322,23 @@ final class SchemaChanges {
       known = true;
     } finally {
       if (!known) {
-        drop(tree);
+        store.engine().poison(new IllegalStateException("A tree that nobody knows."));
       }
     }
     change.publishes(tree);
     return tree;
   }
 
-  /** Frees the pages of a tree that nobody can use. What can't be freed now is tried again. */
-  private void drop(BTree tree) {
+  /** Frees the pages of a tree that nobody can use; false where they can't be freed now. */
+  private boolean drop(BTree tree) {
     LogSession session = store.session();
     try {
       session.begin(0);
+      session.undoes();
       TreeDrop.free(tree, session);
+      return true;
     } catch (FoveaException e) {
-      drops.add(tree, null);
+      return false;
     } catch (Throwable t) {
       store.engine().poison(t); // recovery frees them
       throw t;

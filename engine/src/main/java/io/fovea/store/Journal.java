@@ -443,6 +443,13 @@ public final class Journal {
     return s;
   }
 
+  /** Gives it away, and has another one from now on. */
+  LogSession takeHold() {
+    LogSession taken = hold();
+    hold = log().session();
+    return taken;
+  }
+
   Checkpointer checkpointer() {
     Checkpointer c = checkpointer;
     if (c == null) {
@@ -464,6 +471,9 @@ public final class Journal {
   /**
    * Writes everything and says that the file is complete. Nobody changes anything any more.
    *
+   * <p>Where something still holds back the redo point, this throws as well: only recovery can
+   * finish it.
+   *
    * <p>Where the log is full to its end and the disk gives no more, this throws: what is behind the
    * durable end of the log is lost then, as by a crash, and nobody was told of it.
    *
@@ -475,6 +485,15 @@ public final class Journal {
     Log l = log();
     l.requireAlive();
     leftovers.run();
+    if (l.minActive() != Long.MAX_VALUE) {
+      persist();
+      throw new DurabilityLostException(
+          name
+              + " is not marked clean, for the log had no room to free the pages of a table that"
+              + " could not be created. The next opening frees them, and everything that was"
+              + " committed is there.",
+          null);
+    }
     // Where that has failed at the mark, and no checkpoint came since: a crash while the catalog
     // gets new counts must not add to them what they have already. Else this writes nothing.
     counts();

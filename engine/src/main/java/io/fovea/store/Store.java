@@ -367,6 +367,14 @@ public final class Store {
     return journal == null ? LogSession.NONE : journal.hold();
   }
 
+  /**
+   * Gives away {@link #hold}, which goes on holding back the redo point: the next call of it
+   * returns another session.
+   */
+  public LogSession takeHold() {
+    return journal == null ? LogSession.NONE : journal.takeHold();
+  }
+
   /** A new session of the log, where there is one. */
   public LogSession newSession() {
     return journal == null ? LogSession.NONE : journal.log().session();

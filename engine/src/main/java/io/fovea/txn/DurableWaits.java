@@ -1,5 +1,6 @@
 package io.fovea.txn;
 
+import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.txn.TxConfig.Durability;
 import io.fovea.wal.Log;
@@ -125,7 +126,11 @@ final class DurableWaits {
       } else {
         l.awaitDurable(Math.min(lsn, l.tail()));
       }
-    } catch (DurabilityLostException e) {
+    } catch (DurabilityLostException | DatabaseClosedException e) {
+      // A close that can't write the log gives it up, and a commit of which it has the record.
+      if (!wrote && e instanceof DatabaseClosedException) {
+        throw e;
+      }
       throw wrote
           ? new DurabilityLostException(
               "The transaction is in the log, but that could not be made durable: it has committed"

@@ -83,6 +83,7 @@ public final class LogSession {
   private long pageLsn;
   private int pagesPromised = -1;
   private boolean endsWhereFull;
+  private boolean undoes;
 
   /** Of the file, for what comes behind the operation's record: see {@link #claim}. */
   private long claimed;
@@ -213,7 +214,7 @@ public final class LogSession {
    * @param bytes as for {@link #begin}
    * @throws io.fovea.error.StorageFullException where the log could not grow for half a minute; not
    *     for an operation whose record is in the log, which waits, unless {@link #endsWhereFull} was
-   *     called
+   *     called; see {@link #undoes}
    * @throws io.fovea.error.DurabilityLostException where nothing can become durable any more
    */
   public void grant(long bytes) {
@@ -227,14 +228,14 @@ public final class LogSession {
     if (bytes <= left) {
       return;
     }
-    boolean must = recLsn != 0; // its commit record is in the log
+    boolean must = recLsn != 0 || undoes; // its commit record is in the log, or never will be
     if ((must || log.space().hasReserve()) && ring.take(bytes - left)) {
       left = bytes;
       granted = bytes;
       return;
     }
     giveBack();
-    log.space().more(bytes, must, endsWhereFull);
+    log.space().more(bytes, must, endsWhereFull || undoes);
     left = bytes;
     granted = bytes;
   }
@@ -280,6 +281,15 @@ public final class LogSession {
   }
 
   /**
+   * What the session logs from now on, until its end, takes back a page or two that it has given
+   * out. It may use the last of the file, as what can't go back any more does, but throws where
+   * nothing more can be written at all.
+   */
+  public void undoes() {
+    undoes = active;
+  }
+
+  /**
    * From now on {@link #grant} throws where nothing more can be written, whether the operation's
    * record is in the log or not. For a recovery: no checkpoint is made meanwhile, so nothing would
    * make room, and the next opening does what is left undone. For a close see {@link
@@ -311,6 +321,7 @@ public final class LogSession {
         } finally {
           expected = 0;
           spent = 0;
+          undoes = false;
           active = false;
           holder = null;
           SLOT.setVolatile(this, IDLE);

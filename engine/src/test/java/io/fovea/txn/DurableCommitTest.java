@@ -11,6 +11,7 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
 import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
+import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.StorageFullException;
 import io.fovea.error.TransactionAbortedException;
@@ -780,6 +781,25 @@ class DurableCommitTest {
       var e = assertThrows(DurabilityLostException.class, () -> f.tx.engine.await(lsn, true));
       assertTrue(e.mayHaveCommitted());
       assertThrows(DurabilityLostException.class, f.tx::begin);
+    } finally {
+      f.crash();
+    }
+  }
+
+  /** A close that can't make the log durable gives it up, and the commit's record with it. */
+  @Test
+  void aCommitWhoseLogIsGivenUpIsInDoubt() {
+    LoggedFixture f = LoggedFixture.sync();
+    try {
+      BTree t = f.tx.tree();
+      Client c = new Client(f.tx.begin());
+      c.put(t, "k", "v");
+      long lsn = c.commit();
+      f.log.abandon();
+      var lost = assertThrows(DurabilityLostException.class, () -> f.tx.engine.await(lsn, true));
+      assertTrue(lost.mayHaveCommitted());
+      assertThrows(
+          DatabaseClosedException.class, () -> f.tx.engine.await(lsn, false), "who has read it");
     } finally {
       f.crash();
     }
