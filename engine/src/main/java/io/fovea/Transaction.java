@@ -70,8 +70,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   /**
    * Why it ended otherwise than its user wanted; null while it is active, and after an end that
-   * succeeded. A body may swallow what its commit or rollback throws. The loop around the body
-   * looks here before it lets a result or an exception of that body leave.
+   * succeeded. A body may swallow what its rollback throws. The loop around the body looks here
+   * before it lets a result or an exception of that body leave.
    */
   private @Nullable Throwable failure;
 
@@ -427,7 +427,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   // -------------------------------------------------------------------------------------- the end
 
   /**
-   * Commits. In the body of {@link Database#run} and its like that happens by itself.
+   * Commits a transaction of {@link Database#begin()}. Bodies of {@link Database#run} and its like
+   * can't: what runs them commits when they return.
    *
    * <p>With {@link Durability#SYNC} it returns when all that the transaction has changed, and all
    * that it has read, is on stable storage. An interrupt does not end that wait; the flag is kept.
@@ -438,10 +439,19 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    *     DurabilityLostException#mayHaveCommitted} tells whether the transaction may be there when
    *     the database is opened again
    * @throws StorageFullException if there is no space for the log; then it has changed nothing
-   * @throws InvalidUseException if it has ended, or belongs to another thread
+   * @throws InvalidUseException if it has ended, or belongs to another thread; and in the body of
+   *     {@link Database#run} and its like: the transaction stays active, and the body may go on
    * @throws DatabaseClosedException if the database was closed
    */
   public void commit() {
+    requireExplicit(
+        "A body can't commit its transaction: run, call, read and submit do so when it returns."
+            + " Return from it instead, or use Database.begin.");
+    commitAndWait();
+  }
+
+  /** The same, also for the loop around a body. */
+  void commitAndWait() {
     long lsn = commitTx();
     try {
       tx.engine().await(lsn, wrote);
@@ -476,12 +486,16 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * @throws DatabaseClosedException if the database was closed
    */
   public Receipt commitAhead() {
+    requireExplicit("A body can't commit ahead of the log: run it by Database.runAhead.");
+    return commitForReceipt();
+  }
+
+  /** Refuses what only the loop around a body may do. */
+  private void requireExplicit(String otherwise) {
     if (managed) {
       requireMine("The transaction can't be committed");
-      throw new InvalidUseException(
-          "A body can't commit ahead of the log: run it by Database.runAhead.");
+      throw new InvalidUseException(otherwise);
     }
-    return commitForReceipt();
   }
 
   /** The same, for the loop around a body. */
@@ -544,7 +558,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   /**
    * Ends the transaction; nothing of it remains. In the body of {@link Database#run} and its like
-   * the body may go on, but can't use the transaction any more.
+   * it gives up without an error: what the body returns is returned, and nothing is committed. The
+   * body may go on, but can't use the transaction any more.
    *
    * @throws TransactionAbortedException in a body, if what it has read belongs to no state of the
    *     database, so that its decision rests on nothing, or an operation was aborted before. The

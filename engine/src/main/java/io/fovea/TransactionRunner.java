@@ -431,7 +431,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       again.aborted(body instanceof Submitted<?, ?> s ? s.work : body, attempt, cause);
     }
 
-    /** Where the body has ended the transaction itself it has waited as well. */
+    /** Where the body has rolled the transaction back it has waited as well. */
     @SuppressWarnings("unchecked") // R is a receipt
     private static <R extends @Nullable Object> R receipt(Source source, Transaction tx) {
       if (tx.isActive()) {
@@ -444,7 +444,7 @@ public abstract sealed class TransactionRunner permits Catalog {
     @SuppressWarnings("NullAway") // R may be nullable, and is where there was no work
     private static <R extends @Nullable Object> R commit(Transaction tx, @Nullable R result) {
       if (tx.isActive()) {
-        tx.commit();
+        tx.commitAndWait();
       } else {
         tx.requireEndedWell();
       }

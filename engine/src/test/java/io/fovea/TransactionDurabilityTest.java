@@ -137,7 +137,7 @@ class TransactionDurabilityTest {
             () -> {
               Transaction t = begin();
               put(t);
-              t.commit();
+              t.commitAndWait();
             }));
   }
 
@@ -149,7 +149,7 @@ class TransactionDurabilityTest {
             () -> {
               Transaction t = begin();
               assertEquals(8, get(t));
-              t.commit();
+              t.commitAndWait();
             }));
   }
 
@@ -184,7 +184,7 @@ class TransactionDurabilityTest {
     put(t);
     t.rollback();
     Transaction u = begin();
-    u.commit();
+    u.commitAndWait();
     Transaction v = begin();
     assertNull(v.failed(new IllegalStateException()));
     assertTrue(log.durableLsn() < log.tail());
@@ -197,7 +197,7 @@ class TransactionDurabilityTest {
     disk.fail(SimFault.once(1).of(IoOp.SYNC));
     Transaction t = begin();
     put(t);
-    var lost = assertThrows(DurabilityLostException.class, t::commit);
+    var lost = assertThrows(DurabilityLostException.class, t::commitAndWait);
     assertTrue(lost.mayHaveCommitted());
     assertFalse(t.isActive());
     var use = assertThrows(InvalidUseException.class, t::rollback);
@@ -212,7 +212,7 @@ class TransactionDurabilityTest {
     assertSame(lost, assertThrows(DurabilityLostException.class, () -> t.failed(another)));
     assertSame(another, lost.getSuppressed()[0]);
 
-    var refused = assertThrows(DurabilityLostException.class, late::commit);
+    var refused = assertThrows(DurabilityLostException.class, late::commitAndWait);
     assertFalse(refused.mayHaveCommitted());
     var aborted = assertThrows(InvalidUseException.class, late::rollback);
     assertTrue(aborted.getMessage().contains("was aborted"), aborted.getMessage());
@@ -229,14 +229,14 @@ class TransactionDurabilityTest {
     get(roller);
     Transaction innocent = begin();
     log.fail(new IllegalStateException("the device is gone"));
-    var read = assertThrows(DurabilityLostException.class, reader::commit);
+    var read = assertThrows(DurabilityLostException.class, reader::commitAndWait);
     assertFalse(read.mayHaveCommitted());
     var cause = new IllegalStateException("it is 0");
     var e = assertThrows(DurabilityLostException.class, () -> thrower.failed(cause));
     assertEquals(cause, e.getSuppressed()[0]);
     var rolled = assertThrows(DurabilityLostException.class, roller::rollback);
     assertSame(rolled, assertThrows(DurabilityLostException.class, roller::requireEndedWell));
-    innocent.commit(); // has seen nothing
+    innocent.commitAndWait(); // has seen nothing
     assertEquals(0, engine.active());
   }
 
@@ -298,7 +298,7 @@ class TransactionDurabilityTest {
     put(t);
     assertThrows(InvalidUseException.class, t::commitAhead);
     assertTrue(t.isActive());
-    t.commit();
+    t.commitAndWait();
   }
 
   @Test
@@ -307,7 +307,6 @@ class TransactionDurabilityTest {
     Receipt written = db.runAhead(tx -> table.insert(tx, table.key().set(1), table.row()));
     assertTrue(written.isDurable()); // there is no log
     assertTrue(db.runAhead(Transaction::rollback).isDurable());
-    assertTrue(db.runAhead(Transaction::commit).isDurable());
     assertThrows(
         IllegalStateException.class,
         () ->
