@@ -4,6 +4,7 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
 import io.fovea.txn.TxEngine;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
@@ -82,12 +83,13 @@ public final class Receipt {
    */
   public CompletionStage<@Nullable Void> whenDurable() {
     CompletableFuture<@Nullable Void> stage = new CompletableFuture<>();
-    whenDurable(stage, null);
+    whenDurable(stage, null, null);
     return stage;
   }
 
-  /** Completes a stage with a value. */
-  <R extends @Nullable Object> void whenDurable(CompletableFuture<R> stage, R value) {
+  /** Runs actions, and completes a stage with a value. */
+  <R extends @Nullable Object> void whenDurable(
+      CompletableFuture<R> stage, R value, @Nullable List<Runnable> actions) {
     boolean done = false;
     try {
       done = isDurable();
@@ -96,18 +98,27 @@ public final class Receipt {
       return;
     }
     if (done) {
-      stage.complete(value);
+      complete(stage, value, actions);
     } else {
-      engine.whenDurable(lsn, () -> tell(stage, value));
+      engine.whenDurable(lsn, () -> tell(stage, value, actions));
     }
   }
 
-  private <R extends @Nullable Object> void tell(CompletableFuture<R> stage, R value) {
+  private <R extends @Nullable Object> void tell(
+      CompletableFuture<R> stage, R value, @Nullable List<Runnable> actions) {
     try {
       await(); // which it does not: it knows
     } catch (Throwable t) {
       stage.completeExceptionally(t);
       return;
+    }
+    complete(stage, value, actions);
+  }
+
+  private static <R extends @Nullable Object> void complete(
+      CompletableFuture<R> stage, R value, @Nullable List<Runnable> actions) {
+    if (actions != null) {
+      Transaction.runAll(actions);
     }
     stage.complete(value);
   }

@@ -15,10 +15,14 @@ import io.fovea.index.TableCore;
 import io.fovea.memory.Hash;
 import io.fovea.txn.Attempts;
 import io.fovea.txn.Tx;
+import java.lang.System.Logger.Level;
 import java.lang.ref.Reference;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.IdentityHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -52,6 +56,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
   }
 
+  private static final System.Logger LOG = System.getLogger("io.fovea");
   private static final byte[] NO_NAME = {};
 
   private final Database database;
@@ -86,6 +91,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   /** What it has looked for in the catalog, and changes there; null for nothing. */
   private @Nullable CatalogTransaction catalog;
+
+  /** What is to be done when it has committed; null for nothing. */
+  private @Nullable List<Runnable> afterCommit;
 
   /** Tells the leak detector that all is well; null where it does not watch. */
   @Nullable Runnable onEnd;
@@ -445,9 +453,13 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    */
   public void commit() {
     requireExplicit(
-        "A body can't commit its transaction: run, call, read and submit do so when it returns."
-            + " Return from it instead, or use Database.begin.");
+        "A body can't commit its transaction: that is done when it returns. Return from it"
+            + " instead, or use Database.begin.");
     commitAndWait();
+    List<Runnable> actions = takeAfterCommit();
+    if (actions != null) {
+      runAll(actions);
+    }
   }
 
   /** The same, also for the loop around a body. */
@@ -480,9 +492,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    *     DurabilityLostException#mayHaveCommitted} tells whether the transaction may be there when
    *     the database is opened again
    * @throws StorageFullException if there is no space for the log; then it has changed nothing
-   * @throws InvalidUseException if it has ended, or belongs to another thread; and in the body of
-   *     {@link Database#run} and its like, which return when all is durable: {@link
-   *     Database#runAhead} does not
+   * @throws InvalidUseException if it has ended, or belongs to another thread; if it has
+   *     {@linkplain #afterCommit actions}; and in the body of {@link Database#run} and its like,
+   *     which return when all is durable: {@link Database#runAhead} does not
    * @throws DatabaseClosedException if the database was closed
    */
   public Receipt commitAhead() {
@@ -500,6 +512,11 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   /** The same, for the loop around a body. */
   Receipt commitForReceipt() {
+    if (afterCommit != null) {
+      throw new InvalidUseException(
+          "A transaction with afterCommit can't commit ahead of the log, since nothing may be told"
+              + " of it before its receipt says so. Use run, call or submit, or the receipt.");
+    }
     long lsn = commitTx();
     try {
       return new Receipt(tx.engine(), tx.engine().request(lsn, wrote), wrote);
@@ -571,6 +588,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    */
   public void rollback() {
     Tx t = enter(database);
+    afterCommit = null;
     long lsn = 0;
     try {
       boolean valid = false;
@@ -613,6 +631,68 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
         rollback();
       } else {
         abandon();
+      }
+    }
+  }
+
+  /**
+   * Adds an action that is run once when this transaction has committed, and never if it does not:
+   * for what others learn of it, such as an invalidated cache or a message. Each attempt of a body
+   * begins without actions, so that one that is aborted leaves none.
+   *
+   * <p>Actions run in the order in which they were added, on the thread that commits, before {@link
+   * Database#run} and its like, or {@link #commit}, return; with {@link Durability#SYNC} all that
+   * the transaction has changed and read is on stable storage by then. Those of {@link
+   * Database#submit} run when it is durable, on the thread that completes the stage, and before it
+   * is complete. The process may die between the commit and an action: what must not be lost is a
+   * record that the transaction writes.
+   *
+   * <p>The transaction has ended when its actions run. An action may begin another, by {@link
+   * Database#run} for example. What an action throws is logged as a warning, and changes nothing:
+   * the other actions run, and the commit is not reported as failed.
+   *
+   * <p>A transaction that only reads may have actions. Those of a body that {@linkplain
+   * TxOptions#joining takes part} in another are the other's. There is no limit on their number;
+   * one that was added twice runs twice.
+   *
+   * @param action what to do
+   * @throws InvalidUseException if the transaction has ended, or belongs to another thread. {@link
+   *     Database#runAhead} and {@link #commitAhead} refuse a transaction that has actions
+   * @throws DatabaseClosedException if the database was closed, and the transaction has ended
+   * @since 0.1.0
+   */
+  public void afterCommit(Runnable action) {
+    Objects.requireNonNull(action, "action");
+    requireMine("No action can be added");
+    List<Runnable> actions = afterCommit;
+    if (actions == null) {
+      actions = new ArrayList<>(2);
+      afterCommit = actions;
+    }
+    actions.add(action);
+  }
+
+  /** What is to be done if it commits, for whoever sees to that; null for nothing. */
+  @Nullable List<Runnable> takeAfterCommit() {
+    List<Runnable> actions = afterCommit;
+    afterCommit = null;
+    return actions;
+  }
+
+  /**
+   * Runs the actions of a transaction that has committed. Throws nothing, not even an error of the
+   * JVM: whoever waits for the commit would take that for its failure, and do the work again.
+   */
+  static void runAll(List<Runnable> actions) {
+    for (Runnable action : actions) {
+      try {
+        action.run();
+      } catch (Throwable e) {
+        try {
+          LOG.log(Level.WARNING, "An afterCommit action has failed; its transaction stands", e);
+        } catch (Throwable unlogged) {
+          e.addSuppressed(unlogged); // nobody is left to tell
+        }
       }
     }
   }
@@ -743,6 +823,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
       return;
     }
     state = State.ROLLED_BACK;
+    afterCommit = null;
     if (slot.enter()) {
       try {
         tx.rollback(epoch);

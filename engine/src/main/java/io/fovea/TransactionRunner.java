@@ -12,6 +12,7 @@ import io.fovea.txn.Attempts;
 import io.fovea.txn.RetryWarning;
 import io.fovea.txn.Tx;
 import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -225,7 +226,8 @@ public abstract sealed class TransactionRunner permits Catalog {
     }
     try {
       Submitted<R, X> body = new Submitted<>(work);
-      Source.<Receipt, X>loop(source, txOptions, null, body, true).whenDurable(stage, body.result);
+      Receipt receipt = Source.<Receipt, X>loop(source, txOptions, null, body, true);
+      receipt.whenDurable(stage, body.result, body.actions);
     } catch (Throwable t) {
       stage.completeExceptionally(t);
     }
@@ -239,6 +241,9 @@ public abstract sealed class TransactionRunner permits Catalog {
     /** Of the last run. */
     R result;
 
+    /** What is to be done when that is durable; null for nothing. */
+    @Nullable List<Runnable> actions;
+
     @SuppressWarnings("NullAway") // before the first run
     Submitted(Work<R, X> work) {
       this.work = work;
@@ -247,6 +252,7 @@ public abstract sealed class TransactionRunner permits Catalog {
     @Override
     public void run(Transaction tx) throws X {
       result = work.call(tx);
+      actions = tx.takeAfterCommit();
     }
   }
 
@@ -353,7 +359,7 @@ public abstract sealed class TransactionRunner permits Catalog {
             } else if (task != null) {
               task.run(tx);
             }
-            return ahead ? receipt(source, tx) : commit(tx, result);
+            return ahead ? receipt(source, tx) : commit(tx, result, nest, attempts);
           } catch (Throwable t) {
             previous = tx.failed(t);
             if (previous == null) {
@@ -442,11 +448,22 @@ public abstract sealed class TransactionRunner permits Catalog {
     }
 
     @SuppressWarnings("NullAway") // R may be nullable, and is where there was no work
-    private static <R extends @Nullable Object> R commit(Transaction tx, @Nullable R result) {
+    private static <R extends @Nullable Object> R commit(
+        Transaction tx, @Nullable R result, @Nullable Object[] nest, @Nullable Attempts attempts) {
       if (tx.isActive()) {
         tx.commitAndWait();
       } else {
         tx.requireEndedWell();
+      }
+      List<Runnable> actions = tx.takeAfterCommit();
+      if (actions != null) {
+        // They are outside of the body, so that they may run transactions of their own: one that
+        // would be pessimistic must not wait for the turn of this one.
+        nest[CURRENT] = null;
+        if (attempts != null) {
+          attempts.close();
+        }
+        Transaction.runAll(actions);
       }
       return result;
     }

@@ -990,6 +990,16 @@ class GuideTest {
     }
     // end
     assertFalse((boolean) db.read(tx -> invoices.exists(tx, 17L)));
+    Map<Long, Invoice> cached = new ConcurrentHashMap<>();
+    cached.put(18L, db.read(tx -> invoices.get(tx, 18L)));
+    // begin docs/GUIDE.md
+    db.run(
+        tx -> {
+          invoices.delete(tx, 18L);
+          tx.afterCommit(() -> cached.remove(18L));
+        });
+    // end
+    assertEquals(Map.of(), cached);
   }
 
   @Test
