@@ -72,6 +72,23 @@ public abstract sealed class TransactionRunner permits Catalog {
   }
 
   /**
+   * Does named work in a transaction and commits it; does it again after a conflict. Short for
+   * {@link TxOptions#name}; a hot path keeps such options.
+   *
+   * @param <X> what the body throws
+   * @param name what the work is, for the warnings of the log
+   * @param task the body
+   * @throws X what the body threw; the transaction was rolled back
+   * @throws IllegalArgumentException if the name is blank
+   * @throws TransactionAbortedException as {@link #run(Task)}
+   * @throws InvalidUseException inside the body of another transaction of this database
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public <X extends Exception> void run(String name, Task<X> task) throws X {
+    run(TxOptions.defaults().name(name), task);
+  }
+
+  /**
    * Does work in a transaction and commits it, ahead of the log: does not wait until it is durable.
    * For threads that serve several clients, and work for another while the commit of one becomes
    * durable. Does it again after a conflict.
@@ -138,6 +155,47 @@ public abstract sealed class TransactionRunner permits Catalog {
       TxOptions txOptions, Work<R, X> work) throws X {
     Objects.requireNonNull(work, "work");
     return Source.loop(source, txOptions, work, null, false);
+  }
+
+  /**
+   * Does named work in a transaction, commits it and returns its result; does it again after a
+   * conflict. Short for {@link TxOptions#name}; a hot path keeps such options.
+   *
+   * @param <R> the result
+   * @param <X> what the body throws
+   * @param name what the work is, for the warnings of the log
+   * @param work the body
+   * @return the result of the run that committed
+   * @throws X what the body threw; the transaction was rolled back
+   * @throws IllegalArgumentException if the name is blank
+   * @throws TransactionAbortedException as {@link #run(Task)}
+   * @throws InvalidUseException inside the body of another transaction of this database
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public <R extends @Nullable Object, X extends Exception> R call(String name, Work<R, X> work)
+      throws X {
+    return call(TxOptions.defaults().name(name), work);
+  }
+
+  /**
+   * Does named work in a transaction that only reads, and returns its result: as {@link
+   * #read(Work)}. Short for {@link TxOptions#name}; a hot path keeps such options.
+   *
+   * @param <R> the result
+   * @param <X> what the body throws
+   * @param name what the work is, for the warnings of the log
+   * @param work the body
+   * @return a result that belongs to one state of the database
+   * @throws X what the body threw
+   * @throws IllegalArgumentException if the name is blank
+   * @throws TransactionAbortedException as {@link #run(Task)}
+   * @throws InvalidUseException inside the body of another transaction of this database, and if the
+   *     body writes
+   * @throws DatabaseClosedException if the database was closed
+   */
+  public <R extends @Nullable Object, X extends Exception> R read(String name, Work<R, X> work)
+      throws X {
+    return call(TxOptions.forReading().name(name), work);
   }
 
   /**
@@ -371,7 +429,7 @@ public abstract sealed class TransactionRunner permits Catalog {
           } finally {
             nest[CURRENT] = null;
           }
-          source.aborted(work != null ? work : task, attempt, previous);
+          source.aborted(txOptions, work != null ? work : task, attempt, previous);
           if (attempts == null) {
             attempts = source.attempts(txOptions);
           }
@@ -432,9 +490,11 @@ public abstract sealed class TransactionRunner permits Catalog {
       return own < 0 ? patience : own;
     }
 
-    private void aborted(@Nullable Object body, int attempt, @Nullable AbortCause cause) {
+    private void aborted(
+        TxOptions txOptions, @Nullable Object body, int attempt, @Nullable AbortCause cause) {
       retries.increment();
-      again.aborted(body instanceof Submitted<?, ?> s ? s.work : body, attempt, cause);
+      again.aborted(
+          txOptions.name(), body instanceof Submitted<?, ?> s ? s.work : body, attempt, cause);
     }
 
     /** Where the body has rolled the transaction back it has waited as well. */
@@ -485,7 +545,7 @@ public abstract sealed class TransactionRunner permits Catalog {
         tx.onEnd =
             leaks.watch(
                 tx,
-                "A transaction of " + store.name(),
+                described(txOptions) + " of " + store.name(),
                 forgotten(tx.slot(), tx.context(), tx.attempts));
         watched = true;
         return tx;
@@ -494,6 +554,11 @@ public abstract sealed class TransactionRunner permits Catalog {
           tx.abandon(); // nobody has it
         }
       }
+    }
+
+    private static String described(TxOptions txOptions) {
+      String name = txOptions.name();
+      return name == null ? "A transaction" : "Transaction \"" + name + '"';
     }
 
     /**

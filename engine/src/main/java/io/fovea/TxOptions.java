@@ -19,27 +19,30 @@ import org.jspecify.annotations.Nullable;
 public final class TxOptions {
   private static final int DATABASE = -1;
   private static final TxOptions DEFAULTS =
-      new TxOptions(false, null, DATABASE, Integer.MAX_VALUE, false);
+      new TxOptions(false, null, DATABASE, Integer.MAX_VALUE, false, null);
   private static final TxOptions READ_ONLY =
-      new TxOptions(true, null, DATABASE, Integer.MAX_VALUE, false);
+      new TxOptions(true, null, DATABASE, Integer.MAX_VALUE, false, null);
 
   private final boolean readOnly;
   private final @Nullable Duration timeout;
   private final int abortsBeforeLocking;
   private final int attemptsMax;
   private final boolean joining;
+  private final @Nullable String name;
 
   private TxOptions(
       boolean readOnly,
       @Nullable Duration timeout,
       int abortsBeforeLocking,
       int attemptsMax,
-      boolean joining) {
+      boolean joining,
+      @Nullable String name) {
     this.readOnly = readOnly;
     this.timeout = timeout;
     this.abortsBeforeLocking = abortsBeforeLocking;
     this.attemptsMax = attemptsMax;
     this.joining = joining;
+    this.name = name;
   }
 
   /**
@@ -67,7 +70,7 @@ public final class TxOptions {
    * @return new options
    */
   public TxOptions readOnly(boolean readOnly) {
-    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax, joining);
+    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax, joining, name);
   }
 
   /**
@@ -99,7 +102,7 @@ public final class TxOptions {
       throw new IllegalArgumentException(
           "TxOptions.timeout is zero or longer, not " + timeout + ".");
     }
-    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax, joining);
+    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax, joining, name);
   }
 
   /**
@@ -130,7 +133,7 @@ public final class TxOptions {
     if (aborts < 0) {
       throw new IllegalArgumentException("A number of aborts is not negative: " + aborts + ".");
     }
-    return new TxOptions(readOnly, timeout, aborts, attemptsMax, joining);
+    return new TxOptions(readOnly, timeout, aborts, attemptsMax, joining, name);
   }
 
   /**
@@ -156,7 +159,7 @@ public final class TxOptions {
     if (attempts < 1) {
       throw new IllegalArgumentException("At least one attempt is made: " + attempts + ".");
     }
-    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attempts, joining);
+    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attempts, joining, name);
   }
 
   /**
@@ -181,7 +184,7 @@ public final class TxOptions {
    * @return new options
    */
   public TxOptions joining() {
-    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax, true);
+    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax, true, name);
   }
 
   /**
@@ -193,9 +196,37 @@ public final class TxOptions {
     return joining;
   }
 
+  /**
+   * Names the transaction, for the warnings of the log: of work that is aborted again and again,
+   * and of a transaction that was never closed. Without a name they have the class of the body.
+   *
+   * <p>{@link Database#run(String, Task)} and its like are short for that.
+   *
+   * @param name what the work is, such as {@code transfer}
+   * @return new options
+   * @throws IllegalArgumentException if it is blank
+   */
+  public TxOptions name(String name) {
+    if (name.isBlank()) {
+      throw new IllegalArgumentException("The name of a transaction is blank.");
+    }
+    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax, joining, name);
+  }
+
+  /**
+   * The name of the transaction.
+   *
+   * @return null for none
+   */
+  public @Nullable String name() {
+    return name;
+  }
+
   @Override
   public String toString() {
-    return "TxOptions[readOnly="
+    return "TxOptions["
+        + (name == null ? "" : "name=" + name + ", ")
+        + "readOnly="
         + readOnly
         + ", timeout="
         + timeout

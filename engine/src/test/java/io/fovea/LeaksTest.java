@@ -9,10 +9,12 @@ import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
+import io.fovea.support.Logged;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntFunction;
 import java.util.stream.Stream;
@@ -78,14 +80,22 @@ class LeaksTest {
   @Test
   void forgottenPessimisticTransactionsHoldNobodyUp() {
     TxOptions pessimistic =
-        TxOptions.defaults().abortsBeforeLocking(0).timeout(Duration.ofSeconds(10));
+        TxOptions.defaults()
+            .name("forgotten")
+            .abortsBeforeLocking(0)
+            .timeout(Duration.ofSeconds(10));
     try (Database db = Database.inMemory(ALL)) {
       Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
       for (int i = 0; i < 2; i++) {
         int found = i + 1;
-        forget(db, t, i, pessimistic);
-        await(() -> db.leaks().found() == found);
-        await(() -> db.stats().activeTransactions() == 0);
+        List<String> lines =
+            Logged.warnings(
+                () -> {
+                  forget(db, t, found - 1, pessimistic);
+                  await(() -> db.leaks().found() == found);
+                  await(() -> db.stats().activeTransactions() == 0); // behind its line
+                });
+        assertTrue(lines.toString().contains("Transaction \"forgotten\" of"), lines::toString);
         try (Transaction tx = db.begin(pessimistic)) {
           assertTrue(tx.isPessimistic());
           t.insert(tx, t.key().set(i), t.row());

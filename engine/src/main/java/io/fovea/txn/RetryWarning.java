@@ -3,6 +3,7 @@ package io.fovea.txn;
 import io.fovea.error.AbortCause;
 import java.lang.System.Logger.Level;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Says in the log {@code io.fovea} which work of an application is done again and again: after
@@ -19,11 +20,12 @@ public final class RetryWarning {
   /**
    * An attempt was aborted.
    *
+   * @param name of the work; null for none
    * @param body the work
    * @param attempts how many there have been
    * @param cause why the last one was aborted
    */
-  public void aborted(Object body, int attempts, AbortCause cause) {
+  public void aborted(@Nullable String name, Object body, int attempts, AbortCause cause) {
     if (attempts < FIRST || Integer.bitCount(attempts) != 1) {
       return;
     }
@@ -33,7 +35,7 @@ public final class RetryWarning {
       LOG.log(
           Level.WARNING,
           "The work of "
-              + body.getClass().getName()
+              + (name == null ? body.getClass().getName() : '"' + name + '"')
               + " was aborted "
               + attempts
               + " times, the last time because "
