@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  * are as {@link Libc} says.
  *
  * <p>{@link #pidfdOpen} and {@link #processMadvise} came with glibc 2.36. They are linked where
- * they are there; {@link Libc#probe} does not ask for them.
+ * they are there; {@link Libc#probe} does not ask for them. {@link #membarrier} has no wrapper in
+ * glibc and goes through {@code syscall(2)}.
  *
  * @since 0.1.0
  */
@@ -214,6 +215,69 @@ public final class MemoryCalls {
     }
   }
 
+  /**
+   * Registers this process for {@link #membarrier} ({@code
+   * MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED}). Once is enough; again does no harm.
+   *
+   * @return 0 or a negated error number; {@link Errno#ENOSYS} or {@link Errno#EINVAL} where the
+   *     kernel (before Linux 4.14) has no such command, {@link Errno#EPERM} where a filter refuses
+   * @since 0.1.0
+   */
+  public static int registerMembarrier() {
+    return membarrier(Barriers.REGISTER_PRIVATE_EXPEDITED);
+  }
+
+  /**
+   * Has every running thread of this process pass through a state in which all of its accesses to
+   * memory match its program order, between the call and its return ({@code
+   * MEMBARRIER_CMD_PRIVATE_EXPEDITED}). Takes microseconds: an interrupt of each processor on which
+   * a thread of the process runs.
+   *
+   * @return 0 or a negated error number; {@link Errno#EPERM} before {@link #registerMembarrier}
+   * @since 0.1.0
+   */
+  public static int membarrier() {
+    return membarrier(Barriers.PRIVATE_EXPEDITED);
+  }
+
+  private static int membarrier(long command) {
+    MethodHandle call = Barriers.SYSCALL;
+    if (call == null) {
+      return -Errno.ENOSYS;
+    }
+    CallState state = CallState.acquire();
+    try {
+      long result = (long) call.invokeExact(state.captured, Barriers.NUMBER, command, 0L);
+      return result < 0 ? -state.errno() : (int) result;
+    } catch (Throwable t) {
+      throw Downcall.unexpected(t);
+    } finally {
+      state.release();
+    }
+  }
+
+  /** Linked by the first call, where libc has it. */
+  private static final class Barriers {
+    /** The number of {@code membarrier} in the kernel's tables. */
+    static final long NUMBER = Platform.AARCH64 ? 283 : 324;
+
+    static final long PRIVATE_EXPEDITED = 1 << 3;
+    static final long REGISTER_PRIVATE_EXPEDITED = 1 << 4;
+
+    /** {@code long syscall(long number, ...)}. */
+    static final @Nullable MethodHandle SYSCALL =
+        Vectors.optional(
+            "syscall",
+            FunctionDescriptor.of(
+                ValueLayout.JAVA_LONG,
+                ValueLayout.JAVA_LONG,
+                ValueLayout.JAVA_LONG,
+                ValueLayout.JAVA_LONG),
+            Linker.Option.firstVariadicArg(1));
+
+    private Barriers() {}
+  }
+
   /** Linked by the first call, where libc has them. */
   private static final class Vectors {
     static final @Nullable MethodHandle PIDFD_OPEN =
@@ -234,11 +298,12 @@ public final class MemoryCalls {
 
     private Vectors() {}
 
-    private static @Nullable MethodHandle optional(String name, FunctionDescriptor descriptor) {
+    static @Nullable MethodHandle optional(
+        String name, FunctionDescriptor descriptor, Linker.Option... options) {
       return Linker.nativeLinker()
           .defaultLookup()
           .find(name)
-          .map(function -> Downcall.link(function, descriptor))
+          .map(function -> Downcall.link(function, descriptor, options))
           .orElse(null);
     }
   }

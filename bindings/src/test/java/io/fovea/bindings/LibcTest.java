@@ -368,4 +368,13 @@ class LibcTest {
       slot.release();
     }
   }
+
+  /** In an order that would be refused where the process had not been registered before. */
+  @Test
+  void aBarrierIsMadeForAProcessThatIsRegistered() {
+    assertEquals(0, MemoryCalls.registerMembarrier());
+    assertEquals(0, MemoryCalls.membarrier());
+    assertEquals(0, MemoryCalls.registerMembarrier());
+    assertEquals(0, MemoryCalls.membarrier());
+  }
 }

@@ -2,6 +2,7 @@ package io.fovea.index;
 
 import io.fovea.btree.Position;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.memory.AsymmetricFence;
 import io.fovea.memory.Blocks;
 import io.fovea.txn.Tx;
 import java.lang.foreign.MemorySegment;
@@ -19,20 +20,17 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   owner's thread                      closing thread
- *     operations := odd                   refused := true
- *     refused? ── yes ─► even, throw      (a pause that outlasts any store buffer)
- *     ... the operation ...               wait until operations is even
- *     operations := even                  flush, unmap
+ *     operations := odd        (F1)       refused := true               (R1)
+ *     light fence                         heavy fence
+ *     operations is odd?       (F2)       wait until operations is even (R2)
+ *     refused? yes: even, throw (F3)      flush, give memory back
+ *     ... the operation ...
+ *     operations := even
  * </pre>
  *
- * <b>Why that is enough without a fence in every operation.</b> The forbidden outcome is that the
- * owner misses {@code refused} and the closing thread misses the odd number. A fence between the
- * owner's store and load would forbid it; it would cost every operation of every transaction about
- * as much as the rest of its checks. Instead the closing thread waits some milliseconds between its
- * store and its load. A store that has been executed becomes visible within the time of a cache
- * miss (and a thread that is preempted has its stores visible by then), so after the pause the
- * closing thread sees the odd number of every operation whose look at {@code refused} came too
- * early. Both sides use opaque accesses, which the compiler neither drops nor swaps for each other.
+ * <b>The pair.</b> The forbidden outcome is that the owner misses {@code refused} and the closing
+ * thread misses the odd number. {@link AsymmetricFence} forbids it: it says what F2 is for, and why
+ * an operation pays for no fence of the processor.
  *
  * <p>The number is odd in an operation and even outside, whatever came before: an error of the JVM
  * may have cut an operation off before its end (a stack that is full at a call), and must not turn
@@ -169,11 +167,12 @@ public final class Slot {
   public boolean enter() {
     assert isLent() : "the slot has been released";
     OPERATIONS.setOpaque(this, operations + 1 | 1);
-    if ((boolean) REFUSED.getOpaque(this)) {
-      exit();
-      return false;
+    AsymmetricFence.light(); // partner: the heavy one in Closing.quiesce
+    if (busy() && !(boolean) REFUSED.getOpaque(this)) { // busy is F2: true
+      return true;
     }
-    return true;
+    exit();
+    return false;
   }
 
   /** Ends an operation. What it did to memory is visible to who sees that it has ended. */
@@ -186,7 +185,7 @@ public final class Slot {
     REFUSED.setVolatile(this, true);
   }
 
-  /** Whether an operation is under way; for the closing thread, after a pause. */
+  /** Whether an operation is under way; for the closing thread, behind a heavy fence. */
   public boolean busy() {
     return ((long) OPERATIONS.getAcquire(this) & 1) != 0;
   }

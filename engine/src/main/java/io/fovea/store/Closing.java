@@ -1,8 +1,8 @@
 package io.fovea.store;
 
 import io.fovea.error.DurabilityLostException;
-import io.fovea.index.Slot;
 import io.fovea.io.FileLock;
+import io.fovea.memory.AsymmetricFence;
 import io.fovea.memory.Waits;
 import io.fovea.recovery.FileEnd;
 import io.fovea.recovery.SuperblockFile;
@@ -31,9 +31,6 @@ final class Closing {
 
   /** From one look at the transactions that still run to the next. */
   private static final long QUIESCE_NANOS = 200_000;
-
-  /** How long a store may take to become visible, generously; see {@link Slot}. */
-  private static final long SETTLE_NANOS = 2_000_000;
 
   /** How long a close looks for free pages at the end of the file. */
   private static final long CUT_NANOS = 500_000_000;
@@ -93,17 +90,14 @@ final class Closing {
     }
     slots.refuse();
     engine.refuse(); // also those in the middle of an operation who wait for a page
-    // Whoever claimed a context before the line above is counted here; any thread that claims one
-    // later sees it.
-    if (engine.active() == 0) {
+    // Partner: the light one in Slot.enter. A thread that is in an operation is seen there, and one
+    // that has claimed a context is counted; any other one is refused.
+    boolean fenced = AsymmetricFence.heavy();
+    if (fenced && engine.active() == 0) {
       return true;
     }
     tellAborts(parts, engine);
-    long settle = System.nanoTime() + SETTLE_NANOS;
-    while (System.nanoTime() < settle) {
-      Thread.onSpinWait();
-    }
-    return slots.awaitOperations(OPERATION_NANOS);
+    return slots.awaitOperations(OPERATION_NANOS) && fenced;
   }
 
   private static void tellAborts(Parts parts, TxEngine engine) {

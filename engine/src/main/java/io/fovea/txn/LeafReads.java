@@ -3,7 +3,6 @@ package io.fovea.txn;
 import io.fovea.btree.BTree;
 import io.fovea.btree.LeafVersions;
 import io.fovea.buffer.BufferPool;
-import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   body      each leaf that a scan copies: frame and version
  *   decide    c := max(wts of all items that were read, timestamps that any commit has decided)
- *             mark of the trees := max(mark, c); fence            {@link ScanMarks}
+ *             mark of the trees := max(mark, c)                   {@link ScanMarks}
  *             nobody who changes these trees is inside the gate   {@link CommitGate}; a short wait
  *             all leaves have their versions                      else: aborted, again by items
  * </pre>
@@ -84,7 +83,7 @@ final class LeafReads {
       if (pause > 0) {
         pause--;
       } else {
-        allowed = marks.on();
+        allowed = true;
       }
     }
   }
@@ -140,7 +139,6 @@ final class LeafReads {
       return true;
     }
     marks.raise(trees, timestamp);
-    VarHandle.fullFence(); // partner: that in ScanMarks.highest
     boolean holds =
         (switches.lacks(TxSwitches.Step.COMMITS_INSIDE) || gate.awaitOthers(trees, SPINS))
             && (switches.lacks(TxSwitches.Step.VERSIONS_OF_LEAVES) || leaves.unchanged(p));

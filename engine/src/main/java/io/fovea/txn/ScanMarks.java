@@ -15,15 +15,15 @@ import java.lang.invoke.VarHandle;
  * commit that changes a tree takes a timestamp above the mark, which it reads when it has all its
  * locks. Why that is enough stands in docs/concurrency/transactions.md, "Scans by leaves".
  *
- * <p><b>The fence between inside and mark.</b> A commit stores that it is inside the {@link
- * CommitGate}, fences, and reads the mark; a scan raises the mark, fences, and looks who is inside.
- * So one sees the other: a commit that has read an older mark is seen inside, and waited for.
+ * <p><b>Inside and mark.</b> A commit stores that it is inside the {@link CommitGate}, and then
+ * reads the mark; a scan reads a mark that is high enough, or raises it, and then looks who is
+ * inside. All of these accesses are volatile, so they have one order, and one of the two sees the
+ * other: a commit that has read an older mark is seen inside, and waited for.
  *
- * <p><b>Where nobody scans by leaves</b> commits do not fence. The first scan that would like to
- * asks for it, and goes by items; from then on commits fence and read marks; scans go by leaves
- * when {@link #SETTLE_NANOS} are over. A commit that missed the change of state had stored its
- * inside before it looked, and a store is visible after that time, as in {@link CommitGate}. So a
- * database whose transactions never scan pays a load of a line that stays shared.
+ * <p><b>Where nobody scans by leaves</b> commits read no marks: a database whose transactions never
+ * scan pays a load of a line that stays shared. The first mark that is raised ends that. A commit
+ * that has looked before had said before that it is inside, so the scan sees it there, by the same
+ * order.
  */
 final class ScanMarks {
   /** How many marks there are. */
@@ -32,13 +32,6 @@ final class ScanMarks {
   /** Bits of all trees. */
   static final long ALL = -1;
 
-  /** How long a store may take to become visible, generously. */
-  private static final long SETTLE_NANOS = 2_000_000;
-
-  private static final int OFF = 0;
-  private static final int SETTLING = 1;
-  private static final int ON = 2;
-
   private static final VarHandle LONGS =
       MethodHandles.arrayElementVarHandle(long[].class).withInvokeExactBehavior();
 
@@ -46,35 +39,11 @@ final class ScanMarks {
   private static final int STRIDE = 16;
 
   private final long[] marks = new long[(MARKS + 2) * STRIDE];
-  private volatile int state;
-
-  /** When commits were asked to fence; of who has seen {@link #SETTLING}. */
-  private long since;
-
-  /** Scans may go by leaves from the begin on: for tests, before any transaction begins. */
-  void settled() {
-    state = ON;
-  }
-
-  /** Whether scans may go by leaves; the first that asks begins what leads to it. */
-  boolean on() {
-    return state == ON || settle();
-  }
-
-  private synchronized boolean settle() {
-    long now = System.nanoTime();
-    if (state == OFF) {
-      since = now;
-      state = SETTLING;
-    } else if (state == SETTLING && now - since > SETTLE_NANOS) {
-      state = ON;
-    }
-    return state == ON;
-  }
+  private volatile boolean watched;
 
   /** Whether commits have to look at marks. */
   boolean watched() {
-    return state != OFF;
+    return watched;
   }
 
   /** The bit of a tree's mark. */
@@ -91,16 +60,18 @@ final class ScanMarks {
    * below any timestamp that it may take.
    */
   long highest(long trees) {
-    VarHandle.fullFence(); // partner: that in LeafReads.hold
-    long most = 0;
+    long most = 0; // partner of the reads below: raise, before CommitGate.awaitOthers
     for (long rest = trees; rest != 0; rest &= rest - 1) {
       most = Math.max(most, (long) LONGS.getVolatile(marks, at(Long.numberOfTrailingZeros(rest))));
     }
     return most;
   }
 
-  /** Raises the marks of some trees to a timestamp at least. */
+  /** Raises the marks of some trees to a timestamp at least. Partner: {@link #highest}. */
   void raise(long trees, long timestamp) {
+    if (!watched) {
+      watched = true;
+    }
     for (long rest = trees; rest != 0; rest &= rest - 1) {
       int at = at(Long.numberOfTrailingZeros(rest));
       long now = (long) LONGS.getVolatile(marks, at);

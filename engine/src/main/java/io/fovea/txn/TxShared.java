@@ -58,9 +58,6 @@ final class TxShared {
     this.waits = waits;
     this.gate = new CommitGate(config.contexts());
     this.timestamps = new Timestamps(config.contexts(), config.timestamps(), pages);
-    if (switches.everyLeaf()) {
-      marks.settled();
-    }
     this.protocolMemory = new ProtocolMemory(config.protocol(), config.protocolBytes());
   }
 

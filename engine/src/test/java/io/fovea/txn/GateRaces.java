@@ -1,0 +1,107 @@
+package io.fovea.txn;
+
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.Expect;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.JJ_Result;
+import org.openjdk.jcstress.infra.results.JZ_Result;
+import org.openjdk.jcstress.infra.results.ZZ_Result;
+
+/** jcstress: commits against moments and scans by leaves. Run by {@code RacesTest}. */
+final class GateRaces {
+  private static final long NOBODY_WAITS = 60_000_000_000L;
+  private static final long TREE = ScanMarks.bit(3);
+
+  private GateRaces() {}
+
+  @JCStressTest
+  @State
+  @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "the commit comes behind the moment")
+  @Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "the commit comes before the moment")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "a commit was inside at the moment")
+  public static class CommitAgainstMoment {
+    private final CommitGate gate = new CommitGate(1);
+    private long first;
+    private long second;
+
+    @Actor
+    public void commit() {
+      CommitGate.Pass pass = gate.pass(0);
+      gate.enter(pass);
+      first = 1;
+      second = 1;
+      gate.passed(pass);
+    }
+
+    @Actor
+    public void moment(JJ_Result r) {
+      gate.atMoment(
+          () -> {
+            r.r2 = second;
+            r.r1 = first;
+          },
+          NOBODY_WAITS,
+          () -> {});
+    }
+  }
+
+  /** A commit that reads an older mark is seen inside, also where it was the first that looked. */
+  @JCStressTest
+  @State
+  @Outcome(id = "-1, false", expect = Expect.ACCEPTABLE, desc = "seen inside: not watched yet")
+  @Outcome(id = "0, false", expect = Expect.ACCEPTABLE, desc = "seen inside: not raised yet")
+  @Outcome(id = "7, false", expect = Expect.ACCEPTABLE, desc = "both see each other")
+  @Outcome(id = "7, true", expect = Expect.ACCEPTABLE, desc = "the commit comes above the mark")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "both miss each other")
+  public static class CommitAgainstScan {
+    private final CommitGate gate = new CommitGate(1);
+    private final ScanMarks marks = new ScanMarks();
+
+    @Actor
+    public void commit(JZ_Result r) {
+      CommitGate.Pass pass = gate.pass(0);
+      gate.changes(pass, TREE);
+      gate.enter(pass);
+      r.r1 = marks.watched() ? marks.highest(TREE) : -1;
+    }
+
+    @Actor
+    public void scan(JZ_Result r) {
+      marks.raise(TREE, 7);
+      r.r2 = gate.awaitOthers(TREE, 0);
+    }
+  }
+
+  /** A scan that finds its mark raised by another one has nothing to store. */
+  @JCStressTest
+  @State
+  @Outcome(id = "true, true", expect = Expect.ACCEPTABLE, desc = "the commit is above the mark")
+  @Outcome(id = "false, false", expect = Expect.ACCEPTABLE, desc = "seen inside")
+  @Outcome(id = "true, false", expect = Expect.ACCEPTABLE, desc = "both see each other")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "both miss each other")
+  public static class CommitAgainstTwoScans {
+    private final CommitGate gate = new CommitGate(1);
+    private final ScanMarks marks = new ScanMarks();
+
+    @Actor
+    public void other() {
+      marks.raise(TREE, 7);
+    }
+
+    @Actor
+    public void commit(ZZ_Result r) {
+      CommitGate.Pass pass = gate.pass(0);
+      gate.changes(pass, TREE);
+      gate.enter(pass);
+      r.r1 = marks.watched() && marks.highest(TREE) >= 7;
+    }
+
+    @Actor
+    public void scan(ZZ_Result r) {
+      marks.raise(TREE, 7);
+      r.r2 = gate.awaitOthers(TREE, 0);
+    }
+  }
+}
