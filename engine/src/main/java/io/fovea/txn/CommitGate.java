@@ -3,6 +3,7 @@ package io.fovea.txn;
 import io.fovea.error.AbortCause;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.memory.Padding;
 import io.fovea.memory.Waits;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -71,8 +72,8 @@ final class CommitGate {
   /** How long it is open then. */
   private static final long AGAIN_NANOS = 5_000_000;
 
-  /** Of one context: whether a commit is inside. */
-  static final class Pass {
+  /** Of one context: whether a commit is inside. Its thread writes it some times a commit. */
+  static final class Pass extends Padding {
     private static final VarHandle INSIDE;
     private static final VarHandle TREES;
     private static final VarHandle DECIDED;
