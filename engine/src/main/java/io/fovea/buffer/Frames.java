@@ -6,6 +6,7 @@ import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
@@ -72,10 +73,8 @@ final class Frames {
   /** Whether the pool was closed; see {@link #checkOpen}. */
   final AtomicBoolean closed = new AtomicBoolean();
 
-  /** Why the pool has stopped; null as long as it works. */
-  private volatile @Nullable Throwable stopped;
-
-  private volatile Consumer<Throwable> onStop = t -> {};
+  /** Whether the pool has stopped, and why. */
+  private final Stop stop = new Stop();
 
   /** Looked at by who waits for long: throws where the waiting shall end. */
   private volatile Runnable patience = () -> {};
@@ -212,7 +211,7 @@ final class Frames {
 
   /** See {@link PoolStop#onStop}. */
   void onStop(Consumer<Throwable> action) {
-    onStop = action;
+    stop.action = action;
   }
 
   /**
@@ -222,28 +221,62 @@ final class Frames {
    * <p>When this returns, {@link #onStop} has run, whichever thread stopped the pool first: the
    * caller goes on to release the latch of a page that no thread may believe. A thread that finds
    * the pool stopped therefore runs the action once more instead of trusting another thread to have
-   * finished it. The first cause stays; two threads that stop at once may see either.
+   * finished it. The first cause stays, and is what the action gets.
    *
-   * @return the cause, to be thrown
+   * @return the caller's own cause, to be thrown
    */
   <X extends Throwable> X stop(X cause) {
-    if (stopped == null) {
-      stopped = cause;
-    }
-    onStop.accept(cause);
+    stop.because(cause);
     return cause;
   }
 
   @Nullable Throwable stopped() {
-    return stopped;
+    return stop.cause;
   }
 
   void requireRunning() {
-    Throwable cause = stopped;
+    Throwable cause = stop.cause;
     if (cause != null) {
       throw new DatabaseClosedException(
           "An operation failed while it changed pages, so the database stopped: " + cause + ".",
           cause);
+    }
+  }
+
+  /**
+   * One word that moves once, from null to the first cause, by a compare-and-set. Where that call
+   * fails, for there is no stack left, a plain volatile store moves it: then another thread's cause
+   * may be replaced, and the pool has stopped all the same.
+   *
+   * <p>Thread-safe. {@code StopRaces} attacks it.
+   */
+  static final class Stop {
+    private static final VarHandle CAUSE;
+
+    static {
+      try {
+        CAUSE = MethodHandles.lookup().findVarHandle(Stop.class, "cause", Throwable.class);
+      } catch (ReflectiveOperationException e) {
+        throw new ExceptionInInitializerError(e);
+      }
+    }
+
+    /** Null as long as the pool works. */
+    volatile @Nullable Throwable cause;
+
+    volatile Consumer<Throwable> action = t -> {};
+
+    void because(Throwable why) {
+      Throwable first = why;
+      try {
+        Throwable before = (Throwable) CAUSE.compareAndExchange(this, (Throwable) null, why);
+        first = before == null ? why : before;
+      } finally {
+        if (cause == null) {
+          cause = why;
+        }
+        action.accept(first);
+      }
     }
   }
 
