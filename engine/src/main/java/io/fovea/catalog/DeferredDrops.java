@@ -21,6 +21,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -147,16 +148,16 @@ public final class DeferredDrops {
   /** Holds back the redo point until the last of some trees is free. */
   private static final class RedoHold {
     private final LogSession session;
-    private int trees;
+    private final AtomicInteger trees;
 
     RedoHold(LogSession session, int trees) {
       this.session = session;
-      this.trees = trees;
+      this.trees = new AtomicInteger(trees);
     }
 
     /** One more is free. */
-    synchronized void freed() {
-      if (--trees == 0) {
+    void freed() {
+      if (trees.decrementAndGet() == 0) {
         session.takeOver();
         session.end();
       }
