@@ -151,10 +151,9 @@ final class ExtentReader {
     if (inFile.isEmpty()) {
       return NOTHING;
     }
-    MemorySegment to = buffer;
+    MemorySegment to = buffer();
     if (to == null) {
-      to = Arena.ofAuto().allocate((long) perExtent << frames.pageShift, 4096);
-      buffer = to;
+      return NOTHING;
     }
     int from = inFile.nextSetBit(0);
     int end = inFile.length();
@@ -177,6 +176,20 @@ final class ExtentReader {
       }
     }
     return known;
+  }
+
+  /** Null where there is no memory for it: then pages are read one by one, into the pool. */
+  private @Nullable MemorySegment buffer() {
+    MemorySegment own = buffer;
+    if (own == null) {
+      try {
+        own = Arena.ofAuto().allocate((long) perExtent << frames.pageShift, 4096);
+      } catch (OutOfMemoryError none) {
+        return null;
+      }
+      buffer = own;
+    }
+    return own;
   }
 
   private long parse(MemorySegment s, long pid, long base, long limit) {

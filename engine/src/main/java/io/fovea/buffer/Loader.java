@@ -4,6 +4,7 @@ import io.fovea.error.CorruptionException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -41,9 +42,15 @@ final class Loader {
   /** What {@link #loadAny} returns for a page of zeros: no frame has this number. */
   static final int ABSENT = Integer.MIN_VALUE;
 
+  /** A page and its LSN. */
+  private record Newest(long pid, long lsn) {}
+
   private final Frames frames;
   private final BlockDevice device;
   private final LongSupplier lsnLimit;
+
+  /** Of the pages that came while no limit was known. */
+  private final AtomicReference<Newest> newest = new AtomicReference<>(new Newest(0, 0));
 
   /** Set once the parts are wired up. */
   private @Nullable PageAllocator allocator;
@@ -229,12 +236,7 @@ final class Loader {
       return true;
     }
     if (PageHeader.sound(frames.pages, base, frames.pageSize, pid)) {
-      throw new CorruptionException(
-          "LSN of a page, which is beyond the end of the log: the log was lost or replaced",
-          pid,
-          (pid << frames.pageShift) + PageHeader.PAGE_LSN,
-          limit,
-          PageHeader.pageLsn(frames.pages, base));
+      throw beyond(pid, limit, PageHeader.pageLsn(frames.pages, base));
     }
     if (zeros == Zeros.ALL) {
       frames.zero(frame);
@@ -295,8 +297,35 @@ final class Loader {
    */
   boolean whole(long pid, int frame, long limit) {
     long base = frames.base(frame);
-    return PageHeader.sound(frames.pages, base, frames.pageSize, pid)
-        && PageHeader.pageLsn(frames.pages, base) <= limit;
+    if (!PageHeader.sound(frames.pages, base, frames.pageSize, pid)) {
+      return false;
+    }
+    long lsn = PageHeader.pageLsn(frames.pages, base);
+    if (limit == Long.MAX_VALUE && lsn > newest.get().lsn) {
+      newest.accumulateAndGet(new Newest(pid, lsn), (a, b) -> a.lsn >= b.lsn ? a : b);
+    }
+    return lsn <= limit;
+  }
+
+  /**
+   * Refuses pages that came while no limit was known and are newer than the log.
+   *
+   * @param end where the log ends, which is known by now
+   */
+  void requireUpTo(long end) {
+    Newest n = newest.get();
+    if (n.lsn > end) {
+      throw beyond(n.pid, end, n.lsn);
+    }
+  }
+
+  private CorruptionException beyond(long pid, long limit, long lsn) {
+    return new CorruptionException(
+        "LSN of a page, which is beyond the end of the log: the log was lost or replaced",
+        pid,
+        (pid << frames.pageShift) + PageHeader.PAGE_LSN,
+        limit,
+        lsn);
   }
 
   private CorruptionException damage(long pid, long base) {

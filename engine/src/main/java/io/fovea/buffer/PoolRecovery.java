@@ -42,6 +42,17 @@ public final class PoolRecovery {
   }
 
   /**
+   * Refuses pages that were read before the end of the log was known and are newer than that: where
+   * it is known, each page is compared when it is read.
+   *
+   * @param end where the log ends
+   * @throws io.fovea.error.CorruptionException where there is such a page
+   */
+  public void requireUpTo(long end) {
+    loader.requireUpTo(end);
+  }
+
+  /**
    * Gives a page of the free list its link, where the page is older than the record.
    *
    * @param pid the page

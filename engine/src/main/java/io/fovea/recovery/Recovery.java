@@ -220,6 +220,7 @@ public final class Recovery {
           Math.max(superblock.redoLsn(), superblock.snapshotLsn()),
           end);
     }
+    pool.recovery().requireUpTo(end);
     pool.recovery().recover(analysis.allocator, analysis.truncated);
     Log.writeAgain(log, superblock.id(), superblock.durable().lsn());
     analysisNanos = System.nanoTime() - start;

@@ -277,6 +277,18 @@ class WriteBackLogTest {
     BufferPool whole = new BufferPool(data, config.withLsnLimit(() -> end), state);
     assertEquals(b, Pools.word(whole, b));
     whole.abandon();
+    // A recovery reads pages before it knows where the log ends.
+    BufferPool early = new BufferPool(data, config, state);
+    assertEquals(a, Pools.word(early, a));
+    early.recovery().requireUpTo(end - 8);
+    assertEquals(b, Pools.word(early, b));
+    assertEquals(a, Pools.word(early, a));
+    early.recovery().requireUpTo(end);
+    CorruptionException late =
+        assertThrows(CorruptionException.class, () -> early.recovery().requireUpTo(end - 8));
+    assertEquals(b, late.pid());
+    assertEquals(end, late.found());
+    early.abandon();
   }
 
   /** The log is told of a page that could not be synced, and commits end. */
