@@ -117,8 +117,8 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   }
 
   /**
-   * Reads a value that will be changed. It says so to the engine, which may use it; it locks
-   * nothing.
+   * Reads a value that will be changed: others that do so wait for this transaction, as {@link
+   * Table#getForUpdate} says.
    *
    * @param tx the transaction
    * @param key its key
@@ -126,7 +126,21 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public byte @Nullable [] getForUpdate(Transaction tx, byte[] key) {
+    lockForUpdate(tx, MemorySegment.ofArray(key));
     return get(tx, key);
+  }
+
+  /** Before {@link #get}: as {@link #getForUpdate}. */
+  void lockForUpdate(Transaction tx, MemorySegment key) {
+    Tx t = tx.enter(database, core);
+    try {
+      MemorySegment k = stage.key(tx.slot(), key);
+      t.lockForUpdate(core.tree, k, 0, (int) key.byteSize());
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
   }
 
   /**

@@ -323,6 +323,18 @@ public final class ObjectSpec<K, V> {
       }
     }
 
+    @Override
+    public void lockForUpdate(Transaction tx, K key) {
+      Buffers s = take(tx);
+      try {
+        s.key.clear();
+        codec.writeKey(s.key, key);
+        bytes.lockForUpdate(tx, s.keySegment());
+      } finally {
+        s.giveBack();
+      }
+    }
+
     private V decode(ObjectReader in, Object key) {
       in.key(key);
       int stored = Byte.toUnsignedInt(in.getByte());

@@ -173,8 +173,13 @@ public final class Table extends OrderedRows {
   }
 
   /**
-   * Reads a record that will be changed. It says so to the engine, which may use it; it locks
-   * nothing.
+   * Reads a record that will be changed. Other transactions that read it by this method wait until
+   * this one has ended, so that those which change a hot record come one after the other instead of
+   * being aborted. They wait for a second at most, and go on then: what keeps changes apart is the
+   * check at the commit, as always. {@link #get} and {@link #put} never wait. In a transaction that
+   * only reads it is {@link #get}.
+   *
+   * <p>Whoever reads several records so had best do it in the same order everywhere.
    *
    * @param tx the transaction
    * @param key the record's key, complete
@@ -183,7 +188,21 @@ public final class Table extends OrderedRows {
    * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public boolean getForUpdate(Transaction tx, Key key, Row out) {
+    lockForUpdate(tx, key);
     return read(tx, key, out, core.recordBytes());
+  }
+
+  /** Before {@link #get}: as {@link #getForUpdate}. */
+  void lockForUpdate(Transaction tx, Key key) {
+    Tx t = tx.enter(database, core);
+    try {
+      require(key);
+      t.lockForUpdate(core.tree, key.segment(), key.base(), key.length());
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
   }
 
   private boolean read(Transaction tx, Key key, Row out, int bytes) {

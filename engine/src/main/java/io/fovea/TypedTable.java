@@ -6,6 +6,7 @@ import io.fovea.index.Scratch;
 import io.fovea.index.SlotLocal;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -43,6 +44,9 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
     int compare(K a, K b);
 
     @Nullable V get(Transaction tx, K key);
+
+    /** Before {@link #get}: as {@link Table#getForUpdate}. */
+    void lockForUpdate(Transaction tx, K key);
 
     boolean exists(Transaction tx, K key);
 
@@ -125,13 +129,15 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
   }
 
   /**
-   * Reads a record that will be changed: as {@link Table#getForUpdate}.
+   * Reads a record that will be changed: others that do so wait for this transaction, as {@link
+   * Table#getForUpdate} says.
    *
    * @param tx the transaction
    * @param key its key
    * @return a new object, or null if there is no such key
    */
   public @Nullable V getForUpdate(Transaction tx, K key) {
+    backing.lockForUpdate(tx, Objects.requireNonNull(key, "key"));
     return get(tx, key);
   }
 
@@ -237,7 +243,7 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
   public @Nullable V update(
       Transaction tx, K key, Function<? super V, ? extends @Nullable V> change) {
     Objects.requireNonNull(change, "change");
-    V before = get(tx, key);
+    V before = getForUpdate(tx, key);
     V after = before == null ? null : change.apply(before);
     if (after != null) {
       put(tx, key, after);
@@ -461,6 +467,16 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
     }
 
     @Override
+    public void lockForUpdate(Transaction tx, K key) {
+      Buffers b = take(tx);
+      try {
+        table.lockForUpdate(tx, encoded(b, key));
+      } finally {
+        b.giveBack();
+      }
+    }
+
+    @Override
     public boolean exists(Transaction tx, K key) {
       Buffers b = take(tx);
       try {
@@ -607,6 +623,11 @@ public final class TypedTable<K, V> extends OrderedEntries<K, V> {
     public @Nullable V get(Transaction tx, K key) {
       byte[] value = bytes.get(tx, keys.encode(key));
       return value == null ? null : values.decode(value);
+    }
+
+    @Override
+    public void lockForUpdate(Transaction tx, K key) {
+      bytes.lockForUpdate(tx, MemorySegment.ofArray(keys.encode(key)));
     }
 
     @Override

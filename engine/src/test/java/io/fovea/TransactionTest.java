@@ -18,6 +18,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
+import io.fovea.schema.Id;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
@@ -34,6 +35,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -308,6 +310,78 @@ class TransactionTest {
         });
     assertEquals(2, attempts[0]);
     assertEquals(3, (int) db.read(tx -> get(tx, 3)));
+  }
+
+  private static final KeyCodec<Integer> KEYS =
+      new KeyCodec<>() {
+        @Override
+        public void encode(Integer object, Key key) {
+          key.set((int) object);
+        }
+
+        @Override
+        public Integer decode(Key key) {
+          return key.getInt(0);
+        }
+      };
+
+  private static final Codec<Integer> VALUES =
+      new Codec<>() {
+        @Override
+        public void encode(Integer object, Row row) {
+          row.setInt(V, object);
+        }
+
+        @Override
+        public Integer decode(Row row) {
+          return row.getInt(V);
+        }
+      };
+
+  private static final ByteCodec<byte[]> SAME =
+      new ByteCodec<>() {
+        @Override
+        public byte[] encode(byte[] object) {
+          return object;
+        }
+
+        @Override
+        public byte[] decode(byte[] bytes) {
+          return bytes;
+        }
+      };
+
+  /** Of rows, byte strings and objects, in every way. */
+  @Test
+  void whoReadsForUpdateIsWaitedFor() {
+    ByteTable bytes = db.table(TableSpec.bytes("bytes", 8)).bytes();
+    TypedTable<Integer, Integer> rows = t.as(KEYS, VALUES);
+    TypedTable<byte[], byte[]> typed = bytes.as(SAME, SAME);
+    record Thing(@Id long id, String name) {}
+    TypedTable<Long, Thing> things = db.table(ObjectSpec.of("things", Long.class, Thing.class));
+    List<Consumer<Transaction>> reads =
+        List.of(
+            tx -> t.getForUpdate(tx, t.key().set(1), t.row()),
+            tx -> bytes.getForUpdate(tx, new byte[] {1}),
+            tx -> rows.getForUpdate(tx, 1),
+            tx -> typed.getForUpdate(tx, new byte[] {1}),
+            tx -> things.getForUpdate(tx, 1L),
+            tx -> things.update(tx, 1L, thing -> thing));
+    for (Consumer<Transaction> read : reads) {
+      db.run(
+          tx -> {
+            read.accept(tx);
+            read.accept(tx);
+            assertEquals(1, db.store().engine().heldUpdateLocks());
+          });
+      assertEquals(0, db.store().engine().heldUpdateLocks());
+    }
+    db.read(
+        tx -> {
+          reads.forEach(read -> read.accept(tx));
+          assertEquals(0, db.store().engine().heldUpdateLocks());
+          return 0;
+        });
   }
 
   /** Else what the body does behind its commit would be in no transaction. */

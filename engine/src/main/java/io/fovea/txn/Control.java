@@ -94,6 +94,7 @@ final class Control {
   final SlotSet locked = new SlotSet();
 
   private final Reservations reservations;
+  private final UpdateLocks.Held updateLocks;
   private final CommitGate gate;
 
   /** How many moments of snapshots there were when the transaction began. */
@@ -131,6 +132,7 @@ final class Control {
     this.memory = shared.protocolMemory;
     this.timestamps = shared.timestamps;
     this.reservations = shared.reservations;
+    this.updateLocks = new UpdateLocks.Held(shared.updateLocks);
     this.gate = shared.gate;
     this.plain = kind == ProtocolKind.TICTOC || kind == ProtocolKind.SILO;
     this.versioned = kind == ProtocolKind.MVTO;
@@ -161,6 +163,14 @@ final class Control {
     if (stamped) {
       timestamps.enter(life.id);
     }
+    drawTimestamp();
+    if (attempts != null && shared.config.isolated()) {
+      pessimistic.begin(attempts, timeoutNanos);
+    }
+  }
+
+  /** The place of the transaction in the order of begins, where there is such an order. */
+  private void drawTimestamp() {
     switch (kind) {
       case STO -> timestamp = 2 * memory.clock.incrementAndGet();
       case MVTO -> {
@@ -170,8 +180,28 @@ final class Control {
       case OCC -> occ.begin();
       case TICTOC, SILO, TWO_PHASE_LOCKING -> {}
     }
-    if (attempts != null && shared.config.isolated()) {
-      pessimistic.begin(attempts, timeoutNanos);
+  }
+
+  /**
+   * A key is going to be read and then written: waits for others that do so ({@link UpdateLocks}),
+   * and where writes lock, locks it now instead of after the read. Two transactions that both read
+   * it and then both want to write it would abort each other.
+   *
+   * <p>Where the serial order is that of the begins, the transaction takes a new place in it if
+   * this is its first operation: as if it had begun when its wait was over. Its old place is before
+   * those that it has waited for, which have read and written the key.
+   */
+  void lockForUpdate(long item) {
+    if (pessimistic.on()) {
+      pessimistic.intend(item);
+      return;
+    }
+    updateLocks.lock(item);
+    if (life.first()) {
+      drawTimestamp();
+    }
+    if (eager) {
+      intend(item);
     }
   }
 
@@ -589,7 +619,11 @@ final class Control {
   }
 
   void end() {
-    release();
+    try {
+      release();
+    } finally {
+      updateLocks.release(); // last: whoever has waited for one must not meet the item's lock
+    }
     if (stamped && timestamps.entered(life.id)) {
       timestamps.exit(life.id);
     }

@@ -444,6 +444,20 @@ public final class Tx {
     return reader.getAlone(tree, key, keyOffset, keyLength, out, outOffset, cap);
   }
 
+  /**
+   * Says that a key is going to be read and then changed: waits for other transactions that have
+   * said so of this key, unless that takes long, so that this one need not be aborted for them.
+   * Nothing in a transaction that only reads.
+   *
+   * @throws TransactionAbortedException if the transaction can't go on
+   */
+  public void lockForUpdate(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
+    if (!life.readOnly()) {
+      life.operation();
+      control.lockForUpdate(Items.of(tree, key, keyOffset, keyLength));
+    }
+  }
+
   /** Whether the transaction itself has written or deleted a key. */
   public boolean wrote(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     return reader.wrote(tree, key, keyOffset, keyLength);

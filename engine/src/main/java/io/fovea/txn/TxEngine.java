@@ -108,6 +108,15 @@ public final class TxEngine {
     return shared.protocolMemory;
   }
 
+  UpdateLocks updateLocks() {
+    return shared.updateLocks;
+  }
+
+  /** How many update locks transactions hold now. */
+  public int heldUpdateLocks() {
+    return shared.updateLocks.held();
+  }
+
   Reservations reservations() {
     return shared.reservations;
   }

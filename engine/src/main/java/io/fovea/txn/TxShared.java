@@ -25,6 +25,8 @@ final class TxShared {
   final ProtocolMemory protocolMemory;
   final Reservations reservations = new Reservations();
 
+  final UpdateLocks updateLocks = new UpdateLocks();
+
   /** Where commits pass, so that snapshots find a moment between them. */
   final CommitGate gate;
 

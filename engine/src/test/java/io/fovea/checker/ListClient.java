@@ -248,18 +248,24 @@ final class ListClient {
   // -------------------------------------------------------------------------------------- steps
 
   State read(long key) {
-    State s = get(key);
+    return read(key, false);
+  }
+
+  private State read(long key, boolean forUpdate) {
+    State s = get(key, forUpdate);
     txn().ops.add(new Op.Read(key, s));
     return s;
   }
 
-  private State get(long key) {
+  private State get(long key, boolean forUpdate) {
     if (Keys.isGrave(key)) {
       return graves.get(tx(), graveKey.set(Keys.number(key)), graveRow)
           ? grave(graveRow)
           : State.ABSENT;
     }
-    return lists.get(tx(), listKey.set(Keys.number(key)), listRow) ? list(listRow) : State.ABSENT;
+    Key k = listKey.set(Keys.number(key));
+    boolean there = forUpdate ? lists.getForUpdate(tx(), k, listRow) : lists.get(tx(), k, listRow);
+    return there ? list(listRow) : State.ABSENT;
   }
 
   private static State list(Row row) {
@@ -282,7 +288,7 @@ final class ListClient {
     return b;
   }
 
-  /** Appends to a list, or begins one; a full one it only reads. */
+  /** Appends to a list, or begins one; a full one it only reads. Half of them are read for that. */
   State append(long key) {
     return append(key, true);
   }
@@ -293,7 +299,7 @@ final class ListClient {
    * @param update whether a record that is there is updated; else it is put as a whole
    */
   State append(long key, boolean update) {
-    State before = read(key);
+    State before = read(key, (Keys.number(key) & 1) != 0);
     long element = element(before);
     if (element < 0) {
       return before;

@@ -173,6 +173,12 @@ final class TxFixture implements AutoCloseable {
       return n < 0 ? null : string(out, 0, n);
     }
 
+    /** The same of a key that is going to be changed. */
+    @Nullable String getForUpdate(BTree t, String key) {
+      tx.lockForUpdate(t, bytes(key), 0, length(key));
+      return get(t, key);
+    }
+
     /** The same by {@link Tx#getAlone}. */
     @Nullable String alone(BTree t, String key) {
       MemorySegment out = OUT.get();

@@ -1,0 +1,192 @@
+package io.fovea.txn;
+
+import io.fovea.memory.Waits;
+import java.util.Arrays;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Update locks: a transaction that reads a record in order to change it takes the record's update
+ * lock first, and others that do so wait for its end. So they read what it has left, instead of
+ * reading the same and being aborted at their commits.
+ *
+ * <pre>
+ *   begin ─► lock(item) ─► read ─► ... body ... ─► commit or rollback ─► release
+ *               └── waits while another transaction has the lock
+ * </pre>
+ *
+ * <p><b>Advisory.</b> No other read or write asks for these locks, and every commit validates as
+ * ever: a transaction that goes on without the lock is right, and at worst aborted. Therefore a
+ * lock is one of few, chosen by the item's hash, and a wait may end without it:
+ *
+ * <ul>
+ *   <li><i>No deadlock.</i> Locks are waited for in ascending order. A transaction that has one,
+ *       and wants a lower one that is taken, goes on without it.
+ *   <li><i>No transaction waits for its own thread</i>, which may have begun another.
+ *   <li><i>No wait is long.</i> After {@link #patienceNanos} the holder is taken to be idle.
+ * </ul>
+ *
+ * <p>Nothing else is held while waiting but what the begin took: no latch, and no place in the log.
+ * The pessimistic transaction ({@link Reservations}) takes none: it has reserved what it reads.
+ *
+ * <p><b>Waiting.</b> A transaction spins, since most bodies are short, and then sleeps in a queue.
+ * A release wakes the first sleeper, and does not hand the lock over: whoever runs may take it
+ * meanwhile, so that short bodies don't pay for the wake-up. That goes on until a sleeper has
+ * waited for {@link #URGENT_NANOS}. From then on only the first one takes the lock.
+ *
+ * <p><b>No lost wake-up.</b> A sleeper enters the queue and then looks at the owner; a release
+ * clears the owner and then looks at the queue; all four are volatile. A sleeper that leaves
+ * without the lock looks again, and wakes the next one.
+ *
+ * <p>Any thread; {@link Held} that of the transaction.
+ */
+final class UpdateLocks {
+  private static final int LOCKS = 1 << 9;
+  private static final int SPINS = 64;
+  private static final int YIELDS = SPINS + 32;
+  private static final long URGENT_NANOS = 1_000_000;
+
+  /** How long a sleeper does not look at the time. */
+  private static final long SLEEP_NANOS = 1_000_000;
+
+  /** How long a lock is waited for. A test sets it. */
+  volatile long patienceNanos = 1_000_000_000L;
+
+  private final Lock[] locks = new Lock[LOCKS];
+
+  UpdateLocks() {
+    Arrays.setAll(locks, i -> new Lock());
+  }
+
+  /** How many locks are held now. */
+  int held() {
+    return (int) Arrays.stream(locks).filter(lock -> lock.get() != null).count();
+  }
+
+  /** How many transactions sleep. */
+  int sleeping() {
+    return Arrays.stream(locks).mapToInt(lock -> lock.sleepers.size()).sum();
+  }
+
+  /** Its value is the thread of the transaction that has it; null if none has. */
+  private static final class Lock extends AtomicReference<Thread> {
+    private static final long serialVersionUID = 1L;
+
+    final transient Queue<Thread> sleepers = new ConcurrentLinkedQueue<>();
+
+    /** How many sleepers have waited so long that nobody passes the first one any more. */
+    final AtomicInteger urgent = new AtomicInteger();
+
+    boolean tryTake(Thread self) {
+      return (urgent.get() == 0 || sleepers.peek() == self) && compareAndSet(null, self);
+    }
+
+    void release() {
+      set(null);
+      wakeFirst();
+    }
+
+    void wakeFirst() {
+      Thread first = sleepers.peek();
+      if (first != null) {
+        LockSupport.unpark(first);
+      }
+    }
+
+    /**
+     * Waits for it.
+     *
+     * @param sleeps whether it may be waited for in the queue
+     * @return whether the thread has it
+     */
+    boolean await(Thread self, boolean sleeps, long patienceNanos) {
+      for (int attempt = 0; attempt < YIELDS; attempt++) {
+        if (get() == self) {
+          return false;
+        }
+        if (tryTake(self)) {
+          return true;
+        }
+        if (attempt < SPINS) {
+          Thread.onSpinWait();
+        } else {
+          Waits.giveWay();
+        }
+      }
+      return sleeps && sleep(self, patienceNanos);
+    }
+
+    private boolean sleep(Thread self, long patienceNanos) {
+      long since = System.nanoTime();
+      boolean hurries = false;
+      boolean taken = false;
+      sleepers.add(self);
+      try {
+        while (true) {
+          taken = tryTake(self);
+          long waited = System.nanoTime() - since;
+          if (taken || waited > patienceNanos) {
+            return taken;
+          }
+          if (!hurries && waited > URGENT_NANOS) {
+            urgent.incrementAndGet();
+            hurries = true;
+          }
+          Waits.sleep(SLEEP_NANOS);
+        }
+      } finally {
+        sleepers.remove(self);
+        if (hurries) {
+          urgent.decrementAndGet();
+        }
+        if (!taken && get() == null) {
+          wakeFirst();
+        }
+      }
+    }
+  }
+
+  /** Those of one transaction. */
+  static final class Held {
+    private final UpdateLocks all;
+
+    /** Numbers of locks. */
+    private int[] held = new int[4];
+
+    private int size;
+
+    Held(UpdateLocks all) {
+      this.all = all;
+    }
+
+    /** Takes the lock of an item, or goes on without it. */
+    void lock(long item) {
+      int n = (int) (item * TimestampTable.SPREAD >>> 32) & LOCKS - 1;
+      boolean ascends = true;
+      for (int i = 0; i < size; i++) {
+        if (held[i] == n) {
+          return;
+        }
+        ascends &= held[i] < n;
+      }
+      if (size == held.length) {
+        held = Arrays.copyOf(held, 2 * size); // before the lock, since it may fail
+      }
+      Lock lock = all.locks[n];
+      Thread self = Thread.currentThread();
+      if (lock.tryTake(self) || lock.await(self, ascends, all.patienceNanos)) {
+        held[size++] = n; // nothing can fail between the lock and this
+      }
+    }
+
+    /** Releases all; nothing where that was done. */
+    void release() {
+      while (size > 0) {
+        all.locks[held[--size]].release();
+      }
+    }
+  }
+}
