@@ -2,7 +2,6 @@ package io.fovea.buffer;
 
 import io.fovea.io.BlockDevice;
 import io.fovea.io.IoBatch;
-import io.fovea.io.KillPoint;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
@@ -285,10 +284,8 @@ final class WriteBack {
         return leave(copies);
       }
       protect(copies);
-      KillPoint.here("dwb.synced");
       begun = true;
       device.run(io);
-      KillPoint.here("pages.written");
     } catch (RuntimeException | Error e) {
       // Before it was begun nothing was written in place; afterwards any of it may have been.
       thrown = e;

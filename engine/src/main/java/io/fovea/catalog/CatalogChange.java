@@ -8,7 +8,6 @@ import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.IoOp;
-import io.fovea.io.KillPoint;
 import io.fovea.memory.LongList;
 import io.fovea.memory.Mem;
 import io.fovea.memory.Waits;
@@ -216,7 +215,6 @@ public final class CatalogChange {
     if (root != null) {
       root.happened(session);
     }
-    KillPoint.here("schema.appended");
     operations.forEach(this::install);
     catalog.freeChain(released, session);
     return true;

@@ -9,7 +9,6 @@
  *   MemoryDevice   no file                                 OverlayDevice  a private copy in memory
  *   LibcFile, JdkFile       a file with native access, and without
  *   Storage        the files of a database                 FileLock     one that writes, or many that read
- *   KillPoint      where a test may end the process
  * </pre>
  *
  * <p>A simulated device lives with the tests.

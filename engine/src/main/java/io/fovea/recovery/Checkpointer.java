@@ -6,7 +6,6 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
-import io.fovea.io.KillPoint;
 import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import io.fovea.wal.Log;
@@ -504,9 +503,7 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   private void make(boolean all, boolean resting) {
-    if (end.cut(this::stop)) {
-      KillPoint.here("checkpoint.cut");
-    }
+    end.cut(this::stop);
     long tail = log.tail();
     lastNanos = System.nanoTime();
     lastTail = tail;
@@ -525,7 +522,6 @@ public final class Checkpointer implements AutoCloseable {
     final long counted = counts(redo, tail);
     log.awaitDurableUnlessFull(Math.max(Math.max(now, counted), Math.max(redo, pages.lsn())));
     sync();
-    KillPoint.here("checkpoint.before-superblock");
     final long changes = tables == null ? 0 : tables.keptFrom(superblocks.current(), redo);
     Superblock staged =
         superblocks.stage(
@@ -539,13 +535,10 @@ public final class Checkpointer implements AutoCloseable {
       log.fail(e);
       throw e;
     }
-    KillPoint.here("checkpoint.superblock");
     redoLsn = redo;
     log.recycleBelow(redo, changes);
     look();
-    if (end.shrink(resting)) {
-      KillPoint.here("checkpoint.shrunk");
-    }
+    end.shrink(resting);
   }
 
   /** After the redo point was found. What is written here alone is no reason for a checkpoint. */

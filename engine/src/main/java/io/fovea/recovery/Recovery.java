@@ -7,7 +7,6 @@ import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.error.CorruptionException;
 import io.fovea.io.BlockDevice;
-import io.fovea.io.KillPoint;
 import io.fovea.memory.LongList;
 import io.fovea.memory.Mem;
 import io.fovea.wal.Log;
@@ -224,7 +223,6 @@ public final class Recovery {
     pool.recovery().recover(analysis.allocator, analysis.truncated);
     Log.writeAgain(log, superblock.id(), superblock.durable().lsn());
     analysisNanos = System.nanoTime() - start;
-    KillPoint.here("recovery.images");
   }
 
   private Level level() {
@@ -328,7 +326,6 @@ public final class Recovery {
       }
     }
     replayNanos = System.nanoTime() - start;
-    KillPoint.here("recovery.replayed");
     return root;
   }
 
@@ -394,7 +391,6 @@ public final class Recovery {
     drop(session, analysis.unpublished);
     drop(session, analysis.dropped);
     pool.recovery().writeAgain(0);
-    KillPoint.here("recovery.finished");
   }
 
   /** Frees the long values that leaves of deferred trees may not know. */

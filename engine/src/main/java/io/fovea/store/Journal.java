@@ -11,7 +11,6 @@ import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
-import io.fovea.io.KillPoint;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Checkpointer;
 import io.fovea.recovery.KnownCounts;
@@ -170,7 +169,6 @@ public final class Journal {
         DoubleWrite.Restored r = DoubleWrite.restore(copies, data, superblock.pageSize());
         restored = r.pagesRestored();
         nextBatch = r.nextBatch();
-        KillPoint.here("recovery.restored");
       }
       DoubleWrite doubleWrite = null;
       if (config.doubleWrite()) {
@@ -501,7 +499,6 @@ public final class Journal {
     noteTables();
     l.awaitDurableUnlessFull(l.tail());
     pool.flushAll();
-    KillPoint.here("close.before-clean");
     // The log may be about to begin one more segment, nearer to the start of its file.
     long lastSegment = l.watermark().segment() + 1;
     superblocks.write(
@@ -584,7 +581,6 @@ public final class Journal {
       // First the mark: what is left may be of an earlier session than the file says.
       logFile.sync();
       logFile.resize(segment);
-      KillPoint.here("close.trimmed");
     }
   }
 

@@ -6,7 +6,6 @@ import io.fovea.error.DurabilityLostException;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
-import io.fovea.io.KillPoint;
 import io.fovea.memory.Waits;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
@@ -162,13 +161,11 @@ final class Commit {
       appender.stageLong();
       appender.ready();
       long end = appender.append();
-      KillPoint.here("commit.appended");
       control.installing();
       installer.all();
       if (catalog != null) {
         catalog.install(session);
       }
-      KillPoint.here("commit.installed");
       switches.probe().at(TxSwitches.Stage.INSTALLED, control.locked);
       counts.apply(session.recordStart());
       control.publish(commitTs);

@@ -1,6 +1,5 @@
 package io.fovea.wal;
 
-import io.fovea.io.KillPoint;
 import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
 import io.fovea.memory.Threads;
@@ -629,7 +628,6 @@ final class LogWriter implements Runnable {
     if (flight == alone || fly(flight)) {
       waits.wake();
       log.becameDurable();
-      KillPoint.here("log.synced");
     }
   }
 
@@ -672,9 +670,7 @@ final class LogWriter implements Runnable {
 
   private void write(Flight flight) {
     long began = System.nanoTime();
-    KillPoint.here("log.write");
     file.write(flight.batch);
-    KillPoint.here("log.written");
     file.confirm();
     long now = System.nanoTime();
     syncNanos += (now - began - syncNanos) / 8;

@@ -8,6 +8,7 @@ import io.fovea.Database;
 import io.fovea.Io;
 import io.fovea.VerifyReport;
 import io.fovea.crash.Victim.Part;
+import io.fovea.faults.FaultAgent;
 import io.fovea.io.Storage;
 import io.fovea.support.Sample;
 import io.fovea.support.SoakReport;
@@ -19,10 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
@@ -43,8 +41,6 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Execution(ExecutionMode.CONCURRENT)
 class KillTest {
   private static final int KILLS = Integer.getInteger("crash.kills", 2);
-  private static final Path SOURCES = Path.of("src", "main", "java");
-  private static final Pattern POINT = Pattern.compile("KillPoint\\.here\\(\\s*\"([^\"]+)\"");
   private static final int MINUTES = 5;
 
   private static final Io[] IOS = Io.values();
@@ -167,29 +163,10 @@ class KillTest {
         "seed " + CrashTest.SEED + ": " + killed + " kills of a process, " + steps + " steps");
   }
 
-  /** The names in the sources. */
-  private static Set<String> points() throws IOException {
-    Set<String> names = new TreeSet<>();
-    try (Stream<Path> files = Files.walk(SOURCES)) {
-      for (Path f : files.filter(f -> f.toString().endsWith(".java")).toList()) {
-        String text = Files.readString(f);
-        Matcher m = POINT.matcher(text);
-        int named = 0;
-        while (m.find()) {
-          assertTrue(names.add(m.group(1)), () -> m.group(1) + " names two places");
-          named++;
-        }
-        int all = text.split("KillPoint\\.here\\(", -1).length - 1;
-        assertEquals(all, named, () -> f + ": a place whose name is no constant");
-      }
-    }
-    return names;
-  }
-
   /** Every named place of a sample is reached, and survived. */
   @Test
   void atEveryPoint() throws Exception {
-    Set<String> points = points();
+    Set<String> points = FaultAgent.failpoints();
     assertFalse(points.isEmpty(), "there are no points");
     // What opens the file has something to recover: a victim of its own, killed at random.
     Random r = new Random(CrashTest.SEED);
@@ -211,7 +188,7 @@ class KillTest {
       copy(killed, file);
       List<Part> parts = new ArrayList<>(before);
       parts.add(new Part(r.nextInt(1 << 20), 400));
-      Said dead = victim(file, parts, -1, "-Dio.fovea.killPoint=" + point);
+      Said dead = victim(file, parts, -1, FaultAgent.option(dir.resolve("agent.jar"), point));
       String about =
           "point "
               + point

@@ -1,6 +1,5 @@
 package io.fovea.order;
 
-import com.sun.tools.attach.VirtualMachine;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassReader;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassVisitor;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassWriter;
@@ -8,7 +7,7 @@ import com.tngtech.archunit.thirdparty.org.objectweb.asm.Label;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.MethodVisitor;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.Opcodes;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.Type;
-import java.io.IOException;
+import io.fovea.faults.SelfAttach;
 import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
 import java.nio.file.Files;
@@ -18,9 +17,6 @@ import java.security.ProtectionDomain;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.jar.Attributes;
-import java.util.jar.JarOutputStream;
-import java.util.jar.Manifest;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -69,31 +65,13 @@ public final class LockOrderAgent {
   }
 
   /**
-   * Begins to watch, once, before a class of the engine is loaded: loads this class as an agent of
-   * its own JVM.
-   *
-   * @return whether it could; not where the JVM does not allow that
+   * Begins to watch, where {@code -Dfovea.lockOrder=true} asks for it: once, before a class of the
+   * engine is loaded.
    */
-  public static boolean watch() {
-    if (!Boolean.getBoolean("jdk.attach.allowAttachSelf")) {
-      return false;
-    }
+  static void watch() {
     Path page = page();
-    if (page == null) {
-      return false;
-    }
-    try {
-      Path jar = jar();
-      VirtualMachine self = VirtualMachine.attach(Long.toString(ProcessHandle.current().pid()));
-      try {
-        self.loadAgent(jar.toString(), page.toString());
-      } finally {
-        self.detach();
-        Files.delete(jar);
-      }
-      return true;
-    } catch (Exception e) {
-      throw new IllegalStateException(e);
+    if (Boolean.getBoolean("fovea.lockOrder") && page != null) {
+      SelfAttach.load(LockOrderAgent.class, page.toString());
     }
   }
 
@@ -106,16 +84,6 @@ public final class LockOrderAgent {
       }
     }
     return null;
-  }
-
-  private static Path jar() throws IOException {
-    Path jar = Files.createTempFile("lock-order", ".jar");
-    Manifest manifest = new Manifest();
-    Attributes main = manifest.getMainAttributes();
-    main.put(Attributes.Name.MANIFEST_VERSION, "1.0");
-    main.putValue("Agent-Class", LockOrderAgent.class.getName());
-    new JarOutputStream(Files.newOutputStream(jar), manifest).close();
-    return jar;
   }
 
   /** Called by the JVM. */
