@@ -30,7 +30,6 @@ import io.fovea.store.Leaks;
 import io.fovea.store.Opening;
 import io.fovea.store.SnapshotOpening;
 import io.fovea.store.Store;
-import io.fovea.store.Switches;
 import java.io.OutputStream;
 import java.nio.file.Path;
 import java.util.Objects;
@@ -181,10 +180,9 @@ public final class Database extends Catalog implements AutoCloseable {
    *
    * @param storage its files
    * @param options how; what says which device has no effect
-   * @param switches what is broken on purpose
    */
-  static Database open(Storage storage, Options options, Switches switches) {
-    return made(options, Opening.open(storage, options.toStore(), switches, Schema.CATALOG));
+  static Database open(Storage storage, Options options) {
+    return made(options, Opening.on(storage, options.toStore(), Schema.CATALOG));
   }
 
   /**
@@ -207,7 +205,7 @@ public final class Database extends Catalog implements AutoCloseable {
     }
   }
 
-  private static Database made(Options options, Store store) {
+  static Database made(Options options, Store store) {
     boolean done = false;
     try {
       Database db = new Database(options, store);

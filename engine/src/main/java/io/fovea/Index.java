@@ -22,7 +22,6 @@ import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import io.fovea.txn.Tx;
-import io.fovea.txn.TxSwitches;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Objects;
@@ -130,10 +129,6 @@ public final class Index extends OrderedRows {
         if (getVouched(tx, t, slot, indexKey, pk, stageBytes, out)) {
           return !isExpired(slot, t, out);
         }
-        if (t.switches().lacks(TxSwitches.Step.READ_OF_NO_ENTRY)
-            && isUnread(t, slot, indexKey, pk, stageBytes)) {
-          return false;
-        }
         int n =
             t.get(
                 core.tree,
@@ -170,14 +165,6 @@ public final class Index extends OrderedRows {
     } finally {
       tx.exit();
     }
-  }
-
-  /** Of tests: whether a look that nobody validates meets no entry. */
-  private boolean isUnread(Tx t, Slot slot, Key indexKey, MemorySegment pk, int stageBytes) {
-    MemorySegment segment = indexKey.segment();
-    return t.peek(
-            core.tree, segment, indexKey.base(), indexKey.length(), pk, 0, stageBytes, slot.entry)
-        < 0;
   }
 
   /** Whether a record that was found has expired; then the row is void. */
@@ -229,8 +216,7 @@ public final class Index extends OrderedRows {
     }
     MemorySegment entry = slot.entries(core.entryBytesMax());
     int len = core.build(slot, pk, 0, pkLen, out.segment(), out.base(), entry, 0);
-    if ((len != wantedLen || !Mem.equal(entry, 0, len, wanted, wantedOff, len))
-        && !t.switches().lacks(TxSwitches.Step.KEY_OF_THE_RECORD)) {
+    if (len != wantedLen || !Mem.equal(entry, 0, len, wanted, wantedOff, len)) {
       return false;
     }
     out.read(tx, pk, 0, pkLen, t.lastRead(), out.size(), form);

@@ -16,7 +16,6 @@ import io.fovea.io.MemoryDevice;
 import io.fovea.io.Storage;
 import io.fovea.memory.Mem;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -500,7 +499,7 @@ class BackupTest {
   void tornReadsAreReadAgain() throws IOException {
     Options options = SMALL.durability(Durability.SYNC);
     Tearing storage = new Tearing();
-    try (Database db = Database.open(storage, options, Switches.NONE)) {
+    try (Database db = Database.open(storage, options)) {
       BackupLoad load = new BackupLoad(db, WRITERS, 12).start();
       try (load) {
         load.awaitMore(300);

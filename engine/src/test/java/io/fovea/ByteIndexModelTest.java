@@ -9,7 +9,6 @@ import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.PowerCuts;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
@@ -147,9 +146,7 @@ class ByteIndexModelTest {
 
     private void open() {
       Protocol p = Protocol.values()[r.nextInt(Protocol.values().length)];
-      db =
-          Database.open(
-              new SimStorage(disk), SMALL.experiments(exp -> exp.protocol(p)), Switches.NONE);
+      db = Database.open(new SimStorage(disk), SMALL.experiments(exp -> exp.protocol(p)));
     }
 
     private TableSpec spec() {
@@ -602,7 +599,7 @@ class ByteIndexModelTest {
             db -> assertTrue(db.renameIndex("t", "i0", "other")),
             Database::checkpoint,
             db -> assertTrue(db.dropIndex("t", "i2")));
-    try (Database db = Database.open(new SimStorage(disk), options, Switches.NONE)) {
+    try (Database db = Database.open(new SimStorage(disk), options)) {
       ByteTable t = db.table(PLAIN).bytes();
       db.run(
           tx -> {
@@ -622,7 +619,7 @@ class ByteIndexModelTest {
     assertTrue(cuts.size() > 15, cuts.size() + " cuts");
     cuts.forEach(
         (left, steps) -> {
-          try (Database db = Database.open(new SimStorage(left), options, Switches.NONE)) {
+          try (Database db = Database.open(new SimStorage(left), options)) {
             after(db, steps);
           }
         });

@@ -16,7 +16,6 @@ import io.fovea.error.StorageFullException;
 import io.fovea.io.IoOp;
 import io.fovea.io.Storage;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
 import io.fovea.support.SimStorage;
@@ -46,7 +45,7 @@ class ChangesFaultTest {
   }
 
   private static Database open(SimDisk disk) {
-    return Database.open(new SimStorage(disk), options(), Switches.NONE);
+    return Database.open(new SimStorage(disk), options());
   }
 
   private static void work(Database db, int from, int to) {

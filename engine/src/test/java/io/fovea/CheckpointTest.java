@@ -18,7 +18,6 @@ import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.Storage;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import io.fovea.wal.LogSession;
@@ -103,7 +102,7 @@ class CheckpointTest {
   void aSyncThatFailsIsFinal() {
     SimDisk disk = new SimDisk(1);
     AtomicBoolean fails = new AtomicBoolean();
-    Database db = Database.open(new Stubborn(new SimStorage(disk), fails), SMALL, Switches.NONE);
+    Database db = Database.open(new Stubborn(new SimStorage(disk), fails), SMALL);
     put(db, 0, 100);
     assertEquals(DatabaseStats.Health.OK, db.stats().health());
     fails.set(true);
@@ -114,7 +113,7 @@ class CheckpointTest {
     assertThrows(DurabilityLostException.class, () -> put(db, 100, 101));
     DurabilityLostException e = assertThrows(DurabilityLostException.class, db::close);
     assertTrue(e.getMessage().contains("again"), e.getMessage());
-    try (Database again = Database.open(new SimStorage(disk), SMALL, Switches.NONE)) {
+    try (Database again = Database.open(new SimStorage(disk), SMALL)) {
       ByteTable t = again.table(SPEC).bytes();
       for (int i = 0; i < 100; i++) {
         byte[] key = bytes("key" + i);
@@ -127,7 +126,7 @@ class CheckpointTest {
   @Test
   void theLogDoesNotGrowBeyondItsMaximum() throws InterruptedException {
     SimDisk disk = new SimDisk(2);
-    try (Database db = Database.open(new SimStorage(disk), SMALL, Switches.NONE)) {
+    try (Database db = Database.open(new SimStorage(disk), SMALL)) {
       db.table(SPEC);
       List<Thread> threads = new ArrayList<>();
       for (int i = 0; i < 3; i++) {
@@ -150,7 +149,7 @@ class CheckpointTest {
   @Test
   void onDemandItIsDoneWhenItReturns() {
     SimDisk disk = new SimDisk(3);
-    Database db = Database.open(new SimStorage(disk), SMALL, Switches.NONE);
+    Database db = Database.open(new SimStorage(disk), SMALL);
     put(db, 0, 20); // less than what makes one due by itself, a block of the log each
     long made = db.stats().checkpoints().made();
     db.checkpoint();
@@ -162,7 +161,7 @@ class CheckpointTest {
     db.close();
     assertThrows(DatabaseClosedException.class, db::checkpoint);
     // Opened and not written to: nothing to do.
-    try (Database again = Database.open(new SimStorage(disk), SMALL, Switches.NONE)) {
+    try (Database again = Database.open(new SimStorage(disk), SMALL)) {
       again.checkpoint();
       assertEquals(0, again.stats().checkpoints().made());
     }
@@ -172,7 +171,7 @@ class CheckpointTest {
   @Test
   void whatGainsNothingIsNotRepeatedAtOnce() throws InterruptedException {
     SimDisk disk = new SimDisk(8);
-    try (Database db = Database.open(new SimStorage(disk), SMALL, Switches.NONE)) {
+    try (Database db = Database.open(new SimStorage(disk), SMALL)) {
       put(db, 0, 10);
       LogSession session = db.store().newSession();
       session.begin(0);
@@ -192,7 +191,7 @@ class CheckpointTest {
   @Test
   void noneIsMadeWhenAnOperationHasStoppedThePool() {
     SimDisk disk = new SimDisk(7);
-    Database db = Database.open(new SimStorage(disk), SMALL, Switches.NONE);
+    Database db = Database.open(new SimStorage(disk), SMALL);
     put(db, 0, 50);
     db.checkpoint();
     BufferPool pool = db.store().pool();
@@ -204,7 +203,7 @@ class CheckpointTest {
     session.end();
     assertThrows(FoveaException.class, db::checkpoint);
     assertThrows(DurabilityLostException.class, db::close);
-    try (Database again = Database.open(new SimStorage(disk), SMALL, Switches.NONE)) {
+    try (Database again = Database.open(new SimStorage(disk), SMALL)) {
       assertEquals(1, again.stats().recovery().pagesReclaimed());
       assertTrue(again.verify().ok(), () -> again.verify().problems().toString());
     }
@@ -213,16 +212,16 @@ class CheckpointTest {
   @Test
   void aFileThatWasOnlyReadStaysClean() {
     SimDisk disk = new SimDisk(4);
-    try (Database db = Database.open(new SimStorage(disk), SMALL, Switches.NONE)) {
+    try (Database db = Database.open(new SimStorage(disk), SMALL)) {
       put(db, 0, 10);
     }
     byte[] before = disk.peek("db", 0, 8192);
-    Database db = Database.open(new SimStorage(disk), SMALL, Switches.NONE);
+    Database db = Database.open(new SimStorage(disk), SMALL);
     ByteTable t = db.table(SPEC).bytes();
     assertEquals(true, db.read(tx -> t.exists(tx, bytes("key1"))));
     db.abandon();
     assertArrayEquals(before, disk.peek("db", 0, 8192));
-    try (Database again = Database.open(new SimStorage(disk), SMALL, Switches.NONE)) {
+    try (Database again = Database.open(new SimStorage(disk), SMALL)) {
       assertEquals(0, again.stats().recovery().nanos());
       assertTrue(again.verify().ok());
     }
@@ -251,18 +250,16 @@ class CheckpointTest {
     SimDisk disk = new SimDisk(5);
     assertThrows(
         InvalidUseException.class,
-        () ->
-            Database.open(
-                new SimStorage(disk), SMALL.log(log -> log.segmentBytes(1 << 20)), Switches.NONE));
+        () -> Database.open(new SimStorage(disk), SMALL.log(log -> log.segmentBytes(1 << 20))));
     assertFalse(disk.exists("db.log"));
-    Database.open(new SimStorage(disk), SMALL, Switches.NONE).close();
+    Database.open(new SimStorage(disk), SMALL).close();
   }
 
   private static void refused(Options options, String what) {
     InvalidUseException e =
         assertThrows(
             InvalidUseException.class,
-            () -> Database.open(new SimStorage(new SimDisk(6)), options, Switches.NONE));
+            () -> Database.open(new SimStorage(new SimDisk(6)), options));
     assertTrue(e.getMessage().contains(what), e.getMessage());
   }
 }

@@ -14,7 +14,6 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -357,7 +356,7 @@ class CountTest {
     SimDisk disk = new SimDisk(seed);
     boolean made = false;
     for (int round = 0; round < 12; round++) {
-      Database db = Database.open(new SimStorage(disk), small(), Switches.NONE);
+      Database db = Database.open(new SimStorage(disk), small());
       if (made) {
         check(db);
       }
@@ -379,7 +378,7 @@ class CountTest {
         disk = after;
       }
     }
-    try (Database db = Database.open(new SimStorage(disk), small(), Switches.NONE)) {
+    try (Database db = Database.open(new SimStorage(disk), small())) {
       check(db);
     }
   }
@@ -393,14 +392,14 @@ class CountTest {
     SimDisk disk = new SimDisk(10);
     Random r = new Random(10);
     Options late = small().durability(Durability.ASYNC);
-    try (Database db = Database.open(new SimStorage(disk), late, Switches.NONE)) {
+    try (Database db = Database.open(new SimStorage(disk), late)) {
       change(db, r, 20);
     }
-    Database marked = Database.open(new SimStorage(disk), late, Switches.NONE);
+    Database marked = Database.open(new SimStorage(disk), late);
     change(marked, r, 1);
     SimDisk lost = disk.crash(SimCrash.LOSE_ALL);
     marked.abandon();
-    Database recovered = Database.open(new SimStorage(lost), late, Switches.NONE);
+    Database recovered = Database.open(new SimStorage(lost), late);
     change(recovered, r, 3);
     List<SimDisk> cut = new ArrayList<>();
     lost.onOperation(n -> cut.add(lost.crash(SimCrash.KEEP_ALL)));
@@ -408,7 +407,7 @@ class CountTest {
     lost.onOperation(n -> {});
     assertTrue(cut.size() > 5, () -> cut.size() + " operations");
     for (SimDisk d : cut) {
-      try (Database db = Database.open(new SimStorage(d), late, Switches.NONE)) {
+      try (Database db = Database.open(new SimStorage(d), late)) {
         check(db);
       }
     }
@@ -419,10 +418,10 @@ class CountTest {
   void aCloseThatIsCutShortAfterAFailureAtTheMarkKeepsThem() {
     SimDisk disk = new SimDisk(11);
     Random r = new Random(11);
-    try (Database db = Database.open(new SimStorage(disk), small(), Switches.NONE)) {
+    try (Database db = Database.open(new SimStorage(disk), small())) {
       change(db, r, 20);
     }
-    Database marked = Database.open(new SimStorage(disk), small(), Switches.NONE);
+    Database marked = Database.open(new SimStorage(disk), small());
     marked
         .store()
         .background(
@@ -438,7 +437,7 @@ class CountTest {
     disk.onOperation(n -> {});
     assertTrue(cut.size() > 5, () -> cut.size() + " operations");
     for (SimDisk d : cut) {
-      try (Database db = Database.open(new SimStorage(d), small(), Switches.NONE)) {
+      try (Database db = Database.open(new SimStorage(d), small())) {
         check(db);
       }
     }
@@ -449,13 +448,13 @@ class CountTest {
   void aRecoveryThatLeavesTheLogKeepsThem() {
     SimDisk disk = new SimDisk(9);
     Random r = new Random(9);
-    Database db = Database.open(new SimStorage(disk), small(), Switches.NONE);
+    Database db = Database.open(new SimStorage(disk), small());
     change(db, r, 40);
     SimDisk after = disk.crash(SimCrash.LOSE_ALL);
     db.abandon();
     Options unlogged = small().durability(Durability.NONE);
     for (int i = 0; i < 2; i++) {
-      try (Database again = Database.open(new SimStorage(after), unlogged, Switches.NONE)) {
+      try (Database again = Database.open(new SimStorage(after), unlogged)) {
         check(again);
         change(again, r, 4);
       }

@@ -15,11 +15,10 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.Sample;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
-import io.fovea.txn.TxSwitches;
+import io.fovea.txn.FaultInjection;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogConfig;
 import io.fovea.wal.LogReader;
@@ -94,7 +93,7 @@ class CutLogTest {
   }
 
   private static Database open(SimDisk disk) {
-    return Database.open(new SimStorage(disk), OPTIONS, Switches.NONE);
+    return Database.open(new SimStorage(disk), OPTIONS);
   }
 
   /** What a database holds, as a text: tables, indexes, records. */
@@ -405,10 +404,11 @@ class CutLogTest {
     s.db.abandon();
     // Parts of 1 KiB: a record has the ids of 96 pages at most.
     s.db =
-        Database.open(
+        SimDatabase.open(
             new SimStorage(s.disk),
             OPTIONS,
-            new Switches(false, false, TxSwitches.NONE, c -> c.with(c.durability(), 8 << 10)));
+            FaultInjection.NONE,
+            c -> c.with(c.durability(), 8 << 10));
     s.db.table(BYTES);
     s.db.checkpoint();
     ByteTable t = s.db.table(BYTES).bytes();

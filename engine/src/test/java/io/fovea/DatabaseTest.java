@@ -857,7 +857,7 @@ class DatabaseTest {
           });
       assertThrows(NullPointerException.class, () -> db.table((TableSpec) null));
       assertThrows(NullPointerException.class, () -> db.run(null));
-      assertThrows(NullPointerException.class, () -> Database.open(null, SMALL));
+      assertThrows(NullPointerException.class, () -> Database.open((Path) null, SMALL));
     }
   }
 

@@ -16,7 +16,6 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
@@ -63,7 +62,7 @@ class DeferredDropsTest {
   }
 
   private static Database open(SimDisk disk, Options options) {
-    return Database.open(new SimStorage(disk), options, Switches.NONE);
+    return Database.open(new SimStorage(disk), options);
   }
 
   /** Records of all lengths: in leaves, and in chains of some pages. */

@@ -12,7 +12,6 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.SetClock;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
@@ -152,7 +151,7 @@ class EngineThreadsTest {
   /** All that threads are needed for; more than the log may have, several times. */
   private void everything(SimDisk disk, boolean allRun) {
     clock.set(1_000);
-    try (Database db = again(() -> Database.open(new SimStorage(disk), options(), Switches.NONE))) {
+    try (Database db = again(() -> Database.open(new SimStorage(disk), options()))) {
       Table events = again(() -> db.table(EVENTS));
       again(
           () ->
@@ -217,14 +216,13 @@ class EngineThreadsTest {
   /** What was left: a crash, a recovery, which has threads of its own, and a look at everything. */
   private void after(SimDisk disk) {
     SimDisk left;
-    Database db = again(() -> Database.open(new SimStorage(disk), options(), Switches.NONE));
+    Database db = again(() -> Database.open(new SimStorage(disk), options()));
     fill(db, PLAIN, RECORDS + 40);
     db.checkpoint();
     fill(db, PLAIN, RECORDS + 40);
     left = disk.crash(SimCrash.KEEP_ALL);
     db.abandon();
-    try (Database then =
-        again(() -> Database.open(new SimStorage(left), options(), Switches.NONE))) {
+    try (Database then = again(() -> Database.open(new SimStorage(left), options()))) {
       assertEquals(RECORDS + 40, then.table(PLAIN).count());
       VerifyReport report = then.verify();
       assertTrue(report.ok(), report::toString);

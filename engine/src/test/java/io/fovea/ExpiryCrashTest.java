@@ -11,7 +11,6 @@ import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.Step;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.PowerCuts;
 import io.fovea.support.SetClock;
 import io.fovea.support.SimDisk;
@@ -60,7 +59,7 @@ class ExpiryCrashTest {
           .expiry(e -> e.clock(clock).sweepInterval(Duration.ZERO));
 
   private Database open(SimDisk disk) {
-    return Database.open(new SimStorage(disk), options, Switches.NONE);
+    return Database.open(new SimStorage(disk), options);
   }
 
   /** Each is durable when it returns, but for the sweep, which the next one carries. */

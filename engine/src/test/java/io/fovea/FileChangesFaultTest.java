@@ -14,7 +14,6 @@ import io.fovea.inspection.FollowedFile;
 import io.fovea.io.IoOp;
 import io.fovea.io.Storage;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.Sample;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
@@ -57,7 +56,7 @@ class FileChangesFaultTest {
   }
 
   private static Database open(SimDisk disk) {
-    return Database.open(new SimStorage(disk), options(1 << 20), Switches.NONE);
+    return Database.open(new SimStorage(disk), options(1 << 20));
   }
 
   /** Commits with values in a page, long ones, and such as are read in two places. */

@@ -7,7 +7,6 @@ import io.fovea.io.BlockDevice;
 import io.fovea.io.IoBatch;
 import io.fovea.io.Storage;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -100,13 +99,13 @@ class ImageAheadTest {
   @Test
   void pagesOfImagesComeTogether() {
     SimDisk disk = new SimDisk(1);
-    Database db = Database.open(new SimStorage(disk), OPTIONS, Switches.NONE);
+    Database db = Database.open(new SimStorage(disk), OPTIONS);
     insert(db, 0, RECORDS);
     db.checkpoint();
     insert(db, RECORDS, 2 * RECORDS);
     db.abandon();
     SimDisk crashed = disk.crash(SimCrash.LOSE_ALL);
-    try (Database again = Database.open(new Counting(crashed), OPTIONS, Switches.NONE)) {
+    try (Database again = Database.open(new Counting(crashed), OPTIONS)) {
       assertTrue(again.stats().recovery().images() > 500, "there is something to read");
       assertTrue(
           inBatches.get() > 300 && inBatches.get() > alone.get(),

@@ -13,7 +13,6 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import java.time.Duration;
@@ -62,7 +61,7 @@ abstract class IndexBuilds {
   static final Options MEMORY = Options.defaults().bufferBytes(16 << 20);
 
   static Database open(SimDisk disk, Options options) {
-    return Database.open(new SimStorage(disk), options, Switches.NONE);
+    return Database.open(new SimStorage(disk), options);
   }
 
   static void put(Database db, Table t, long from, long to) {

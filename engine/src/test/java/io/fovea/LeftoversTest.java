@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.error.StorageException;
 import io.fovea.io.IoOp;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.Sample;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
@@ -85,7 +84,7 @@ class LeftoversTest {
     boolean hit = true;
     for (int n = 1 + SAMPLE.first(); hit; n += SAMPLE.stride()) {
       SimDisk disk = new SimDisk(n);
-      Database db = Database.open(new SimStorage(disk), options, Switches.NONE);
+      Database db = Database.open(new SimStorage(disk), options);
       boolean told = false;
       try {
         fill(db);
@@ -109,7 +108,7 @@ class LeftoversTest {
   }
 
   private static void verify(SimDisk disk, Options options) {
-    try (Database db = Database.open(new SimStorage(disk), options, Switches.NONE)) {
+    try (Database db = Database.open(new SimStorage(disk), options)) {
       VerifyReport report = db.verify();
       assertTrue(report.ok(), report::toString);
     }

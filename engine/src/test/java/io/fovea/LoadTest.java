@@ -16,7 +16,6 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.Sample;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
@@ -562,7 +561,7 @@ class LoadTest {
       List<SimDisk> cuts = new ArrayList<>();
       boolean[] all = {false};
       Random random = new Random(Sample.seed() + (second ? 2 : 1));
-      try (Database db = Database.open(new SimStorage(disk), options, Switches.NONE)) {
+      try (Database db = Database.open(new SimStorage(disk), options)) {
         ByteTable t = db.table(BYTES).bytes();
         db.run(tx -> t.put(tx, key(-1), key(1)));
         if (second) {
@@ -590,8 +589,7 @@ class LoadTest {
       int after = 0;
       for (SimDisk cut : cuts) {
         for (SimCrash how : List.of(SimCrash.LOSE_ALL, SimCrash.KEEP_ALL, SimCrash.RANDOM)) {
-          try (Database db =
-              Database.open(new SimStorage(cut.crash(how)), options, Switches.NONE)) {
+          try (Database db = Database.open(new SimStorage(cut.crash(how)), options)) {
             ByteTable t = db.table(BYTES).bytes();
             long n = db.read(tx -> count(t, tx));
             assertEquals(n, db.table(BYTES).count());
@@ -620,7 +618,7 @@ class LoadTest {
   void aCrashWhileAnotherLoadHoldsTheRedoPointInTheMiddleLosesNoPage() throws Exception {
     Options options = Options.defaults().bufferBytes(4 << 20);
     SimDisk disk = new SimDisk(1);
-    try (Database db = Database.open(new SimStorage(disk), options, Switches.NONE)) {
+    try (Database db = Database.open(new SimStorage(disk), options)) {
       ByteTable t = db.table(BYTES).bytes();
       ByteTable other = db.table(TableSpec.bytes("other", 40)).bytes();
       CountDownLatch begun = new CountDownLatch(1);
@@ -652,8 +650,7 @@ class LoadTest {
       threads[1].join();
       sound(db);
       for (SimCrash how : List.of(SimCrash.LOSE_ALL, SimCrash.KEEP_ALL)) {
-        try (Database again =
-            Database.open(new SimStorage(cut.crash(how)), options, Switches.NONE)) {
+        try (Database again = Database.open(new SimStorage(cut.crash(how)), options)) {
           assertEquals(0, again.table(BYTES).count());
           sound(again);
         }
@@ -698,7 +695,7 @@ class LoadTest {
   void aFullDiskRefusesALoad() {
     SimDisk disk = new SimDisk(1);
     Options options = Options.defaults().bufferBytes(600_000).transactions(x -> x.activeMax(2));
-    try (Database db = Database.open(new SimStorage(disk), options, Switches.NONE)) {
+    try (Database db = Database.open(new SimStorage(disk), options)) {
       ByteTable t = db.table(BYTES).bytes();
       db.run(tx -> t.put(tx, key(1), key(1)));
       db.checkpoint();

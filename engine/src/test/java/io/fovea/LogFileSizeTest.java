@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import java.io.OutputStream;
@@ -33,7 +32,7 @@ class LogFileSizeTest {
   private final SimDisk disk = new SimDisk(3);
 
   private Database open() {
-    return Database.open(new SimStorage(disk), OPTIONS, Switches.NONE);
+    return Database.open(new SimStorage(disk), OPTIONS);
   }
 
   private long logBytes() {

@@ -10,7 +10,6 @@ import io.fovea.io.Storage;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -85,7 +84,7 @@ class LogLossTest {
 
   @BeforeEach
   void open() {
-    db = Database.open(new SimStorage(disk), OPTIONS, Switches.NONE);
+    db = Database.open(new SimStorage(disk), OPTIONS);
   }
 
   private static byte[] key(int i) {
@@ -268,7 +267,7 @@ class LogLossTest {
       }
     }
     int found = 0;
-    try (Database again = Database.open(new SimStorage(loss.disk), OPTIONS, Switches.NONE)) {
+    try (Database again = Database.open(new SimStorage(loss.disk), OPTIONS)) {
       ByteTable t = table(again);
       for (; found < acked.size(); found++) {
         int i = found;

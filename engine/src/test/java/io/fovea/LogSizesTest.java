@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.TableSpec;
 import io.fovea.store.LogSizes;
-import io.fovea.store.Switches;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
 import java.util.ArrayList;
@@ -101,7 +100,7 @@ class LogSizesTest {
               .transactions(txs -> txs.activeMax(2));
       SimDisk disk = new SimDisk(page);
       int valueBytes = 3 * page;
-      try (Database db = Database.open(new SimStorage(disk), o, Switches.NONE)) {
+      try (Database db = Database.open(new SimStorage(disk), o)) {
         ByteTable t = db.table(TableSpec.bytes("t", 8)).bytes();
         for (int i = 0; i < 40; i++) {
           byte[] key = {(byte) i};

@@ -14,7 +14,6 @@ import io.fovea.memory.Mem;
 import io.fovea.recovery.RecoveryReport;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -63,7 +62,7 @@ class NamedLeavesTest {
   private final Random random = new Random(7);
 
   private static Database open(SimDisk disk) {
-    return Database.open(new SimStorage(disk), OPTIONS, Switches.NONE);
+    return Database.open(new SimStorage(disk), OPTIONS);
   }
 
   private static ByteTable table(Database db, int number) {

@@ -8,7 +8,6 @@ import io.fovea.schema.Dropped;
 import io.fovea.schema.Formerly;
 import io.fovea.schema.Id;
 import io.fovea.schema.Initial;
-import io.fovea.store.Switches;
 import io.fovea.support.PowerCuts;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
@@ -130,9 +129,7 @@ class ObjectIndexModelTest {
 
     private void open() {
       Protocol p = Protocol.values()[r.nextInt(Protocol.values().length)];
-      db =
-          Database.open(
-              new SimStorage(disk), SMALL.experiments(exp -> exp.protocol(p)), Switches.NONE);
+      db = Database.open(new SimStorage(disk), SMALL.experiments(exp -> exp.protocol(p)));
     }
 
     private Item any() {
@@ -432,7 +429,7 @@ class ObjectIndexModelTest {
             db -> assertTrue(db.renameIndex("t", "byName", "byTitle")),
             Database::checkpoint,
             db -> assertTrue(db.dropIndex("t", "byCode")));
-    try (Database db = Database.open(new SimStorage(disk), options, Switches.NONE)) {
+    try (Database db = Database.open(new SimStorage(disk), options)) {
       TypedTable<Long, V1> t = db.table(plain);
       db.run(
           tx -> {
@@ -453,7 +450,7 @@ class ObjectIndexModelTest {
     cuts.forEach(
         (left, steps) -> {
           // Nobody has the class when the log is replayed, and when all entries are checked.
-          try (Database db = Database.open(new SimStorage(left), options, Switches.NONE)) {
+          try (Database db = Database.open(new SimStorage(left), options)) {
             assertEquals(List.of(), db.verify().problems());
             List<String> names =
                 db.describe("t").indexes().stream().map(x -> x.name()).sorted().toList();

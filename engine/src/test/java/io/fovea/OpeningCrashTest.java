@@ -12,7 +12,6 @@ import io.fovea.io.Storage;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.SimChoice;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
@@ -108,7 +107,7 @@ class OpeningCrashTest {
     }
 
     void open() {
-      db = Database.open(new SimStorage(disk), options, Switches.NONE);
+      db = Database.open(new SimStorage(disk), options);
     }
 
     ByteTable table() {

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.io.IoOp;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Switches;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
@@ -57,7 +56,7 @@ class RestingLogTest {
   }
 
   private Database open(Duration quiet) {
-    return Database.open(new SimStorage(disk), options(quiet), Switches.NONE);
+    return Database.open(new SimStorage(disk), options(quiet));
   }
 
   private long logBytes() {
@@ -199,8 +198,7 @@ class RestingLogTest {
   }
 
   private static void lives(SimDisk crashed, String what) {
-    try (Database db =
-        Database.open(new SimStorage(crashed), options(Duration.ofMillis(1)), Switches.NONE)) {
+    try (Database db = Database.open(new SimStorage(crashed), options(Duration.ofMillis(1)))) {
       check(db, 600);
       write(db, 590, 600);
     } catch (RuntimeException | Error e) {
@@ -217,7 +215,7 @@ class RestingLogTest {
     int records = 13_000; // the file has grown by an eighth just before their end
     Options options =
         options(Duration.ofMillis(30)).log(log -> log.segmentBytes(segment).bytesMax(8 * segment));
-    try (Database db = Database.open(new SimStorage(disk), options, Switches.NONE)) {
+    try (Database db = Database.open(new SimStorage(disk), options)) {
       ByteTable t = db.table(SPEC).bytes();
       t.load(
           LoadOptions.defaults().ascending(true),

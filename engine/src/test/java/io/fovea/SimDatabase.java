@@ -4,16 +4,18 @@ import io.fovea.btree.PlacePoison;
 import io.fovea.btree.PlaceTable;
 import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.TestLatches;
+import io.fovea.catalog.Schema;
 import io.fovea.index.IndexCore;
 import io.fovea.index.TableCore;
 import io.fovea.io.Storage;
 import io.fovea.store.Journal;
-import io.fovea.store.Switches;
+import io.fovea.store.Opening;
+import io.fovea.store.StoreConfig;
 import io.fovea.support.Surroundings;
+import io.fovea.txn.FaultInjection;
 import io.fovea.txn.TestLocks;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
-import io.fovea.txn.TxSwitches;
 import io.fovea.wal.TestSpace;
 import java.util.Objects;
 import java.util.Random;
@@ -30,12 +32,13 @@ public final class SimDatabase {
 
   /** Opens a database on storage that a test has made. */
   public static Database open(Storage storage, Options options) {
-    return Database.open(storage, options, Switches.NONE);
+    return Database.open(storage, options);
   }
 
   /** Opens one that writes pages before the log: broken, to see that tests find out. */
   public static Database openPageBeforeLog(Storage storage, Options options) {
-    return Database.open(storage, options, new Switches(true, false));
+    return FaultInjection.without(FaultInjection.Step.LOG_BEFORE_PAGE)
+        .during(() -> Database.open(storage, options));
   }
 
   /** Opens one as some surroundings have it: with hints, without, or with wrong ones. */
@@ -43,14 +46,33 @@ public final class SimDatabase {
     boolean off = surroundings.hints() == FrameHints.OFF;
     boolean poisoned = surroundings.hints() == FrameHints.POISONED;
     Hints hints = off ? Hints.NONE : poisoned ? Hints.ALL : options.experiments().hints();
-    return Database.open(
-        storage, options.experiments(exp -> exp.hints(hints)), new Switches(false, poisoned));
+    Options how = options.experiments(exp -> exp.hints(hints));
+    return poisoned
+        ? FaultInjection.NONE.wrongFrameHints().during(() -> Database.open(storage, how))
+        : Database.open(storage, how);
   }
 
-  /** Opens one whose transactions leave out steps, or have settings that no option has. */
+  /** Opens one that has faults, or settings that no option has. */
   public static Database open(
-      Storage storage, Options options, TxSwitches switches, UnaryOperator<TxConfig> settings) {
-    return Database.open(storage, options, new Switches(false, false, switches, settings));
+      Storage storage, Options options, FaultInjection faults, UnaryOperator<TxConfig> settings) {
+    StoreConfig c = options.toStore();
+    StoreConfig config =
+        new StoreConfig(
+            c.name(),
+            c.create(),
+            c.readOnly(),
+            c.devices(),
+            c.logged(),
+            c.doubleWrite(),
+            c.log(),
+            c.checkpointNanos(),
+            c.quietNanos(),
+            c.pool(),
+            c.timestampsInPool(),
+            c.placeBytes(),
+            c.placesByShortcut(),
+            settings.apply(c.transactions()));
+    return faults.during(() -> Database.made(options, Opening.on(storage, config, Schema.CATALOG)));
   }
 
   /** Makes up places of records, if any are remembered. */

@@ -23,7 +23,6 @@ import io.fovea.schema.EntryHints;
 import io.fovea.store.Opening;
 import io.fovea.store.Store;
 import io.fovea.store.StoreConfig;
-import io.fovea.store.Switches;
 import io.fovea.wal.LogReader;
 import io.fovea.wal.RecordType;
 import java.lang.System.Logger.Level;
@@ -231,7 +230,7 @@ public final class Inspection implements AutoCloseable {
     StoreConfig how =
         config.toLookAt("inspect " + file.getFileName(), superblock.pageSize(), superblock.clean());
     try {
-      opened(Opening.open(storage, how, Switches.NONE, Schema.CATALOG), whole);
+      opened(Opening.on(storage, how, Schema.CATALOG), whole);
       return true;
     } catch (InvalidUseException | OperationInterruptedException e) {
       throw e;

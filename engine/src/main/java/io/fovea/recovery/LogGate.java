@@ -21,18 +21,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Any thread.
  */
 public final class LogGate implements PoolLog {
-  private final boolean broken;
   private volatile @Nullable Log log;
   private volatile long proven;
-
-  /**
-   * A gate without a log yet.
-   *
-   * @param broken for tests: pages are written without waiting for the log
-   */
-  public LogGate(boolean broken) {
-    this.broken = broken;
-  }
 
   /**
    * Recovery, first pass: the log is durable at least up to a position. One thread.
@@ -57,7 +47,7 @@ public final class LogGate implements PoolLog {
   @Override
   public long durableLsn() {
     Log l = log;
-    return broken ? Long.MAX_VALUE : l == null ? proven : l.durableLsn();
+    return l == null ? proven : l.durableLsn();
   }
 
   /**
@@ -67,14 +57,14 @@ public final class LogGate implements PoolLog {
    */
   public long lsnLimit() {
     Log l = log;
-    return l == null || broken ? Long.MAX_VALUE : l.durableLsn();
+    return l == null ? Long.MAX_VALUE : l.durableLsn();
   }
 
   /** Pages that are not written for lack of room in the log are written later. */
   @Override
   public void awaitDurable(long lsn) {
     Log l = log;
-    if (l != null && !broken) {
+    if (l != null) {
       l.awaitDurableUnlessFull(lsn);
     }
   }

@@ -141,7 +141,6 @@ public final class Journal {
       boolean beside,
       Storage storage,
       StoreConfig config,
-      Switches switches,
       SuperblockFile superblocks,
       Superblock superblock,
       BlockDevice data) {
@@ -193,7 +192,7 @@ public final class Journal {
               logFile,
               copies,
               doubleWrite,
-              new LogGate(switches.pageBeforeLog()),
+              new LogGate(),
               restored);
       done = true;
       return journal;

@@ -56,7 +56,6 @@ public final class Opening {
   private static final AtomicBoolean FLAG_SHOWN = new AtomicBoolean();
 
   private final StoreConfig config;
-  private final Switches switches;
   private final Recovery.Catalog trees;
 
   /** Whether another process may change the files meanwhile: they may not fit together. */
@@ -75,14 +74,9 @@ public final class Opening {
       @Nullable SuperblockFile superblocks) {}
 
   private Opening(
-      StoreConfig config,
-      Switches switches,
-      Recovery.Catalog trees,
-      boolean beside,
-      Deque<AutoCloseable> opened) {
+      StoreConfig config, Recovery.Catalog trees, boolean beside, Deque<AutoCloseable> opened) {
     this.config = config;
     this.beside = beside;
-    this.switches = switches;
     this.trees = trees;
     this.opened = opened;
   }
@@ -95,19 +89,13 @@ public final class Opening {
    */
   public static Store open(@Nullable Path path, StoreConfig config, Recovery.Catalog trees) {
     check(config, path != null);
-    return guarded(
-        config,
-        Switches.NONE,
-        trees,
-        opening -> path == null ? opening.memory() : opening.file(path));
+    return guarded(config, trees, opening -> path == null ? opening.memory() : opening.file(path));
   }
 
   /** Opens files that somebody else keeps to one opener, on devices of whatever kind. */
-  public static Store open(
-      Storage storage, StoreConfig config, Switches switches, Recovery.Catalog trees) {
+  public static Store on(Storage storage, StoreConfig config, Recovery.Catalog trees) {
     check(config, true);
-    return guarded(
-        config, switches, trees, opening -> opening.storage(storage, null, Making.of(storage)));
+    return guarded(config, trees, opening -> opening.storage(storage, null, Making.of(storage)));
   }
 
   /**
@@ -120,7 +108,7 @@ public final class Opening {
    */
   public static Store beside(OverlayStorage storage, StoreConfig config, Recovery.Catalog trees) {
     check(config, true);
-    return guarded(config, Switches.NONE, trees, true, opening -> opening.toRead(storage, null));
+    return guarded(config, trees, true, opening -> opening.toRead(storage, null));
   }
 
   /**
@@ -138,7 +126,6 @@ public final class Opening {
       KnownCounts counts) {
     return guarded(
         config,
-        Switches.NONE,
         trees,
         opening -> {
           opening.opened.push(device);
@@ -161,23 +148,19 @@ public final class Opening {
   }
 
   private static Store guarded(
-      StoreConfig config,
-      Switches switches,
-      Recovery.Catalog trees,
-      Function<Opening, Store> opening) {
-    return guarded(config, switches, trees, false, opening);
+      StoreConfig config, Recovery.Catalog trees, Function<Opening, Store> opening) {
+    return guarded(config, trees, false, opening);
   }
 
   private static Store guarded(
       StoreConfig config,
-      Switches switches,
       Recovery.Catalog trees,
       boolean beside,
       Function<Opening, Store> opening) {
     Deque<AutoCloseable> opened = new ArrayDeque<>();
     boolean done = false;
     try {
-      Store store = opening.apply(new Opening(config, switches, trees, beside, opened));
+      Store store = opening.apply(new Opening(config, trees, beside, opened));
       done = true;
       return store;
     } catch (Threads.Refused e) {
@@ -196,7 +179,7 @@ public final class Opening {
   /** Before any file is touched. */
   private static void check(StoreConfig config, boolean files) {
     config.checkMemory(Machine.memoryBytes(), Runtime.getRuntime().maxMemory());
-    config.dataPool(Switches.NONE);
+    config.dataPool();
     if (files && config.logged()) {
       LogSizes.check(config.log(), config.pageSize());
     }
@@ -275,8 +258,7 @@ public final class Opening {
     }
     StoreConfig how = config.toLookAt(config.name(), found.pageSize(), found.clean());
     Store store =
-        new Opening(how, switches, trees, beside, opened)
-            .storage(storage, lock, Making.of(storage));
+        new Opening(how, trees, beside, opened).storage(storage, lock, Making.of(storage));
     store.refuseWrites();
     return store;
   }
@@ -338,8 +320,7 @@ public final class Opening {
 
   private Store withoutLog(
       Place place, Superblock superblock, boolean fresh, @Nullable KnownCounts counts) {
-    BufferPool pool =
-        new BufferPool(place.device, config.dataPool(switches), superblock.allocator());
+    BufferPool pool = new BufferPool(place.device, config.dataPool(), superblock.allocator());
     opened.push(pool::abandon);
     if (fresh && place.superblocks != null) {
       // From here on the file says that it is not clean. Not before: options that are refused leave
@@ -367,8 +348,7 @@ public final class Opening {
     Journal journal = journal(place, storage, superblocks, superblock);
     opened.push(journal::closeFiles);
     BufferPool pool =
-        new BufferPool(
-            place.device, journal.configure(config.dataPool(switches)), superblock.allocator());
+        new BufferPool(place.device, journal.configure(config.dataPool()), superblock.allocator());
     opened.push(pool::abandon);
     opened.push(journal::stop);
     if (fresh) {
@@ -399,7 +379,7 @@ public final class Opening {
     try {
       BufferPool pool =
           new BufferPool(
-              place.device, journal.configure(config.dataPool(switches)), superblock.allocator());
+              place.device, journal.configure(config.dataPool()), superblock.allocator());
       try {
         AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
         BTree catalog = journal.open(pool, false, treeIds, trees);
@@ -422,7 +402,7 @@ public final class Opening {
   private Journal journal(
       Place place, Storage storage, SuperblockFile superblocks, Superblock superblock) {
     return Journal.prepare(
-        place.name, beside, storage, config, switches, superblocks, superblock, place.device);
+        place.name, beside, storage, config, superblocks, superblock, place.device);
   }
 
   /** Null where timestamps are in memory. */
@@ -437,7 +417,7 @@ public final class Opening {
     if (!TimestampFile.wanted(config)) {
       return null;
     }
-    TimestampFile file = TimestampFile.open(storage, config, config.timestampPool(switches));
+    TimestampFile file = TimestampFile.open(storage, config, config.timestampPool());
     opened.push(file);
     return file;
   }
@@ -450,19 +430,13 @@ public final class Opening {
   }
 
   private TxEngine engine(@Nullable Journal journal, @Nullable TimestampFile file) {
-    TxConfig transactions = switches.settings().apply(config.transactions());
+    TxConfig transactions = config.transactions();
     TimestampPages pages = file == null ? null : file.pages();
     if (journal == null) {
-      return new TxEngine(
-          transactions, config.pageSize(), null, check -> {}, pages, switches.transactions());
+      return new TxEngine(transactions, config.pageSize(), null, check -> {}, pages);
     }
     return new TxEngine(
-        transactions,
-        config.pageSize(),
-        journal.log(),
-        journal.checkpointer()::awaitRoom,
-        pages,
-        switches.transactions());
+        transactions, config.pageSize(), journal.log(), journal.checkpointer()::awaitRoom, pages);
   }
 
   private Store store(

@@ -555,7 +555,7 @@ public final class Store {
 
   /** The memory that the pool of the records' pages may take. */
   public long bufferBytesMax() {
-    return parts.config().dataPool(Switches.NONE).bufferBytes();
+    return parts.config().dataPool().bufferBytes();
   }
 
   /** The native memory of transactions, cursors and operations. */

@@ -1,6 +1,5 @@
 package io.fovea.store;
 
-import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.PoolShare;
 import io.fovea.error.InvalidUseException;
@@ -83,8 +82,8 @@ public record StoreConfig(
    *
    * @throws PoolTooSmallException if that is too little
    */
-  PoolConfig dataPool(Switches switches) {
-    PoolConfig all = pool(switches);
+  PoolConfig dataPool() {
+    PoolConfig all = pool;
     long least = PoolConfig.bytesMin(all.pageSize(), all.translation(), all.replacement());
     long exact = timestampsInPool ? transactions.timestamps().memoryBytes() : 0;
     long pages = timestampsInPool ? TimestampFile.bufferBytes(this) : 0;
@@ -96,18 +95,12 @@ public record StoreConfig(
   }
 
   /** Of the pool of the timestamps, where they have one. */
-  PoolConfig timestampPool(Switches switches) {
-    PoolConfig all = pool(switches);
+  PoolConfig timestampPool() {
+    PoolConfig all = pool;
     long bytes = TimestampFile.bufferBytes(this);
     PoolShare share = all.share();
     PoolConfig own = all.withBufferBytes(bytes).forScratch();
     return share == null ? own : own.withShare(share, bytes); // all of it: it is small
-  }
-
-  private PoolConfig pool(Switches switches) {
-    return pool.frameHints() == FrameHints.ON && switches.poisonedHints()
-        ? pool.with(FrameHints.POISONED)
-        : pool;
   }
 
   /**

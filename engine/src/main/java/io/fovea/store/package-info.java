@@ -7,7 +7,7 @@
  *   Closing        transactions end, pages are written, all is given back
  *   Journal        the log with recovery and checkpoints, from opening to closing
  *   TimestampFile  timestamps in pages                                  Leaks, CloseListeners
- *   StoreConfig    how a store is opened     LogSizes, Machine  what is refused     Switches  tests
+ *   StoreConfig    how a store is opened     LogSizes, Machine  what is refused
  * </pre>
  *
  * <p>Purpose: opens them in the order in which one needs the other ({@link

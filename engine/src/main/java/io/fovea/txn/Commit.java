@@ -78,7 +78,6 @@ final class Commit {
   private final Control control;
   private final LogSession session;
   private final CommitAppender appender;
-  private final TxSwitches switches;
   private final CommitGate gate;
   private final CommitGate.Pass pass;
   private final CountDeltas counts;
@@ -101,7 +100,6 @@ final class Commit {
     this.session = shared.session();
     this.counts = new CountDeltas(life.id);
     this.appender = new CommitAppender(life, work, reader, session, counts);
-    this.switches = shared.switches;
     this.gate = shared.gate;
     this.pass = shared.gate.pass(life.id);
     this.locks = new CommitLocks(life, work, control);
@@ -144,7 +142,6 @@ final class Commit {
       }
       long commitTs = catalog == null ? decide() : decideAtMoment(catalog);
       gate.decided(pass, commitTs);
-      switches.probe().at(TxSwitches.Stage.VALIDATED, control.locked);
       if (catalog != null) {
         catalog.decided();
       }
@@ -166,7 +163,6 @@ final class Commit {
       if (catalog != null) {
         catalog.install(session);
       }
-      switches.probe().at(TxSwitches.Stage.INSTALLED, control.locked);
       counts.apply(session.recordStart());
       control.publish(commitTs);
       gate.passed(pass);

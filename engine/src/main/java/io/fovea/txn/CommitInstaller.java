@@ -57,7 +57,6 @@ final class CommitInstaller {
   private final Control control;
   private final LogSession session;
   private final CommitAppender appender;
-  private final TxSwitches switches;
 
   private final LeafRun run = new LeafRun();
 
@@ -76,7 +75,6 @@ final class CommitInstaller {
     this.control = control;
     this.session = session;
     this.appender = appender;
-    this.switches = life.shared.switches;
   }
 
   /** What is kept of a commit goes. */
@@ -176,7 +174,6 @@ final class CommitInstaller {
     int errors = 0;
     for (int attempt = 0; ; attempt++) {
       try {
-        switches.probe().at(TxSwitches.Stage.INSTALLING, control.locked);
         if (e == RUN) {
           installRun(tree);
         } else {

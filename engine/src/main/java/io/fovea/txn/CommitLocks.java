@@ -26,7 +26,6 @@ final class CommitLocks {
   private final ReadSet reads;
   private final WriteSet writes;
   private final Control control;
-  private final TxSwitches switches;
   private final KeyBuffer successor;
   private boolean hasSuccessor;
   private long[] order = new long[64];
@@ -41,7 +40,6 @@ final class CommitLocks {
     this.reads = work.reads;
     this.writes = work.writes;
     this.control = control;
-    this.switches = shared.switches;
     this.successor = new KeyBuffer(shared.pageSize, shared.memory);
   }
 
@@ -89,15 +87,10 @@ final class CommitLocks {
       for (int i = from; i < to; i++) {
         int e = entry(i);
         if (writes.slot(e) == Control.LATER) {
-          writes.slot(e, control.pinToLock(itemToPin(e)));
+          writes.slot(e, control.pinToLock(writes.item(e)));
         }
       }
     }
-  }
-
-  private long itemToPin(int e) {
-    boolean another = switches.lacks(TxSwitches.Step.ITEM_OF_A_BLIND_WRITE);
-    return another ? ~writes.item(e) : writes.item(e);
   }
 
   void lockWrites(int n) {
@@ -107,15 +100,17 @@ final class CommitLocks {
       int slot = writes.slot(e);
       control.lockWrite(writes.item(e), slot);
       // A read that is stale already can't be saved; find that out before others wait for us.
-      int handle = writes.handle(e);
-      if (control.plain
-          && !control.pessimistic.on()
-          && handle >= 0
-          && !switches.lacks(TxSwitches.Step.VALIDATION)
-          && Word.wts(control.timestamps.word(slot)) != Word.wts(reads.word(handle))) {
+      if (isStale(writes.handle(e), slot)) {
         throw life.abort(AbortCause.VALIDATION, "a key that was read and written has changed");
       }
     }
+  }
+
+  private boolean isStale(int handle, int slot) {
+    return control.plain
+        && !control.pessimistic.on()
+        && handle >= 0
+        && Word.wts(control.timestamps.word(slot)) != Word.wts(reads.word(handle));
   }
 
   // ---------------------------------------------------------------- their successors
@@ -173,16 +168,18 @@ final class CommitLocks {
                 writes.keyOffset(lower),
                 writes.keyLength(lower))
             > 0
-        && (!hasSuccessor
-            || switches.lacks(TxSwitches.Step.END_OF_THE_GAP)
-            || Mem.compare(
-                    s,
-                    writes.keyOffset(e),
-                    writes.keyLength(e),
-                    successor.segment(),
-                    0,
-                    successor.length())
-                < 0);
+        && (!hasSuccessor || isBelowGapEnd(e));
+  }
+
+  private boolean isBelowGapEnd(int e) {
+    return Mem.compare(
+            writes.scratch.segment(),
+            writes.keyOffset(e),
+            writes.keyLength(e),
+            successor.segment(),
+            0,
+            successor.length())
+        < 0;
   }
 
   /** A key in a gap that is empty, and stays so: we hold the item of its upper end. */
@@ -220,12 +217,8 @@ final class CommitLocks {
       if (item == held) {
         break;
       }
-      switches.probe().at(TxSwitches.Stage.SUCCESSOR_FOUND, control.locked);
       if (isNextWrite(e, item) || !control.lockGap(item)) {
         return; // held since before the look: keys that follow each other share their successor
-      }
-      if (switches.lacks(TxSwitches.Step.SECOND_LOOK)) {
-        return;
       }
       held = item; // one that we hold too much is published like the rest: a dummy write
       if (staysSuccessor(tree)) {
@@ -246,10 +239,7 @@ final class CommitLocks {
    */
   private boolean staysSuccessor(BTree tree) {
     Position p = work.position;
-    return p.gapFrame >= 0
-        && tree.valid(p)
-        && (switches.lacks(TxSwitches.Step.LEAF_OF_THE_GAP)
-            || tree.pool().validate(p.gapFrame, p.gapVersion));
+    return p.gapFrame >= 0 && tree.valid(p) && tree.pool().validate(p.gapFrame, p.gapVersion);
   }
 
   /**

@@ -86,7 +86,6 @@ final class Control {
   private final WriteSet writes;
   private final Workspace work;
   private final TxShared shared;
-  private final TxSwitches switches;
   private final int itemsMax;
   final Timestamps timestamps;
 
@@ -126,7 +125,6 @@ final class Control {
     this.writes = work.writes;
     this.work = work;
     this.shared = life.shared;
-    this.switches = shared.switches;
     this.itemsMax = shared.config.itemsMax();
     this.kind = shared.config.protocol();
     this.memory = shared.protocolMemory;
@@ -381,7 +379,6 @@ final class Control {
     }
     // Before, so that the pessimistic transaction waits for none that comes later.
     requireUnreserved(item, cause);
-    switches.probe().at(TxSwitches.Stage.UNRESERVED, locked);
     SlotSet mine = locked;
     mine.stage(slot);
     for (int attempt = 0; !timestamps.tryLock(slot); attempt++) {
@@ -499,16 +496,10 @@ final class Control {
    */
   long mark() {
     ScanMarks marks = shared.marks;
-    return marks.watched() && !switches.lacks(TxSwitches.Step.MARK_OF_SCANS)
-        ? marks.highest(work.changed)
-        : -1;
+    return marks.watched() ? marks.highest(work.changed) : -1;
   }
 
   private boolean validate(long ts, boolean anew) {
-    return switches.lacks(TxSwitches.Step.VALIDATION) || fresh(ts, anew);
-  }
-
-  private boolean fresh(long ts, boolean anew) {
     return kind == ProtocolKind.TICTOC
         ? TicToc.validate(
                 reads, locked, timestamps, ts, anew || shared.config.revalidateAll() || crossed())
@@ -518,15 +509,14 @@ final class Control {
 
   /** Whether a snapshot began since this transaction did: it must not commit before that. */
   private boolean crossed() {
-    return gate.moments() != moments && !switches.lacks(TxSwitches.Step.MOMENT);
+    return gate.moments() != moments;
   }
 
   /** Whether trees were exchanged since it began, and it may have read what was before. */
   private boolean exchanged() {
     return gate.moments() != moments
         && gate.lastExchange() > moments
-        && (reads.size() > 0 || work.lone || !leaves.isEmpty())
-        && !switches.lacks(TxSwitches.Step.MOMENT);
+        && (reads.size() > 0 || work.lone || !leaves.isEmpty());
   }
 
   /** Whether what was read until now belongs to one state. */

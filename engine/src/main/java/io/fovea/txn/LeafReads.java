@@ -44,7 +44,6 @@ final class LeafReads {
 
   private final ScanMarks marks;
   private final CommitGate gate;
-  private final TxSwitches switches;
 
   /** Whether anybody writes; where nobody does, nothing has to be remembered. */
   private final boolean writers;
@@ -60,7 +59,6 @@ final class LeafReads {
   LeafReads(TxShared shared) {
     this.marks = shared.marks;
     this.gate = shared.gate;
-    this.switches = shared.switches;
     this.writers = shared.config.writers();
     this.ticToc = shared.config.protocol() == ProtocolKind.TICTOC;
   }
@@ -79,7 +77,7 @@ final class LeafReads {
     }
     if (!writers) {
       allowed = true;
-    } else if (repeated || switches.everyLeaf()) {
+    } else if (repeated) {
       if (pause > 0) {
         pause--;
       } else {
@@ -139,9 +137,7 @@ final class LeafReads {
       return true;
     }
     marks.raise(trees, timestamp);
-    boolean holds =
-        (switches.lacks(TxSwitches.Step.COMMITS_INSIDE) || gate.awaitOthers(trees, SPINS))
-            && (switches.lacks(TxSwitches.Step.VERSIONS_OF_LEAVES) || leaves.unchanged(p));
+    boolean holds = gate.awaitOthers(trees, SPINS) && leaves.unchanged(p);
     failures = holds ? failures >> 1 : Math.min(failures + 1, FAILURES_MAX);
     pause = holds ? 0 : (1 << failures) - 1;
     return holds;

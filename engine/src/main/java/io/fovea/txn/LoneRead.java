@@ -127,7 +127,7 @@ final class LoneRead {
     }
     int n = p.found ? in.copyValue(p, out, outOffset, cap) : TxReads.ABSENT;
     boolean torn = n < 0 && p.found;
-    if (torn || !(timestamps.unlocked(of) || careless())) {
+    if (torn || !timestamps.unlocked(of)) {
       return NOT_ALONE;
     }
     long lsn = waits ? pageLsn(in, p) : 0;
@@ -154,11 +154,6 @@ final class LoneRead {
     return PageHeader.pageLsn(tree.pool().pages(), tree.pool().base(p.frame));
   }
 
-  /** A test has left that out. */
-  private boolean careless() {
-    return life.shared.switches.lacks(TxSwitches.Step.LOCKS_OF_OTHERS);
-  }
-
   /** Another operation begins: what was read alone becomes a read like all others. */
   void enter() {
     BTree in = tree;
@@ -166,13 +161,14 @@ final class LoneRead {
       return;
     }
     pause = PAUSE;
-    if (life.shared.switches.lacks(TxSwitches.Step.ENTRY_OF_A_LONE_READ)) {
-      work.lone = false;
-      return;
-    }
+    addRead(in);
+    work.lone = false; // last: whoever fails before has not entered it, and the next one does
+  }
+
+  private void addRead(BTree in) {
     int slot = control.pin(item);
     long word = control.look(slot);
-    while (Word.isLocked(word) && !careless()) {
+    while (Word.isLocked(word)) {
       requireSamePage(in); // who has it locked may have changed it: then waiting is in vain
       control.await(slot);
       word = control.look(slot);
@@ -180,7 +176,6 @@ final class LoneRead {
     requireSamePage(in);
     int entry = work.reads.add(item, slot, Word.withoutLock(word));
     work.reads.place(entry, at.frame, at.version, at.pid, at.slot, length);
-    work.lone = false; // last: whoever fails before has not entered it, and the next one does
   }
 
   private void requireSamePage(BTree in) {

@@ -48,7 +48,6 @@ abstract class ScanBatches extends ScanRange {
   private final Workspace work;
   private final ReadSet reads;
   private final TxReads reader;
-  private final TxSwitches switches;
   private final LeafReads leaves;
 
   /** Whether the scan reads leaves, and no items. */
@@ -114,7 +113,6 @@ abstract class ScanBatches extends ScanRange {
     this.reads = work.reads;
     this.control = control;
     this.reader = reader;
-    this.switches = life.shared.switches;
     this.leaves = work.leaves;
     this.waits = life.shared.waits;
     this.keysBytes = Math.max(life.shared.pageSize, 8 << 10);
@@ -273,10 +271,7 @@ abstract class ScanBatches extends ScanRange {
       slot += descending ? -1 : 1;
     }
     keyOffsets[n] = keyEnd;
-    int all = n;
-    if (beyond != 0 && !switches.lacks(TxSwitches.Step.NEXT_KEY)) {
-      items[all++] = beyond;
-    }
+    int all = withBeyond(n, beyond);
     if (!readItems(all)) {
       return false;
     }
@@ -287,6 +282,12 @@ abstract class ScanBatches extends ScanRange {
       merge(n);
     }
     return true;
+  }
+
+  /** Adds the item beyond a batch, if there is one; returns how many there are now. */
+  private int withBeyond(int n, long beyond) {
+    items[n] = beyond;
+    return beyond == 0 ? n : n + 1;
   }
 
   /** Whether the copy has keys ahead. */
@@ -472,10 +473,6 @@ abstract class ScanBatches extends ScanRange {
    * aborts.
    */
   private boolean readBound() {
-    if (switches.lacks(TxSwitches.Step.NEXT_KEY)) {
-      boundRead = true;
-      return true;
-    }
     if (fromLength < 0) {
       items[0] = Items.atEnd(tree);
       if (!readWord(0)) {
@@ -494,14 +491,13 @@ abstract class ScanBatches extends ScanRange {
         return false;
       }
     }
-    upperItem = switches.lacks(TxSwitches.Step.UPPER_LOOK) ? 0 : items[0];
+    upperItem = items[0];
     boundRead = true;
     return true;
   }
 
   /** Words of the batch's items, then the versions of the leaves again. */
   private boolean readItems(int n) {
-    switches.probe().at(TxSwitches.Stage.KEYS_COPIED, control.locked);
     boolean known = true;
     for (int i = 0; i < n; i++) {
       if (!readWord(i)) {
@@ -529,7 +525,7 @@ abstract class ScanBatches extends ScanRange {
     int h = reads.find(item);
     int stamp = h >= 0 ? reads.slot(h) : control.pin(item);
     long word = control.look(stamp);
-    if (Word.isLocked(word) && !switches.lacks(TxSwitches.Step.LOCKS_OF_OTHERS)) {
+    if (Word.isLocked(word)) {
       control.await(stamp);
       return false;
     }
@@ -540,8 +536,7 @@ abstract class ScanBatches extends ScanRange {
 
   /** Whether the word of an item was read before the copies were made, and is the same since. */
   private boolean wasKnown(int i) {
-    return !tooNew[i]
-        && (handles[i] < readsBefore || switches.lacks(TxSwitches.Step.WORDS_BEFORE_COPIES));
+    return !tooNew[i] && handles[i] < readsBefore;
   }
 
   private void enter(int n, boolean last) {
@@ -552,7 +547,7 @@ abstract class ScanBatches extends ScanRange {
       reads.place(handles[i], p.frame, p.version, p.pid, s, leaf.valueLength(s));
     }
     if (n > 0) {
-      upperItem = descending && !switches.lacks(TxSwitches.Step.UPPER_LOOK) ? items[n - 1] : 0;
+      upperItem = descending ? items[n - 1] : 0;
       int start = keyOffsets[n - 1];
       goOnFrom(keys, start, keyOffsets[n] - start);
     }

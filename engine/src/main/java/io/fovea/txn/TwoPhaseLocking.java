@@ -82,7 +82,6 @@ final class TwoPhaseLocking {
       return false;
     }
     requireUnreserved(place, cause);
-    life.shared.switches.probe().at(TxSwitches.Stage.UNRESERVED, control.locked);
     boolean upgrade = shared.contains(place);
     SlotSet mine = exclusive;
     mine.stage(place);

@@ -166,9 +166,6 @@ public final class Tx {
       control.begin(attempts, timeoutNanos);
       boolean reads = readOnly && !control.pessimistic.on();
       work.leaves.begin(reads, false);
-      if (reads && life.shared.switches.everyLeaf()) {
-        reader.repeated();
-      }
       begun = true;
     } finally {
       if (!begun) {
@@ -476,11 +473,6 @@ public final class Tx {
   /** The number of this context: no two transactions at a time have the same. */
   public int context() {
     return life.id;
-  }
-
-  /** What a test has left out. */
-  public TxSwitches switches() {
-    return life.shared.switches;
   }
 
   /** The hash of the record of a read. */

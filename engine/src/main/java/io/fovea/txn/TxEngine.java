@@ -63,25 +63,9 @@ public final class TxEngine {
       @Nullable Log log,
       Consumer<Waits.Check> admission,
       @Nullable TimestampPages pages) {
-    this(config, pageSize, log, admission, pages, TxSwitches.NONE);
-  }
-
-  /**
-   * The same for tests.
-   *
-   * @param switches what is broken on purpose
-   */
-  public TxEngine(
-      TxConfig config,
-      int pageSize,
-      @Nullable Log log,
-      Consumer<Waits.Check> admission,
-      @Nullable TimestampPages pages,
-      TxSwitches switches) {
     this.durable = new DurableWaits(log, config.durability());
     this.health = new EngineHealth(log, durable.waits());
-    this.shared =
-        new TxShared(config, pageSize, log, admission, pages, switches, health, durable.waits());
+    this.shared = new TxShared(config, pageSize, log, admission, pages, health, durable.waits());
     this.contexts = new Tx[config.contexts()];
     for (int i = 0; i < contexts.length; i++) {
       contexts[i] = new Tx(this, shared, i);

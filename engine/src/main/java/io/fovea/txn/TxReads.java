@@ -36,7 +36,6 @@ final class TxReads {
   private final WriteSet writes;
   private final Position position;
   private final Control control;
-  private final TxSwitches switches;
 
   /** Whether what is read must be durable before anybody is told. */
   private final boolean waits;
@@ -54,7 +53,6 @@ final class TxReads {
     this.writes = work.writes;
     this.position = work.position;
     this.control = control;
-    this.switches = life.shared.switches;
     this.waits = life.shared.waits;
     this.placed = work.placed;
     this.lone = new LoneRead(life, work, control);
@@ -239,7 +237,7 @@ final class TxReads {
           slot = control.pin(item);
         }
         long word = control.look(slot);
-        if (!Word.isLocked(word) || switches.lacks(TxSwitches.Step.LOCKS_OF_OTHERS)) {
+        if (!Word.isLocked(word)) {
           long lsn = waits ? LoneRead.pageLsn(tree, p) : 0;
           if (tree.valid(p)) {
             work.sawLsn(lsn);

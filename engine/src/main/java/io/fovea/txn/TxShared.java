@@ -17,9 +17,6 @@ final class TxShared {
   /** Of the trees that transactions use, in bytes. */
   final int pageSize;
 
-  /** What a test has left out. */
-  final TxSwitches switches;
-
   final EngineHealth health;
   final Timestamps timestamps;
   final ProtocolMemory protocolMemory;
@@ -48,14 +45,12 @@ final class TxShared {
       @Nullable Log log,
       Consumer<Waits.Check> admission,
       @Nullable TimestampPages pages,
-      TxSwitches switches,
       EngineHealth health,
       boolean waits) {
     this.config = config;
     this.pageSize = pageSize;
     this.log = log;
     this.admission = admission;
-    this.switches = switches;
     this.health = health;
     this.waits = waits;
     this.gate = new CommitGate(config.contexts());

@@ -96,9 +96,6 @@ final class Flights {
   /** How many threads wait for {@link #changed}. */
   private int waiting;
 
-  /** For tests: rule 1 is broken. */
-  private boolean unordered;
-
   /**
    * None yet.
    *
@@ -171,17 +168,12 @@ final class Flights {
   /** The first group, where that is durable: the durable position moves over it. Else null. */
   @Nullable Flight pass() {
     Flight flight = places[first];
-    if (count == 0 || !flight.back && !unordered) {
+    if (count == 0 || !flight.back) {
       return null;
     }
     first = (first + 1) % MOST;
     count--;
     return flight;
-  }
-
-  /** For tests: breaks rule 1, so that a group that is back takes all before it along. */
-  void passUnordered() {
-    unordered = true;
   }
 
   /** Waits until another one is over; others have the turn meanwhile. */

@@ -261,11 +261,6 @@ public final class Log implements DurableLog, AutoCloseable {
     return space;
   }
 
-  /** For tests: groups are told of as soon as they are back themselves. */
-  void passUnordered() {
-    writer.passUnordered();
-  }
-
   void appended() {
     writer.appended();
   }

@@ -292,13 +292,6 @@ final class LogWriter implements Runnable {
     }
   }
 
-  /** For tests; see {@link Flights#passUnordered}. */
-  void passUnordered() {
-    turn.lock();
-    flights.passUnordered();
-    turn.unlock();
-  }
-
   void wake() {
     LockSupport.unpark(thread);
   }

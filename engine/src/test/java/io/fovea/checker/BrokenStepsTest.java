@@ -12,10 +12,10 @@ import io.fovea.checker.Anomaly.Kind;
 import io.fovea.checker.Script.Actor;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SoakReport;
+import io.fovea.txn.FaultInjection;
+import io.fovea.txn.FaultInjection.Stage;
+import io.fovea.txn.FaultInjection.Step;
 import io.fovea.txn.Forgetful;
-import io.fovea.txn.TxSwitches;
-import io.fovea.txn.TxSwitches.Stage;
-import io.fovea.txn.TxSwitches.Step;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -47,10 +47,10 @@ class BrokenStepsTest {
   private static final long ABOVE = Keys.grave(9);
   private static final long OTHER = Keys.grave(20);
 
-  private static final TxSwitches CARELESS = TxSwitches.without(Step.LOCKS_OF_OTHERS);
+  private static final FaultInjection CARELESS = FaultInjection.without(Step.LOCKS_OF_OTHERS);
 
-  private static Checker.Report play(TxSwitches switches, Consumer<Script> script) {
-    return play(Setup.usual("script").switches(switches), script);
+  private static Checker.Report play(FaultInjection faults, Consumer<Script> script) {
+    return play(Setup.usual("script").faults(faults), script);
   }
 
   private static Checker.Report play(Setup setup, Consumer<Script> script) {
@@ -74,7 +74,7 @@ class BrokenStepsTest {
   private static void finds(
       String test, Setup setup, Step without, Consumer<Script> script, Kind kind) {
     play(setup, script).requireClean(test + ", nothing broken");
-    Checker.Report report = play(setup.switches(TxSwitches.without(without)), script);
+    Checker.Report report = play(setup.faults(FaultInjection.without(without)), script);
     assertTrue(report.has(kind), () -> "expected " + kind + ", found " + report.anomalies());
     SoakReport.line("BrokenStepsTest." + test, report.anomalies().getFirst().toString());
   }
@@ -152,8 +152,8 @@ class BrokenStepsTest {
     for (int gap = 0; gap < GAPS && found.isEmpty(); gap++) {
       long low = Keys.grave(100 + 30L * gap);
       Consumer<Script> script = s -> gapBetweenLeaves(s, low);
-      play(TxSwitches.NONE, script).requireClean("nothing broken, the gap above " + low);
-      found.addAll(play(TxSwitches.without(Step.LEAF_OF_THE_GAP), script).anomalies());
+      play(FaultInjection.NONE, script).requireClean("nothing broken, the gap above " + low);
+      found.addAll(play(FaultInjection.without(Step.LEAF_OF_THE_GAP), script).anomalies());
     }
     assertTrue(found.stream().anyMatch(a -> a.kind() == Kind.G_SINGLE), () -> "found " + found);
     SoakReport.line(
@@ -321,7 +321,8 @@ class BrokenStepsTest {
       if (!Keys.isImmortal(goes)) {
         Consumer<Script> script = s -> keyThatGoesBetweenBatches(s, goes);
         play(exact, script).requireClean("nothing broken, " + goes + " goes");
-        found.addAll(play(exact.switches(TxSwitches.without(Step.UPPER_LOOK)), script).anomalies());
+        found.addAll(
+            play(exact.faults(FaultInjection.without(Step.UPPER_LOOK)), script).anomalies());
       }
     }
     assertTrue(found.stream().anyMatch(a -> a.kind() == Kind.G_SINGLE), () -> "found " + found);
@@ -437,9 +438,9 @@ class BrokenStepsTest {
   // -------------------------------------------------------------------------- scans by leaves
 
   private static void findsByLeaves(String test, Step without, Consumer<Script> script, Kind kind) {
-    Setup setup = Setup.usual("script").switches(TxSwitches.NONE.byLeaves());
+    Setup setup = Setup.usual("script").faults(FaultInjection.NONE.byLeaves());
     play(setup, script).requireClean(test + ", nothing broken");
-    Checker.Report report = play(setup.switches(TxSwitches.without(without).byLeaves()), script);
+    Checker.Report report = play(setup.faults(FaultInjection.without(without).byLeaves()), script);
     assertTrue(report.has(kind), () -> "expected " + kind + ", found " + report.anomalies());
     SoakReport.line("BrokenStepsTest." + test, report.anomalies().getFirst().toString());
   }
@@ -528,9 +529,9 @@ class BrokenStepsTest {
   @Test
   void readTimestampForgottenUnderALock() {
     Checker.Report whole =
-        play(TxSwitches.NONE, s -> firstExample(s, false)).requireClean("nothing forgotten");
+        play(FaultInjection.NONE, s -> firstExample(s, false)).requireClean("nothing forgotten");
     assertFalse(whole.has(Kind.G2_ITEM));
-    Checker.Report report = play(TxSwitches.NONE, s -> firstExample(s, true));
+    Checker.Report report = play(FaultInjection.NONE, s -> firstExample(s, true));
     assertTrue(report.has(Kind.G2_ITEM), () -> "found " + report.anomalies());
     SoakReport.line(
         "BrokenStepsTest.readTimestampForgottenUnderALock",
@@ -568,8 +569,8 @@ class BrokenStepsTest {
    */
   @Test
   void writeTimestampForgottenUnderALock() {
-    play(TxSwitches.NONE, s -> secondExample(s, false)).requireClean("nothing forgotten");
-    play(TxSwitches.NONE, s -> secondExample(s, true)).requireClean("forgotten, lock seen");
+    play(FaultInjection.NONE, s -> secondExample(s, false)).requireClean("nothing forgotten");
+    play(FaultInjection.NONE, s -> secondExample(s, true)).requireClean("forgotten, lock seen");
     play(CARELESS, s -> secondExample(s, false)).requireClean("lock not seen, nothing forgotten");
     Checker.Report report = play(CARELESS, s -> secondExample(s, true));
     assertTrue(report.has(Kind.LOST_UPDATE), () -> "found " + report.anomalies());
@@ -634,8 +635,8 @@ class BrokenStepsTest {
   void isFoundAtRandom(Step broken) {
     assumeTrue(SOON.contains(broken) || SerializabilityTest.MINUTES > 0, "the long form does it");
     Quiet.please();
-    TxSwitches switches =
-        TxSwitches.without(broken)
+    FaultInjection faults =
+        FaultInjection.without(broken)
             .with(
                 (stage, tx) -> {
                   if (SLOW.contains(stage)) {
@@ -647,7 +648,7 @@ class BrokenStepsTest {
                     }
                   }
                 });
-    Setup setup = Setup.usual("broken").switches(switches).load(8, 40, 20);
+    Setup setup = Setup.usual("broken").faults(faults).load(8, 40, 20);
     for (int round = 1; round <= ROUNDS_MAX; round++) {
       Workload load = new Workload(setup, SerializabilityTest.SEED + round);
       History history;

@@ -6,10 +6,10 @@ import io.fovea.Database;
 import io.fovea.SimDatabase;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SoakReport;
+import io.fovea.txn.FaultInjection;
 import io.fovea.txn.Forgetful;
 import io.fovea.txn.Settings;
 import io.fovea.txn.TxEngine;
-import io.fovea.txn.TxSwitches;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -92,10 +92,10 @@ class RaisedTimestampsTest {
   void lockedItemsMayNot() {
     Quiet.please();
     AtomicReference<TxEngine> engine = new AtomicReference<>();
-    TxSwitches raising =
-        TxSwitches.NONE.with(
+    FaultInjection raising =
+        FaultInjection.NONE.with(
             (stage, locked) -> {
-              if (stage == TxSwitches.Stage.VALIDATED) {
+              if (stage == FaultInjection.Stage.VALIDATED) {
                 Runnable restore = Forgetful.raiseReads(engine.get(), locked, 100);
                 for (int i = 0; i < 10; i++) {
                   Thread.yield();
@@ -103,7 +103,7 @@ class RaisedTimestampsTest {
                 restore.run();
               }
             });
-    Setup setup = setup("locked items rise").switches(raising).load(8, 40, 20);
+    Setup setup = setup("locked items rise").faults(raising).load(8, 40, 20);
     for (int round = 1; round <= ROUNDS_MAX; round++) {
       Workload load = new Workload(setup, SerializabilityTest.SEED + round);
       History history;

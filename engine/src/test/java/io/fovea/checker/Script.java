@@ -9,9 +9,9 @@ import io.fovea.checker.Txn.Outcome;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.support.SimDisk;
+import io.fovea.txn.FaultInjection;
 import io.fovea.txn.SlotSet;
 import io.fovea.txn.TxEngine;
-import io.fovea.txn.TxSwitches;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -39,7 +39,7 @@ final class Script implements AutoCloseable {
   private final List<Actor> actors = new ArrayList<>();
   private final List<Database> snapshots = new ArrayList<>();
 
-  private TxSwitches.@Nullable Stage stage;
+  private FaultInjection.@Nullable Stage stage;
   private @Nullable Actor whose;
   private int after;
   private @Nullable Consumer<SlotSet> then;
@@ -47,18 +47,18 @@ final class Script implements AutoCloseable {
   Script(Setup setup) {
     this.setup = setup;
     Quiet.please();
-    TxSwitches.Probe asked = setup.switches().probe();
-    TxSwitches.Probe mine =
+    FaultInjection.Probe asked = setup.faults().probe();
+    FaultInjection.Probe mine =
         (at, locked) -> {
           asked.at(at, locked);
           reached(at, locked);
         };
-    db = setup.switches(setup.switches().with(mine)).open(new SimDisk(1));
+    db = setup.faults(setup.faults().with(mine)).open(new SimDisk(1));
     ListClient.create(db);
   }
 
   /** What is done by a commit's thread, in the middle of it. */
-  private void reached(TxSwitches.Stage at, SlotSet locked) {
+  private void reached(FaultInjection.Stage at, SlotSet locked) {
     Consumer<SlotSet> todo = then;
     if (todo != null
         && at == stage
@@ -75,7 +75,7 @@ final class Script implements AutoCloseable {
    *
    * @param times how often it passes the stage before
    */
-  void during(TxSwitches.Stage at, int times, Actor actor, Consumer<SlotSet> what) {
+  void during(FaultInjection.Stage at, int times, Actor actor, Consumer<SlotSet> what) {
     stage = at;
     after = times;
     whose = actor;

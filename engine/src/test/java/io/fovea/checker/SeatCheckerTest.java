@@ -8,8 +8,8 @@ import io.fovea.SimDatabase;
 import io.fovea.checker.Anomaly.Kind;
 import io.fovea.checker.SeatTxn.Where;
 import io.fovea.support.SimDisk;
-import io.fovea.txn.TxSwitches;
-import io.fovea.txn.TxSwitches.Step;
+import io.fovea.txn.FaultInjection;
+import io.fovea.txn.FaultInjection.Step;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -182,7 +182,7 @@ class SeatCheckerTest {
   @EnumSource(names = {"VALIDATION", "READ_OF_NO_ENTRY"})
   void isFoundAtRandom(Step broken) throws InterruptedException {
     Quiet.please();
-    Setup setup = Setup.usual("broken").switches(TxSwitches.without(broken));
+    Setup setup = Setup.usual("broken").faults(FaultInjection.without(broken));
     for (int round = 1; round <= ROUNDS_MAX; round++) {
       if (!SeatChecker.check(Seats.HOT, history(setup, round)).clean()) {
         return;

@@ -12,9 +12,9 @@ import io.fovea.Translation;
 import io.fovea.support.SetClock;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
+import io.fovea.txn.FaultInjection;
 import io.fovea.txn.Settings;
 import io.fovea.txn.TxConfig;
-import io.fovea.txn.TxSwitches;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -29,7 +29,7 @@ import java.util.random.RandomGenerator;
  * @param name in reports and failures
  * @param options of the database
  * @param settings changes what no option does
- * @param switches what is broken; nothing, but in tests of the checker
+ * @param faults what is broken; nothing, but in tests of the checker
  * @param threads that run transactions
  * @param generation how many transactions of a thread it stays with the same keys
  * @param pad bytes in each record besides its list
@@ -40,7 +40,7 @@ record Setup(
     String name,
     Options options,
     UnaryOperator<TxConfig> settings,
-    TxSwitches switches,
+    FaultInjection faults,
     int threads,
     int generation,
     int pad,
@@ -69,7 +69,7 @@ record Setup(
             .log(log -> log.bytesMax(8 << 20).bufferBytes(256 << 10).segmentBytes(256 << 10))
             .transactions(txs -> txs.leakDetection(LeakDetection.OFF)),
         UnaryOperator.identity(),
-        TxSwitches.NONE.byLeaves(),
+        FaultInjection.NONE.byLeaves(),
         THREADS,
         100,
         20,
@@ -179,7 +179,7 @@ record Setup(
 
   Setup named(String other) {
     return new Setup(
-        other, options, settings, switches, threads, generation, pad, pessimistic, misled);
+        other, options, settings, faults, threads, generation, pad, pessimistic, misled);
   }
 
   Setup options(UnaryOperator<Options> change) {
@@ -187,7 +187,7 @@ record Setup(
         name,
         change.apply(options),
         settings,
-        switches,
+        faults,
         threads,
         generation,
         pad,
@@ -196,22 +196,21 @@ record Setup(
   }
 
   Setup settings(UnaryOperator<TxConfig> change) {
-    return new Setup(
-        name, options, change, switches, threads, generation, pad, pessimistic, misled);
+    return new Setup(name, options, change, faults, threads, generation, pad, pessimistic, misled);
   }
 
-  Setup switches(TxSwitches broken) {
+  Setup faults(FaultInjection broken) {
     return new Setup(
         name, options, settings, broken, threads, generation, pad, pessimistic, misled);
   }
 
   Setup load(int threads, int generation, int pad) {
     return new Setup(
-        name, options, settings, switches, threads, generation, pad, pessimistic, misled);
+        name, options, settings, faults, threads, generation, pad, pessimistic, misled);
   }
 
   Setup pessimistic(int oneIn) {
-    return new Setup(name, options, settings, switches, threads, generation, pad, oneIn, misled);
+    return new Setup(name, options, settings, faults, threads, generation, pad, oneIn, misled);
   }
 
   /** The same where all tables are remembered, and nothing that is remembered is right. */
@@ -220,7 +219,7 @@ record Setup(
         name + ", all places made up",
         options.experiments(exp -> exp.rememberAll(true)),
         settings,
-        switches,
+        faults,
         threads,
         generation,
         pad,
@@ -236,7 +235,7 @@ record Setup(
   }
 
   Database open(SimDisk disk) {
-    return SimDatabase.open(new SimStorage(disk), options, switches, settings);
+    return SimDatabase.open(new SimStorage(disk), options, faults, settings);
   }
 
   @Override

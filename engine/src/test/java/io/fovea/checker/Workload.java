@@ -43,7 +43,7 @@ final class Workload {
     this.setup = setup;
     this.seed = seed;
     this.next = new long[setup.threads()];
-    this.broken = setup.switches().broken();
+    this.broken = setup.faults().broken();
   }
 
   /** Ends what is running: each thread ends its transaction first. */

@@ -3,12 +3,12 @@ package io.fovea.crash;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.txn.Attempts;
+import io.fovea.txn.FaultInjection;
 import io.fovea.txn.ProtocolKind;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxConfig;
 import io.fovea.txn.TxEngine;
-import io.fovea.txn.TxSwitches;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -53,7 +53,9 @@ public final class BeginErrors implements Supplier<String> {
             .with(TimestampConfig.sketch(16 << 10, 1 << 20, 2, 2048, TimestampConfig.Release.EPOCH))
             .with(protocol);
     TxEngine engine =
-        new TxEngine(config, 4096, null, check -> {}, null, TxSwitches.NONE.byLeaves());
+        FaultInjection.NONE
+            .byLeaves()
+            .during(() -> new TxEngine(config, 4096, null, check -> {}, null));
     try {
       StringBuilder report = new StringBuilder();
       for (Kind kind : Kind.values()) {

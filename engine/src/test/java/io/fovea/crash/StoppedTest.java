@@ -24,7 +24,7 @@ import io.fovea.schema.TableSpec;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
 import io.fovea.support.SimStorage;
-import io.fovea.txn.TxSwitches;
+import io.fovea.txn.FaultInjection;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -69,10 +69,10 @@ class StoppedTest {
       this.what = what;
     }
 
-    TxSwitches switches() {
-      return TxSwitches.NONE.with(
+    FaultInjection faults() {
+      return FaultInjection.NONE.with(
           (stage, tx) -> {
-            if (stage != TxSwitches.Stage.INSTALLING || Thread.currentThread() != whose) {
+            if (stage != FaultInjection.Stage.INSTALLING || Thread.currentThread() != whose) {
               return;
             }
             if (installed < at || failed == times) {
@@ -120,7 +120,7 @@ class StoppedTest {
   }
 
   private Database open(Disturbance d) {
-    Database db = SimDatabase.open(new SimStorage(disk), options, d.switches(), config -> config);
+    Database db = SimDatabase.open(new SimStorage(disk), options, d.faults(), config -> config);
     ByteTable t = table(db);
     for (int i = 0; i < OTHERS; i++) {
       int n = i;

@@ -64,6 +64,7 @@ public final class FaultAgent {
     if (arguments != null && arguments.startsWith(FAILPOINT)) {
       Failpoint.arm(arguments.substring(FAILPOINT.length()));
     }
+    FaultPoints.types(); // before the transformer, which would ask it while it is being loaded
     jvm.addTransformer(new Transformer());
   }
 

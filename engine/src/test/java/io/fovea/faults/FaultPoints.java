@@ -3,8 +3,11 @@ package io.fovea.faults;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassReader;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassVisitor;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassWriter;
+import com.tngtech.archunit.thirdparty.org.objectweb.asm.Label;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.MethodVisitor;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.Opcodes;
+import io.fovea.txn.FaultInjection.Stage;
+import io.fovea.txn.FaultInjection.Step;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -17,8 +20,9 @@ import java.util.function.Consumer;
  * Every place in the engine's code at which tests put a call of their own.
  *
  * <pre>
- *   a method that is entered, or returns            ENTRY, EXIT
- *   a call in a method, or a store of a field       BEFORE, AFTER, INSTEAD
+ *   a method that is entered, or returns     ENTRY, EXIT
+ *   a call in a method                       BEFORE, AFTER, INSTEAD
+ *   a store of a field, or a load            BEFORE, AFTER
  * </pre>
  *
  * <p>A point that is not found exactly as often as it says is an error: code that was renamed or
@@ -32,16 +36,24 @@ final class FaultPoints {
     ENTRY,
     EXIT,
     BEFORE,
-    AFTER
+    AFTER,
+    /** Of a call: a static method of {@code FaultInjection} is called, with the object first. */
+    INSTEAD
   }
 
   /**
    * A place, and the code that is put there.
    *
-   * @param target the call, {@code Type.method}, or the field; empty at the entry and the exit
+   * @param method its name, with its descriptor where there are several of it
+   * @param target the call, {@code Type.method}, or the field; empty for {@code ENTRY} and {@code
+   *     EXIT}
    */
   private record Point(
-      String type, String method, When when, String target, Consumer<MethodVisitor> code) {}
+      String type, String method, When when, String target, Consumer<MethodVisitor> code) {
+    boolean isIn(String name, String descriptor) {
+      return method.equals(name) || method.equals(name + descriptor);
+    }
+  }
 
   /** By the internal names of the classes. */
   private static final Map<String, List<Point>> POINTS = new TreeMap<>();
@@ -49,8 +61,46 @@ final class FaultPoints {
   /** The names of all failpoints. */
   private static final Set<String> FAILPOINTS = new TreeSet<>();
 
+  private static final String FAULTS = ROOT + "txn/FaultInjection";
+  private static final String CONTROL = ROOT + "txn/Control";
+  private static final String FAULTS_TYPE = "L" + FAULTS + ";";
+
+  /**
+   * Classes that get a field with the {@link FaultInjection} that is in force when they are made:
+   * on the thread that opens a database.
+   */
+  private static final Set<String> HOLDERS =
+      Set.of(
+          ROOT + "buffer/ChildHints",
+          ROOT + "recovery/LogGate",
+          ROOT + "txn/CommitGate",
+          ROOT + "txn/Control",
+          ROOT + "txn/Tx",
+          ROOT + "wal/Flights");
+
   static {
     failpoints();
+    steps();
+    stages();
+    at(
+        "txn/TxShared",
+        "<init>",
+        When.EXIT,
+        "",
+        m -> {
+          m.visitVarInsn(Opcodes.ALOAD, 0);
+          call(m, FAULTS, "made", "(L" + ROOT + "txn/TxShared;)V");
+        });
+    at(
+        "txn/Tx",
+        "start",
+        When.AFTER,
+        "LeafReads.begin",
+        m -> {
+          m.visitVarInsn(Opcodes.ALOAD, 0);
+          faults(m, "txn/Tx");
+          call(m, FAULTS, "started", "(L" + ROOT + "txn/Tx;" + FAULTS_TYPE + ")V");
+        });
   }
 
   private FaultPoints() {}
@@ -84,6 +134,199 @@ final class FaultPoints {
     failpoint("recovery.finished", "recovery/Recovery", "finish", When.EXIT, "");
     failpoint("close.before-clean", "store/Journal", "finish", When.AFTER, "BufferPool.flushAll");
     failpoint("close.trimmed", "store/Journal", "trimLog", When.AFTER, "BlockDevice.resize");
+  }
+
+  /** What can be left out: whole methods, answers of calls, arguments. */
+  private static void steps() {
+    omit(Step.VALIDATION, "txn/Control", "validate", returns(true));
+    omit(Step.VALIDATION, "txn/CommitLocks", "isStale", returns(false));
+    omit(Step.NEXT_KEY, "txn/ScanBatches", "readBound", returns(true));
+    omit(Step.NEXT_KEY, "txn/ScanBatches", "withBeyond", FaultPoints::returnsFirst);
+    omit(Step.SECOND_LOOK, "txn/CommitLocks", "staysSuccessor", returns(true));
+    answer(Step.LEAF_OF_THE_GAP, true, "txn/CommitLocks", "staysSuccessor", "BufferPool.validate");
+    omit(Step.END_OF_THE_GAP, "txn/CommitLocks", "isBelowGapEnd", returns(true));
+    at(
+        "txn/CommitLocks",
+        "pinWrites",
+        When.BEFORE,
+        "Control.pinToLock",
+        m -> {
+          faults(m, "txn/CommitLocks");
+          call(m, FAULTS, "itemToPin", "(J" + FAULTS_TYPE + ")J");
+        });
+    answer(Step.LOCKS_OF_OTHERS, false, "txn/ScanBatches", "readWord", "Word.isLocked");
+    answer(Step.LOCKS_OF_OTHERS, false, "txn/TxReads", "readAt", "Word.isLocked");
+    answer(Step.LOCKS_OF_OTHERS, true, "txn/LoneRead", "read", "Timestamps.unlocked");
+    answer(Step.LOCKS_OF_OTHERS, false, "txn/LoneRead", "addRead", "Word.isLocked");
+    omit(Step.MOMENT, "txn/Control", "crossed", returns(false));
+    omit(Step.MOMENT, "txn/Control", "exchanged", returns(false));
+    for (String method : List.of("readBound", "enter")) {
+      at(
+          "txn/ScanBatches",
+          method,
+          When.BEFORE,
+          "upperItem",
+          m -> {
+            faults(m, "txn/ScanBatches");
+            call(m, FAULTS, "upperItem", "(J" + FAULTS_TYPE + ")J");
+          });
+    }
+    at(
+        "Index",
+        "getVouched",
+        When.AFTER,
+        "Mem.equal",
+        m -> {
+          m.visitVarInsn(Opcodes.ALOAD, 2);
+          m.visitFieldInsn(Opcodes.GETFIELD, ROOT + "txn/Tx", "faults", FAULTS_TYPE);
+          filter(m, Step.KEY_OF_THE_RECORD, true);
+        });
+    at("Index", "get", When.INSTEAD, "Tx.get", m -> {});
+    omit(Step.MARK_OF_SCANS, "txn/Control", "mark", FaultPoints::returnsMinusOne);
+    omit(Step.COMMITS_INSIDE, "txn/CommitGate", "awaitOthers", returns(true));
+    answer(Step.VERSIONS_OF_LEAVES, true, "txn/LeafReads", "hold", "LeafVersions.unchanged");
+    omit(Step.ENTRY_OF_A_LONE_READ, "txn/LoneRead", "addRead", FaultPoints::returnsNothing);
+    omit(Step.WORDS_BEFORE_COPIES, "txn/ScanBatches", "wasKnown", returns(true));
+    omit(Step.LOG_BEFORE_PAGE, "recovery/LogGate", "durableLsn", FaultPoints::returnsMax);
+    omit(Step.LOG_BEFORE_PAGE, "recovery/LogGate", "lsnLimit", FaultPoints::returnsMax);
+    omit(Step.LOG_BEFORE_PAGE, "recovery/LogGate", "awaitDurable", FaultPoints::returnsNothing);
+    answer(Step.GROUPS_IN_ORDER, true, "wal/Flights", "pass", "back");
+  }
+
+  /** Where transactions are. */
+  private static void stages() {
+    stage(Stage.KEYS_COPIED, "txn/ScanBatches", "readItems", When.ENTRY, "");
+    stage(Stage.UNRESERVED, "txn/Control", "lock", When.BEFORE, "SlotSet.stage");
+    stage(
+        Stage.UNRESERVED,
+        "txn/TwoPhaseLocking",
+        "exclude(JLio/fovea/error/AbortCause;)Z",
+        When.BEFORE,
+        "SlotSet.stage");
+    stage(
+        Stage.SUCCESSOR_FOUND,
+        "txn/CommitLocks",
+        "lockSuccessor",
+        When.BEFORE,
+        "CommitLocks.isNextWrite");
+    stage(Stage.VALIDATED, "txn/Commit", "run", When.AFTER, "CommitGate.decided");
+    stage(
+        Stage.INSTALLING,
+        "txn/CommitInstaller",
+        "patiently",
+        When.BEFORE,
+        "CommitInstaller.installRun");
+    stage(
+        Stage.INSTALLING,
+        "txn/CommitInstaller",
+        "patiently",
+        When.BEFORE,
+        "CommitInstaller.install");
+    stage(Stage.INSTALLED, "txn/Commit", "run", When.BEFORE, "CountDeltas.apply");
+  }
+
+  /** A method is left out: it returns at once. */
+  private static void omit(Step step, String type, String method, Consumer<MethodVisitor> returns) {
+    at(
+        type,
+        method,
+        When.ENTRY,
+        "",
+        m -> {
+          Label goOn = new Label();
+          faults(m, type);
+          constant(m, step);
+          call(m, FAULTS, "omits", "(" + FAULTS_TYPE + typeOf(step) + ")Z");
+          m.visitJumpInsn(Opcodes.IFEQ, goOn);
+          returns.accept(m);
+          m.visitLabel(goOn);
+          m.visitFrame(Opcodes.F_SAME, 0, null, 0, null);
+          m.visitInsn(Opcodes.NOP); // the method's own frame may be at its first instruction
+        });
+  }
+
+  /** A call, or a look at a field, answers as if all were well. */
+  private static void answer(Step step, boolean well, String type, String method, String target) {
+    at(
+        type,
+        method,
+        When.AFTER,
+        target,
+        m -> {
+          faults(m, type);
+          filter(m, step, well);
+        });
+  }
+
+  private static void filter(MethodVisitor m, Step step, boolean well) {
+    constant(m, step);
+    call(m, FAULTS, well ? "orOmitted" : "unlessOmitted", "(Z" + FAULTS_TYPE + typeOf(step) + ")Z");
+  }
+
+  private static void stage(Stage stage, String type, String method, When when, String target) {
+    at(
+        type,
+        method,
+        when,
+        target,
+        m -> {
+          faults(m, type);
+          constant(m, stage);
+          m.visitVarInsn(Opcodes.ALOAD, 0);
+          if (!type.equals("txn/Control")) {
+            m.visitFieldInsn(Opcodes.GETFIELD, ROOT + type, "control", "L" + CONTROL + ";");
+          }
+          m.visitFieldInsn(Opcodes.GETFIELD, CONTROL, "locked", "L" + ROOT + "txn/SlotSet;");
+          call(m, FAULTS, "at", "(" + FAULTS_TYPE + typeOf(stage) + "L" + ROOT + "txn/SlotSet;)V");
+        });
+  }
+
+  /** Pushes the faults that the object has, or one that it holds. */
+  private static void faults(MethodVisitor m, String type) {
+    String holder = ROOT + type;
+    m.visitVarInsn(Opcodes.ALOAD, 0);
+    if (!HOLDERS.contains(holder)) {
+      boolean gate = type.equals("txn/LeafReads");
+      holder = gate ? ROOT + "txn/CommitGate" : CONTROL;
+      m.visitFieldInsn(
+          Opcodes.GETFIELD, ROOT + type, gate ? "gate" : "control", "L" + holder + ";");
+    }
+    m.visitFieldInsn(Opcodes.GETFIELD, holder, "faults", FAULTS_TYPE);
+  }
+
+  private static void constant(MethodVisitor m, Enum<?> value) {
+    String type = typeOf(value);
+    m.visitFieldInsn(Opcodes.GETSTATIC, type.substring(1, type.length() - 1), value.name(), type);
+  }
+
+  private static String typeOf(Enum<?> value) {
+    return value.getDeclaringClass().descriptorString();
+  }
+
+  private static Consumer<MethodVisitor> returns(boolean answer) {
+    return m -> {
+      m.visitInsn(answer ? Opcodes.ICONST_1 : Opcodes.ICONST_0);
+      m.visitInsn(Opcodes.IRETURN);
+    };
+  }
+
+  private static void returnsFirst(MethodVisitor m) {
+    m.visitVarInsn(Opcodes.ILOAD, 1);
+    m.visitInsn(Opcodes.IRETURN);
+  }
+
+  private static void returnsMinusOne(MethodVisitor m) {
+    m.visitLdcInsn(-1L);
+    m.visitInsn(Opcodes.LRETURN);
+  }
+
+  private static void returnsMax(MethodVisitor m) {
+    m.visitLdcInsn(Long.MAX_VALUE);
+    m.visitInsn(Opcodes.LRETURN);
+  }
+
+  private static void returnsNothing(MethodVisitor m) {
+    m.visitInsn(Opcodes.RETURN);
   }
 
   private static void failpoint(String name, String type, String method, When when, String target) {
@@ -150,18 +393,22 @@ final class FaultPoints {
   static byte[] weave(String type, byte[] bytes) {
     ClassReader reader = new ClassReader(bytes);
     ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
-    Woven woven = new Woven(writer, POINTS.getOrDefault(type, List.of()));
+    Woven woven = new Woven(writer, type, POINTS.getOrDefault(type, List.of()));
     reader.accept(woven, 0);
     woven.requireAll();
     return writer.toByteArray();
   }
 
   private static final class Woven extends ClassVisitor {
+    private final String type;
+    private final boolean holds;
     private final List<Point> points;
     private final int[] found;
 
-    Woven(ClassVisitor next, List<Point> points) {
+    Woven(ClassVisitor next, String type, List<Point> points) {
       super(Opcodes.ASM9, next);
+      this.type = type;
+      this.holds = HOLDERS.contains(type);
       this.points = points;
       this.found = new int[points.size()];
     }
@@ -179,30 +426,52 @@ final class FaultPoints {
     public MethodVisitor visitMethod(
         int access, String name, String descriptor, String signature, String[] exceptions) {
       MethodVisitor next = super.visitMethod(access, name, descriptor, signature, exceptions);
-      return points.stream().anyMatch(p -> p.method.equals(name)) ? new Method(next, name) : next;
+      return holds && name.equals("<init>")
+              || points.stream().anyMatch(p -> p.isIn(name, descriptor))
+          ? new Method(next, name, descriptor)
+          : next;
+    }
+
+    @Override
+    public void visitEnd() {
+      if (holds) {
+        super.visitField(Opcodes.ACC_PUBLIC, "faults", FAULTS_TYPE, null, null);
+      }
+      super.visitEnd();
     }
 
     private final class Method extends MethodVisitor {
       private final String name;
+      private final String descriptor;
 
-      Method(MethodVisitor next, String name) {
+      Method(MethodVisitor next, String name, String descriptor) {
         super(Opcodes.ASM9, next);
         this.name = name;
+        this.descriptor = descriptor;
       }
 
-      private void put(When when, String target) {
+      private boolean put(When when, String target) {
+        boolean any = false;
         for (int i = 0; i < found.length; i++) {
           Point p = points.get(i);
-          if (p.when == when && p.method.equals(name) && p.target.equals(target)) {
+          if (p.when == when && p.isIn(name, descriptor) && p.target.equals(target)) {
             found[i]++;
             p.code.accept(mv);
+            any = true;
           }
         }
+        return any;
       }
 
       @Override
       public void visitCode() {
         super.visitCode();
+        if (holds && name.equals("<init>")) {
+          // A field of its own may be written before the constructor of the superclass is called.
+          super.visitVarInsn(Opcodes.ALOAD, 0);
+          call(mv, FAULTS, "opening", "()" + FAULTS_TYPE);
+          super.visitFieldInsn(Opcodes.PUTFIELD, type, "faults", FAULTS_TYPE);
+        }
         put(When.ENTRY, "");
       }
 
@@ -219,8 +488,23 @@ final class FaultPoints {
           int opcode, String owner, String called, String descriptor, boolean isInterface) {
         String target = owner.substring(owner.lastIndexOf('/') + 1) + "." + called;
         put(When.BEFORE, target);
-        super.visitMethodInsn(opcode, owner, called, descriptor, isInterface);
+        if (put(When.INSTEAD, target)) {
+          call(mv, FAULTS, called, "(L" + owner + ";" + descriptor.substring(1));
+        } else {
+          super.visitMethodInsn(opcode, owner, called, descriptor, isInterface);
+        }
         put(When.AFTER, target);
+      }
+
+      @Override
+      public void visitFieldInsn(int opcode, String owner, String field, String descriptor) {
+        if (opcode == Opcodes.PUTFIELD) {
+          put(When.BEFORE, field);
+        }
+        super.visitFieldInsn(opcode, owner, field, descriptor);
+        if (opcode == Opcodes.GETFIELD) {
+          put(When.AFTER, field);
+        }
       }
     }
   }

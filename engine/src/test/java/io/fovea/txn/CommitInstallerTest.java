@@ -11,9 +11,9 @@ import io.fovea.btree.KeyBuffer;
 import io.fovea.btree.Position;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.txn.FaultInjection.Stage;
+import io.fovea.txn.FaultInjection.Step;
 import io.fovea.txn.TxFixture.Client;
-import io.fovea.txn.TxSwitches.Stage;
-import io.fovea.txn.TxSwitches.Step;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -132,13 +132,14 @@ class CommitInstallerTest {
   @Test
   void whatIsLackingIsTriedAgain() {
     AtomicInteger failures = new AtomicInteger();
-    TxSwitches.Probe probe =
+    FaultInjection.Probe probe =
         (stage, locked) -> {
           if (stage == Stage.INSTALLING && failures.getAndDecrement() > 0) {
             throw new PoolExhaustedException(1, 1);
           }
         };
-    try (TxFixture f = new TxFixture(Configs.contexts(8), 512, 2, TxSwitches.NONE.with(probe))) {
+    try (TxFixture f =
+        new TxFixture(Configs.contexts(8), 512, 2, FaultInjection.NONE.with(probe))) {
       BTree t = f.tree();
       fill(f, t, 50);
       for (int order = 1; order < 40; order++) {
@@ -347,9 +348,9 @@ class CommitInstallerTest {
    *
    * @return whether T has committed
    */
-  private static boolean aGapIsSplit(TxSwitches switches, boolean inOneLeaf) {
+  private static boolean aGapIsSplit(FaultInjection faults, boolean inOneLeaf) {
     AtomicReference<Runnable> then = new AtomicReference<>();
-    TxSwitches.Probe probe =
+    FaultInjection.Probe probe =
         (stage, locked) -> {
           if (stage == Stage.SUCCESSOR_FOUND) {
             Runnable todo = then.getAndSet(null);
@@ -358,7 +359,7 @@ class CommitInstallerTest {
             }
           }
         };
-    try (TxFixture f = new TxFixture(Configs.contexts(8), 512, 2, switches.with(probe))) {
+    try (TxFixture f = new TxFixture(Configs.contexts(8), 512, 2, faults.with(probe))) {
       BTree t = f.tree();
       BTree other = f.trees.get(1);
       int keys = 1000;
@@ -395,14 +396,14 @@ class CommitInstallerTest {
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void aGapThatIsSplitIsSeenByTheSecondLook(boolean inOneLeaf) {
-    assertFalse(aGapIsSplit(TxSwitches.NONE, inOneLeaf));
+    assertFalse(aGapIsSplit(FaultInjection.NONE, inOneLeaf));
     // A test that can't fail would say nothing.
-    assertTrue(aGapIsSplit(TxSwitches.without(Step.SECOND_LOOK), inOneLeaf));
+    assertTrue(aGapIsSplit(FaultInjection.without(Step.SECOND_LOOK), inOneLeaf));
   }
 
   @Test
   void theVersionOfAnotherLeafIsNoSecondLook() {
-    TxSwitches careless = TxSwitches.without(Step.LEAF_OF_THE_GAP);
+    FaultInjection careless = FaultInjection.without(Step.LEAF_OF_THE_GAP);
     assertTrue(aGapIsSplit(careless, false));
     assertFalse(aGapIsSplit(careless, true), "within a leaf the version is enough");
   }

@@ -28,7 +28,7 @@ class LeafReadsTest {
   private static final int KEYS = 3_000;
 
   private static TxFixture fixture(int frames) {
-    return new TxFixture(Configs.contexts(16), frames, 2, TxSwitches.NONE.byLeaves());
+    return new TxFixture(Configs.contexts(16), frames, 2, FaultInjection.NONE.byLeaves());
   }
 
   private static String key(int n) {

@@ -11,10 +11,10 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.txn.FaultInjection.Stage;
+import io.fovea.txn.FaultInjection.Step;
 import io.fovea.txn.TimestampConfig.Release;
 import io.fovea.txn.TxFixture.Client;
-import io.fovea.txn.TxSwitches.Stage;
-import io.fovea.txn.TxSwitches.Step;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -37,12 +37,12 @@ import org.junit.jupiter.params.provider.MethodSource;
  * and is a read like all others as soon as something follows it.
  */
 class LoneReadTest {
-  private static TxFixture fixture(TxSwitches switches) {
-    return new TxFixture(Configs.contexts(16), 512, 2, switches.byLeaves());
+  private static TxFixture fixture(FaultInjection faults) {
+    return new TxFixture(Configs.contexts(16), 512, 2, faults.byLeaves());
   }
 
   private static TxFixture fixture() {
-    return fixture(TxSwitches.NONE);
+    return fixture(FaultInjection.NONE);
   }
 
   private static String key(int n) {
@@ -212,8 +212,8 @@ class LoneReadTest {
   @Test
   void whoCanNotBeEnteredStaysAlone() {
     AtomicBoolean armed = new AtomicBoolean();
-    TxSwitches breaking =
-        TxSwitches.NONE.with(
+    FaultInjection breaking =
+        FaultInjection.NONE.with(
             (stage, locked) -> {
               if (stage == Stage.INSTALLING && armed.get()) {
                 throw new StorageException("read", "a page of a test", 0, 5, "EIO");
@@ -254,16 +254,16 @@ class LoneReadTest {
   /** Both changes are in the pages, and others may not know of them yet. */
   @Test
   void itDoesNotShowWhatIsBeingInstalled() {
-    assertEquals("locked locked ", duringAnInstall(TxSwitches.NONE));
-    assertEquals("1 1 ", duringAnInstall(TxSwitches.without(Step.LOCKS_OF_OTHERS)));
+    assertEquals("locked locked ", duringAnInstall(FaultInjection.NONE));
+    assertEquals("1 1 ", duringAnInstall(FaultInjection.without(Step.LOCKS_OF_OTHERS)));
   }
 
-  private static String duringAnInstall(TxSwitches switches) {
+  private static String duringAnInstall(FaultInjection faults) {
     StringBuilder seen = new StringBuilder();
     AtomicReference<TxFixture> fixture = new AtomicReference<>();
     AtomicBoolean armed = new AtomicBoolean();
-    TxSwitches probed =
-        switches.with(
+    FaultInjection probed =
+        faults.with(
             (stage, locked) -> {
               if (stage == Stage.INSTALLED && armed.getAndSet(false)) {
                 TxFixture f = fixture.get();
@@ -316,7 +316,7 @@ class LoneReadTest {
       throws InterruptedException {
     int keys = 8;
     TxConfig config = config(protocol, store);
-    try (TxFixture f = new TxFixture(config, 512, 2, TxSwitches.NONE.byLeaves())) {
+    try (TxFixture f = new TxFixture(config, 512, 2, FaultInjection.NONE.byLeaves())) {
       fill(f, 200);
       AtomicReference<Throwable> failed = new AtomicReference<>();
       AtomicBoolean over = new AtomicBoolean();

@@ -28,11 +28,11 @@ class PessimisticTest {
   private static final long NO_LIMIT = 0;
 
   private static TxFixture fixture(ProtocolKind kind, String... pairs) {
-    return fixture(Configs.contexts(16).with(kind), TxSwitches.NONE, pairs);
+    return fixture(Configs.contexts(16).with(kind), FaultInjection.NONE, pairs);
   }
 
-  private static TxFixture fixture(TxConfig config, TxSwitches switches, String... pairs) {
-    TxFixture f = new TxFixture(config, 512, 2, switches);
+  private static TxFixture fixture(TxConfig config, FaultInjection faults, String... pairs) {
+    TxFixture f = new TxFixture(config, 512, 2, faults);
     f.run(
         c -> {
           for (String p : pairs) {
@@ -116,7 +116,7 @@ class PessimisticTest {
         Configs.contexts(16)
             .with(TimestampConfig.sketch(16 << 10, 64 << 10, 2, 64, TimestampConfig.Release.EPOCH))
             .with(kind, 4 << 20);
-    try (TxFixture f = fixture(small, TxSwitches.NONE, "b=1", "e=1", "g=1", "k=1");
+    try (TxFixture f = fixture(small, FaultInjection.NONE, "b=1", "e=1", "g=1", "k=1");
         Attempts attempts = f.engine.attempts(0)) {
       BTree t = f.tree();
       Client p = begin(f, attempts);
@@ -167,15 +167,15 @@ class PessimisticTest {
     CountDownLatch stopped = new CountDownLatch(1);
     CountDownLatch goOn = new CountDownLatch(1);
     AtomicInteger armed = new AtomicInteger();
-    TxSwitches.Probe probe =
+    FaultInjection.Probe probe =
         (stage, tx) -> {
-          if (stage == TxSwitches.Stage.VALIDATED && armed.compareAndSet(1, 2)) {
+          if (stage == FaultInjection.Stage.VALIDATED && armed.compareAndSet(1, 2)) {
             stopped.countDown();
             await(goOn);
           }
         };
     TxConfig config = Configs.contexts(16).with(kind);
-    try (TxFixture f = fixture(config, TxSwitches.NONE.with(probe), "a=1", "c=1")) {
+    try (TxFixture f = fixture(config, FaultInjection.NONE.with(probe), "a=1", "c=1")) {
       BTree t = f.tree();
       armed.set(1);
       CompletableFuture<AbortCause> faster =
@@ -221,14 +221,14 @@ class PessimisticTest {
   void aWriterLooksAgainWhenItHasTheLock(ProtocolKind kind) {
     AtomicInteger armed = new AtomicInteger();
     AtomicReference<Runnable> between = new AtomicReference<>();
-    TxSwitches.Probe probe =
+    FaultInjection.Probe probe =
         (stage, tx) -> {
-          if (stage == TxSwitches.Stage.UNRESERVED && armed.compareAndSet(1, 2)) {
+          if (stage == FaultInjection.Stage.UNRESERVED && armed.compareAndSet(1, 2)) {
             between.get().run();
           }
         };
     TxConfig config = Configs.contexts(16).with(kind);
-    try (TxFixture f = fixture(config, TxSwitches.NONE.with(probe), "a=1")) {
+    try (TxFixture f = fixture(config, FaultInjection.NONE.with(probe), "a=1")) {
       BTree t = f.tree();
       try (Attempts attempts = f.engine.attempts(0)) {
         Client[] p = new Client[1];

@@ -41,17 +41,17 @@ final class TxFixture implements AutoCloseable {
       PoolConfig poolConfig,
       int treeCount,
       @Nullable Log log) {
-    this(config, device, poolConfig, treeCount, log, TxSwitches.NONE);
+    this(config, device, poolConfig, treeCount, log, FaultInjection.NONE);
   }
 
-  TxFixture(TxConfig config, int frames, int treeCount, TxSwitches switches) {
+  TxFixture(TxConfig config, int frames, int treeCount, FaultInjection faults) {
     this(
         config,
         new MemoryDevice(),
         PoolConfig.ofFrames(4096, frames, Translation.PREDICTIVE),
         treeCount,
         null,
-        switches);
+        faults);
   }
 
   private TxFixture(
@@ -60,13 +60,13 @@ final class TxFixture implements AutoCloseable {
       PoolConfig poolConfig,
       int treeCount,
       @Nullable Log log,
-      TxSwitches switches) {
+      FaultInjection faults) {
     pool =
         new BufferPool(
             device, log == null ? poolConfig : poolConfig.withLog(log), AllocatorState.EMPTY);
     boolean onDisk = config.timestamps().kind().onDisk();
     TimestampPages pages = onDisk ? stores.pages(config.contexts()) : null;
-    engine = new TxEngine(config, pool.pageSize(), log, check -> {}, pages, switches);
+    engine = faults.during(() -> new TxEngine(config, pool.pageSize(), log, check -> {}, pages));
     LogSession session = log == null ? LogSession.NONE : log.session();
     session.begin(0);
     for (int i = 0; i < treeCount; i++) {
