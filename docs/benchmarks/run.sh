@@ -718,7 +718,8 @@ do_secondary() {
     beyond=
     [ $figure = robust-beyond ] && beyond=-Dbeyond=true
     printf '\n**%s**\n\n' $figure
-    printed "secondary-$figure" "$java" -Xmx1g --enable-native-access=ALL-UNNAMED $beyond -cp "$jar" \
+    printed "secondary-$figure" "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -Djdk.attach.allowAttachSelf=true \
+      -XX:+EnableDynamicAgentLoading $beyond -cp "$jar" \
       io.fovea.SecondaryLookups ${figure%-beyond} ${quick:+20000 8}
   done
 }
@@ -745,7 +746,7 @@ do_replacement() {
   length=${quick:+2s}
   JAVA_HOME=$home "$root/tpcc/tpcc.sh" load --path "$out/trace.fovea" --durability none --warehouses 1 \
     --threads 1 >"$out/replacement-trace.txt" 2>&1 &&
-    JAVA_HOME=$home FOVEA_JAVA_OPTS="-Dfovea.trace=$out/tpcc.trace" "$root/tpcc/tpcc.sh" run \
+    JAVA_HOME=$home FOVEA_JAVA_OPTS="-javaagent:$jar=trace=$out/tpcc.trace" "$root/tpcc/tpcc.sh" run \
       --path "$out/trace.fovea" --durability none --threads 1 --warmup 0 --duration "${length:-20s}" \
       >>"$out/replacement-trace.txt" 2>&1 ||
     say "the trace of TPC-C failed: see $out/replacement-trace.txt"

@@ -3,7 +3,6 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.ReplacementKind;
 import io.fovea.error.AbortCause;
@@ -296,7 +295,7 @@ class DatabaseModelTest {
         for (int i = 0; i < transactions; i++) {
           long once = r.nextLong();
           patiently(once, () -> transaction(db, t));
-          if (surroundings.hints() == FrameHints.POISONED) {
+          if (surroundings.wrongHints()) {
             SimDatabase.poisonPlaces(db, r);
           }
           patiently(once, () -> counts(t));

@@ -277,14 +277,14 @@ class IndexHintsTest {
     try (Database db = filled(EntryHints.PAGE_FRAME_SLOT, n)) {
       lookUp(db, spec, n);
       // Whatever is repaired is wrong again when it is used.
-      db.schema().poison(new HintPoison(100, 0, 0, false));
+      new HintPoison(100, 0, 0, false).in(db.schema().hintUse());
       for (int i = 0; i < 12; i++) {
         lookUp(db, spec, n);
       }
       DatabaseStats.HintedLookups h = lookUp(db, spec, n);
       assertTrue(h.repairsOff() >= 1, h::toString);
       assertTrue(h.repairsSuppressed() > n * 8 / 10, h::toString);
-      db.schema().poison(HintPoison.NONE);
+      HintPoison.NONE.in(db.schema().hintUse());
       for (int i = 0; i < 12; i++) {
         lookUp(db, spec, n);
       }
@@ -385,13 +385,12 @@ class IndexHintsTest {
       if (this == LINES) {
         put(db, n, percent, r);
       } else {
-        db.schema()
-            .poison(
-                new HintPoison(
-                    this == PAGES ? percent : 0,
-                    this == FRAMES ? percent : 0,
-                    this == SLOTS ? percent : 0,
-                    false));
+        new HintPoison(
+                this == PAGES ? percent : 0,
+                this == FRAMES ? percent : 0,
+                this == SLOTS ? percent : 0,
+                false)
+            .in(db.schema().hintUse());
       }
     }
   }
@@ -601,7 +600,7 @@ class IndexHintsTest {
     // 2 MiB hold fewer pages than the records fill.
     Options options = Options.defaults().bufferBytes(2 << 20);
     try (Database db = Database.inMemory(options)) {
-      db.schema().poison(WILD);
+      WILD.in(db.schema().hintUse());
       for (int life = 0; life < 2; life++) {
         Model model = new Model();
         Table t = db.table(spec(kind));
@@ -622,7 +621,7 @@ class IndexHintsTest {
     int threads = 4;
     int ids = 3000;
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(2 << 20))) {
-      db.schema().poison(WILD);
+      WILD.in(db.schema().hintUse());
       TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
       Table t = db.table(spec);
       AtomicReference<Throwable> failed = new AtomicReference<>();
@@ -691,7 +690,7 @@ class IndexHintsTest {
       Database db = SimDatabase.open(new SimStorage(disk), SMALL);
       Table t = db.table(spec(EntryHints.PAGE_FRAME_SLOT));
       model.checkAll(db, t);
-      db.schema().poison(r.nextBoolean() ? WILD : HintPoison.NONE);
+      (r.nextBoolean() ? WILD : HintPoison.NONE).in(db.schema().hintUse());
       for (int i = 0; i < 250; i++) {
         model.step(r, db, t, 6_000);
         if (r.nextInt(80) == 0) {
@@ -718,7 +717,7 @@ class IndexHintsTest {
     TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
     try (Database db = Database.open(dir.resolve("db"), SMALL)) {
       fill(db, EntryHints.PAGE_FRAME_SLOT, n);
-      db.schema().poison(WILD);
+      WILD.in(db.schema().hintUse());
       lookUp(db, spec, n);
       db.backup(dir.resolve("copy"));
     }

@@ -1,16 +1,21 @@
 package io.fovea;
 
+import static com.tngtech.archunit.core.domain.JavaAccess.Predicates.target;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.type;
 import static com.tngtech.archunit.core.domain.JavaModifier.PROTECTED;
 import static com.tngtech.archunit.core.domain.JavaModifier.PUBLIC;
 import static com.tngtech.archunit.core.domain.properties.HasModifiers.Predicates.modifier;
+import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nameMatching;
+import static com.tngtech.archunit.core.domain.properties.HasOwner.Predicates.With.owner;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.members;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static java.util.stream.Collectors.toList;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
@@ -20,8 +25,12 @@ import com.tngtech.archunit.core.domain.properties.HasName;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.lang.ArchCondition;
+import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.lang.ConditionEvents;
 import com.tngtech.archunit.lang.SimpleConditionEvent;
+import io.fovea.faults.Failpoint;
+import io.fovea.faults.SelfAttach;
+import io.fovea.txn.FaultInjection;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -159,6 +168,66 @@ class RoomsTest {
         .should()
         .dependOnClassesThat(resideInAnyPackage("sun.misc..", "jdk.internal.."))
         .check(CLASSES);
+  }
+
+  /** Reads of system properties that change no result; each class says what they are for. */
+  private static final Set<String> READS_PROPERTIES =
+      Set.of(
+          "io.fovea.buffer.Frames", // frames that are given back are filled
+          "io.fovea.io.FileLock", // locks of this JVM, whatever loader has the engine
+          "io.fovea.io.LibcFile", // in a message
+          "io.fovea.memory.SelfAdvice"); // fewer pages by a system call
+
+  private static final ArchRule NOTHING_ENDS_THE_PROCESS =
+      noClasses()
+          .should()
+          .callMethod(Runtime.class, "halt", int.class)
+          .orShould()
+          .callMethod(Runtime.class, "exit", int.class)
+          .orShould()
+          .callMethod(System.class, "exit", int.class);
+
+  private static final ArchRule PROPERTIES_CHANGE_NOTHING =
+      noClasses()
+          .that(
+              DescribedPredicate.not(
+                  resideInAPackage("io.fovea.bindings..")
+                      .or(
+                          DescribedPredicate.describe(
+                              "are known", c -> READS_PROPERTIES.contains(c.getName())))))
+          .should()
+          .callMethodWhere(
+              target(owner(type(System.class)))
+                  .and(target(nameMatching("getProperty|getProperties")))
+                  .or(
+                      target(nameMatching("getBoolean|getInteger|getLong"))
+                          .and(
+                              target(
+                                  owner(
+                                      type(Boolean.class)
+                                          .or(type(Integer.class))
+                                          .or(type(Long.class)))))));
+
+  private static final ArchRule NO_FAULTS =
+      noClasses()
+          .should()
+          .haveNameMatching(".*(FaultInjection|Fail[Pp]oint|KillPoint|Poison|Switches|PageTrace).*")
+          .orShould()
+          .resideInAPackage("io.fovea.faults");
+
+  /**
+   * Production code has no switch that makes it wrong and no way to end the process: faults are
+   * woven in by tests. The rules would find those that tests have.
+   */
+  @Test
+  void faultsAreWovenIn() {
+    JavaClasses faults =
+        new ClassFileImporter()
+            .importClasses(Failpoint.class, SelfAttach.class, FaultInjection.class);
+    for (ArchRule rule : List.of(NOTHING_ENDS_THE_PROCESS, PROPERTIES_CHANGE_NOTHING, NO_FAULTS)) {
+      assertThrows(AssertionError.class, () -> rule.check(faults), rule.getDescription());
+      rule.check(CLASSES);
+    }
   }
 
   @Test

@@ -44,12 +44,10 @@ public final class SimDatabase {
   /** Opens one as some surroundings have it: with hints, without, or with wrong ones. */
   public static Database open(Storage storage, Options options, Surroundings surroundings) {
     boolean off = surroundings.hints() == FrameHints.OFF;
-    boolean poisoned = surroundings.hints() == FrameHints.POISONED;
+    boolean poisoned = surroundings.wrongHints();
     Hints hints = off ? Hints.NONE : poisoned ? Hints.ALL : options.experiments().hints();
     Options how = options.experiments(exp -> exp.hints(hints));
-    return poisoned
-        ? FaultInjection.NONE.wrongFrameHints().during(() -> Database.open(storage, how))
-        : Database.open(storage, how);
+    return surroundings.making(() -> Database.open(storage, how));
   }
 
   /** Opens one that has faults, or settings that no option has. */

@@ -32,7 +32,6 @@ class ThreadsTest {
   private static final Set<String> ELSEWHERE =
       Set.of(
           "buffer/BackgroundWriter.java", // the pool is not opened then
-          "buffer/PageTrace.java", // a hook of the JVM's end
           "btree/PlaceTable.java", // taken back
           "io/RingPoller.java", // there is no ring then
           "wal/Log.java", // the log is not opened then

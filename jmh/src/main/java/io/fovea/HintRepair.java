@@ -67,7 +67,7 @@ final class HintRepair {
             if (LOOKUPS > 0 && done(teams.get(i)) >= LOOKUPS) {
               continue;
             }
-            s.db.schema().repairHints(names[i].equals("repair"));
+            s.db.schema().hintUse().repairs = names[i].equals("repair");
             double m = piece(teams.get(i), counts);
             // Where one is done with all its lookups, the others have none to be compared with.
             if (counts && (i == 0 || medians.get(0).size() > medians.get(i).size())) {

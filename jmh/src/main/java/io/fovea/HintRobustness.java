@@ -23,7 +23,7 @@ final class HintRobustness {
     for (String change : List.of("insert", "delete", "update")) {
       double share = beyond ? 1 : change.equals("insert") ? 2.2 : 1.2;
       try (SecondaryStore s = b.store(b.size, 1024, share, EntryHints.PAGE_FRAME_SLOT)) {
-        s.db.schema().repairHints(false);
+        s.db.schema().hintUse().repairs = false;
         SplittableRandom r = new SplittableRandom(1);
         boolean[] gone = new boolean[b.records];
         int done = 0;

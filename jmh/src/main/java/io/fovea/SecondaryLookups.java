@@ -1,6 +1,7 @@
 package io.fovea;
 
 import io.fovea.btree.TreeVerifier;
+import io.fovea.faults.FaultAgent;
 import io.fovea.index.HintPoison;
 import io.fovea.schema.EntryHints;
 import java.util.ArrayList;
@@ -31,6 +32,8 @@ import java.util.Locale;
  *            medians of all, with the least and the most: -Dsets=5
  *   poison   full hints, none, and hints that are all wrong, at random; with one lookup and with
  *            {@value #GROUP} in a transaction
+ *
+ *   stale and poison: with -Djdk.attach.allowAttachSelf=true -XX:+EnableDynamicAgentLoading
  *
  *   -DpageSize=16384 (the paper's; 4096)   -Dsize=100 bytes of a record, but for sizes
  *   -Dgroup=64 lookups of a transaction, but for engines and poison
@@ -104,9 +107,10 @@ public final class SecondaryLookups {
   }
 
   private void stale() {
+    FaultAgent.loadHints();
     Markdown.head("% wrong", "page", "frame", "slot", "all");
     try (SecondaryStore s = store(size, 1, 1, EntryHints.NONE, EntryHints.PAGE_FRAME_SLOT)) {
-      s.db.schema().repairHints(false);
+      s.db.schema().hintUse().repairs = false;
       List<InTurn.Piece> pieces = new ArrayList<>();
       pieces.add(s.walk(s.indexes.get(0), group)::run);
       for (int p = 0; p <= 100; p += 20) {
@@ -127,11 +131,11 @@ public final class SecondaryLookups {
   private static InTurn.Piece poisoned(SecondaryStore s, int index, HintPoison poison, int group) {
     SecondaryStore.Walk walk = s.walk(s.indexes.get(index), group);
     return nanos -> {
-      s.db.schema().poison(poison);
+      poison.in(s.db.schema().hintUse());
       try {
         return walk.run(nanos);
       } finally {
-        s.db.schema().poison(HintPoison.NONE);
+        HintPoison.NONE.in(s.db.schema().hintUse());
       }
     };
   }
@@ -173,6 +177,7 @@ public final class SecondaryLookups {
   }
 
   private void poison() {
+    FaultAgent.loadHints();
     Markdown.head("hints", "ns, 1 lookup a transaction", "ns, " + GROUP + " lookups");
     EntryHints full = EntryHints.PAGE_FRAME_SLOT;
     // What the poison stores is in an index of its own.

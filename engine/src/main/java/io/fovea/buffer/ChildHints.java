@@ -1,7 +1,6 @@
 package io.fovea.buffer;
 
 import io.fovea.memory.Mem;
-import java.util.concurrent.ThreadLocalRandom;
 
 /**
  * What a descent does where the hint of a child entry does not lead to the child, or there is none:
@@ -60,7 +59,6 @@ final class ChildHints {
     this.resolver = resolver;
     // Where frames are pages' own, a reference says where its page is without naming a frame.
     boolean fit = frames.count <= PageRef.FRAMES_MAX && !frames.translator.own;
-    // What is believed is not poisoned.
     this.kind = frames.swizzling.on ? FrameHints.ON : fit ? wanted : FrameHints.OFF;
     this.limit = kind == FrameHints.OFF ? 0 : frames.count;
     this.mask = kind == FrameHints.OFF ? 0 : -1;
@@ -85,7 +83,7 @@ final class ChildHints {
         frame = resolver.findSlow(pid);
       }
     }
-    repair(parent, version, at, ref, kind == FrameHints.POISONED ? poison() : frame + 1);
+    repair(parent, version, at, ref, frame + 1);
     return frame;
   }
 
@@ -94,7 +92,7 @@ final class ChildHints {
     if (frames.swizzling.on) {
       return frames.swizzling.reference(pid, frame, parent);
     }
-    return PageRef.of(pid, kind == FrameHints.POISONED ? poison() : frame + 1 & mask);
+    return PageRef.of(pid, frame + 1 & mask);
   }
 
   private boolean isThere(int frame, long pid) {
@@ -120,10 +118,5 @@ final class ChildHints {
       }
     }
     (done ? frames.counters.hintRepairs : frames.counters.hintRepairsGivenUp).increment();
-  }
-
-  private int poison() {
-    ThreadLocalRandom random = ThreadLocalRandom.current();
-    return 1 + random.nextInt(random.nextBoolean() ? limit : PageRef.FRAMES_MAX);
   }
 }

@@ -109,9 +109,6 @@ final class FrameHeader {
     if (Mem.peekByte(headers, line + USAGE) != USED) {
       setUsed(headers, frame, true);
     }
-    if (PageTrace.ON) {
-      PageTrace.access(pid);
-    }
     return true;
   }
 
@@ -119,9 +116,6 @@ final class FrameHeader {
   static void touch(MemorySegment headers, int frame) {
     if (Mem.peekByte(headers, at(frame) + USAGE) != USED) {
       setUsed(headers, frame, true);
-    }
-    if (PageTrace.ON) {
-      PageTrace.access(pid(headers, frame));
     }
   }
 

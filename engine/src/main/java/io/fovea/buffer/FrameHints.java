@@ -10,11 +10,5 @@ public enum FrameHints {
   OFF,
 
   /** Yes: see {@link ChildHints}. */
-  ON,
-
-  /**
-   * For tests: all that is remembered is made up, half of it frames of the pool, half of it any
-   * number that fits. Every check is asked, and none of the answers may depend on it.
-   */
-  POISONED
+  ON
 }

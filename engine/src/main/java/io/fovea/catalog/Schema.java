@@ -3,7 +3,6 @@ package io.fovea.catalog;
 import io.fovea.btree.BTree;
 import io.fovea.buffer.PoolSpace;
 import io.fovea.error.InvalidUseException;
-import io.fovea.index.HintPoison;
 import io.fovea.index.HintUse;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
@@ -284,14 +283,9 @@ public final class Schema {
     return tables.get(name);
   }
 
-  /** Makes hints wrong; for tests. */
-  public void poison(HintPoison poison) {
-    hintUse.poison = poison;
-  }
-
-  /** Lets wrong hints be put right, or not; for benchmarks. */
-  public void repairHints(boolean repairs) {
-    hintUse.repairs = repairs;
+  /** How the hints in entries of its indexes are used. */
+  public HintUse hintUse() {
+    return hintUse;
   }
 
   /** How many kinds of hints of how many indexes are not repaired now. */

@@ -20,10 +20,7 @@ public final class HintUse {
   /** Whether all trees are remembered, whatever their specifications say. */
   public final boolean rememberAll;
 
-  /** Of tests; changed while the database is open. */
-  public volatile HintPoison poison = HintPoison.NONE;
-
-  /** Whether wrong hints are put right; likewise. */
+  /** Whether wrong hints are put right. */
   public volatile boolean repairs = true;
 
   /**

@@ -107,10 +107,6 @@ public final class IndexHints {
   }
 
   private void put(MemorySegment s, long at, Position place) {
-    HintPoison poison = use.poison;
-    if (poison.wild()) {
-      poison.apply(place);
-    }
     codec.write(s, at, place, use.frames);
   }
 
@@ -177,10 +173,6 @@ public final class IndexHints {
     codec.read(hint, hintOff, p);
     if (!use.frames) {
       p.frame = -1;
-    }
-    HintPoison poison = use.poison;
-    if (!poison.none()) {
-      poison.apply(p);
     }
     int n = t.getHinted(table.tree, pk, pkOff, pkLen, out, outOff, size, p);
     int wrong = t.hinted();

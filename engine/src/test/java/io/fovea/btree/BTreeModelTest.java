@@ -118,14 +118,17 @@ class BTreeModelTest {
         2,
         (roughness, seed) -> {
           try (TestTree t =
-              new TestTree(
-                      roughness.on(new MemoryDevice()),
-                      PoolConfig.ofFrames(
-                              surroundings.pageSize(),
-                              surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
-                              // But the last: DIRECT wants memory for all of the file.
-                              translations[(int) (seed % (translations.length - 1))])
-                          .with(surroundings.hints()))
+              surroundings
+                  .making(
+                      () ->
+                          new TestTree(
+                              roughness.on(new MemoryDevice()),
+                              PoolConfig.ofFrames(
+                                      surroundings.pageSize(),
+                                      surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
+                                      // But the last: DIRECT wants memory for all of the file.
+                                      translations[(int) (seed % (translations.length - 1))])
+                                  .with(surroundings.hints())))
                   .remembered()) {
             RandomKeys.Kind kind = kinds[(int) (seed % kinds.length)];
             run(t, kind, seed, surroundings.steps(4000), true, surroundings, roughness);

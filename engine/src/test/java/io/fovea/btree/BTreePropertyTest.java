@@ -75,9 +75,13 @@ class BTreePropertyTest {
     int some = surroundings.smallest() ? PoolConfig.FRAMES_MIN : frames;
     int count = translation == Translation.DIRECT ? 2000 : some; // for all of the file
     try (TestTree t =
-        new TestTree(
-                roughness.on(new MemoryDevice()),
-                PoolConfig.ofFrames(1 << pageShift, count, translation).with(surroundings.hints()))
+        surroundings
+            .making(
+                () ->
+                    new TestTree(
+                        roughness.on(new MemoryDevice()),
+                        PoolConfig.ofFrames(1 << pageShift, count, translation)
+                            .with(surroundings.hints())))
             .remembered()) {
       for (Op op : ops) {
         boolean alone = op.what != What.PUT && op.what != What.DELETE || op.length > 80;

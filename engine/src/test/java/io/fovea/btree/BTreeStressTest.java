@@ -289,14 +289,17 @@ class BTreeStressTest {
           stop.set(false);
           threads.clear();
           run(
-              new TestTree(
-                  roughness.on(new MemoryDevice()),
-                  PoolConfig.ofFrames(
-                          surroundings.pageSize(),
-                          surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
-                          // But the last: DIRECT wants memory for all of the file.
-                          Translation.values()[(int) (seed % (Translation.values().length - 1))])
-                      .with(surroundings.hints())),
+              surroundings.making(
+                  () ->
+                      new TestTree(
+                          roughness.on(new MemoryDevice()),
+                          PoolConfig.ofFrames(
+                                  surroundings.pageSize(),
+                                  surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
+                                  // But the last: DIRECT wants memory for all of the file.
+                                  Translation.values()[
+                                      (int) (seed % (Translation.values().length - 1))])
+                              .with(surroundings.hints()))),
               roughness,
               2,
               surroundings.steps(20_000));

@@ -15,6 +15,8 @@ import io.fovea.buffer.PoolStats;
 import io.fovea.buffer.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
+import io.fovea.support.Surroundings;
+import io.fovea.txn.FaultInjection;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Random;
@@ -219,10 +221,11 @@ class ChildHintsTest {
 
   /** A file's inner nodes are the same with hints and without. */
   @ParameterizedTest
-  @EnumSource
-  void theFileHasNone(FrameHints hints) {
+  @EnumSource(names = {"WITHOUT_HINTS", "PLAIN", "POISONED_HINTS"})
+  void theFileHasNone(Surroundings surroundings) {
     MemoryDevice device = new MemoryDevice();
-    TestTree t = tree(device, hints, Translation.PREDICTIVE, 256);
+    TestTree t =
+        surroundings.making(() -> tree(device, surroundings.hints(), Translation.PREDICTIVE, 256));
     readAll(t);
     AllocatorState state = t.pool.allocatorState();
     t.pool.close();
@@ -260,7 +263,8 @@ class ChildHintsTest {
       mode = EnumSource.Mode.EXCLUDE)
   void poisonChangesNothing(Translation translation) {
     for (int frames : new int[] {64, 1024}) {
-      try (TestTree t = tree(FrameHints.POISONED, translation, frames)) {
+      try (TestTree t =
+          FaultInjection.wrongFrameHints(() -> tree(FrameHints.ON, translation, frames))) {
         Random random = new Random(frames);
         for (int i = 0; i < 4000; i++) {
           byte[] key = TestTree.bytes(random.nextInt(KEYS));

@@ -38,7 +38,7 @@ import org.junit.jupiter.api.parallel.Isolated;
 class LockOrderTest {
   /** Of tools, of classes of constants, and of what is used before anything else is. */
   private static final Set<String> NOT_OF_AN_OPEN_DATABASE =
-      Set.of("Replay.lock", "DatabaseBean", "PageTrace", "Watches", "AddressSpace", "Log.FilePin");
+      Set.of("Replay.lock", "DatabaseBean", "Watches", "AddressSpace", "Log.FilePin");
 
   @TempDir Path folder;
 

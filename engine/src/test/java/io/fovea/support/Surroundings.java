@@ -4,6 +4,8 @@ import io.fovea.buffer.FrameHints;
 import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
+import io.fovea.txn.FaultInjection;
+import java.util.function.Supplier;
 
 /**
  * In what the models have to prove true: how large the pool is, what the devices are like, and what
@@ -16,11 +18,11 @@ public enum Surroundings {
   /** As the engine likes it. */
   PLAIN(false, 4096, Manner.SMOOTH),
   /** Nothing is remembered. */
-  WITHOUT_HINTS(true, 4096, Manner.SMOOTH, FrameHints.OFF),
+  WITHOUT_HINTS(true, 4096, Manner.SMOOTH, FrameHints.OFF, false),
   /** All frames that are remembered are made up. */
-  POISONED_HINTS(true, 4096, Manner.SMOOTH, FrameHints.POISONED),
+  POISONED_HINTS(true, 4096, Manner.SMOOTH, FrameHints.ON, true),
   /** The same where nothing leaves the pool. */
-  POISONED_IN_MEMORY(false, 4096, Manner.SMOOTH, FrameHints.POISONED),
+  POISONED_IN_MEMORY(false, 4096, Manner.SMOOTH, FrameHints.ON, true),
   /** The smallest pool that is accepted. */
   SMALLEST_POOL(true, 4096, Manner.SMOOTH),
   /** The same with large pages. */
@@ -48,16 +50,19 @@ public enum Surroundings {
   private final int pageSize;
   private final Manner manner;
   private final FrameHints hints;
+  private final boolean wrongHints;
 
   Surroundings(boolean smallest, int pageSize, Manner manner) {
-    this(smallest, pageSize, manner, FrameHints.ON);
+    this(smallest, pageSize, manner, FrameHints.ON, false);
   }
 
-  Surroundings(boolean smallest, int pageSize, Manner manner, FrameHints hints) {
+  Surroundings(
+      boolean smallest, int pageSize, Manner manner, FrameHints hints, boolean wrongHints) {
     this.smallest = smallest;
     this.pageSize = pageSize;
     this.manner = manner;
     this.hints = hints;
+    this.wrongHints = wrongHints;
   }
 
   /** Something that is done in some surroundings. */
@@ -126,9 +131,19 @@ public enum Surroundings {
     return pageSize;
   }
 
-  /** What becomes of hints. */
+  /** Whether there are hints. */
   public FrameHints hints() {
     return hints;
+  }
+
+  /** Whether those that there are are made up. */
+  public boolean wrongHints() {
+    return wrongHints;
+  }
+
+  /** Makes a pool, or what has one, whose hints are as they are here. */
+  public <R> R making(Supplier<R> what) {
+    return wrongHints ? FaultInjection.wrongFrameHints(what) : what.get();
   }
 
   /** Whether reads fail. */

@@ -50,7 +50,10 @@ class LogModelTest {
         3,
         (roughness, seed) -> {
           try (LoggedFixture f =
-              new LoggedFixture(config(seed % 2 == 0, seed % 3 == 0), surroundings, roughness)) {
+              surroundings.making(
+                  () ->
+                      new LoggedFixture(
+                          config(seed % 2 == 0, seed % 3 == 0), surroundings, roughness))) {
             run(f, seed, 200, surroundings.steps(150), surroundings);
             assertTrue(
                 !surroundings.smallest()

@@ -61,7 +61,9 @@ class TxModelTest {
                       Translation.PREDICTIVE)
                   .with(surroundings.hints());
           roughness.faults(false);
-          try (TxFixture f = new TxFixture(config(surroundings), device, pool, 2, null)) {
+          try (TxFixture f =
+              surroundings.making(
+                  () -> new TxFixture(config(surroundings), device, pool, 2, null))) {
             roughness.faults(true);
             run(f, seed, 1500, surroundings.steps(60), surroundings, roughness);
             assertTrue(!surroundings.smallest() || f.pool.stats().misses() > 100, "it fits");

@@ -9,8 +9,10 @@ import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.PoolStats;
 import io.fovea.buffer.Pretouch;
 import io.fovea.buffer.Translation;
+import io.fovea.faults.FaultAgent;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
+import io.fovea.txn.FaultInjection;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -60,7 +62,12 @@ import org.openjdk.jmh.infra.BenchmarkParams;
 @Measurement(iterations = 5, time = 2)
 @Fork(
     value = 2,
-    jvmArgsAppend = {"--enable-native-access=ALL-UNNAMED", "-Xmx1g"})
+    jvmArgsAppend = {
+      "--enable-native-access=ALL-UNNAMED",
+      "-Xmx1g",
+      "-Djdk.attach.allowAttachSelf=true",
+      "-XX:+EnableDynamicAgentLoading"
+    })
 @State(Scope.Benchmark)
 public class ChildHintCost {
   private static final int PAGE = 4096;
@@ -76,7 +83,7 @@ public class ChildHintCost {
 
   /** Whether inner nodes remember frames. */
   @Param({"OFF", "ON", "POISONED"})
-  public FrameHints hints;
+  public String hints;
 
   /** Pages over frames. */
   @Param({"0.5", "0.95", "1.5"})
@@ -144,13 +151,21 @@ public class ChildHintCost {
   /** Fills the tree. */
   @Setup
   public void setUp() {
+    boolean poisoned = hints.equals("POISONED");
+    if (poisoned) {
+      FaultAgent.loadHints(); // before the pool's classes
+    }
     device = new MemoryDevice();
     long pages = (long) records * RECORD_BYTES / PAGE;
     PoolConfig config =
         PoolConfig.ofFrames(PAGE, (int) Math.max(PoolConfig.FRAMES_MIN, pages / fill), translation)
-            .with(hints)
+            .with(poisoned ? FrameHints.ON : FrameHints.valueOf(hints))
             .with(Pretouch.ALL);
-    pool = new BufferPool(device, config, AllocatorState.EMPTY);
+    pool =
+        poisoned
+            ? FaultInjection.wrongFrameHints(
+                () -> new BufferPool(device, config, AllocatorState.EMPTY))
+            : new BufferPool(device, config, AllocatorState.EMPTY);
     tree = BTree.create(pool, TREE, LogSession.NONE);
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment key = arena.allocate(8, 8);

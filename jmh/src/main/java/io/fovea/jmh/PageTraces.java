@@ -87,7 +87,7 @@ final class PageTraces {
   }
 
   /**
-   * A trace that an engine wrote with {@code -Dfovea.trace}.
+   * A trace that an engine wrote with {@code -javaagent:benchmarks.jar=trace=FILE}.
    *
    * @param most how much of it is read
    */

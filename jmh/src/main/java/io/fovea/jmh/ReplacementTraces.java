@@ -25,12 +25,13 @@ import java.util.function.Supplier;
  * </pre>
  *
  * <p>NAME=FILE is a trace of real accesses. An engine writes one when its JVM is started with
- * {@code -Dfovea.trace=FILE}; the first {@value #READ} accesses are replayed. That of TPC-C, with
- * one thread, so that it is the same each time:
+ * {@code -javaagent:jmh/target/benchmarks.jar=trace=FILE}; the first {@value #READ} accesses are
+ * replayed. That of TPC-C, with one thread, so that it is the same each time:
  *
  * <pre>
  *   tpcc/tpcc.sh load --path trace.fovea --durability none --warehouses 1 --threads 1
- *   FOVEA_JAVA_OPTS=-Dfovea.trace=tpcc.trace tpcc/tpcc.sh run --path trace.fovea \
+ *   FOVEA_JAVA_OPTS=-javaagent:jmh/target/benchmarks.jar=trace=tpcc.trace \
+ *     tpcc/tpcc.sh run --path trace.fovea \
  *       --durability none --threads 1 --warmup 0 --duration 20s
  * </pre>
  *

@@ -1,5 +1,6 @@
 package io.fovea.faults;
 
+import io.fovea.buffer.PageTrace;
 import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
 import java.nio.file.Path;
@@ -13,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   tests       at the start of the launcher's session ({@link io.fovea.order.WatchedSession})
  *   children    -javaagent:JAR=failpoint=commit.appended:3
- *   benchmarks  {@link #load}, where one wants wrong hints
+ *   benchmarks  {@link #loadHints}, where one wants wrong hints; -javaagent:JAR=trace=FILE
  * </pre>
  *
  * <p>Classes that are loaded already are not woven: JDK 25 loses static fields of a class that one
@@ -21,6 +22,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class FaultAgent {
   private static final String FAILPOINT = "failpoint=";
+  private static final String TRACE = "trace=";
+  private static final String HINTS = "hints";
 
   private FaultAgent() {}
 
@@ -30,12 +33,21 @@ public final class FaultAgent {
    * @throws IllegalStateException if the JVM does not allow that
    */
   public static void load() {
+    load("");
+  }
+
+  /** The same for hints alone: all else is as without the agent. */
+  public static void loadHints() {
+    load(HINTS);
+  }
+
+  private static void load(String what) {
     if (!SelfAttach.isAllowed()) {
       throw new IllegalStateException(
           "Faults are woven in by an agent: start the JVM with"
               + " -Djdk.attach.allowAttachSelf=true -XX:+EnableDynamicAgentLoading.");
     }
-    SelfAttach.load(FaultAgent.class, "");
+    SelfAttach.load(FaultAgent.class, what);
   }
 
   /**
@@ -61,14 +73,21 @@ public final class FaultAgent {
 
   /** Called by the JVM. */
   public static void agentmain(@Nullable String arguments, Instrumentation jvm) {
-    if (arguments != null && arguments.startsWith(FAILPOINT)) {
-      Failpoint.arm(arguments.substring(FAILPOINT.length()));
+    String what = arguments == null ? "" : arguments;
+    Set<String> types = FaultPoints.types(); // here: while it is loaded it can't be asked
+    if (what.startsWith(FAILPOINT)) {
+      Failpoint.arm(what.substring(FAILPOINT.length()));
+    } else if (what.startsWith(TRACE)) {
+      FaultPoints.trace();
+      types = Set.of(FaultPoints.TRACED);
+      PageTrace.begin(what.substring(TRACE.length()));
+    } else if (what.equals(HINTS)) {
+      types = FaultPoints.hintTypes();
     }
-    FaultPoints.types(); // before the transformer, which would ask it while it is being loaded
-    jvm.addTransformer(new Transformer());
+    jvm.addTransformer(new Transformer(types));
   }
 
-  private static final class Transformer implements ClassFileTransformer {
+  private record Transformer(Set<String> types) implements ClassFileTransformer {
     @Override
     public byte @Nullable [] transform(
         @Nullable ClassLoader loader,
@@ -76,7 +95,7 @@ public final class FaultAgent {
         @Nullable Class<?> again,
         @Nullable ProtectionDomain domain,
         byte[] bytes) {
-      if (name == null || again != null || !FaultPoints.types().contains(name)) {
+      if (name == null || again != null || !types.contains(name)) {
         return null;
       }
       try {

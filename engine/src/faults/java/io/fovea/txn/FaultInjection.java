@@ -5,6 +5,7 @@ import io.fovea.btree.Position;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.Objects;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -101,14 +102,17 @@ public record FaultInjection(int without, boolean everyLeaf, boolean wrongFrames
   public static final FaultInjection NONE =
       new FaultInjection(0, false, false, (stage, locked) -> {});
 
+  /** Kept apart: where only hints are woven in, contexts have no field. */
+  private static final class Contexts {
+    /** The field that weaving adds to a context. */
+    static final VarHandle FAULTS = field(Tx.class);
+  }
+
   private static final ThreadLocal<@Nullable FaultInjection> OPENING = new ThreadLocal<>();
 
-  /** The field that weaving adds to a context. */
-  private static final VarHandle OF_TX;
-
-  static {
+  private static VarHandle field(Class<?> woven) {
     try {
-      OF_TX = MethodHandles.lookup().findVarHandle(Tx.class, "faults", FaultInjection.class);
+      return MethodHandles.lookup().findVarHandle(woven, "faults", FaultInjection.class);
     } catch (ReflectiveOperationException e) {
       throw new IllegalStateException(
           "The engine is not woven. Tests that inject faults run in a JVM that was started with"
@@ -132,9 +136,9 @@ public record FaultInjection(int without, boolean everyLeaf, boolean wrongFrames
     return new FaultInjection(without, true, wrongFrames, probe);
   }
 
-  /** The same, and all frame hints in inner pages are made up. */
-  public FaultInjection wrongFrameHints() {
-    return new FaultInjection(without, everyLeaf, true, probe);
+  /** Makes a pool, or what has one, in which all frame hints in inner pages are made up. */
+  public static <R> R wrongFrameHints(Supplier<R> making) {
+    return new FaultInjection(0, false, true, NONE.probe).making(making);
   }
 
   /** Whether any step is left out: what a transaction sees then may be anything. */
@@ -144,6 +148,11 @@ public record FaultInjection(int without, boolean everyLeaf, boolean wrongFrames
 
   /** Makes a database, an engine or a log of which this is true from then on. */
   public <R> R during(Supplier<R> making) {
+    Objects.requireNonNull(Contexts.FAULTS);
+    return making(making);
+  }
+
+  private <R> R making(Supplier<R> making) {
     FaultInjection before = OPENING.get();
     OPENING.set(this);
     try {
@@ -218,7 +227,7 @@ public record FaultInjection(int without, boolean everyLeaf, boolean wrongFrames
       long outOffset,
       int cap,
       Position near) {
-    return omits((FaultInjection) OF_TX.get(tx), Step.READ_OF_NO_ENTRY)
+    return omits((FaultInjection) Contexts.FAULTS.get(tx), Step.READ_OF_NO_ENTRY)
             && tx.peek(tree, key, keyOffset, keyLength, out, outOffset, cap, near) < 0
         ? -1
         : tx.get(tree, key, keyOffset, keyLength, out, outOffset, cap, near);

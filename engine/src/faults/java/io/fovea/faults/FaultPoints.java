@@ -62,6 +62,14 @@ final class FaultPoints {
   private static final Set<String> FAILPOINTS = new TreeSet<>();
 
   private static final String FAULTS = ROOT + "txn/FaultInjection";
+
+  /** What {@link #trace} is about. */
+  static final String TRACED = ROOT + "buffer/FrameHeader";
+
+  private static final String USE = ROOT + "index/HintUse";
+  private static final String POISON = ROOT + "index/HintPoison";
+  private static final String POISON_TYPE = "L" + POISON + ";";
+  private static final String POSITION = "L" + ROOT + "btree/Position;";
   private static final String CONTROL = ROOT + "txn/Control";
   private static final String FAULTS_TYPE = "L" + FAULTS + ";";
 
@@ -80,6 +88,8 @@ final class FaultPoints {
 
   static {
     failpoints();
+    POINTS.put(USE, new ArrayList<>()); // gets a field
+    hints();
     steps();
     stages();
     at(
@@ -134,6 +144,80 @@ final class FaultPoints {
     failpoint("recovery.finished", "recovery/Recovery", "finish", When.EXIT, "");
     failpoint("close.before-clean", "store/Journal", "finish", When.AFTER, "BufferPool.flushAll");
     failpoint("close.trimmed", "store/Journal", "trimLog", When.AFTER, "BlockDevice.resize");
+  }
+
+  /** Hints become wrong as they are read and stored: those of entries, and those of inner pages. */
+  private static void hints() {
+    at(
+        "index/IndexHints",
+        "get",
+        When.BEFORE,
+        "Tx.getHinted",
+        m -> {
+          poison(m);
+          call(m, POISON, "read", "(" + POSITION + POISON_TYPE + ")" + POSITION);
+        });
+    at(
+        "index/IndexHints",
+        "put",
+        When.ENTRY,
+        "",
+        m -> {
+          m.visitVarInsn(Opcodes.ALOAD, 4);
+          poison(m);
+          call(m, POISON, "store", "(" + POSITION + POISON_TYPE + ")V");
+        });
+    wrongFrames("find", "ChildHints.repair");
+    wrongFrames("reference", "PageRef.of");
+  }
+
+  /** Pushes what is in force. */
+  private static void poison(MethodVisitor m) {
+    m.visitVarInsn(Opcodes.ALOAD, 0);
+    m.visitFieldInsn(Opcodes.GETFIELD, ROOT + "index/IndexHints", "use", "L" + USE + ";");
+    m.visitFieldInsn(Opcodes.GETFIELD, USE, "poison", POISON_TYPE);
+  }
+
+  private static void wrongFrames(String method, String target) {
+    String type = ROOT + "buffer/ChildHints";
+    String frames = "L" + ROOT + "buffer/Frames;";
+    at(
+        "buffer/ChildHints",
+        method,
+        When.BEFORE,
+        target,
+        m -> {
+          faults(m, "buffer/ChildHints");
+          m.visitVarInsn(Opcodes.ALOAD, 0);
+          m.visitFieldInsn(Opcodes.GETFIELD, type, "frames", frames);
+          m.visitVarInsn(Opcodes.ALOAD, 0);
+          m.visitFieldInsn(Opcodes.GETFIELD, type, "limit", "I");
+          call(m, ROOT + "buffer/WrongFrames", "hint", "(I" + FAULTS_TYPE + frames + "I)I");
+        });
+  }
+
+  /** Accesses to pages are written down: where a trace is asked for, and not otherwise. */
+  static void trace() {
+    String trace = ROOT + "buffer/PageTrace";
+    at(
+        "buffer/FrameHeader",
+        "use",
+        When.EXIT,
+        "",
+        m -> {
+          m.visitVarInsn(Opcodes.LLOAD, 2);
+          call(m, trace, "used", "(ZJ)Z");
+        });
+    at(
+        "buffer/FrameHeader",
+        "touch",
+        When.EXIT,
+        "",
+        m -> {
+          m.visitVarInsn(Opcodes.ALOAD, 0);
+          m.visitVarInsn(Opcodes.ILOAD, 1);
+          call(m, trace, "touched", "(Ljava/lang/foreign/MemorySegment;I)V");
+        });
   }
 
   /** What can be left out: whole methods, answers of calls, arguments. */
@@ -382,7 +466,12 @@ final class FaultPoints {
 
   /** The internal names of the classes that are woven. */
   static Set<String> types() {
-    return POINTS.keySet();
+    return Set.copyOf(POINTS.keySet());
+  }
+
+  /** Of those, what hints need. */
+  static Set<String> hintTypes() {
+    return Set.of(ROOT + "buffer/ChildHints", ROOT + "index/IndexHints", USE);
   }
 
   /**
@@ -436,6 +525,10 @@ final class FaultPoints {
     public void visitEnd() {
       if (holds) {
         super.visitField(Opcodes.ACC_PUBLIC, "faults", FAULTS_TYPE, null, null);
+      }
+      if (type.equals(USE)) {
+        super.visitField(
+            Opcodes.ACC_PUBLIC | Opcodes.ACC_VOLATILE, "poison", POISON_TYPE, null, null);
       }
       super.visitEnd();
     }

@@ -1,7 +1,10 @@
 package io.fovea.index;
 
 import io.fovea.btree.Position;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Makes hints wrong, for tests and benchmarks of what wrong hints cost.
@@ -16,11 +19,41 @@ public record HintPoison(int page, int frame, int slot, boolean wild) {
   /** All hints are as they are. */
   public static final HintPoison NONE = new HintPoison(0, 0, 0, false);
 
-  boolean none() {
-    return page == 0 && frame == 0 && slot == 0;
+  /** The field that weaving adds. */
+  private static final VarHandle OF_USE;
+
+  static {
+    try {
+      OF_USE = MethodHandles.lookup().findVarHandle(HintUse.class, "poison", HintPoison.class);
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException(
+          "The engine is not woven: see io.fovea.faults.FaultAgent.", e);
+    }
   }
 
-  void apply(Position p) {
+  /** Makes hints of a database wrong from now on, or leaves them as they are again. */
+  public void in(HintUse use) {
+    OF_USE.setVolatile(use, this);
+  }
+
+  // ------------------------------------------------------------------------- called by woven code
+
+  /** A hint was read, and is about to be used. */
+  public static Position read(Position p, @Nullable HintPoison poison) {
+    if (poison != null) {
+      poison.apply(p);
+    }
+    return p;
+  }
+
+  /** A hint is about to be stored. */
+  public static void store(Position p, @Nullable HintPoison poison) {
+    if (poison != null && poison.wild) {
+      poison.apply(p);
+    }
+  }
+
+  private void apply(Position p) {
     ThreadLocalRandom random = ThreadLocalRandom.current();
     if (hit(page, random)) {
       p.pid = wild ? wildPid(p.pid, random) : p.pid - 1;
