@@ -93,15 +93,6 @@ final class FaultPoints {
     steps();
     stages();
     at(
-        "txn/TxShared",
-        "<init>",
-        When.EXIT,
-        "",
-        m -> {
-          m.visitVarInsn(Opcodes.ALOAD, 0);
-          call(m, FAULTS, "made", "(L" + ROOT + "txn/TxShared;)V");
-        });
-    at(
         "txn/Tx",
         "start",
         When.AFTER,

@@ -201,14 +201,6 @@ public record FaultInjection(int without, boolean everyLeaf, boolean wrongFrames
     }
   }
 
-  /** What transactions share has been made. */
-  static void made(TxShared shared) {
-    FaultInjection of = OPENING.get();
-    if (of != null && of.everyLeaf) {
-      shared.marks.settled();
-    }
-  }
-
   /** A transaction has begun. */
   static void started(Tx tx, @Nullable FaultInjection of) {
     if (of != null && of.everyLeaf) {
