@@ -7,12 +7,14 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.apache.ratis.client.RaftClient;
 import org.apache.ratis.client.RaftClientConfigKeys;
 import org.apache.ratis.conf.Parameters;
@@ -26,9 +28,12 @@ import org.apache.ratis.protocol.RaftGroup;
 import org.apache.ratis.protocol.RaftGroupId;
 import org.apache.ratis.protocol.RaftPeerId;
 import org.apache.ratis.protocol.exceptions.GroupMismatchException;
+import org.apache.ratis.protocol.exceptions.TimeoutIOException;
 import org.apache.ratis.retry.RetryPolicies;
 import org.apache.ratis.retry.RetryPolicy;
 import org.apache.ratis.thirdparty.com.google.protobuf.ByteString;
+import org.apache.ratis.thirdparty.io.grpc.Status;
+import org.apache.ratis.thirdparty.io.grpc.StatusRuntimeException;
 import org.apache.ratis.util.TimeDuration;
 import org.jspecify.annotations.Nullable;
 
@@ -45,9 +50,8 @@ final class Administration implements AutoCloseable {
   private static final int TRIES = 20;
 
   /** What gRPC says of a peer that is not there, and Ratis of one that is silent. */
-  private static final List<String> AWAY = List.of("UNAVAILABLE", "DEADLINE_EXCEEDED", "Timed out");
-
   private final RaftGroupId group;
+
   private final RaftProperties properties = new RaftProperties();
   private final Parameters parameters;
   private final Duration most;
@@ -60,6 +64,7 @@ final class Administration implements AutoCloseable {
    * @param peer its name and address
    * @param role LEADER, FOLLOWER, CANDIDATE or LISTENER; null where it did not answer
    * @param leader whom it takes for the leader; null if none
+   * @param answered whether it did
    * @param trouble why it is not well; empty if it is
    * @param applied the last entry that it has applied; -1 before the first
    * @param committed the last entry that it knows a majority to have
@@ -71,15 +76,12 @@ final class Administration implements AutoCloseable {
       Peer peer,
       @Nullable String role,
       @Nullable String leader,
+      boolean answered,
       String trouble,
       long applied,
       long committed,
       long snapshot,
       List<Peer> members) {
-    boolean answered() {
-      return !trouble.startsWith("It did not answer");
-    }
-
     boolean leads() {
       return RaftPeerRole.LEADER.name().equals(role) && trouble.isEmpty();
     }
@@ -128,7 +130,8 @@ final class Administration implements AutoCloseable {
       r = asking.getGroupManagementApi(id).info(group);
       Membership.require(r, "It did not answer.");
     } catch (IOException | RuntimeException e) {
-      return new Seen(p, null, null, trouble(e), -1, -1, -1, List.of());
+      Trouble t = trouble(e);
+      return new Seen(p, null, null, t.answered, t.words, -1, -1, -1, List.of());
     }
     List<Peer> members =
         r.getGroup().getPeers().stream()
@@ -137,11 +140,13 @@ final class Administration implements AutoCloseable {
             .toList();
     LogInfoProto log = r.getLogInfoProto();
     String role = r.getRoleInfoProto().getRole().name();
+    Trouble t = trouble(id);
     return new Seen(
         p,
         role,
         leader(r),
-        trouble(id),
+        t.answered,
+        t.words,
         log.hasApplied() ? log.getApplied().getIndex() : -1,
         log.hasCommitted() ? log.getCommitted().getIndex() : -1,
         log.hasLastSnapshot() ? log.getLastSnapshot().getIndex() : -1,
@@ -161,13 +166,13 @@ final class Administration implements AutoCloseable {
   }
 
   /** A server that has ended still says its role, but its state machine answers nothing. */
-  private String trouble(RaftPeerId id) {
+  private Trouble trouble(RaftPeerId id) {
     try {
       ByteString question = ByteString.copyFrom(new byte[] {FoveaStateMachine.TROUBLE});
       RaftClientReply r = asking.io().sendStaleRead(Message.valueOf(question), 0, id);
       Membership.require(r, "It did not answer.");
       String what = r.getMessage().getContent().toString(StandardCharsets.UTF_8);
-      return what.isEmpty() ? "" : "It has stopped: " + what;
+      return new Trouble(true, what.isEmpty() ? "" : "It has stopped: " + what);
     } catch (IOException | RuntimeException e) {
       return trouble(e);
     }
@@ -198,14 +203,39 @@ final class Administration implements AutoCloseable {
     return r.getMessage().getContent().toByteArray();
   }
 
-  private static String trouble(Throwable e) {
+  private static Trouble trouble(Throwable e) {
     String words = words(e);
-    return e instanceof GroupMismatchException
-        ? "It is not of this group: " + words
-        : AWAY.stream().anyMatch(words::contains) || Tls.trouble(e) != null
-            ? "It did not answer: " + words
-            : "It has stopped, and its own health and log say why. It answered: " + words;
+    if (e instanceof GroupMismatchException) {
+      return new Trouble(true, "It is not of this group: " + words);
+    }
+    return isAway(e) || Tls.trouble(e) != null
+        ? new Trouble(false, "It did not answer: " + words)
+        : new Trouble(
+            true, "It has stopped, and its own health and log say why. It answered: " + words);
   }
+
+  /** Whether a request has failed for want of an answer, by what gRPC and Ratis say of it. */
+  private static boolean isAway(Throwable thrown) {
+    Set<Throwable> seen = new HashSet<>();
+    for (Throwable e = thrown; e != null && seen.add(e); e = e.getCause()) {
+      if (e instanceof TimeoutIOException || e instanceof TimeoutException) {
+        return true;
+      }
+      if (e instanceof StatusRuntimeException s) {
+        Status.Code code = s.getStatus().getCode();
+        return code == Status.Code.UNAVAILABLE || code == Status.Code.DEADLINE_EXCEEDED;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * What is wrong with a member.
+   *
+   * @param answered whether it answered
+   * @param words empty if nothing is
+   */
+  private record Trouble(boolean answered, String words) {}
 
   private static String words(Throwable e) {
     String tls = Tls.trouble(e);
@@ -228,8 +258,8 @@ final class Administration implements AutoCloseable {
                 new ReplicationException(
                     Reason.MEMBERSHIP,
                     false,
-                    "No peer that answers leads the group. Look whether a majority of the peers is up, and"
-                        + " whether they reach each other.",
+                    "No peer that answers leads the group. Look whether a majority of the peers is"
+                        + " up, and whether they reach each other.",
                     null));
   }
 
