@@ -3,6 +3,8 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -27,7 +29,13 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** Checkpoints on demand, by bytes, and when something fails. */
@@ -58,22 +66,22 @@ class CheckpointTest {
     }
   }
 
-  /** The files of a disk, the data file of which can't be synced while somebody says so. */
-  private record Stubborn(SimStorage files, AtomicBoolean fails) implements Storage {
+  /**
+   * The files of a disk.
+   *
+   * @param before each call of a device it gets the suffix of the file and the name of the call,
+   *     {@code ".log write"}: it may wait, and throw
+   */
+  private record Stubborn(SimStorage files, Consumer<String> before) implements Storage {
     @Override
     public BlockDevice open(String suffix) {
       BlockDevice device = files.open(suffix);
-      if (!suffix.equals(DATA)) {
-        return device;
-      }
       return (BlockDevice)
           Proxy.newProxyInstance(
               BlockDevice.class.getClassLoader(),
               new Class<?>[] {BlockDevice.class},
               (proxy, method, arguments) -> {
-                if (fails.get() && method.getName().equals("sync")) {
-                  throw new StorageException("sync", "db", -1, 5, "EIO (by the test)");
-                }
+                before.accept(suffix + " " + method.getName());
                 try {
                   return method.invoke(device, arguments);
                 } catch (InvocationTargetException e) {
@@ -98,11 +106,131 @@ class CheckpointTest {
     }
   }
 
+  private static StorageException eio() {
+    return new StorageException("write", "db", -1, 5, "EIO (by the test)");
+  }
+
+  /** Holds each write of a superblock until somebody says how it ends. */
+  private static final class Held implements Consumer<String> {
+    private final SynchronousQueue<Boolean> ends = new SynchronousQueue<>();
+    private final AtomicInteger held = new AtomicInteger();
+    private volatile boolean on;
+
+    @Override
+    public void accept(String call) {
+      if (on && call.equals(Storage.DATA + " write")) {
+        held.incrementAndGet();
+        boolean well;
+        try {
+          well = ends.take();
+        } catch (InterruptedException e) {
+          throw new AssertionError(e);
+        }
+        if (!well) {
+          throw eio();
+        }
+      }
+    }
+
+    /** Waits for the n-th write. */
+    void await(int n) {
+      while (held.get() < n) {
+        Thread.onSpinWait();
+      }
+    }
+
+    /** Lets the write go on that is held, or fails it. */
+    void end(boolean well) throws InterruptedException {
+      ends.put(well);
+    }
+  }
+
+  private static void awaitAsleep(Thread thread) {
+    while (thread.isAlive()
+        && thread.getState() != Thread.State.WAITING
+        && thread.getState() != Thread.State.TIMED_WAITING) {
+      Thread.onSpinWait();
+    }
+  }
+
+  private static final class Caller {
+    final FutureTask<@Nullable Void> result;
+    final Thread thread;
+
+    Caller(Runnable what) {
+      result = new FutureTask<>(what, null);
+      thread = Thread.ofPlatform().start(result);
+    }
+
+    /** What it throws, or null. */
+    @Nullable Throwable failure() throws InterruptedException {
+      try {
+        result.get();
+        return null;
+      } catch (ExecutionException e) {
+        return e.getCause();
+      }
+    }
+  }
+
+  private static List<Caller> callers(Database db) {
+    List<Caller> callers = new ArrayList<>();
+    for (int i = 0; i < 40; i++) {
+      callers.add(new Caller(db::checkpoint));
+    }
+    callers.forEach(c -> awaitAsleep(c.thread));
+    return callers;
+  }
+
+  /** Of many callers, since the one that wakes last is the one that may get another's. */
+  @Test
+  void eachCallerGetsTheResultOfItsOwnCheckpoint() throws InterruptedException {
+    Held held = new Held();
+    Storage files = new Stubborn(new SimStorage(new SimDisk(9)), held);
+    try (Database db = Database.open(files, SMALL)) {
+      put(db, 0, 20);
+      held.on = true;
+      Caller zeroth = new Caller(db::checkpoint);
+      held.await(1);
+      List<Caller> first = callers(db); // for the next one
+      held.end(true);
+      held.await(2);
+      List<Caller> second = callers(db);
+      held.end(false);
+      held.await(3);
+      List<Caller> third = callers(db);
+      held.end(true);
+      held.await(4);
+      held.on = false;
+      held.end(false);
+      assertNull(zeroth.failure());
+      for (Caller c : first) {
+        assertInstanceOf(StorageException.class, c.failure());
+      }
+      for (Caller c : second) {
+        assertNull(c.failure());
+      }
+      for (Caller c : third) {
+        assertInstanceOf(StorageException.class, c.failure());
+      }
+      db.checkpoint();
+      assertEquals(2, db.stats().checkpoints().failed());
+    }
+  }
+
   @Test
   void aSyncThatFailsIsFinal() {
     SimDisk disk = new SimDisk(1);
     AtomicBoolean fails = new AtomicBoolean();
-    Database db = Database.open(new Stubborn(new SimStorage(disk), fails), SMALL);
+    Storage files =
+        new Stubborn(
+            new SimStorage(disk),
+            call -> {
+              if (fails.get() && call.equals(Storage.DATA + " sync")) {
+                throw eio();
+              }
+            });
+    Database db = Database.open(files, SMALL);
     put(db, 0, 100);
     assertEquals(DatabaseStats.Health.OK, db.stats().health());
     fails.set(true);

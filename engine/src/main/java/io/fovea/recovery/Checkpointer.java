@@ -10,6 +10,7 @@ import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import io.fovea.wal.Log;
 import java.lang.System.Logger.Level;
+import java.util.ArrayDeque;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
@@ -60,6 +61,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Quiet.</b> Where nothing was logged for a while there is one that writes everything, and
  * then the files are made as small as they may be ({@link LogRest}).
+ *
+ * <p><b>Requests.</b> A caller that asks for a checkpoint gets the result of the first one that
+ * begins after it has asked, and of no other.
  *
  * <p><b>Room.</b> {@link #awaitRoom} is for commits that are about to begin: they wait while more
  * than the maximum is needed, except for a checkpoint that keeps failing, which they throw.
@@ -118,10 +122,19 @@ public final class Checkpointer implements AutoCloseable {
   private final Condition wake = lock.newCondition();
   private final Condition done = lock.newCondition();
 
+  /** What a caller asks for, and what it got. Under the lock. */
+  private static final class Request {
+    private boolean done;
+
+    /** Why the checkpoint failed; null where it did not. */
+    private @Nullable Throwable failure;
+  }
+
   // Under the lock.
-  private long asked;
-  private long answered;
-  private @Nullable Throwable answer;
+
+  /** Those that have no answer yet, in the order in which they came. */
+  private final ArrayDeque<Request> requests = new ArrayDeque<>();
+
   private boolean stop;
   private long checkpoints;
   private long failures;
@@ -241,7 +254,8 @@ public final class Checkpointer implements AutoCloseable {
   // ----------------------------------------------------------------------------------- callers
 
   /**
-   * Makes a checkpoint of everything that was done before the call, and waits for it.
+   * Makes a checkpoint of everything that was done before the call, and waits for it. An interrupt
+   * does not end the wait, and is kept.
    *
    * @throws StorageException if it failed
    * @throws io.fovea.error.DurabilityLostException if a sync failed, now or before
@@ -251,30 +265,29 @@ public final class Checkpointer implements AutoCloseable {
       return;
     }
     boolean interrupted = false;
-    Throwable failure;
+    Request mine = new Request();
     lock.lock();
     try {
-      long mine = ++asked;
+      requests.add(mine);
       wake.signal();
-      while (answered < mine && !stopped) {
+      while (!mine.done && !stopped) {
         try {
           done.await();
         } catch (InterruptedException e) {
           interrupted = true;
         }
       }
-      if (answered < mine) {
+      if (!mine.done) {
         throw new DatabaseClosedException("Database " + name + " is closed.");
       }
-      failure = answer;
     } finally {
       lock.unlock();
       if (interrupted) {
         Thread.currentThread().interrupt();
       }
     }
-    if (failure != null) {
-      throw thrown(failure);
+    if (mine.failure != null) {
+      throw thrown(mine.failure);
     }
   }
 
@@ -396,14 +409,14 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   /**
-   * One checkpoint; false to end. Whatever is thrown, the thread goes on: commits wait for it. Who
-   * has asked is answered by a later turn, since {@link #attempt} counts the answer last.
+   * One checkpoint; false to end. Whatever is thrown, the thread goes on: commits wait for it. A
+   * caller that has asked is answered by a later turn, since {@link #attempt} answers last.
    */
   private boolean turn() {
     try {
       Threads.turn();
-      long ticket = awaitReason();
-      return ticket >= 0 && attempt(ticket);
+      int asked = awaitReason();
+      return asked >= 0 && attempt(asked);
     } catch (Throwable t) {
       failing = t;
       LockSupport.parkNanos(POLL_NANOS);
@@ -411,16 +424,16 @@ public final class Checkpointer implements AutoCloseable {
     }
   }
 
-  /** What is to be answered: more than was answered for one of everything; -1 to end. */
-  private long awaitReason() {
+  /** How many requests are to be answered, the first ones, perhaps none; -1 to end. */
+  private int awaitReason() {
     lock.lock();
     try {
       while (true) {
         if (stop) {
           return -1;
         }
-        if (asked > answered || due()) {
-          return asked;
+        if (!requests.isEmpty() || due()) {
+          return requests.size();
         }
         wake.awaitNanos(POLL_NANOS);
       }
@@ -456,10 +469,10 @@ public final class Checkpointer implements AutoCloseable {
         && log.tail() != lastTail;
   }
 
-  private boolean attempt(long ticket) {
+  private boolean attempt(int asked) {
     long began = System.nanoTime();
     boolean resting = rest.isDue(lastTail);
-    boolean all = ticket > answered || resting || overdue();
+    boolean all = asked > 0 || resting || overdue();
     long redo = redoLsn;
     Throwable failure = null;
     try {
@@ -486,12 +499,15 @@ public final class Checkpointer implements AutoCloseable {
       } else {
         failures++;
       }
-      answered = ticket;
-      answer = failure;
+      for (int i = 0; i < asked; i++) {
+        Request answered = requests.remove();
+        answered.failure = failure;
+        answered.done = true;
+      }
       done.signalAll();
       // One that gained nothing, for an operation holds the redo point back, would gain nothing
       // now.
-      if ((failure != null || redoLsn == redo) && !stop && asked == ticket) {
+      if ((failure != null || redoLsn == redo) && !stop && requests.isEmpty()) {
         wake.await(POLL_NANOS * 5, TimeUnit.NANOSECONDS);
       }
     } catch (InterruptedException e) {
