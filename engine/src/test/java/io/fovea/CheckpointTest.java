@@ -12,11 +12,13 @@ import io.fovea.buffer.AllocatorRecord;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.TestLatches;
+import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageException;
+import io.fovea.error.TransactionAbortedException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.Storage;
 import io.fovea.schema.TableSpec;
@@ -35,6 +37,8 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.function.IntConsumer;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -53,6 +57,8 @@ class CheckpointTest {
                       .checkpointInterval(Duration.ZERO));
 
   private static final TableSpec SPEC = TableSpec.bytes("t", 40);
+
+  private final AtomicBoolean interrupted = new AtomicBoolean();
 
   private static byte[] bytes(String s) {
     return s.getBytes(StandardCharsets.UTF_8);
@@ -115,9 +121,13 @@ class CheckpointTest {
     private final SynchronousQueue<Boolean> ends = new SynchronousQueue<>();
     private final AtomicInteger held = new AtomicInteger();
     private volatile boolean on;
+    private volatile boolean logFails;
 
     @Override
     public void accept(String call) {
+      if (logFails && call.matches("\\" + Storage.LOG + " (write|submit|run|sync)")) {
+        throw eio();
+      }
       if (on && call.equals(Storage.DATA + " write")) {
         held.incrementAndGet();
         boolean well;
@@ -215,6 +225,135 @@ class CheckpointTest {
       }
       db.checkpoint();
       assertEquals(2, db.stats().checkpoints().failed());
+    }
+  }
+
+  /** A thread that commits until the log is full, while the only checkpoint is held. */
+  private Caller writer(Database db, Held held) {
+    return writer(db, held, i -> put(db, i, i + 1));
+  }
+
+  private Caller writer(Database db, Held held, IntConsumer put) {
+    IntStream.range(0, 20).forEach(put);
+    held.on = true;
+    Caller writer =
+        new Caller(
+            () -> {
+              IntStream.range(20, 5_000).forEach(put);
+              interrupted.set(Thread.currentThread().isInterrupted());
+            });
+    held.await(1);
+    while (db.stats().checkpoints().commitWaits() == 0) {
+      Thread.onSpinWait();
+    }
+    awaitAsleep(writer.thread);
+    return writer;
+  }
+
+  private static void let(Held held) throws InterruptedException {
+    held.on = false;
+    held.end(true);
+  }
+
+  @Test
+  void aCheckpointWakesWhoWaitsForRoom() throws InterruptedException {
+    Held held = new Held();
+    Storage files = new Stubborn(new SimStorage(new SimDisk(10)), held);
+    try (Database db = Database.open(files, SMALL)) {
+      Caller writer = writer(db, held);
+      let(held);
+      assertNull(writer.failure());
+    }
+  }
+
+  @Test
+  void anInterruptDoesNotEndTheWaitForRoom() throws InterruptedException {
+    Held held = new Held();
+    Storage files = new Stubborn(new SimStorage(new SimDisk(11)), held);
+    try (Database db = Database.open(files, SMALL)) {
+      Caller writer = writer(db, held);
+      writer.thread.interrupt();
+      while (writer.thread.isInterrupted()) {
+        Thread.onSpinWait(); // it puts its flag aside
+      }
+      awaitAsleep(writer.thread);
+      assertFalse(writer.result.isDone());
+      let(held);
+      assertNull(writer.failure());
+      assertTrue(interrupted.get(), "the flag is kept");
+    }
+  }
+
+  @Test
+  void aCloseEndsTheWaitForRoom() throws InterruptedException {
+    Held held = new Held();
+    Storage files = new Stubborn(new SimStorage(new SimDisk(12)), held);
+    Database db =
+        Database.open(
+            files,
+            SMALL.transactions(txs -> txs.closeGrace(Duration.ofMillis(200))));
+    Caller writer = writer(db, held);
+    Caller close = new Caller(db::close);
+    assertInstanceOf(DatabaseClosedException.class, writer.failure());
+    let(held);
+    assertNull(close.failure());
+  }
+
+  @Test
+  void aFailureOfTheEngineEndsTheWaitForRoom() throws InterruptedException {
+    Held held = new Held();
+    Storage files = new Stubborn(new SimStorage(new SimDisk(13)), held);
+    Database db = Database.open(files, SMALL);
+    Caller writer = writer(db, held);
+    db.store().engine().halt(new IllegalStateException("by the test"));
+    assertInstanceOf(DurabilityLostException.class, writer.failure());
+    let(held);
+    assertThrows(DurabilityLostException.class, db::close);
+  }
+
+  @Test
+  void aFailureOfTheLogEndsTheWaitForRoom() throws InterruptedException {
+    Held held = new Held();
+    Storage files = new Stubborn(new SimStorage(new SimDisk(14)), held);
+    Database db = Database.open(files, SMALL);
+    LogSession session = db.store().newSession();
+    Caller writer = writer(db, held);
+    held.logFails = true;
+    session.begin(AllocatorRecord.ALLOCATE_SPACE);
+    BufferPool pool = db.store().pool();
+    int frame = pool.allocate(db.store().catalog().treeId(), PageHeader.OVERFLOW, session);
+    pool.releaseExclusive(frame);
+    long end = session.recordEnd();
+    session.end();
+    assertThrows(DurabilityLostException.class, () -> db.store().awaitDurable(end));
+    assertInstanceOf(DurabilityLostException.class, writer.failure());
+    let(held);
+    assertThrows(DurabilityLostException.class, db::close);
+  }
+
+  @Test
+  void theTimeLimitEndsTheWaitForRoom() throws InterruptedException {
+    Held held = new Held();
+    Storage files = new Stubborn(new SimStorage(new SimDisk(15)), held);
+    Options limited = SMALL.transactions(txs -> txs.timeout(Duration.ofMillis(500)));
+    try (Database db = Database.open(files, limited)) {
+      IntConsumer put =
+          i -> {
+            try {
+              put(db, i, i + 1);
+            } catch (TransactionAbortedException e) {
+              // A machine that is busy may also be late elsewhere.
+              if (e.abortCause() != AbortCause.TIMEOUT
+                  || String.valueOf(e.getMessage()).contains("room in the log")) {
+                throw e;
+              }
+            }
+          };
+      Caller writer = writer(db, held, put);
+      TransactionAbortedException e =
+          assertInstanceOf(TransactionAbortedException.class, writer.failure());
+      assertEquals(AbortCause.TIMEOUT, e.abortCause());
+      let(held);
     }
   }
 

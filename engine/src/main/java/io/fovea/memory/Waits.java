@@ -37,6 +37,17 @@ public final class Waits {
      * @param waitsFor what the thread waits for, and who has it: for messages
      */
     void goOn(Supplier<String> waitsFor);
+
+    /**
+     * For how long {@link #goOn} does not throw for the time that has passed: a thread that sleeps
+     * asks again when that is over.
+     *
+     * @return nanoseconds, more than 0 where goOn has just returned; {@link Long#MAX_VALUE} where
+     *     time does not end the wait
+     */
+    default long nanosLeft() {
+      return Long.MAX_VALUE;
+    }
   }
 
   private Waits() {}

@@ -66,7 +66,25 @@ import org.jspecify.annotations.Nullable;
  * begins after it has asked, and of no other.
  *
  * <p><b>Room.</b> {@link #awaitRoom} is for commits that are about to begin: they wait while more
- * than the maximum is needed, except for a checkpoint that keeps failing, which they throw.
+ * than the maximum is needed, except for a checkpoint that keeps failing, which they throw. They
+ * sleep, and are woken by all that may end the wait:
+ *
+ * <pre>
+ *   what                                        who wakes
+ *   the redo point moved, or a checkpoint failed   the checkpointer, after each attempt
+ *   the log takes less of its file than thought    the checkpointer, after each look
+ *   the checkpointer has ended                     the checkpointer, close
+ *   durability was lost, the log was closed        the log        ({@link Log#onEnd})
+ *   the engine has stopped, or refuses to wait     the engine     ({@link #wakeWaiters})
+ *   a time limit, an interrupt                     nobody: the sleep has a limit, and ends
+ * </pre>
+ *
+ * <p>No wake-up is lost. A waiter reads {@link #wakes}, then looks at all of these, then sleeps
+ * while wakes is what it has read; who wakes has changed one of these, and then changes wakes under
+ * the lock of the sleep. So a change that the look has missed is followed by a change of wakes that
+ * the waiter has not read, and it does not sleep. The look at the file wakes only where {@link
+ * #waiting} is not 0: it stores {@link #writtenMax} before it reads that, and a waiter counts
+ * itself before it reads writtenMax. All four are volatile, so one of the two sees the other.
  *
  * <p><b>Failures.</b> A page or a superblock that can't be written ends the checkpoint, and the
  * next one tries again: the old superblock still counts. A sync that failed is final: {@link
@@ -78,7 +96,6 @@ public final class Checkpointer implements AutoCloseable {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
   private static final long POLL_NANOS = 20_000_000;
-  private static final long ROOM_NANOS = 200_000;
 
   /** How long commits wait for room while checkpoints fail. */
   private static final long FAILING_NANOS = 5_000_000_000L;
@@ -122,6 +139,11 @@ public final class Checkpointer implements AutoCloseable {
   private final Condition wake = lock.newCondition();
   private final Condition done = lock.newCondition();
 
+  /** Behind {@link #lock}; nothing is waited for under it but {@link #room}. */
+  private final ReentrantLock roomLock = new ReentrantLock();
+
+  private final Condition room = roomLock.newCondition();
+
   /** What a caller asks for, and what it got. Under the lock. */
   private static final class Request {
     private boolean done;
@@ -140,6 +162,14 @@ public final class Checkpointer implements AutoCloseable {
   private long failures;
   private long nanos;
   private long roomWaits;
+
+  // Written under the lock of the room.
+
+  /** How often those that wait for room were told to look again. */
+  private volatile long wakes;
+
+  /** How many wait for room. */
+  private volatile int waiting;
 
   // The thread's.
   private final LogUse use;
@@ -204,6 +234,7 @@ public final class Checkpointer implements AutoCloseable {
         new LogRest(
             log, pool.checkpoint().space()::hasRoomAhead, intervalNanos == 0 ? 0 : quietNanos);
     this.redoLsn = Long.MAX_VALUE;
+    log.onEnd(this::wakeWaiters);
   }
 
   /**
@@ -303,7 +334,11 @@ public final class Checkpointer implements AutoCloseable {
    * <p>Whoever holds the redo point back may wait for the lock of the schema, so a thread that has
    * that lock must not wait here. The source of a load that holds it back does not wait for it.
    *
-   * @param check ends the wait: the transaction is too old, or the database is being closed
+   * <p>An interrupt does not end the wait, and is kept.
+   *
+   * @param check ends the wait: the transaction is too old, or the database is being closed.
+   *     Whoever makes it throw calls {@link #wakeWaiters} then, unless it is the time that {@code
+   *     check} says is left
    */
   public void awaitRoom(Waits.Check check) {
     if (isCrowded() && !log.isHeldByMe()) {
@@ -325,21 +360,68 @@ public final class Checkpointer implements AutoCloseable {
       lock.unlock();
     }
     boolean interrupted = false;
+    waiting(1);
     try {
-      while (isCrowded() && !stopped) {
+      while (true) {
+        long seen = wakes;
+        if (!isCrowded() || stopped) {
+          return;
+        }
         log.requireAlive();
         Throwable f = failing;
-        if (f != null && System.nanoTime() - began > FAILING_NANOS) {
+        long failingLeft = FAILING_NANOS - (System.nanoTime() - began);
+        if (f != null && failingLeft <= 0) {
           throw thrown(f);
         }
         check.goOn(() -> "room in the log (LogOptions.bytesMax), held up by " + log.holder());
-        LockSupport.parkNanos(ROOM_NANOS);
-        interrupted |= Thread.interrupted();
+        long left = check.nanosLeft();
+        try {
+          sleep(seen, f == null ? left : Math.min(left, failingLeft));
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
       }
     } finally {
+      waiting(-1);
       if (interrupted) {
         Thread.currentThread().interrupt();
       }
+    }
+  }
+
+  private void waiting(int more) {
+    roomLock.lock();
+    try {
+      waiting += more;
+    } finally {
+      roomLock.unlock();
+    }
+  }
+
+  /** Sleeps until the next wake-up after those that were seen. */
+  private void sleep(long seen, long nanos) throws InterruptedException {
+    roomLock.lock();
+    try {
+      long left = nanos;
+      while (wakes == seen && left > 0) {
+        left = room.awaitNanos(left);
+      }
+    } finally {
+      roomLock.unlock();
+    }
+  }
+
+  /**
+   * Has all that wait for room look again whether they may, or have to wait any longer. For who has
+   * changed what their check says. Any thread; the lock is held for some instructions.
+   */
+  public void wakeWaiters() {
+    roomLock.lock();
+    try {
+      wakes++;
+      room.signalAll();
+    } finally {
+      roomLock.unlock();
     }
   }
 
@@ -383,6 +465,11 @@ public final class Checkpointer implements AutoCloseable {
       lock.unlock();
     }
     Waits.join(t);
+    ended();
+  }
+
+  /** No checkpoint is made any more: no caller waits for one. */
+  private void ended() {
     stopped = true;
     lock.lock();
     try {
@@ -390,6 +477,7 @@ public final class Checkpointer implements AutoCloseable {
     } finally {
       lock.unlock();
     }
+    wakeWaiters();
   }
 
   // ---------------------------------------------------------------------------------- the thread
@@ -398,13 +486,7 @@ public final class Checkpointer implements AutoCloseable {
     try {
       while (turn()) {}
     } finally {
-      stopped = true;
-      lock.lock();
-      try {
-        done.signalAll();
-      } finally {
-        lock.unlock();
-      }
+      ended();
     }
   }
 
@@ -460,6 +542,9 @@ public final class Checkpointer implements AutoCloseable {
     use.sample(redo, tail, written);
     long inFile = use.behind(redo);
     writtenMax = written - inFile + bytesMax;
+    if (waiting > 0 && !isCrowded()) {
+      wakeWaiters();
+    }
     return Math.max(tail - redo, inFile);
   }
 
@@ -505,6 +590,7 @@ public final class Checkpointer implements AutoCloseable {
         answered.done = true;
       }
       done.signalAll();
+      wakeWaiters();
       // One that gained nothing, for an operation holds the redo point back, would gain nothing
       // now.
       if ((failure != null || redoLsn == redo) && !stop && requests.isEmpty()) {

@@ -435,8 +435,15 @@ public final class Opening {
     if (journal == null) {
       return new TxEngine(transactions, config.pageSize(), null, check -> {}, pages);
     }
-    return new TxEngine(
-        transactions, config.pageSize(), journal.log(), journal.checkpointer()::awaitRoom, pages);
+    TxEngine engine =
+        new TxEngine(
+            transactions,
+            config.pageSize(),
+            journal.log(),
+            journal.checkpointer()::awaitRoom,
+            pages);
+    engine.wakes(journal.checkpointer()::wakeWaiters);
+    return engine;
   }
 
   private Store store(

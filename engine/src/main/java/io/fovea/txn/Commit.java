@@ -9,6 +9,7 @@ import io.fovea.error.StorageFullException;
 import io.fovea.memory.Waits;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -103,7 +104,18 @@ final class Commit {
     this.gate = shared.gate;
     this.pass = shared.gate.pass(life.id);
     this.locks = new CommitLocks(life, work, control);
-    this.mayWait = life::checkWaiting;
+    this.mayWait =
+        new Waits.Check() {
+          @Override
+          public void goOn(Supplier<String> waitsFor) {
+            life.checkWaiting(waitsFor);
+          }
+
+          @Override
+          public long nanosLeft() {
+            return life.nanosLeft();
+          }
+        };
     this.installer = new CommitInstaller(life, work, control, appender, session);
   }
 

@@ -60,7 +60,7 @@ final class EngineHealth {
   /** Whether transactions that only read wait for what they read. */
   private final boolean waits;
 
-  /** Wakes those who wait to begin: they look again whether they may. */
+  /** Wakes those who wait to begin, or for room: they look again whether they may. */
   private Runnable wake = () -> {};
 
   private volatile boolean closed;
@@ -80,9 +80,17 @@ final class EngineHealth {
     this.waits = waits;
   }
 
-  /** Says who is to be woken when the engine stops. Before any transaction begins. */
+  /** Says who else is to be woken when the engine stops. Before any transaction begins. */
   void wakes(Runnable waiters) {
-    wake = waiters;
+    Runnable others = wake;
+    wake =
+        () -> {
+          try {
+            others.run();
+          } finally {
+            waiters.run();
+          }
+        };
   }
 
   /** As {@link TxEngine#beginNoMore}. */
@@ -108,6 +116,7 @@ final class EngineHealth {
   /** As {@link TxEngine#refuse}. */
   void refuse() {
     refuses = true;
+    wake.run();
   }
 
   boolean refuses() {

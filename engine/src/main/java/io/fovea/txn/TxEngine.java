@@ -430,6 +430,29 @@ public final class TxEngine {
     }
   }
 
+  /** How long the transactions of the calling thread may wait still. */
+  private long nanosLeft() {
+    long mine = Thread.currentThread().threadId();
+    long left = Long.MAX_VALUE;
+    for (Tx tx : contexts) {
+      if (tx.life().belongsTo(mine)) {
+        left = Math.min(left, tx.life().nanosLeft());
+      }
+    }
+    return left;
+  }
+
+  /**
+   * Says what has threads look again whether they may wait any longer that wait in what was given
+   * to the engine for their admission: called when the engine stops, and when it refuses to wait.
+   * Before any transaction begins.
+   *
+   * @param waiters does not wait
+   */
+  public void wakes(Runnable waiters) {
+    health.wakes(waiters);
+  }
+
   /**
    * For a commit that is about to take locks of the catalog, and has none: waits until the log has
    * room. Who has such a lock must not wait for room, since a thread that holds the redo point back
@@ -439,7 +462,18 @@ public final class TxEngine {
    * @throws DatabaseClosedException if the database is closed meanwhile
    */
   public void awaitRoom() {
-    shared.awaitRoom(this::checkWaiting);
+    shared.awaitRoom(
+        new Waits.Check() {
+          @Override
+          public void goOn(Supplier<String> waitsFor) {
+            checkWaiting(waitsFor);
+          }
+
+          @Override
+          public long nanosLeft() {
+            return TxEngine.this.nanosLeft();
+          }
+        });
   }
 
   // ---------------------------------------------------------------- durability

@@ -193,6 +193,13 @@ final class TxLife {
     }
   }
 
+  /** How long {@link #checkWaiting} does not throw for its age; at least 1 where it has not. */
+  long nanosLeft() {
+    return timeoutNanos > 0
+        ? Math.max(1, timeoutNanos - (System.nanoTime() - beganNanos) + 1)
+        : Long.MAX_VALUE;
+  }
+
   // ---------------------------------------------------------------- waits
 
   /** One step of waiting: first a few spins, then the core goes to who may be holding the lock. */

@@ -84,6 +84,7 @@ public final class Log implements DurableLog, AutoCloseable {
   private volatile LogSession[] sessions = {};
   private volatile @Nullable Throwable failure;
   private volatile boolean abandoned;
+  private volatile Runnable onEnd = () -> {};
   private volatile int state = OPEN;
 
   private Log(LogConfig config, Ring ring, SegmentFile file, BlockDevice device) {
@@ -468,12 +469,23 @@ public final class Log implements DurableLog, AutoCloseable {
     wakeAll();
   }
 
+  /**
+   * Sets what is called when {@link #requireAlive} begins to throw. It may be called more than
+   * once, in any thread, and must not wait.
+   *
+   * @param action wakes who has to look at the log again
+   */
+  public void onEnd(Runnable action) {
+    onEnd = action;
+  }
+
   private void wakeAll() {
     waits.end();
     followers.wake();
     file.room().end();
     space.changed();
     writer.wake();
+    onEnd.run();
   }
 
   /** Whether the writer is to stop at once. */
