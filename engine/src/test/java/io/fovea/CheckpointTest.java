@@ -289,9 +289,7 @@ class CheckpointTest {
     Held held = new Held();
     Storage files = new Stubborn(new SimStorage(new SimDisk(12)), held);
     Database db =
-        Database.open(
-            files,
-            SMALL.transactions(txs -> txs.closeGrace(Duration.ofMillis(200))));
+        Database.open(files, SMALL.transactions(txs -> txs.closeGrace(Duration.ofMillis(200))));
     Caller writer = writer(db, held);
     Caller close = new Caller(db::close);
     assertInstanceOf(DatabaseClosedException.class, writer.failure());
