@@ -611,13 +611,14 @@ class BrokenStepsTest {
           Step.VALIDATION, Step.LOCKS_OF_OTHERS, Step.READ_OF_NO_ENTRY, Step.WORDS_BEFORE_COPIES);
 
   /**
-   * All but eight. The three of scans by leaves, and that of lone reads, were not tried at random.
-   * ITEM_OF_A_BLIND_WRITE was found in rounds 547 and 1,811, which is half an hour of the soak.
-   * SECOND_LOOK was not found by 10,000 rounds: a key must come between a successor that was found
-   * and its lock, and a scan of the gap below that key alone must come right then; LEAF_OF_THE_GAP
-   * is the same where the gap ends in another leaf. UPPER_LOOK was found once, by luck: a key must
-   * go from the gap between two batches of one scan, which was valid for longer than its commit
-   * needs.
+   * All but eight, and the two of the log, which are for {@code BrokenTest} and {@code
+   * LogFlightsTest}. The three of scans by leaves, and that of lone reads, were not tried at
+   * random. ITEM_OF_A_BLIND_WRITE was found in rounds 547 and 1,811, which is half an hour of the
+   * soak. SECOND_LOOK was not found by 10,000 rounds: a key must come between a successor that was
+   * found and its lock, and a scan of the gap below that key alone must come right then;
+   * LEAF_OF_THE_GAP is the same where the gap ends in another leaf. UPPER_LOOK was found once, by
+   * luck: a key must go from the gap between two batches of one scan, which was valid for longer
+   * than its commit needs.
    */
   @ParameterizedTest
   @EnumSource(
@@ -630,7 +631,9 @@ class BrokenStepsTest {
         "MARK_OF_SCANS",
         "COMMITS_INSIDE",
         "VERSIONS_OF_LEAVES",
-        "ENTRY_OF_A_LONE_READ"
+        "ENTRY_OF_A_LONE_READ",
+        "LOG_BEFORE_PAGE",
+        "GROUPS_IN_ORDER"
       })
   void isFoundAtRandom(Step broken) {
     assumeTrue(SOON.contains(broken) || SerializabilityTest.MINUTES > 0, "the long form does it");
