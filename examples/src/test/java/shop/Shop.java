@@ -1,13 +1,13 @@
 package shop;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Index;
 import io.fovea.Key;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowIndex;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,9 +16,9 @@ import java.util.NoSuchElementException;
 /** What the shop does, each in one transaction. Any thread may call it. */
 final class Shop {
   private final Database db;
-  private final Table customers;
-  private final Table orders;
-  private final Index byEmail;
+  private final RowTable customers;
+  private final RowTable orders;
+  private final RowIndex byEmail;
 
   Shop(Database db) {
     this.db = db;
@@ -48,7 +48,7 @@ final class Shop {
           long customer = customer(tx, email);
           int number = 1;
           Range all = Range.prefix(orders.key().int64(customer));
-          try (Cursor c = orders.scan(tx, all, ScanOrder.DESCENDING)) {
+          try (RowCursor c = orders.scan(tx, all, ScanOrder.DESCENDING)) {
             if (c.next()) {
               number += c.key().getInt(Tables.NUMBER);
             }
@@ -64,7 +64,7 @@ final class Shop {
         tx -> {
           List<String> found = new ArrayList<>(); // in the body: it may run more than once
           Range all = Range.prefix(orders.key().int64(customer(tx, email)));
-          try (Cursor c = orders.scan(tx, all, ScanOrder.DESCENDING)) {
+          try (RowCursor c = orders.scan(tx, all, ScanOrder.DESCENDING)) {
             while (c.next()) {
               Row row = c.row();
               int number = c.key().getInt(Tables.NUMBER);
@@ -78,7 +78,7 @@ final class Shop {
 
   private long customer(Transaction tx, String email) {
     Range one = Range.prefix(byEmail.key().set(email));
-    try (Cursor c = byEmail.scan(tx, one, ScanOrder.ASCENDING)) {
+    try (RowCursor c = byEmail.scan(tx, one, ScanOrder.ASCENDING)) {
       if (!c.next()) {
         throw new NoSuchElementException("There is no customer " + email);
       }
@@ -87,7 +87,7 @@ final class Shop {
   }
 
   private long lastCustomer(Transaction tx) {
-    try (Cursor c = customers.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
+    try (RowCursor c = customers.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
       return c.next() ? c.key().getLong(0) : 0;
     }
   }

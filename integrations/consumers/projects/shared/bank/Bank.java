@@ -4,7 +4,7 @@ import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Options;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.VerifyReport;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -48,7 +48,7 @@ public final class Bank {
 
   /** Writes the accounts. */
   public void fill(Database db) {
-    Table accounts = db.table(spec);
+    RowTable accounts = db.table(spec);
     Key key = accounts.key();
     Row row = accounts.row();
     for (int i = 0; i < ACCOUNTS; i += 100) {
@@ -64,7 +64,7 @@ public final class Bank {
 
   /** What all accounts have. */
   public long sum(Database db) {
-    Table accounts = db.table(spec);
+    RowTable accounts = db.table(spec);
     Key key = accounts.key();
     Row row = accounts.row();
     return db.read(

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class Batch {
-  private final Table table;
+  private final RowTable table;
 
   /** Far more than one transaction reads; a row for each is made beforehand. */
   private static final int CAPACITY_MAX = 1 << 24;
@@ -27,7 +27,7 @@ public final class Batch {
   private final Reads reads = new Reads();
   private int size;
 
-  Batch(Table table, int capacity) {
+  Batch(RowTable table, int capacity) {
     if (capacity < 1 || capacity > CAPACITY_MAX) {
       throw new IllegalArgumentException(
           "A batch takes 1 to " + CAPACITY_MAX + " keys, not " + capacity + ".");

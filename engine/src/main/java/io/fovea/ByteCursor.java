@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A scan of byte strings under way: it stands before the first record, then on one after the other.
  *
- * <p>Belongs to its transaction and to its thread, and moves, as {@link Cursor} does.
+ * <p>Belongs to its transaction and to its thread, and moves, as {@link RowCursor} does.
  *
  * @since 0.1.0
  */
@@ -28,7 +28,7 @@ public final class ByteCursor implements AutoCloseable {
   private boolean closed;
   private boolean on;
 
-  ByteCursor(Transaction tx, Table table, @Nullable TxScan scan) {
+  ByteCursor(Transaction tx, RowTable table, @Nullable TxScan scan) {
     this(tx, table, null, scan);
   }
 
@@ -37,7 +37,7 @@ public final class ByteCursor implements AutoCloseable {
    *
    * @param index of a table of objects or byte strings; null for the order of keys
    */
-  ByteCursor(Transaction tx, Table table, @Nullable IndexCore index, @Nullable TxScan scan) {
+  ByteCursor(Transaction tx, RowTable table, @Nullable IndexCore index, @Nullable TxScan scan) {
     this.tx = tx;
     this.index = index;
     this.database = table.database();
@@ -125,7 +125,7 @@ public final class ByteCursor implements AutoCloseable {
 
   /**
    * Moves to the first record of the interval that lies at a key or, in the scan's order, behind
-   * it: as {@link Cursor#seek}.
+   * it: as {@link RowCursor#seek}.
    *
    * @param to where to, before or behind where it stands
    * @return false if there is none
@@ -188,7 +188,7 @@ public final class ByteCursor implements AutoCloseable {
     enter();
     try {
       TxScan s = standing();
-      int behind = of.unique ? 0 : TypedIndex.Reads.keyLength(table, of, s);
+      int behind = of.unique ? 0 : Index.Reads.keyLength(table, of, s);
       int length = s.keyLength() - behind;
       if (length <= 0 || length > of.key.bytesMax()) {
         throw table.damaged(
@@ -235,7 +235,7 @@ public final class ByteCursor implements AutoCloseable {
     try {
       TxScan s = standing();
       if (index != null) {
-        return copy(s.valueSegment(), s.valueOffset(), TypedIndex.Reads.keyLength(table, index, s));
+        return copy(s.valueSegment(), s.valueOffset(), Index.Reads.keyLength(table, index, s));
       }
       return keyOf(s);
     } catch (TransactionAbortedException e) {
@@ -275,7 +275,7 @@ public final class ByteCursor implements AutoCloseable {
     try {
       TxScan s = standing();
       if (index != null) {
-        return TypedIndex.Reads.value(tx, t, table, index, s);
+        return Index.Reads.value(tx, t, table, index, s);
       }
       return copy(s.valueSegment(), s.valueOffset(), s.valueLength());
     } catch (TransactionAbortedException e) {

@@ -49,17 +49,17 @@ import org.jspecify.annotations.Nullable;
  * the value, in new arrays.
  *
  * <p>A handle, good in every thread for as long as the database is open. Operations throw the
- * exceptions of those of a {@link Table}.
+ * exceptions of those of a {@link RowTable}.
  *
  * @since 0.1.0
  */
 public final class ByteIndex {
-  private final Index index;
-  private final Table of;
+  private final RowIndex index;
+  private final RowTable of;
   private final TableCore table;
   private final IndexCore core;
 
-  ByteIndex(Index index) {
+  ByteIndex(RowIndex index) {
     this.index = index;
     this.of = index.table();
     this.table = of.core();
@@ -95,7 +95,7 @@ public final class ByteIndex {
 
   /**
    * How many entries the index has, which are those of the records for which the extractor makes
-   * one. As {@link Table#count}.
+   * one. As {@link RowTable#count}.
    *
    * @return the number of entries
    * @throws InvalidUseException if the index or its table was dropped; inside the body of a
@@ -106,7 +106,7 @@ public final class ByteIndex {
   }
 
   /**
-   * How many bytes its entries have, as they are stored: as {@link Table#dataBytes}.
+   * How many bytes its entries have, as they are stored: as {@link RowTable#dataBytes}.
    *
    * @return bytes
    */
@@ -149,8 +149,7 @@ public final class ByteIndex {
           return null;
         }
         byte[] found = ByteCursor.copy(pk, 0, length);
-        return Map.entry(
-            found, TypedIndex.Reads.value(slot, t, table, core, pk, length, t.lastRead()));
+        return Map.entry(found, Index.Reads.value(slot, t, table, core, pk, length, t.lastRead()));
       }
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
@@ -164,7 +163,7 @@ public final class ByteIndex {
   private int find(Tx t, Key key, MemorySegment pk) {
     int room = table.keyBytesMax + core.hints.bytes();
     int n = t.get(core.tree, key.segment(), key.base(), key.length(), pk, 0, room);
-    return n < 0 ? -1 : TypedIndex.Reads.keyLength(table, core, t.page(), n);
+    return n < 0 ? -1 : Index.Reads.keyLength(table, core, t.page(), n);
   }
 
   /**
@@ -249,9 +248,7 @@ public final class ByteIndex {
     try {
       return scan.next()
           ? ByteCursor.copy(
-              scan.valueSegment(),
-              scan.valueOffset(),
-              TypedIndex.Reads.keyLength(table, core, scan))
+              scan.valueSegment(), scan.valueOffset(), Index.Reads.keyLength(table, core, scan))
           : null;
     } finally {
       scan.close();
@@ -259,7 +256,7 @@ public final class ByteIndex {
   }
 
   private void requireKey(Key key) {
-    TypedIndex.requireThere(table, core);
+    Index.requireThere(table, core);
     Range.requireOwner(Objects.requireNonNull(key, "key"), core);
     if (key.length() > core.tree.maxKeySize()) {
       throw core.keyTooLong(key.length());
@@ -357,7 +354,7 @@ public final class ByteIndex {
     Objects.requireNonNull(order, "order");
     Tx t = tx.enter(of.database(), table);
     try {
-      TypedIndex.requireThere(table, core);
+      Index.requireThere(table, core);
       return new ByteCursor(tx, of, core, open(t, tx.slot(), range, order));
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
@@ -441,7 +438,8 @@ public final class ByteIndex {
   }
 
   /**
-   * Estimates how many entries are in a range, and how large they are: as {@link Table#estimate}.
+   * Estimates how many entries are in a range, and how large they are: as {@link
+   * RowTable#estimate}.
    *
    * @param tx the transaction
    * @param range which entries, by keys of this index
@@ -452,7 +450,7 @@ public final class ByteIndex {
     Objects.requireNonNull(range, "range");
     tx.enter(of.database(), table);
     try {
-      TypedIndex.requireThere(table, core);
+      Index.requireThere(table, core);
       int stride = stride(core);
       return range.estimate(core.tree, core, core.unique, tx.slot().entries(2L * stride), stride);
     } catch (TransactionAbortedException e) {
@@ -507,7 +505,9 @@ public final class ByteIndex {
       entry.clear();
       byte[] k = ByteCursor.copy(pk, pkOff, pkLen);
       byte[] v = ByteCursor.copy(record, recordOff, recordLen);
-      return extractor.extract(k, v, entry) ? Index.Extracted.take(index, entry, out, outOff) : -1;
+      return extractor.extract(k, v, entry)
+          ? RowIndex.Extracted.take(index, entry, out, outOff)
+          : -1;
     }
   }
 }

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * A scan of the records of a table of byte strings in the order of an index: it stands before the
  * first one, then on one after the other.
  *
- * <p>Belongs to its transaction and to its thread, and moves, as {@link Cursor} does.
+ * <p>Belongs to its transaction and to its thread, and moves, as {@link RowCursor} does.
  *
  * @since 0.1.0
  */
@@ -76,7 +76,7 @@ public final class ByteIndexCursor implements AutoCloseable {
 
   /**
    * Moves to the first record of the range that lies at a key of the index or, in the scan's order,
-   * behind it: as {@link Cursor#seek}. All entries that begin with the key lie at it.
+   * behind it: as {@link RowCursor#seek}. All entries that begin with the key lie at it.
    *
    * @param key where to, before or behind where it stands
    * @return false if there is none

@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  * the extractor throws.
  *
  * <p>A handle, good in every thread for as long as the database is open. Operations throw the
- * exceptions of those of a {@link Table}.
+ * exceptions of those of a {@link RowTable}.
  *
  * @since 0.1.0
  */
@@ -41,12 +41,12 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
 
   private static final Walk.Coding<byte[], byte[]> PLAIN = new Plain();
 
-  private final Table table;
+  private final RowTable table;
   private final Database database;
   private final TableCore core;
   private final ByteStage stage;
 
-  ByteTable(Table table) {
+  ByteTable(RowTable table) {
     this.table = table;
     this.database = table.database();
     this.core = table.core();
@@ -58,7 +58,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    *
    * @return the table
    */
-  public Table table() {
+  public RowTable table() {
     return table;
   }
 
@@ -118,7 +118,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
 
   /**
    * Reads a value that will be changed: others that do so wait for this transaction, as {@link
-   * Table#getForUpdate} says.
+   * RowTable#getForUpdate} says.
    *
    * @param tx the transaction
    * @param key its key
@@ -370,7 +370,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   }
 
   /**
-   * Removes all records of an interval in one pass: as {@link Table#deleteRange(Transaction,
+   * Removes all records of an interval in one pass: as {@link RowTable#deleteRange(Transaction,
    * Range)}.
    *
    * @param tx the transaction
@@ -385,7 +385,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
 
   /**
    * Removes records of an interval, up to some number of them, the first ones: as {@link
-   * Table#deleteRange(Transaction, Range, long)}.
+   * RowTable#deleteRange(Transaction, Range, long)}.
    *
    * @param tx the transaction
    * @param from the smallest key of the interval, null for no bound
@@ -400,7 +400,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   }
 
   /**
-   * Removes all records whose keys begin with a prefix: as {@link Table#deleteRange(Transaction,
+   * Removes all records whose keys begin with a prefix: as {@link RowTable#deleteRange(Transaction,
    * Range)}.
    *
    * @param tx the transaction
@@ -422,14 +422,14 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
       boolean toInclusive,
       boolean prefix,
       long most) {
-    Cursor.checkMost(most);
+    RowCursor.checkMost(most);
     Tx t = tx.enter(database, core);
     try {
       core.requireThere();
       core.requireChangeable();
       t.requireWritable();
       TxScan scan = open(tx, t, from, fromInclusive, to, toInclusive, prefix, ScanOrder.ASCENDING);
-      return Cursor.delete(tx, t, core, scan, most);
+      return RowCursor.delete(tx, t, core, scan, most);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -440,7 +440,8 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   // -------------------------------------------------------------------------------------- loading
 
   /**
-   * Loads records by {@link LoadOptions#defaults}: as {@link Table#load(LoadOptions, LoadSource)}.
+   * Loads records by {@link LoadOptions#defaults}: as {@link RowTable#load(LoadOptions,
+   * LoadSource)}.
    *
    * @param <X> what the source throws
    * @param source gives the records, in any order
@@ -452,7 +453,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   }
 
   /**
-   * Loads many records at once, all of them or none: as {@link Table#load(LoadOptions,
+   * Loads many records at once, all of them or none: as {@link RowTable#load(LoadOptions,
    * LoadSource)}.
    *
    * @param <X> what the source throws
@@ -516,21 +517,20 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    * @param name its name
    * @return the index; any thread
    * @throws IllegalArgumentException if the table was opened without an index of that name
-   * @throws InvalidUseException if this is a table of objects: {@link TypedTable#index} is for
-   *     these
+   * @throws InvalidUseException if this is a table of objects: {@link Table#index} is for these
    */
   public ByteIndex index(String name) {
     if (core.objects() != null) {
       throw new InvalidUseException(
-          "Table " + core.shown() + " holds objects: ask TypedTable.index for its indexes.");
+          "Table " + core.shown() + " holds objects: ask Table.index for its indexes.");
     }
     return new ByteIndex(table.index(name));
   }
 
   /**
    * Opens a scan of a table in the order of an index. It is for who does not have what the table
-   * was made with: {@link TypedIndex} is for who has the class of the objects, {@link ByteIndex}
-   * for who knows the keys of an index of byte strings.
+   * was made with: {@link Index} is for who has the class of the objects, {@link ByteIndex} for who
+   * knows the keys of an index of byte strings.
    *
    * @param tx the transaction
    * @param index the index's name
@@ -540,7 +540,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    */
   public ByteCursor scanIndex(Transaction tx, String index, ScanOrder order) {
     Objects.requireNonNull(order, "order");
-    return TypedIndex.open(tx, table, table.index(index).core(), null, null, order);
+    return Index.open(tx, table, table.index(index).core(), null, null, order);
   }
 
   /** With a say at both ends; of a prefix {@code to} is the prefix. */
@@ -565,13 +565,13 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   }
 
   @Override
-  Walk<byte[], byte[]> walk(Transaction tx, TypedTable.Interval<byte[]> i, ScanOrder order) {
+  Walk<byte[], byte[]> walk(Transaction tx, Table.Interval<byte[]> i, ScanOrder order) {
     return walk(tx, i, order, PLAIN);
   }
 
   /** A walk with keys and values of any coding. */
   <K, V> Walk<K, V> walk(
-      Transaction tx, TypedTable.Interval<K> i, ScanOrder order, Walk.Coding<K, V> coding) {
+      Transaction tx, Table.Interval<K> i, ScanOrder order, Walk.Coding<K, V> coding) {
     K lo = i.lo();
     K hi = i.hi();
     return new Walk.OfBytes<>(
@@ -639,7 +639,8 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
   }
 
   /**
-   * Estimates how many records an interval has, and how large they are: as {@link Table#estimate}.
+   * Estimates how many records an interval has, and how large they are: as {@link
+   * RowTable#estimate}.
    *
    * @param tx the transaction
    * @param from the smallest key of the interval, null for no bound
@@ -653,7 +654,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
 
   /**
    * Estimates how many records have keys that begin with a prefix, and how large they are: as
-   * {@link Table#estimate}.
+   * {@link RowTable#estimate}.
    *
    * @param tx the transaction
    * @param prefix what they begin with
@@ -695,8 +696,8 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    * @param values turns objects into values and back
    * @return the view; any thread
    */
-  public <K, V> TypedTable<K, V> as(ByteCodec<K> keys, ByteCodec<V> values) {
-    return new TypedTable<>(
+  public <K, V> Table<K, V> as(ByteCodec<K> keys, ByteCodec<V> values) {
+    return new Table<>(
         this, Objects.requireNonNull(keys, "keys"), Objects.requireNonNull(values, "values"));
   }
 }

@@ -69,9 +69,9 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
    *     waits for transactions to end
    * @throws DatabaseClosedException if the database was closed
    */
-  public Table table(TableSpec spec) {
+  public RowTable table(TableSpec spec) {
     Objects.requireNonNull(spec, "spec");
-    return new Table((Database) this, schema().table(spec), spec);
+    return new RowTable((Database) this, schema().table(spec), spec);
   }
 
   /**
@@ -96,7 +96,7 @@ public abstract sealed class Catalog extends TransactionRunner permits Database 
    * @throws OperationInterruptedException if the thread is interrupted while it builds an index
    * @throws DatabaseClosedException if the database was closed
    */
-  public <K, V> TypedTable<K, V> table(ObjectSpec<K, V> spec) {
+  public <K, V> Table<K, V> table(ObjectSpec<K, V> spec) {
     Objects.requireNonNull(spec, "spec");
     return spec.on(table(spec.table()));
   }

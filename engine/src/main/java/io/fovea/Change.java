@@ -40,8 +40,8 @@ public final class Change {
     /** A table was created. Its records come as changes of their own. */
     CREATED,
     /**
-     * A table was loaded ({@link Table#load}): it has records that do not come as changes. Whoever
-     * needs them reads the table, in a snapshot, and goes on from its position.
+     * A table was loaded ({@link RowTable#load}): it has records that do not come as changes.
+     * Whoever needs them reads the table, in a snapshot, and goes on from its position.
      */
     LOADED,
     /** A table has another name, {@link #newName}. */
@@ -124,7 +124,7 @@ public final class Change {
    * @return a new key
    * @throws InvalidUseException if the change is none of a record
    */
-  public Key key(Table table) {
+  public Key key(RowTable table) {
     byte[] key = keyOfRecord();
     return fitting("key", () -> key(table, key));
   }
@@ -138,7 +138,7 @@ public final class Change {
    * @throws InvalidUseException if the change is none of a record, or of another table whose rows
    *     are different, or if the handle is of an older version than the table
    */
-  public @Nullable Row row(Table table) {
+  public @Nullable Row row(RowTable table) {
     keyOfRecord();
     byte[] value = change.value();
     return value == null ? null : fitting("row", () -> row(table, value));
@@ -152,7 +152,7 @@ public final class Change {
    * @return a new object
    * @throws InvalidUseException if the change is none of a record
    */
-  public <K> K key(TypedTable<K, ?> table) {
+  public <K> K key(Table<K, ?> table) {
     byte[] key = keyOfRecord();
     return fitting("key", () -> table.coding().key(key));
   }
@@ -167,7 +167,7 @@ public final class Change {
    * @throws InvalidUseException if the change is none of a record, or the handle is of an older
    *     version than the table
    */
-  public <K, V> @Nullable V value(TypedTable<K, V> table) {
+  public <K, V> @Nullable V value(Table<K, V> table) {
     byte[] key = keyOfRecord();
     byte[] value = change.value();
     if (value == null) {
@@ -198,7 +198,7 @@ public final class Change {
   }
 
   /** A key of a table, from the bytes in the tree. */
-  static Key key(Table table, byte[] stored) {
+  static Key key(RowTable table, byte[] stored) {
     Objects.requireNonNull(table, "table");
     try (Arena arena = Arena.ofConfined()) {
       Key key = table.key();
@@ -208,7 +208,7 @@ public final class Change {
   }
 
   /** A row of a table, from the bytes in the tree. */
-  static Row row(Table table, byte[] stored) {
+  static Row row(RowTable table, byte[] stored) {
     Objects.requireNonNull(table, "table");
     TableCore core = table.core();
     if (core.isEvolved()) {

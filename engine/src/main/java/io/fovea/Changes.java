@@ -25,8 +25,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>What comes.</b> Each commit that has changed records or tables, as a whole and once, when
  * it is durable. Records that expired come as deleted when they are removed. What does not come:
- * the records that {@link Table#load} has put into a table ({@link Change.Kind#LOADED} says that it
- * did), changes of indexes, and nothing where {@link Database#compact} or a close has moved pages.
+ * the records that {@link RowTable#load} has put into a table ({@link Change.Kind#LOADED} says that
+ * it did), changes of indexes, and nothing where {@link Database#compact} or a close has moved
+ * pages.
  *
  * <p><b>In which order.</b> Of two commits that have changed the same record, or of which one has
  * read what the other wrote, the one that came first in the serial order comes first. If one has

@@ -3,8 +3,8 @@ package io.fovea;
 /**
  * Turns Java objects into rows and back.
  *
- * <p>Used by {@link TypedTable}. Must be safe for every thread and may be called at any time, also
- * by transactions that will be aborted.
+ * <p>Used by {@link Table}. Must be safe for every thread and may be called at any time, also by
+ * transactions that will be aborted.
  *
  * @param <V> the class of the objects
  * @since 0.1.0

@@ -99,7 +99,7 @@ public final class Database extends Catalog implements AutoCloseable {
     HintUse use = new HintUse(store::isMarked, hints.pages(), hints.frames(), all);
     this.schema =
         new Schema(
-            new Index.SchemaHost(this),
+            new RowIndex.SchemaHost(this),
             store,
             use,
             hints.ofNewIndexes(),

@@ -380,9 +380,9 @@ public record DatabaseStats(
       long sweepLagMillis) {}
 
   /**
-   * Loads of tables ({@link Table#load(LoadOptions, LoadSource)}), and builds of indexes of tables
-   * that have records. Numbers but the first are of all since the opening, those included that are
-   * under way or were given up.
+   * Loads of tables ({@link RowTable#load(LoadOptions, LoadSource)}), and builds of indexes of
+   * tables that have records. Numbers but the first are of all since the opening, those included
+   * that are under way or were given up.
    *
    * @param running loads and builds that are under way now. A build for which transactions make the
    *     entries, as eight are under way already, is not counted, here or below

@@ -116,7 +116,7 @@ public final class DeviceOptions {
   }
 
   /**
-   * Sets how many pages one thread has read at a time at most, in {@link Table#getAll} and its
+   * Sets how many pages one thread has read at a time at most, in {@link RowTable#getAll} and its
    * like. Several threads that read in batches share what the device does at once: with the number
    * that it does best divided by that of the threads none waits for another's reads.
    *

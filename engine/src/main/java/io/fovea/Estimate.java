@@ -1,7 +1,8 @@
 package io.fovea;
 
 /**
- * About how much is in a range: what {@link Table#estimate} and {@link Index#estimate} return.
+ * About how much is in a range: what {@link RowTable#estimate} and {@link RowIndex#estimate}
+ * return.
  *
  * @param count how many records, or entries of an index
  * @param bytes of their keys and values in the tree, as they are stored; values that are kept

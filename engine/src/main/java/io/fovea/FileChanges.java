@@ -164,8 +164,8 @@ public final class FileChanges implements AutoCloseable {
   }
 
   /**
-   * What the tables are now, to show what comes: by {@link Change#key(Table)}, {@link
-   * Change#row(Table)} and {@link ObjectDump}. All that was durable before the call is in it.
+   * What the tables are now, to show what comes: by {@link Change#key(RowTable)}, {@link
+   * Change#row(RowTable)} and {@link ObjectDump}. All that was durable before the call is in it.
    *
    * <p>The handles are of a copy of the catalog in memory, and are good until this is called again
    * or closed. Records are not to be read by them. A file that is in use, or was not closed, is
@@ -181,7 +181,7 @@ public final class FileChanges implements AutoCloseable {
    *     succeed
    * @throws OperationInterruptedException if the thread is interrupted
    */
-  public SortedMap<String, Table> tables() {
+  public SortedMap<String, RowTable> tables() {
     file.requireOpen();
     TablesBeside before = tables;
     if (before != null) {
@@ -237,14 +237,14 @@ public final class FileChanges implements AutoCloseable {
 
     private final OverlayStorage copy;
     private final Database there;
-    private final SortedMap<String, Table> tables = new TreeMap<>();
+    private final SortedMap<String, RowTable> tables = new TreeMap<>();
 
     private TablesBeside(OverlayStorage copy, Database there) {
       this.copy = copy;
       this.there = there;
     }
 
-    SortedMap<String, Table> tables() {
+    SortedMap<String, RowTable> tables() {
       return Collections.unmodifiableSortedMap(tables);
     }
 

@@ -1,52 +1,73 @@
 package io.fovea;
 
-import io.fovea.btree.TreeCounts;
-import io.fovea.catalog.Host;
-import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.TransactionAbortedException;
-import io.fovea.index.EntryMaker;
 import io.fovea.index.IndexCore;
-import io.fovea.index.IndexHints;
-import io.fovea.index.OldRows;
-import io.fovea.index.RowExpiry;
-import io.fovea.index.RowFields;
 import io.fovea.index.Slot;
-import io.fovea.index.SlotLocal;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
-import io.fovea.schema.EntryHints;
-import io.fovea.schema.IndexSpec;
-import io.fovea.schema.KeySpec;
-import io.fovea.schema.Layout;
-import io.fovea.schema.TableSpec;
+import io.fovea.object.EntryKey;
+import io.fovea.object.ObjectWriter;
 import io.fovea.txn.Tx;
+import io.fovea.txn.TxScan;
 import java.lang.foreign.MemorySegment;
-import java.time.Duration;
+import java.util.Arrays;
+import java.util.Map;
 import java.util.Objects;
+import java.util.function.BiConsumer;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A secondary index: the records of a table in another order.
+ * A secondary index of a table of Java records: its objects in the order of some of their
+ * components, and within it in that of their keys.
+ *
+ * <pre>{@code
+ * static final ObjectSpec<Long, Account> ACCOUNTS =
+ *     ObjectSpec.of("accounts", Long.class, Account.class).index("byOwner", "owner");
+ *
+ * Table<Long, Account> accounts = db.table(ACCOUNTS);
+ * Index<String, Long, Account> byOwner = accounts.index("byOwner", String.class);
+ * db.read(tx -> byOwner.stream(tx, "Ada", ScanOrder.ASCENDING).map(Map.Entry::getValue).toList());
+ * }</pre>
+ *
+ * <p>Where the class of the keys has the first components alone, each key is a prefix: all entries
+ * that begin with it lie at it. A component of a key may be null where it is one of a record; null
+ * comes before all values.
  *
  * <p>A handle, good in every thread for as long as the database is open. Operations throw the
- * exceptions of those of a {@link Table}. Of a table of objects or byte strings it only tells what
- * the index is: {@link TypedIndex} and {@link ByteIndex} read it.
+ * exceptions of those of a {@link RowTable}, and what accessors and constructors of the records
+ * throw.
  *
+ * @param <I> the class of the index's keys
+ * @param <K> the class of the table's keys
+ * @param <V> the class of the values
  * @since 0.1.0
  */
-public final class Index extends OrderedRows {
-  private final Table table;
-  private final TableCore tableCore;
+public final class Index<I, K, V> {
+  private final RowIndex index;
+  private final TableCore table;
   private final IndexCore core;
-  private final IndexSpec spec;
+  private final EntryKey keys;
+  private final Supplier<OrderedEntries.Walk.Coding<K, V>> coding;
 
-  Index(Table table, IndexCore core, IndexSpec spec) {
-    this.table = table;
-    this.tableCore = table.core();
-    this.core = core;
-    this.spec = spec;
+  /** Whether its keys have all components. */
+  private final boolean complete;
+
+  /**
+   * A handle.
+   *
+   * @param coding makes what reads keys and objects, for one thread
+   */
+  Index(RowIndex index, EntryKey keys, Supplier<OrderedEntries.Walk.Coding<K, V>> coding) {
+    this.index = index;
+    this.table = index.table().core();
+    this.core = index.core();
+    this.keys = keys;
+    this.coding = coding;
+    this.complete = keys.parts() == Objects.requireNonNull(core.objects).entries().parts().size();
   }
 
   /**
@@ -59,446 +80,402 @@ public final class Index extends OrderedRows {
   }
 
   /**
-   * The specification that the index was opened with.
+   * Whether values without null belong to one object at most.
    *
-   * @return the specification
+   * @return true for one that {@link ObjectSpec#unique} has declared
    */
-  public IndexSpec spec() {
-    return spec;
+  public boolean isUnique() {
+    return core.unique;
   }
 
   /**
-   * The hints in the entries of the index, as chosen when it was created.
-   *
-   * @return the hints in the file, which {@link #spec} need not name
-   */
-  public EntryHints hints() {
-    return core.hints.kind;
-  }
-
-  IndexCore core() {
-    return core;
-  }
-
-  /**
-   * The table whose records it orders.
-   *
-   * @return the table
-   */
-  public Table table() {
-    return table;
-  }
-
-  /**
-   * Makes a key of this index: the fields that it is declared by, or the parts that its extractor
-   * computes. To be set and used again and again.
-   *
-   * @return a new key without parts
-   */
-  public Key key() {
-    requireRows();
-    table.database().requireServing();
-    return new Key(core.key, core);
-  }
-
-  /**
-   * Reads the record of an entry: of a complete key in a unique index the only one, otherwise the
-   * first that begins with the key.
-   *
-   * @param tx the transaction
-   * @param indexKey a key of this index, or a prefix
-   * @param out where the record goes; void if there is none
-   * @return whether there is such an entry
-   * @throws KeyTooLargeException if no key of that length can be in the index
-   */
-  public boolean get(Transaction tx, Key indexKey, Row out) {
-    Tx t = tx.enter(table.database(), tableCore);
-    try {
-      require(indexKey);
-      if (out.owner() != tableCore) {
-        throw new InvalidUseException(
-            "The row belongs to another table than " + tableCore.shown() + ".");
-      }
-      out.invalidate();
-      Slot slot = tx.slot();
-      int stageBytes = tableCore.keyBytesMax + core.hints.bytes();
-      MemorySegment pk = slot.keyStage(stageBytes);
-      int pkLen;
-      int entry;
-      if (core.unique && indexKey.isComplete()) {
-        if (getVouched(tx, t, slot, indexKey, pk, stageBytes, out)) {
-          return !isExpired(slot, t, out);
-        }
-        int n =
-            t.get(
-                core.tree,
-                indexKey.segment(),
-                indexKey.base(),
-                indexKey.length(),
-                pk,
-                0,
-                stageBytes,
-                slot.entry);
-        if (n < 0) {
-          return false;
-        }
-        pkLen = core.hints.keyLength(n);
-        if (pkLen < 0 || pkLen > tableCore.keyBytesMax) {
-          throw wrongKey(tableCore, core, t.page(), pkLen);
-        }
-        entry = t.lastRead();
-      } else {
-        Cursor c = Cursor.open(tx, t, table, core, Range.prefix(indexKey), ScanOrder.ASCENDING);
-        try {
-          if (!c.advance()) {
-            return false;
-          }
-          pkLen = c.entryValue(pk);
-          entry = c.entryHandle();
-        } finally {
-          c.release();
-        }
-      }
-      return resolve(tx, t, tableCore, core, pk, 0, pkLen, pk, pkLen, entry, out);
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
-  }
-
-  /** Whether a record that was found has expired; then the row is void. */
-  private boolean isExpired(Slot slot, Tx t, Row out) {
-    RowExpiry expiry = tableCore.expiry();
-    boolean is = expiry != null && expiry.hides(slot, t, out.segment(), out.base());
-    if (is) {
-      out.invalidate();
-    }
-    return is;
-  }
-
-  /**
-   * Reads the record without the entry: looks where the entry points, and lets the record vouch for
-   * it.
-   *
-   * <p><b>Why that is enough.</b> What is read is that the record has the key that is looked for.
-   * As long as that is so the unique index has this entry and no other for it, since no transaction
-   * changes one without the other. So wherever the read of the record is valid in the order of
-   * transactions, the answer is right, whatever became of the entry, whose read need not be
-   * tracked, locked or validated. A record that is gone, or has another key by now, proves nothing:
-   * then the entry is read.
-   *
-   * @return false if that did not help; then the entry, or its gap, may be at {@link Slot#entry}
-   */
-  private boolean getVouched(
-      Transaction tx, Tx t, Slot slot, Key indexKey, MemorySegment pk, int stageBytes, Row out) {
-    if (core.isExtracted()) {
-      slot.entry.clear();
-      return false; // its author's code would have to run
-    }
-    MemorySegment wanted = indexKey.segment();
-    long wantedOff = indexKey.base();
-    int wantedLen = indexKey.length();
-    int n = t.peek(core.tree, wanted, wantedOff, wantedLen, pk, 0, stageBytes, slot.entry);
-    int pkLen = core.hints.keyLength(n);
-    if (n < 0 || pkLen < 0 || pkLen > tableCore.keyBytesMax) {
-      return false;
-    }
-    int size =
-        core.hints.get(
-            slot, t, tableCore, core, pk, 0, pkLen, pk, pkLen, IndexHints.PEEKED, out.buffer());
-    int form = OldRows.AS_IT_IS;
-    if (size != tableCore.storedBytes) {
-      if (size < 0 || !tableCore.old.knows(size)) {
-        return false;
-      }
-      form = OldRows.settle(slot, t, tableCore, pk, 0, pkLen, size, out.segment(), out.base());
-    }
-    MemorySegment entry = slot.entries(core.entryBytesMax());
-    int len = core.build(slot, pk, 0, pkLen, out.segment(), out.base(), entry, 0);
-    if (len != wantedLen || !Mem.equal(entry, 0, len, wanted, wantedOff, len)) {
-      return false;
-    }
-    out.read(tx, pk, 0, pkLen, t.lastRead(), out.size(), form);
-    return true;
-  }
-
-  /** An entry's value is no primary key with a hint behind it. */
-  static CorruptionException wrongKey(TableCore table, IndexCore index, long page, int length) {
-    return table.damaged(
-        "length of a primary key in index " + index.shown() + " of table " + table.shown(),
-        page,
-        table.keyBytesMax,
-        length);
-  }
-
-  /**
-   * Reads the record that an entry names.
-   *
-   * @param hint where the entry's hint is
-   * @param entry the handle of the entry's read, or negative
-   * @return false if it has expired
-   */
-  static boolean resolve(
-      Transaction tx,
-      Tx t,
-      TableCore table,
-      IndexCore index,
-      MemorySegment pk,
-      long pkOff,
-      int pkLen,
-      MemorySegment hint,
-      long hintOff,
-      int entry,
-      Row out) {
-    int n =
-        index.hints.get(
-            tx.slot(), t, table, index, pk, pkOff, pkLen, hint, hintOff, entry, out.buffer());
-    if (n != table.storedBytes && !(n >= 0 && table.old.knows(n))) {
-      t.requireReadsValid();
-      if (n < 0 && t.wrote(table.tree, pk, pkOff, pkLen)) {
-        throw new InvalidUseException(
-            "The transaction has deleted the record that the cursor stands on.");
-      }
-      throw table.damaged(
-          "record that an entry of index " + index.shown() + " names, its size",
-          t.page(),
-          out.size(),
-          n);
-    }
-    return out.read(tx, t, table, pk, pkOff, pkLen, n, out.size());
-  }
-
-  /**
-   * Opens a scan in the order of the index.
-   *
-   * @param tx the transaction
-   * @param range which entries, by keys of this index
-   * @param order in which direction
-   * @return a cursor before the first entry; its rows are the records, its {@link Cursor#key} the
-   *     primary key; to be closed, and closed with the transaction at last
-   */
-  @Override
-  public Cursor scan(Transaction tx, Range range, ScanOrder order) {
-    Objects.requireNonNull(range, "range");
-    Objects.requireNonNull(order, "order");
-    requireRows();
-    Tx t = tx.enter(table.database(), tableCore);
-    try {
-      requireThere();
-      return Cursor.open(tx, t, table, core, range, order);
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
-  }
-
-  /**
-   * Estimates how many entries are in a range, and how large they are: as {@link Table#estimate}.
-   *
-   * @param tx the transaction
-   * @param range which entries, by keys of this index
-   * @return the estimate
-   * @throws InvalidUseException if a key of the range is another index's, or a table's
-   */
-  public Estimate estimate(Transaction tx, Range range) {
-    Objects.requireNonNull(range, "range");
-    requireRows();
-    tx.enter(table.database(), tableCore);
-    try {
-      requireThere();
-      return Cursor.estimate(tx.slot(), table.core(), core, range);
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
-  }
-
-  /**
-   * How many entries the index has: as {@link Table#count}. An extracted index may have fewer than
-   * its table has records.
+   * How many entries the index has: one for each object. As {@link RowTable#count}.
    *
    * @return the number of entries
    * @throws InvalidUseException if the index or its table was dropped; inside the body of a
    *     transaction, if they have to be counted first
    */
   public long count() {
-    return counts().records();
+    return index.count();
+  }
+
+  // -------------------------------------------------------------------------------------- reading
+
+  private byte[] encoded(I key) {
+    ObjectWriter out = new ObjectWriter();
+    keys.write(out, Objects.requireNonNull(key, "key"));
+    return out.toArray();
   }
 
   /**
-   * How many bytes its entries have, as they are stored: as {@link Table#dataBytes}.
+   * Reads the object of an entry: of a complete key without null in a unique index the only one,
+   * otherwise the first that begins with the key.
    *
-   * @return bytes
+   * @param tx the transaction
+   * @param key a key of this index
+   * @return the object's key and the object, or null if there is none
+   * @throws KeyTooLargeException if no key of that length can be in the index
    */
-  public long dataBytes() {
-    return counts().bytes();
+  public Map.@Nullable Entry<K, V> get(Transaction tx, I key) {
+    ObjectWriter out = new ObjectWriter();
+    boolean whole = keys.write(out, Objects.requireNonNull(key, "key"));
+    if (!core.unique || !complete || !whole) {
+      try (OrderedEntries.Walk<K, V> w = walk(tx, out.toArray(), ScanOrder.ASCENDING)) {
+        return w.next() ? Map.entry(w.key(), w.value()) : null;
+      }
+    }
+    byte[][] found = find(tx, out);
+    if (found == null) {
+      return null;
+    }
+    OrderedEntries.Walk.Coding<K, V> by = coding.get();
+    K pk = by.key(found[0]);
+    return Map.entry(pk, by.value(pk, found[1]));
   }
 
-  private TreeCounts counts() {
-    requireThere();
-    return table.database().counts(core.tree);
+  /** The primary key and the object of an entry of a unique index. */
+  private byte @Nullable [][] find(Transaction tx, ObjectWriter key) {
+    Tx t = tx.enter(index.table().database(), table);
+    try {
+      requireThere(table, core);
+      int length = key.length();
+      require(core, length);
+      Slot slot = tx.slot();
+      int room = table.keyBytesMax + core.hints.bytes();
+      MemorySegment wanted = slot.entries(length);
+      Mem.putBytes(wanted, 0, key.array(), 0, length);
+      MemorySegment pk = slot.keyStage(room);
+      int n = t.get(core.tree, wanted, 0, length, pk, 0, room);
+      if (n < 0) {
+        return null;
+      }
+      int pkLen = Reads.keyLength(table, core, t.page(), n);
+      byte[] found = ByteCursor.copy(pk, 0, pkLen);
+      return new byte[][] {found, Reads.value(slot, t, table, core, pk, pkLen, t.lastRead())};
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
   }
 
-  private void requireRows() {
-    if (core.ofBytes) {
+  private static void require(IndexCore core, int length) {
+    if (length > core.tree.maxKeySize()) {
+      throw core.keyTooLong(length);
+    }
+  }
+
+  static void requireThere(TableCore table, IndexCore core) {
+    table.requireThere();
+    if (table.index(core.name) != core) {
       throw new InvalidUseException(
           "Index "
               + core.shown()
-              + (core.objects != null
-                  ? " is one of objects: ask TypedTable.index for it, or ByteTable.scanIndex."
-                  : " is one of byte strings: ask ByteTable.index for it."));
+              + " of table "
+              + table.shown()
+              + " was dropped: open the table, and ask it for the index.");
     }
   }
 
-  private void require(Key key) {
-    requireThere();
-    if (key.owner() != core) {
-      throw new InvalidUseException(
-          "The key belongs to another index or to a table: it is one of " + key.spec() + ".");
+  // ------------------------------------------------------------------------------------- scanning
+
+  /** Opens a scan of what begins with a key. */
+  private OrderedEntries.Walk<K, V> walk(Transaction tx, byte[] key, ScanOrder order) {
+    return new OrderedEntries.Walk.OfBytes<>(
+        open(tx, key, behind(key), Objects.requireNonNull(order, "order")), coding.get());
+  }
+
+  private OrderedEntries.Walk<K, V> walk(
+      Transaction tx, @Nullable I from, @Nullable I to, ScanOrder order) {
+    return new OrderedEntries.Walk.OfBytes<>(open(tx, from, to, order), coding.get());
+  }
+
+  private ByteCursor open(Transaction tx, @Nullable I from, @Nullable I to, ScanOrder order) {
+    return open(
+        tx,
+        from == null ? null : encoded(from),
+        to == null ? null : encoded(to),
+        Objects.requireNonNull(order, "order"));
+  }
+
+  /** The first bytes behind all that begin with some; there are such, as 0xFF begins no entry. */
+  static byte[] behind(byte[] key) {
+    int n = key.length;
+    while (key[n - 1] == (byte) 0xFF) {
+      n--;
     }
-    if (key.length() > core.tree.maxKeySize()) {
-      throw core.keyTooLong(key.length());
+    byte[] next = Arrays.copyOf(key, n);
+    next[n - 1]++;
+    return next;
+  }
+
+  private ByteCursor open(
+      Transaction tx, byte @Nullable [] from, byte @Nullable [] to, ScanOrder order) {
+    return open(tx, index.table(), core, from, to, order);
+  }
+
+  /** Opens a scan of entries between two keys, the second one excluded. */
+  static ByteCursor open(
+      Transaction tx,
+      RowTable of,
+      IndexCore core,
+      byte @Nullable [] from,
+      byte @Nullable [] to,
+      ScanOrder order) {
+    TableCore table = of.core();
+    Tx t = tx.enter(of.database(), table);
+    try {
+      requireThere(table, core);
+      int loLen = from == null ? 0 : from.length;
+      int hiLen = to == null ? 0 : to.length;
+      require(core, loLen);
+      require(core, hiLen);
+      MemorySegment s = tx.slot().entries((long) loLen + hiLen + 8);
+      if (from != null) {
+        Mem.putBytes(s, 0, from, 0, loLen);
+      }
+      if (to != null) {
+        Mem.putBytes(s, loLen, to, 0, hiLen);
+      }
+      TxScan scan =
+          t.scan(
+              core.tree,
+              s,
+              0,
+              from == null ? -1 : loLen,
+              true,
+              s,
+              loLen,
+              to == null ? -1 : hiLen,
+              false,
+              order == ScanOrder.DESCENDING);
+      scan.readsItems();
+      return new ByteCursor(tx, of, core, scan);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
     }
   }
 
-  private void requireThere() {
-    tableCore.requireThere();
-    if (tableCore.index(core.name) != core) {
-      throw new InvalidUseException(
-          "Index "
-              + core.shown()
-              + " was dropped, or its table was opened again: ask it for the index.");
+  /**
+   * Opens a scan of an interval.
+   *
+   * @param tx the transaction
+   * @param from the smallest key of the index, null for no bound
+   * @param to the key of the index below which the scan ends, itself excluded; null for no bound
+   * @param order in which direction
+   * @return a cursor before the first object; to be closed, and closed with the transaction at last
+   * @throws KeyTooLargeException if a bound is longer than a key of the index can be
+   */
+  public IndexCursor<I, K, V> scan(
+      Transaction tx, @Nullable I from, @Nullable I to, ScanOrder order) {
+    return new IndexCursor<>(open(tx, from, to, order), coding.get(), this::encoded, order);
+  }
+
+  /**
+   * Opens a scan of all objects with a key, or whose entries begin with it.
+   *
+   * @param tx the transaction
+   * @param key the key
+   * @param order in which direction
+   * @return a cursor before the first object; to be closed, and closed with the transaction at last
+   * @throws KeyTooLargeException if no key of that length can be in the index
+   */
+  public IndexCursor<I, K, V> scan(Transaction tx, I key, ScanOrder order) {
+    byte[] bytes = encoded(key);
+    return new IndexCursor<>(
+        open(tx, bytes, behind(bytes), Objects.requireNonNull(order, "order")),
+        coding.get(),
+        this::encoded,
+        order);
+  }
+
+  /**
+   * Visits the objects of an interval in ascending order.
+   *
+   * @param tx the transaction
+   * @param from the smallest key of the index, null for no bound
+   * @param to the key of the index below which the visit ends, itself excluded; null for no bound
+   * @param visitor gets an object's key and the object; it may change and delete that object
+   */
+  public void forEach(
+      Transaction tx, @Nullable I from, @Nullable I to, BiConsumer<? super K, ? super V> visitor) {
+    visit(walk(tx, from, to, ScanOrder.ASCENDING), visitor);
+  }
+
+  /**
+   * Visits all objects with a key, or whose entries begin with it, in ascending order.
+   *
+   * @param tx the transaction
+   * @param key the key
+   * @param visitor gets an object's key and the object; it may change and delete that object
+   */
+  public void forEach(Transaction tx, I key, BiConsumer<? super K, ? super V> visitor) {
+    visit(walk(tx, encoded(key), ScanOrder.ASCENDING), visitor);
+  }
+
+  private void visit(OrderedEntries.Walk<K, V> opened, BiConsumer<? super K, ? super V> visitor) {
+    try (OrderedEntries.Walk<K, V> w = opened) {
+      Objects.requireNonNull(visitor, "visitor");
+      while (w.next()) {
+        visitor.accept(w.key(), w.value());
+      }
+    }
+  }
+
+  /**
+   * The objects of an interval as a stream: as {@link OrderedEntries#stream}.
+   *
+   * @param tx the transaction
+   * @param from the smallest key of the index, null for no bound
+   * @param to the key of the index below which the stream ends, itself excluded; null for no bound
+   * @param order in which direction
+   * @return a new stream of keys of the table and objects
+   */
+  public Stream<Map.Entry<K, V>> stream(
+      Transaction tx, @Nullable I from, @Nullable I to, ScanOrder order) {
+    return streamOf(walk(tx, from, to, order));
+  }
+
+  /**
+   * All objects with a key, or whose entries begin with it, as a stream: as {@link
+   * OrderedEntries#stream}.
+   *
+   * @param tx the transaction
+   * @param key the key
+   * @param order in which direction
+   * @return a new stream of keys of the table and objects
+   */
+  public Stream<Map.Entry<K, V>> stream(Transaction tx, I key, ScanOrder order) {
+    return streamOf(walk(tx, encoded(key), order));
+  }
+
+  private Stream<Map.Entry<K, V>> streamOf(OrderedEntries.Walk<K, V> w) {
+    return OrderedRows.streamOf(w::next, () -> Map.entry(w.key(), w.value()), w::close);
+  }
+
+  /**
+   * Reads an interval page by page: as {@link OrderedEntries#page}. A token holds the last object's
+   * place in the index, its key included.
+   *
+   * @param tx the transaction; each page may be read in one of its own
+   * @param from the smallest key of the index, null for no bound; {@code from} and {@code to}
+   *     decide what can be read, whatever the token says
+   * @param to the key of the index below which the interval ends, itself excluded; null for no
+   *     bound
+   * @param order in which direction
+   * @param after {@link Page#next} of the page before; null for the first page
+   * @param limit how many objects the page has at most
+   * @return the page
+   * @throws IllegalArgumentException if the limit is not positive
+   * @throws InvalidUseException if the token is damaged, or was made by another index or in the
+   *     other order
+   */
+  public Page<Map.Entry<K, V>> page(
+      Transaction tx,
+      @Nullable I from,
+      @Nullable I to,
+      ScanOrder order,
+      @Nullable String after,
+      int limit) {
+    Page.Token.checkLimit(limit);
+    return page(walk(tx, from, to, order), order, after, limit);
+  }
+
+  /**
+   * Reads all objects with a key, or whose entries begin with it, page by page: as {@link
+   * #page(Transaction, Object, Object, ScanOrder, String, int)}.
+   *
+   * @param tx the transaction; each page may be read in one of its own
+   * @param key the key; decides what can be read, whatever the token says
+   * @param order in which direction
+   * @param after {@link Page#next} of the page before; null for the first page
+   * @param limit how many objects the page has at most
+   * @return the page
+   * @throws IllegalArgumentException if the limit is not positive
+   * @throws InvalidUseException if the token is damaged, or was made by another index or in the
+   *     other order
+   */
+  public Page<Map.Entry<K, V>> page(
+      Transaction tx, I key, ScanOrder order, @Nullable String after, int limit) {
+    Page.Token.checkLimit(limit);
+    return page(walk(tx, encoded(key), order), order, after, limit);
+  }
+
+  private Page<Map.Entry<K, V>> page(
+      OrderedEntries.Walk<K, V> opened, ScanOrder order, @Nullable String after, int limit) {
+    try (OrderedEntries.Walk<K, V> w = opened) {
+      return Page.read(
+          limit,
+          after == null ? w.next() : w.seekBehind(Page.Token.key(table, core, order, after)),
+          () -> Map.entry(w.key(), w.value()),
+          () -> Page.Token.of(table, core, order, w.position()),
+          w::next);
     }
   }
 
   @Override
   public String toString() {
-    return spec + " of table " + tableCore.shown();
+    return index.toString();
   }
 
-  /** What the schema needs of the rooms above it. */
-  static final class SchemaHost implements Host {
-    private final Database database;
+  /** Reads objects by entries of an index, within an operation. */
+  static final class Reads {
+    private Reads() {}
 
-    SchemaHost(Database database) {
-      this.database = database;
+    /** The length of the primary key in the entry that a scan stands on. */
+    static int keyLength(TableCore table, IndexCore index, TxScan s) {
+      return keyLength(table, index, s.page(), s.valueLength());
     }
-
-    @Override
-    public void transact(Piece piece) {
-      // No limit: a verification may keep transactions out for as long as it takes.
-      database.runAhead(
-          TxOptions.defaults().timeout(Duration.ZERO),
-          tx -> {
-            Tx t = tx.enter(database);
-            try {
-              piece.run(tx.slot(), t, tx.attempt());
-            } catch (TransactionAbortedException e) {
-              throw tx.doom(e);
-            } finally {
-              tx.exit();
-            }
-          });
-    }
-
-    @Override
-    public @Nullable EntryMaker maker(TableSpec table, IndexSpec index) {
-      IndexSpec.Extractor extractor = index.extractor();
-      IndexSpec.ByteExtractor ofBytes = index.byteExtractor();
-      KeySpec key = index.extractedKey();
-      if (key != null && ofBytes != null) {
-        return new ByteIndex.Extracted(index.name(), ofBytes, key);
-      }
-      return extractor == null || key == null
-          ? null
-          : new Extracted(index.name(), extractor, table.key(), table.layout(), key);
-    }
-  }
-
-  /** Has a user's extractor make entries, with a key and a row for each slot. */
-  static final class Extracted implements EntryMaker {
-    private final String index;
-    private final IndexSpec.Extractor extractor;
-    private final KeySpec tableKey;
-    private final Layout tableLayout;
-    private final KeySpec key;
-    private final SlotLocal<Extraction> extractions = new SlotLocal<>();
 
     /**
-     * Entries of an index.
+     * The length of the primary key in an entry.
      *
-     * @param tableKey the key of the table, as the extractor's author wrote it
-     * @param tableLayout the layout of the table, likewise
-     * @param key what the extractor makes
+     * @param valueLength of the entry
      */
-    Extracted(
-        String index,
-        IndexSpec.Extractor extractor,
-        KeySpec tableKey,
-        Layout tableLayout,
-        KeySpec key) {
-      this.index = index;
-      this.extractor = extractor;
-      this.tableKey = tableKey;
-      this.tableLayout = tableLayout;
-      this.key = key;
+    static int keyLength(TableCore table, IndexCore index, long page, int valueLength) {
+      int length = index.hints.keyLength(valueLength);
+      if (length < 0 || length > table.keyBytesMax) {
+        throw RowIndex.wrongKey(table, index, page, length);
+      }
+      return length;
     }
 
-    @Override
-    public int make(
-        Slot slot,
-        MemorySegment pk,
-        long pkOff,
-        int pkLen,
-        MemorySegment record,
-        long recordOff,
-        int recordLen,
-        MemorySegment out,
-        long outOff) {
-      Extraction e = extractions.get(slot);
-      if (e == null) {
-        e = new Extraction(tableKey, tableLayout, key);
-        extractions.set(slot, e);
-      }
-      e.primaryKey.load(pk, pkOff, pkLen);
-      Mem.copy(record, recordOff, e.row.segment(), e.row.base(), e.row.size());
-      e.row.filled();
-      e.entry.clear();
-      if (!extractor.extract(e.primaryKey, e.row, e.entry)) {
-        return -1;
-      }
-      return take(index, e.entry, out, outOff);
+    /** The object that the entry names on which a scan stands. */
+    static byte[] value(Transaction tx, Tx t, TableCore table, IndexCore index, TxScan s) {
+      int pkLen = keyLength(table, index, s);
+      MemorySegment pk = tx.slot().keyStage(s.valueLength());
+      Mem.copy(s.valueSegment(), s.valueOffset(), pk, 0, s.valueLength());
+      return value(tx.slot(), t, table, index, pk, pkLen, s.handle());
     }
 
-    /** Takes what an extractor of an index has made. */
-    static int take(String index, Key entry, MemorySegment out, long outOff) {
-      if (!entry.isComplete()) {
-        throw new InvalidUseException(
-            "The extractor of index "
-                + index
-                + " did not set all parts of the key: "
-                + entry
-                + ".");
+    /**
+     * The object that an entry names.
+     *
+     * @param pk the value of the entry, from its beginning
+     * @param entry the handle of the entry's read, or negative
+     */
+    static byte[] value(
+        Slot slot, Tx t, TableCore table, IndexCore index, MemorySegment pk, int pkLen, int entry) {
+      MemorySegment v = slot.valueStage(0);
+      int room = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
+      int n = index.hints.get(slot, t, table, index, pk, 0, pkLen, pk, pkLen, entry, v, 0, room);
+      while (n > room) {
+        v = slot.valueStage(n);
+        room = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
+        n = t.get(table.tree, pk, 0, pkLen, v, 0, room);
       }
-      int len = entry.length();
-      Mem.copy(entry.segment(), entry.base(), out, outOff, len);
-      return len;
-    }
-
-    /** What an extractor is called with, one set per slot. */
-    private static final class Extraction {
-      final Key primaryKey;
-      final Row row;
-      final Key entry;
-
-      Extraction(KeySpec tableKey, Layout layout, KeySpec key) {
-        primaryKey = new Key(tableKey, this);
-        row = new Row(layout, new RowFields(layout), layout.size(), this, 0);
-        entry = new Key(key, this);
+      if (n < 0) {
+        t.requireReadsValid();
+        if (t.wrote(table.tree, pk, 0, pkLen)) {
+          throw new InvalidUseException(
+              "The transaction has deleted the record that the cursor stands on.");
+        }
+        throw table.damaged(
+            "object that an entry of index " + index.shown() + " names, its size", t.page(), 1, n);
       }
+      return ByteCursor.copy(v, 0, n);
     }
   }
 }

@@ -30,8 +30,8 @@ import org.jspecify.annotations.Nullable;
  * so on append. A key with fewer parts than its specification has is a prefix: it stands for all
  * keys that begin with it in a {@link Range}, and is refused where one record is meant.
  *
- * <p>Made by {@link Table#key} and {@link Index#key}, and good for that table or index only. Used
- * by one thread at a time. Setting and reading numbers allocates nothing.
+ * <p>Made by {@link RowTable#key} and {@link RowIndex#key}, and good for that table or index only.
+ * Used by one thread at a time. Setting and reading numbers allocates nothing.
  *
  * @since 0.1.0
  */

@@ -6,7 +6,7 @@ import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
- * How records are loaded: {@link Table#load(LoadOptions, LoadSource)}.
+ * How records are loaded: {@link RowTable#load(LoadOptions, LoadSource)}.
  *
  * <p><b>What a load does.</b> New trees are built from what comes and from what the table has, and
  * take the place of the old ones at one moment. For imports, restores, and changes that are larger

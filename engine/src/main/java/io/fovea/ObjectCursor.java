@@ -7,16 +7,16 @@ import io.fovea.error.TransactionAbortedException;
  * A scan of Java objects under way, of a table or in the order of an index: it stands before the
  * first record, then on one after the other.
  *
- * <p>Moves as a {@link Cursor} does, and throws what that throws, and what codecs and constructors
- * of the records throw. Belongs to its transaction and to its thread. Close it when it is no longer
- * needed; the transaction's end closes it at last.
+ * <p>Moves as a {@link RowCursor} does, and throws what that throws, and what codecs and
+ * constructors of the records throw. Belongs to its transaction and to its thread. Close it when it
+ * is no longer needed; the transaction's end closes it at last.
  *
  * @param <K> the class of the table's keys
  * @param <V> the class of the values
  * @since 0.1.0
  */
 public abstract sealed class ObjectCursor<K, V> implements AutoCloseable
-    permits TypedCursor, TypedIndexCursor {
+    permits Cursor, IndexCursor {
   private final OrderedEntries.Walk<K, V> walk;
 
   ObjectCursor(OrderedEntries.Walk<K, V> walk) {
@@ -36,7 +36,7 @@ public abstract sealed class ObjectCursor<K, V> implements AutoCloseable
   }
 
   /**
-   * Moves to the record before: as {@link Cursor#previous}.
+   * Moves to the record before: as {@link RowCursor#previous}.
    *
    * @return false if there is none
    * @throws TransactionAbortedException as {@link #next}

@@ -39,9 +39,9 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1.0
  */
 public final class ObjectDump {
-  private final Table table;
+  private final RowTable table;
 
-  private ObjectDump(Table table) {
+  private ObjectDump(RowTable table) {
     this.table = table;
   }
 
@@ -52,7 +52,7 @@ public final class ObjectDump {
    * @return what reads its objects
    * @throws InvalidUseException if it has rows, or bytes that are no objects
    */
-  public static ObjectDump of(Table table) {
+  public static ObjectDump of(RowTable table) {
     ObjectDump dump = new ObjectDump(Objects.requireNonNull(table, "table"));
     dump.history();
     return dump;
@@ -138,13 +138,13 @@ public final class ObjectDump {
       Transaction tx, String index, List<@Nullable String> texts, ScanOrder order) {
     Objects.requireNonNull(texts, "texts");
     Objects.requireNonNull(order, "order");
-    Index of = table.index(index);
+    RowIndex of = table.index(index);
     ObjectPlan plan = of.core().objects;
     if (plan == null || texts.isEmpty()) {
       return table.bytes().scanIndex(tx, index, order);
     }
     byte[] from = ObjectText.entry(plan.entries(), texts);
-    return TypedIndex.open(tx, table, of.core(), from, behind(from), order);
+    return Index.open(tx, table, of.core(), from, behind(from), order);
   }
 
   /** The least bytes that are behind all that begin with some; there are, as no part begins so. */

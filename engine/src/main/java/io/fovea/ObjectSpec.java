@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  * static final ObjectSpec<Long, Account> ACCOUNTS =
  *     ObjectSpec.of("accounts", Long.class, Account.class);
  *
- * TypedTable<Long, Account> accounts = db.table(ACCOUNTS);
+ * Table<Long, Account> accounts = db.table(ACCOUNTS);
  * db.run(tx -> accounts.put(tx, new Account(17, "Ada", BigDecimal.TEN)));
  * }</pre>
  *
@@ -58,7 +58,7 @@ import org.jspecify.annotations.Nullable;
  * as there may be older objects.
  *
  * <p>{@link #index} and {@link #unique} add secondary indexes by components, which {@link
- * TypedTable#index} reads.
+ * Table#index} reads.
  *
  * <p>The classes are looked at once, here, and methods that read and write them are made then. In a
  * module, the package of the record has to be open to {@code io.fovea.engine}, or {@link
@@ -220,8 +220,8 @@ public final class ObjectSpec<K, V> {
   }
 
   /** A handle of a table that was opened. */
-  TypedTable<K, V> on(Table opened) {
-    return new TypedTable<>(new Records<>(opened.bytes(), codec));
+  Table<K, V> on(RowTable opened) {
+    return new Table<>(new Records<>(opened.bytes(), codec));
   }
 
   @Override
@@ -230,7 +230,7 @@ public final class ObjectSpec<K, V> {
   }
 
   /** Records of a class that Fovea stores itself. */
-  private static final class Records<K, V> implements TypedTable.Backing<K, V> {
+  private static final class Records<K, V> implements Table.Backing<K, V> {
     private final ByteTable bytes;
     private final ObjectCodec codec;
 
@@ -273,7 +273,7 @@ public final class ObjectSpec<K, V> {
     }
 
     @Override
-    public Table table() {
+    public RowTable table() {
       return bytes.table();
     }
 
@@ -472,7 +472,7 @@ public final class ObjectSpec<K, V> {
     }
 
     @Override
-    public long deleteRange(Transaction tx, TypedTable.Interval<K> i, long most) {
+    public long deleteRange(Transaction tx, Table.Interval<K> i, long most) {
       return bytes.deleteRange(
           tx, bound(i.lo()), i.loInclusive(), bound(i.hi()), i.hiInclusive(), false, most);
     }
@@ -494,20 +494,20 @@ public final class ObjectSpec<K, V> {
 
     @Override
     public OrderedEntries.Walk<K, V> walk(
-        Transaction tx, TypedTable.Interval<K> interval, ScanOrder order) {
+        Transaction tx, Table.Interval<K> interval, ScanOrder order) {
       return bytes.walk(tx, interval, order, coding());
     }
 
     @Override
-    public <I> TypedIndex<I, K, V> index(String name, Class<I> keys) {
-      Index index = bytes.table().index(name);
+    public <I> Index<I, K, V> index(String name, Class<I> keys) {
+      RowIndex index = bytes.table().index(name);
       EntryKey by = codec.entryKey(keys);
       String difference = by.difference(Objects.requireNonNull(index.core().objects).entries());
       if (difference != null) {
         throw new IllegalArgumentException(
             "Keys of " + keys.getName() + " are none of " + index + ": " + difference + ".");
       }
-      return new TypedIndex<>(index, by, this::coding);
+      return new Index<>(index, by, this::coding);
     }
 
     /** Reads keys and objects; for one thread. */

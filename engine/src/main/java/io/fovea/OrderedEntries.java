@@ -16,17 +16,17 @@ import org.jspecify.annotations.Nullable;
  * <p>To look for the nearest record is a scan that ends at its first record. It reads that record,
  * and that nothing lies between it and the key: who inserts there, and no other, is in its way.
  *
- * <p>Operations throw the exceptions of those of a {@link Table}, and what the codecs throw.
+ * <p>Operations throw the exceptions of those of a {@link RowTable}, and what the codecs throw.
  * Entries can't be changed.
  *
  * @param <K> the class of the keys
  * @param <V> the class of the values
  * @since 0.1.0
  */
-public abstract sealed class OrderedEntries<K, V> permits ByteTable, TypedTable {
+public abstract sealed class OrderedEntries<K, V> permits ByteTable, Table {
   /**
-   * A scan of keys and values under way, of any kind of table: what this and {@link TypedCursor}
-   * need of a cursor. Its methods are those of {@link Cursor}.
+   * A scan of keys and values under way, of any kind of table: what this and {@link Cursor} need of
+   * a cursor. Its methods are those of {@link RowCursor}.
    *
    * @param <K> the class of the keys
    * @param <V> the class of the values
@@ -147,7 +147,7 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, TypedTable 
     }
 
     /** One of rows. */
-    record OfRows<K, V>(Cursor cursor, Table table, KeyCodec<K> keys, Codec<V> values)
+    record OfRows<K, V>(RowCursor cursor, RowTable table, KeyCodec<K> keys, Codec<V> values)
         implements Walk<K, V> {
       @Override
       public boolean next() {
@@ -206,7 +206,7 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, TypedTable 
   OrderedEntries() {}
 
   /** Opens a scan of an interval. */
-  abstract Walk<K, V> walk(Transaction tx, TypedTable.Interval<K> interval, ScanOrder order);
+  abstract Walk<K, V> walk(Transaction tx, Table.Interval<K> interval, ScanOrder order);
 
   /** The table that it is a view of. */
   abstract TableCore tableCore();
@@ -279,10 +279,10 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, TypedTable 
 
   private Map.@Nullable Entry<K, V> nearest(
       Transaction tx, @Nullable K key, boolean inclusive, boolean up) {
-    TypedTable.Interval<K> rest =
+    Table.Interval<K> rest =
         up
-            ? new TypedTable.Interval<>(key, inclusive, null, true)
-            : new TypedTable.Interval<>(null, true, key, inclusive);
+            ? new Table.Interval<>(key, inclusive, null, true)
+            : new Table.Interval<>(null, true, key, inclusive);
     try (Walk<K, V> w = walk(tx, rest, up ? ScanOrder.ASCENDING : ScanOrder.DESCENDING)) {
       return w.next() ? Map.entry(w.key(), w.value()) : null;
     }
@@ -292,9 +292,7 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, TypedTable 
 
   private Walk<K, V> walk(Transaction tx, @Nullable K from, @Nullable K to, ScanOrder order) {
     return walk(
-        tx,
-        new TypedTable.Interval<>(from, true, to, false),
-        Objects.requireNonNull(order, "order"));
+        tx, new Table.Interval<>(from, true, to, false), Objects.requireNonNull(order, "order"));
   }
 
   /**

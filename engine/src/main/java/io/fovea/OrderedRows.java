@@ -19,32 +19,32 @@ import org.jspecify.annotations.Nullable;
  * Rows in an order, be it that of a table's keys or that of an index: looking for the nearest one,
  * visiting a range, and reading it page by page.
  *
- * <p>Keys are those of the {@link Table} or {@link Index} that this is. A key with fewer parts than
- * its specification has is a prefix, and all keys that begin with it lie at it: {@link #ceiling}
- * finds the first and {@link #floor} the last of them, {@link #higher} and {@link #lower} pass over
- * all of them. A primary key in {@code forEach}, {@code stream} and {@code page} is one of the
- * table, in those of an index too.
+ * <p>Keys are those of the {@link RowTable} or {@link RowIndex} that this is. A key with fewer
+ * parts than its specification has is a prefix, and all keys that begin with it lie at it: {@link
+ * #ceiling} finds the first and {@link #floor} the last of them, {@link #higher} and {@link #lower}
+ * pass over all of them. A primary key in {@code forEach}, {@code stream} and {@code page} is one
+ * of the table, in those of an index too.
  *
  * <p>To look for the nearest record is a scan that ends at its first record. It reads that record,
  * and that nothing lies between it and the key: who inserts there, and no other, is in its way.
  *
- * <p>Operations throw the exceptions of those of a {@link Table}; here they throw {@link
+ * <p>Operations throw the exceptions of those of a {@link RowTable}; here they throw {@link
  * InvalidUseException} for a table of byte strings too.
  *
  * @since 0.1.0
  */
-public abstract sealed class OrderedRows permits Table, Index {
+public abstract sealed class OrderedRows permits RowTable, RowIndex {
   OrderedRows() {}
 
   private TableCore tableCore() {
     return switch (this) {
-      case Table t -> t.core();
-      case Index i -> i.table().core();
+      case RowTable t -> t.core();
+      case RowIndex i -> i.table().core();
     };
   }
 
   private @Nullable IndexCore indexCore() {
-    return this instanceof Index i ? i.core() : null;
+    return this instanceof RowIndex i ? i.core() : null;
   }
 
   /**
@@ -55,7 +55,7 @@ public abstract sealed class OrderedRows permits Table, Index {
    * @param order in which direction
    * @return a cursor before the first record; to be closed, and closed with the transaction at last
    */
-  public abstract Cursor scan(Transaction tx, Range range, ScanOrder order);
+  public abstract RowCursor scan(Transaction tx, Range range, ScanOrder order);
 
   // -------------------------------------------------------------------------------------- nearest
 
@@ -135,7 +135,7 @@ public abstract sealed class OrderedRows permits Table, Index {
 
   private boolean nearest(Transaction tx, Range range, ScanOrder order, Row out) {
     Objects.requireNonNull(out, "out");
-    try (Cursor c = scan(tx, range, order)) {
+    try (RowCursor c = scan(tx, range, order)) {
       boolean found = c.next();
       if (found) {
         c.read(out);
@@ -158,7 +158,7 @@ public abstract sealed class OrderedRows permits Table, Index {
    */
   public void forEach(Transaction tx, Range range, BiConsumer<? super Key, ? super Row> visitor) {
     Objects.requireNonNull(visitor, "visitor");
-    try (Cursor c = scan(tx, range, ScanOrder.ASCENDING)) {
+    try (RowCursor c = scan(tx, range, ScanOrder.ASCENDING)) {
       while (c.next()) {
         visitor.accept(c.key(), c.row());
       }
@@ -185,7 +185,7 @@ public abstract sealed class OrderedRows permits Table, Index {
       ScanOrder order,
       BiFunction<? super Key, ? super Row, ? extends T> mapper) {
     Objects.requireNonNull(mapper, "mapper");
-    Cursor c = scan(tx, range, order);
+    RowCursor c = scan(tx, range, order);
     return streamOf(c::next, () -> mapper.apply(c.key(), c.row()), c::close);
   }
 
@@ -245,7 +245,7 @@ public abstract sealed class OrderedRows permits Table, Index {
       BiFunction<? super Key, ? super Row, ? extends T> mapper) {
     Objects.requireNonNull(mapper, "mapper");
     Page.Token.checkLimit(limit);
-    try (Cursor c = scan(tx, range, order)) {
+    try (RowCursor c = scan(tx, range, order)) {
       return Page.read(
           limit,
           after == null

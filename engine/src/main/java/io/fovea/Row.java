@@ -39,10 +39,10 @@ import org.jspecify.annotations.Nullable;
  * <p>A <i>fresh</i> row belongs to no record: its fields are zero or empty until they are set
  * (false, the nil UUID, 1970-01-01T00:00Z; null where they are nullable), and it may be inserted
  * again and again. A row that was <i>read</i> is a copy of the record: it knows its key and which
- * of its fields were changed since, so that {@link Table#update} needs neither key nor search and
- * writes only what is different. Its contents die with the transaction: after that they can't be
- * read, and {@link #clear()} or another read gives the row a new life. Nothing is written to the
- * table before {@link Table#insert}, {@link Table#put} or {@link Table#update}.
+ * of its fields were changed since, so that {@link RowTable#update} needs neither key nor search
+ * and writes only what is different. Its contents die with the transaction: after that they can't
+ * be read, and {@link #clear()} or another read gives the row a new life. Nothing is written to the
+ * table before {@link RowTable#insert}, {@link RowTable#put} or {@link RowTable#update}.
  *
  * <p>A row that was read belongs to its transaction's thread, which is checked. Numbers and bytes
  * are read and set without garbage; fields kept in {@code static final} variables have constant

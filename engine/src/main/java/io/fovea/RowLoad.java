@@ -10,14 +10,14 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes the rows of a load: {@link Table#load(LoadOptions, LoadSource)}.
+ * Takes the rows of a load: {@link RowTable#load(LoadOptions, LoadSource)}.
  *
  * <p>The thread that loads, until the source returns.
  *
  * @since 0.1.0
  */
 public final class RowLoad {
-  private final Table table;
+  private final RowTable table;
   private final LoadFeed.Sink sink;
 
   /** How rows of variable length are made; null where they have one length. */
@@ -25,7 +25,7 @@ public final class RowLoad {
 
   private final MemorySegment stage;
 
-  RowLoad(Table table, LoadFeed.Sink sink) {
+  RowLoad(RowTable table, LoadFeed.Sink sink) {
     this.table = table;
     this.sink = sink;
     this.packed = table.core().packed();

@@ -1,709 +1,714 @@
 package io.fovea;
 
-import io.fovea.btree.TreeCounts;
-import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
-import io.fovea.error.KeyTooLargeException;
-import io.fovea.error.OperationInterruptedException;
-import io.fovea.error.TransactionAbortedException;
-import io.fovea.index.IndexCore;
-import io.fovea.index.Maintenance;
-import io.fovea.index.RecordBuffer;
-import io.fovea.index.RowFields;
+import io.fovea.index.Scratch;
+import io.fovea.index.SlotLocal;
 import io.fovea.index.TableCore;
-import io.fovea.schema.IndexSpec;
-import io.fovea.schema.Layout;
-import io.fovea.schema.TableSpec;
-import io.fovea.txn.Tx;
+import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.function.BiPredicate;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A table: records in the order of their keys.
+ * A table of Java objects, which codecs turn into records and back.
  *
- * <p>A handle, good in every thread for as long as the database is open. Every operation takes
- * place in a transaction of the calling thread, and every one may throw, besides what it says
- * itself:
+ * <p>The pleasant form: every operation makes objects. Codecs may be called for transactions that
+ * are aborted later. An exception of a codec is thrown on by the operation, which changes nothing.
  *
- * <ul>
- *   <li>{@link TransactionAbortedException} when the transaction can't go on; in the body of {@link
- *       Database#run} and its like, let it pass, and the body is done again;
- *   <li>{@link InvalidUseException} when the transaction has ended, belongs to another thread or to
- *       another database, when the key or the row is another table's, or when the table was
- *       dropped;
- *   <li>{@link DatabaseClosedException} when the database was closed;
- *   <li>{@link NullPointerException} for null.
- * </ul>
+ * <p>A handle, good in every thread for as long as the database is open. Operations throw the
+ * exceptions of those of a {@link RowTable}.
  *
- * <p>Reading, inserting, updating and deleting records of a table without an extracted index
- * allocates nothing.
- *
+ * @param <K> the class of the keys
+ * @param <V> the class of the values
  * @since 0.1.0
  */
-public final class Table extends OrderedRows {
-  // The file has more than 600 lines because each method of the API has its contract here. Most of
-  // them are Javadoc; what the methods do is in the rooms index and txn.
+public final class Table<K, V> extends OrderedEntries<K, V> {
+  // The file has more than 600 lines because each method of the API has its contract here, and
+  // what stands behind a table, rows or bytes, can't be named by others.
 
-  private final Database database;
-  private final TableCore core;
-  private final TableSpec spec;
+  /** The kinds of tables behind it. */
+  interface Backing<K, V> {
+    RowTable table();
 
-  /** Those of the specification's layout, for all rows; never written. */
-  private final RowFields fields;
+    /** Compares two keys as the table does. */
+    int compare(K a, K b);
 
-  Table(Database database, TableCore core, TableSpec spec) {
-    this.database = database;
-    this.core = core;
-    this.spec = spec;
-    this.fields = new RowFields(spec.isBytes() ? Layout.define().build() : spec.layout());
-  }
+    @Nullable V get(Transaction tx, K key);
 
-  TableCore core() {
-    return core;
-  }
+    /** Before {@link #get}: as {@link RowTable#getForUpdate}. */
+    void lockForUpdate(Transaction tx, K key);
 
-  Database database() {
-    return database;
-  }
+    boolean exists(Transaction tx, K key);
 
-  /** A row in scratch memory of a cursor. */
-  Row row(MemorySegment memory) {
-    return new Row(spec.layout(), fields, core.recordBytes(), core, memory, 0);
-  }
+    List<@Nullable V> getAll(Transaction tx, Collection<? extends K> keys);
 
-  // ---------------------------------------------------------------------------------- description
+    void insert(Transaction tx, K key, V value);
 
-  /**
-   * The table's name.
-   *
-   * @return the name, unique in the database
-   */
-  public String name() {
-    return core.name;
-  }
+    void put(Transaction tx, K key, V value);
 
-  /**
-   * The specification that the table was opened with.
-   *
-   * @return the specification
-   */
-  public TableSpec spec() {
-    return spec;
-  }
+    /** Under the key that the object knows. */
+    default void insert(Transaction tx, V value) {
+      throw noKeys();
+    }
 
-  /**
-   * Makes a key of this table, to be set and used again and again.
-   *
-   * @return a new key without parts
-   */
-  public Key key() {
-    database.requireServing();
-    return new Key(spec.key(), core);
-  }
+    /** Likewise. */
+    default void put(Transaction tx, V value) {
+      throw noKeys();
+    }
 
-  /**
-   * Makes a row of this table, to be used again and again.
-   *
-   * @return a new row, zero and empty
-   * @throws InvalidUseException if this is a table of byte strings
-   */
-  public Row row() {
-    database.requireServing();
-    requireRows();
-    return new Row(spec.layout(), fields, core.recordBytes(), core, core.key.bytesMax());
-  }
+    private static IllegalStateException noKeys() {
+      return new IllegalStateException(
+          "Objects of this table don't know their keys: give the key beside the object.");
+    }
 
-  /**
-   * Makes a batch of this table, to be used again and again.
-   *
-   * @param capacity how many keys it takes, up to 16,777,216
-   * @return a new batch without keys
-   * @throws InvalidUseException if this is a table of byte strings
-   * @throws IllegalArgumentException if the capacity is not positive, or is more than that
-   */
-  public Batch batch(int capacity) {
-    database.requireServing();
-    requireRows();
-    return new Batch(this, capacity);
-  }
+    boolean delete(Transaction tx, K key);
 
-  private void requireRows() {
-    if (spec.isBytes()) {
+    long deleteRange(Transaction tx, Interval<K> interval, long most);
+
+    LoadReport load(
+        LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source);
+
+    /** Reads keys and values from bytes; for one thread. */
+    Walk.Coding<K, V> coding();
+
+    /** Opens a scan. */
+    Walk<K, V> walk(Transaction tx, Interval<K> interval, ScanOrder order);
+
+    /** An index by components. */
+    default <I> Index<I, K, V> index(String name, Class<I> keys) {
       throw new InvalidUseException(
-          "Table " + core.shown() + " holds byte strings: use bytes() instead of rows.");
+          "Table "
+              + table().core().shown()
+              + " holds no objects of an ObjectSpec, which have indexes by components. A table of"
+              + " rows has its indexes by RowTable.index, one of byte strings by ByteTable.index.");
     }
   }
 
-  // -------------------------------------------------------------------------------------- reading
+  /** An interval of keys; null for no bound. */
+  record Interval<K>(@Nullable K lo, boolean loInclusive, @Nullable K hi, boolean hiInclusive) {}
+
+  private final Backing<K, V> backing;
+
+  Table(RowTable table, KeyCodec<K> keys, Codec<V> values) {
+    this.backing = new Rows<>(table, keys, values);
+  }
+
+  Table(ByteTable table, ByteCodec<K> keys, ByteCodec<V> values) {
+    this.backing = new Bytes<>(table, keys, values);
+  }
+
+  /** A table of objects, which {@link ObjectSpec} stores. */
+  Table(Backing<K, V> backing) {
+    this.backing = backing;
+  }
+
+  /** Reads keys and values from bytes; for one thread. */
+  Walk.Coding<K, V> coding() {
+    return backing.coding();
+  }
 
   /**
    * Reads a record.
    *
    * @param tx the transaction
-   * @param key the record's key, complete
-   * @param out where the record goes; void if there is none
-   * @return whether there is a record of that key
-   * @throws KeyTooLargeException if no key of that length can be in the table
+   * @param key its key
+   * @return a new object, or null if there is no such key
    */
-  public boolean get(Transaction tx, Key key, Row out) {
-    return read(tx, key, out, core.recordBytes());
+  public @Nullable V get(Transaction tx, K key) {
+    return backing.get(tx, Objects.requireNonNull(key, "key"));
   }
 
   /**
-   * Reads some fields of a record.
+   * Reads a record that will be changed: others that do so wait for this transaction, as {@link
+   * RowTable#getForUpdate} says.
    *
    * @param tx the transaction
-   * @param key the record's key, complete
-   * @param out where the fields go, the others can't be used; void if there is no record
-   * @param fields which fields, of this table's layout
-   * @return whether there is a record of that key
-   * @throws KeyTooLargeException if no key of that length can be in the table
+   * @param key its key
+   * @return a new object, or null if there is no such key
    */
-  public boolean get(Transaction tx, Key key, Row out, Projection fields) {
-    return read(tx, key, out, bytes(fields));
-  }
-
-  private int bytes(Projection fields) {
-    if (spec.isBytes() || !fields.layout().equals(spec.layout())) { // the same list, mostly
-      throw new InvalidUseException(
-          "The projection is one of " + fields.layout() + ", not of table " + core.shown() + ".");
-    }
-    return fields.bytes();
-  }
-
-  /**
-   * Reads a record that will be changed. Other transactions that read it by this method wait until
-   * this one has ended, so that those which change a hot record come one after the other instead of
-   * being aborted. They wait for a second at most, and go on then: what keeps changes apart is the
-   * check at the commit, as always. {@link #get} and {@link #put} never wait. In a transaction that
-   * only reads it is {@link #get}.
-   *
-   * <p>Whoever reads several records so had best do it in the same order everywhere.
-   *
-   * @param tx the transaction
-   * @param key the record's key, complete
-   * @param out where the record goes; void if there is none
-   * @return whether there is a record of that key
-   * @throws KeyTooLargeException if no key of that length can be in the table
-   */
-  public boolean getForUpdate(Transaction tx, Key key, Row out) {
-    lockForUpdate(tx, key);
-    return read(tx, key, out, core.recordBytes());
-  }
-
-  /** Before {@link #get}: as {@link #getForUpdate}. */
-  void lockForUpdate(Transaction tx, Key key) {
-    Tx t = tx.enter(database, core);
-    try {
-      require(key);
-      t.lockForUpdate(core.tree, key.segment(), key.base(), key.length());
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
-  }
-
-  private boolean read(Transaction tx, Key key, Row out, int bytes) {
-    Tx t = tx.enter(database, core);
-    try {
-      require(key);
-      require(out);
-      out.invalidate();
-      int n =
-          t.getAlone(
-              core.tree, key.segment(), key.base(), key.length(), out.segment(), out.base(), bytes);
-      return n >= 0 && out.read(tx, t, core, key.segment(), key.base(), key.length(), n, bytes);
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
+  public @Nullable V getForUpdate(Transaction tx, K key) {
+    backing.lockForUpdate(tx, Objects.requireNonNull(key, "key"));
+    return get(tx, key);
   }
 
   /**
    * Whether there is a record of a key.
    *
    * @param tx the transaction
-   * @param key the record's key, complete
+   * @param key the key
    * @return true if there is
-   * @throws KeyTooLargeException if no key of that length can be in the table
    */
-  public boolean exists(Transaction tx, Key key) {
-    Tx t = tx.enter(database, core);
-    try {
-      require(key);
-      MemorySegment k = key.segment();
-      int n = t.getAlone(core.tree, k, key.base(), key.length(), k, key.base(), 0);
-      return n >= 0 && core.shows(tx.slot(), t, key.segment(), key.base(), key.length(), n);
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
+  public boolean exists(Transaction tx, K key) {
+    return backing.exists(tx, Objects.requireNonNull(key, "key"));
   }
 
   /**
    * Reads several records at once, which overlaps their cache misses and their I/O.
    *
    * @param tx the transaction
-   * @param batch holds the keys, and then the rows
-   * @return how many of the keys have a record
+   * @param keys their keys, in any order; a key may be there twice
+   * @return new objects in the order of the keys, null where there is no such key
    */
-  public int getAll(Transaction tx, Batch batch) {
-    return getAll(tx, batch, core.recordBytes());
+  public List<@Nullable V> getAll(Transaction tx, Collection<? extends K> keys) {
+    return backing.getAll(tx, keys);
   }
 
   /**
-   * Reads some fields of several records at once.
+   * How many records the table has: as {@link RowTable#count}.
    *
-   * @param tx the transaction
-   * @param batch holds the keys, and then the rows
-   * @param fields which fields, of this table's layout
-   * @return how many of the keys have a record
+   * @return the number, of a moment between commits
    */
-  public int getAll(Transaction tx, Batch batch, Projection fields) {
-    return getAll(tx, batch, bytes(fields));
+  public long count() {
+    return backing.table().count();
   }
 
-  private int getAll(Transaction tx, Batch batch, int bytes) {
-    batch.requireOf(core);
-    Tx t = tx.enter(database, core);
-    try {
-      return batch.read(tx, t, bytes);
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
+  /**
+   * How many bytes its records have: as {@link RowTable#dataBytes}.
+   *
+   * @return the number, of a moment between commits
+   */
+  public long dataBytes() {
+    return backing.table().dataBytes();
   }
-
-  // -------------------------------------------------------------------------------------- writing
 
   /**
    * Adds a record.
    *
    * @param tx the transaction
-   * @param key its key, complete
-   * @param row its fields
-   * @throws DuplicateKeyException if there is a record of that key, or one with the same values in
-   *     a unique index; nothing is changed then, and the transaction may go on
-   * @throws KeyTooLargeException if the key, or that of an index entry, is too long for a page
+   * @param key its key
+   * @param value its value
+   * @throws DuplicateKeyException if the key is there already, or another record has the same
+   *     values in a unique index; nothing is changed then
    */
-  public void insert(Transaction tx, Key key, Row row) {
-    Tx t = tx.enter(database, core);
-    try {
-      require(key);
-      requireWhole(row);
-      core.requireChangeable();
-      IndexCore[] indexes = core.indexes();
-      if (core.maintains(indexes)) {
-        Maintenance.insert(
-            tx.slot(),
-            t,
-            core,
-            indexes,
-            key.segment(),
-            key.base(),
-            key.length(),
-            row.segment(),
-            row.base());
-        return;
-      }
-      core.insert(
-          t, key.segment(), key.base(), key.length(), row.segment(), row.base(), row.size());
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
+  public void insert(Transaction tx, K key, V value) {
+    backing.insert(tx, Objects.requireNonNull(key, "key"), Objects.requireNonNull(value, "value"));
   }
 
   /**
    * Sets a record, whether it is there or not.
    *
    * @param tx the transaction
-   * @param key its key, complete
-   * @param row its fields
-   * @throws DuplicateKeyException if there is another record with the same values in a unique
-   *     index; nothing is changed then, and the transaction may go on
-   * @throws KeyTooLargeException if the key, or that of an index entry, is too long for a page
+   * @param key its key
+   * @param value its value
+   * @throws DuplicateKeyException if another record has the same values in a unique index; nothing
+   *     is changed then
    */
-  public void put(Transaction tx, Key key, Row row) {
-    Tx t = tx.enter(database, core);
-    try {
-      require(key);
-      requireWhole(row);
-      core.requireChangeable();
-      IndexCore[] indexes = core.indexes();
-      if (core.maintains(indexes)) {
-        Maintenance.put(
-            tx.slot(),
-            t,
-            core,
-            indexes,
-            key.segment(),
-            key.base(),
-            key.length(),
-            row.segment(),
-            row.base());
-        return;
-      }
-      t.put(
-          core.tree,
-          key.segment(),
-          key.base(),
-          key.length(),
-          row.segment(),
-          row.base(),
-          row.size());
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
+  public void put(Transaction tx, K key, V value) {
+    backing.put(tx, Objects.requireNonNull(key, "key"), Objects.requireNonNull(value, "value"));
   }
 
   /**
-   * Writes the fields of a row that were changed since it was read. Does nothing if none was.
+   * Adds an object that knows its key.
    *
-   * @param tx the transaction that the row was read in
-   * @param row a row that was read from this table, by its key, in a batch or by a cursor
-   * @throws InvalidUseException if it was not read in this transaction, or its record was deleted
-   *     since
-   * @throws DuplicateKeyException if there is another record with the same values in a unique
-   *     index; nothing is changed then, and the transaction may go on
-   * @throws KeyTooLargeException if the key of an index entry is too long for a page
+   * @param tx the transaction
+   * @param value the object
+   * @throws DuplicateKeyException as {@link #insert(Transaction, Object, Object)}
+   * @throws IllegalStateException if no component of its class has {@link io.fovea.schema.Id}
    */
-  public void update(Transaction tx, Row row) {
-    Tx t = tx.enter(database, core);
-    try {
-      require(row);
-      core.requireChangeable();
-      row.requireReadIn(tx);
-      RecordBuffer record = row.buffer();
-      if (!record.changed()) {
-        return;
-      }
-      boolean plain = record.isPlain() || core.patches(record);
-      IndexCore[] indexes = core.indexes();
-      for (IndexCore index : indexes) {
-        plain &= !index.dependsOn(record);
-      }
-      if (plain) {
-        t.requireWritable();
-        try {
-          Maintenance.patch(t, core, record);
-        } catch (TransactionAbortedException | InvalidUseException e) {
-          throw e; // the transaction is doomed, or nothing was written
-        } catch (Throwable e) {
-          tx.slot().breakDown(e);
-          throw e;
-        }
-      } else {
-        Maintenance.update(tx.slot(), t, core, indexes, record);
-      }
-      record.unchanged();
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
+  public void insert(Transaction tx, V value) {
+    backing.insert(tx, Objects.requireNonNull(value, "value"));
+  }
+
+  /**
+   * Sets an object that knows its key, whether there was one or not.
+   *
+   * @param tx the transaction
+   * @param value the object
+   * @throws DuplicateKeyException as {@link #put(Transaction, Object, Object)}
+   * @throws IllegalStateException if no component of its class has {@link io.fovea.schema.Id}
+   */
+  public void put(Transaction tx, V value) {
+    backing.put(tx, Objects.requireNonNull(value, "value"));
+  }
+
+  /**
+   * Changes a record, if it is there.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @param change makes the new object of the one that is there; null removes the record
+   * @return the new object, or null if there is none now
+   * @throws DuplicateKeyException as {@link #put(Transaction, Object, Object)}
+   */
+  public @Nullable V update(
+      Transaction tx, K key, Function<? super V, ? extends @Nullable V> change) {
+    Objects.requireNonNull(change, "change");
+    V before = getForUpdate(tx, key);
+    V after = before == null ? null : change.apply(before);
+    if (after != null) {
+      put(tx, key, after);
+    } else if (before != null) {
+      delete(tx, key);
     }
+    return after;
   }
 
   /**
    * Removes a record.
    *
    * @param tx the transaction
-   * @param key its key, complete
+   * @param key its key
    * @return whether there was one
-   * @throws KeyTooLargeException if no key of that length can be in the table
    */
-  public boolean delete(Transaction tx, Key key) {
-    Tx t = tx.enter(database, core);
-    try {
-      require(key);
-      core.requireChangeable();
-      IndexCore[] indexes = core.indexes();
-      return core.looks(indexes)
-          ? Maintenance.delete(tx.slot(), t, core, indexes, key.segment(), key.base(), key.length())
-          : t.delete(core.tree, key.segment(), key.base(), key.length());
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
+  public boolean delete(Transaction tx, K key) {
+    return backing.delete(tx, Objects.requireNonNull(key, "key"));
   }
 
   /**
-   * Removes all records of a range, with their entries in indexes, in one pass: as if each of them
-   * were scanned and deleted, without the cost of two calls a record. Safe from phantoms: what
-   * others insert into the range comes before this transaction or after it. The transaction sees
-   * nothing there afterwards, and may insert there.
-   *
-   * <p>A large range of a table without indexes goes as a whole, which aborts who uses the table.
-   * Else each record counts against {@link TransactionOptions#bytesMax}: {@link
-   * #deleteRange(Transaction, Range, long)} goes in steps. To empty a table, drop and make it anew.
+   * Removes all records of an interval in one pass: as {@link RowTable#deleteRange(Transaction,
+   * Range)}.
    *
    * @param tx the transaction
-   * @param range which keys
+   * @param from the smallest key, null for no bound
+   * @param to the key below which the interval ends, itself excluded; null for no bound
    * @return how many records there were
-   * @throws InvalidUseException if a key of the range is another table's, or the transaction only
-   *     reads
    */
-  public long deleteRange(Transaction tx, Range range) {
-    return deleteRange(tx, range, Long.MAX_VALUE);
+  public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to) {
+    return deleteRange(tx, new Interval<>(from, true, to, false), Long.MAX_VALUE);
   }
 
   /**
-   * {@link #deleteRange(Transaction, Range)}, up to some number of records: the first ones in the
-   * order of their keys. To be repeated, in transactions of their own, until it removes fewer.
+   * Loads many records at once, all of them or none: as {@link RowTable#load(LoadOptions,
+   * LoadSource)}.
+   *
+   * @param options how
+   * @param source gives keys and values, once, in this thread
+   * @return what was done
+   */
+  public LoadReport load(
+      LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source) {
+    return backing.load(options, Objects.requireNonNull(source, "source"));
+  }
+
+  /**
+   * Visits records in order until there are no more or the visitor has enough.
    *
    * @param tx the transaction
-   * @param range which keys
-   * @param most how many records it removes at most
-   * @return how many it has removed
-   * @throws IllegalArgumentException if {@code most} is negative
-   * @throws InvalidUseException if a key of the range is another table's, or the transaction only
-   *     reads
+   * @param from the smallest key, null for no bound
+   * @param to the key below which the visit ends, itself excluded; null for no bound
+   * @param order in which direction
+   * @param visitor gets key and value; false ends the visit
    */
-  public long deleteRange(Transaction tx, Range range, long most) {
-    Objects.requireNonNull(range, "range");
-    requireRows();
-    Cursor.checkMost(most);
-    Tx t = tx.enter(database, core);
-    try {
-      core.requireThere();
-      core.requireChangeable();
-      t.requireWritable();
-      return Cursor.delete(tx, t, core, range, most);
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
+  public void scan(
+      Transaction tx,
+      @Nullable K from,
+      @Nullable K to,
+      ScanOrder order,
+      BiPredicate<? super K, ? super V> visitor) {
+    Objects.requireNonNull(order, "order");
+    Objects.requireNonNull(visitor, "visitor");
+    scan(tx, new Interval<>(from, true, to, false), order, visitor);
   }
-
-  // -------------------------------------------------------------------------------------- loading
-
-  /**
-   * Loads records by {@link LoadOptions#defaults}: see {@link #load(LoadOptions, LoadSource)}.
-   *
-   * @param <X> what the source throws
-   * @param source gives the records, in any order
-   * @return what was done
-   * @throws X if the source does
-   */
-  public <X extends Exception> LoadReport load(LoadSource<? super RowLoad, X> source) throws X {
-    return load(LoadOptions.defaults(), source);
-  }
-
-  /**
-   * Loads many records at once, all of them or none. {@link LoadOptions} says what it costs, and
-   * what others notice.
-   *
-   * @param <X> what the source throws
-   * @param options how
-   * @param source gives the records, in this thread, outside of any transaction
-   * @return what was done
-   * @throws X if the source does; then nothing was loaded, as with any other exception
-   * @throws DuplicateKeyException if the options say so, or a unique index has two of a value
-   * @throws InvalidUseException in a transaction of this thread, if the table is being dropped, or
-   *     this is one of byte strings
-   * @throws TransactionAbortedException if those active at the begin don't end within a minute
-   */
-  public <X extends Exception> LoadReport load(
-      LoadOptions options, LoadSource<? super RowLoad, X> source) throws X {
-    Objects.requireNonNull(source, "source");
-    requireRows();
-    return LoadReport.of(
-        database.schema().load(core, options.how(), sink -> source.run(new RowLoad(this, sink))));
-  }
-
-  // ---------------------------------------------------------------------------------- other views
 
   /**
    * Opens a scan.
    *
    * @param tx the transaction
-   * @param range which keys
+   * @param from the smallest key, null for no bound
+   * @param to the key below which the scan ends, itself excluded; null for no bound
    * @param order in which direction
    * @return a cursor before the first record; to be closed, and closed with the transaction at last
    */
-  @Override
-  public Cursor scan(Transaction tx, Range range, ScanOrder order) {
-    Objects.requireNonNull(range, "range");
+  public Cursor<K, V> scan(Transaction tx, @Nullable K from, @Nullable K to, ScanOrder order) {
     Objects.requireNonNull(order, "order");
-    requireRows();
-    Tx t = tx.enter(database, core);
-    try {
-      core.requireThere();
-      return Cursor.open(tx, t, this, null, range, order);
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
+    return new Cursor<>(walk(tx, new Interval<>(from, true, to, false), order));
   }
 
   /**
-   * Estimates how many records are in a range, and how large they are, without reading them: by the
-   * shape of the table's tree, in some microseconds where its pages are in memory. Exact where the
-   * range lies in one or two pages; of a large range within some percent as a rule. What other
-   * transactions have committed is in it, whenever that was; what this one has written is not.
-   * Nothing that it looks at counts as read: it causes no conflict, and is in none.
+   * A secondary index by components of the objects, which {@link ObjectSpec#index} has declared.
    *
-   * <p>For progress, for a choice between two ways, for a first look at a size. To know, count in a
-   * scan. Source of the method: D. E. Knuth, Estimating the Efficiency of Backtrack Programs,
-   * Mathematics of Computation 29, 1975.
-   *
-   * @param tx the transaction
-   * @param range which keys
-   * @return the estimate, the same for the same range of the same table
-   * @throws InvalidUseException if this is a table of byte strings, or a key of the range is
-   *     another table's
-   */
-  public Estimate estimate(Transaction tx, Range range) {
-    Objects.requireNonNull(range, "range");
-    requireRows();
-    tx.enter(database, core);
-    try {
-      core.requireThere();
-      return Cursor.estimate(tx.slot(), core, null, range);
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
-  }
-
-  /**
-   * How many records the table has, in about a microsecond: as many as the transactions had left
-   * that had committed, at one moment during the call. Those that have committed before the call
-   * are in it, and so are rows that have expired, until the sweep removes them. It is there right
-   * after a crash.
-   *
-   * <p>No transaction is needed. Inside the body of one the number is the same: what the
-   * transaction has written itself is not in it, and the number does not count as read, so that a
-   * commit does not depend on it. For a number that belongs together with what else is read, take
-   * that of the table in a {@linkplain Database#snapshot snapshot}.
-   *
-   * <p>A file that an earlier version has written does not say how many records there are; nor does
-   * one after a crash while its disk was full. Then the first call counts them, which takes as long
-   * as a scan and holds nobody up, and the next close or checkpoint writes it down.
-   *
-   * @return the number of records
-   * @throws InvalidUseException if the table was dropped; inside the body of a transaction, if they
-   *     have to be counted first
-   * @throws OperationInterruptedException if the thread is interrupted while it counts
-   * @throws DatabaseClosedException if the database was closed
-   */
-  public long count() {
-    return counts().records();
-  }
-
-  /**
-   * How many bytes the keys and values of all records have, as they are stored: without the space
-   * between them in their pages, and without indexes. Otherwise as {@link #count}.
-   *
-   * @return bytes
-   */
-  public long dataBytes() {
-    return counts().bytes();
-  }
-
-  private TreeCounts counts() {
-    core.requireThere();
-    return database.counts(core.tree);
-  }
-
-  /**
-   * A secondary index.
-   *
+   * @param <I> the class of its keys
    * @param name its name
-   * @return the index
-   * @throws IllegalArgumentException if the table was opened without an index of that name
+   * @param keys the class of its keys: of one component, its class; of several, a record class
+   *     whose components are those in order, by any names. Records in it are as if their components
+   *     stood in their place, and numbers may be narrower. A class of the first components alone is
+   *     one of prefixes
+   * @return the index; any thread
+   * @throws IllegalArgumentException if the table was opened without an index of that name, or the
+   *     class is no key of it, in words that name the part
+   * @throws InvalidUseException if this is a table of another kind than {@link ObjectSpec} makes,
+   *     or the table or the index was dropped
    */
-  public Index index(String name) {
-    Objects.requireNonNull(name, "name");
-    database.requireServing();
-    IndexCore found = core.index(name);
-    if (found == null) {
-      throw new IllegalArgumentException(
-          "Table " + core.shown() + " has no index \"" + name + "\".");
-    }
-    for (IndexSpec i : spec.indexes()) {
-      if (i.name().equals(name)) {
-        return new Index(this, found, i);
+  public <I> Index<I, K, V> index(String name, Class<I> keys) {
+    return backing.index(
+        Objects.requireNonNull(name, "name"), Objects.requireNonNull(keys, "keys"));
+  }
+
+  /**
+   * A view of the table as a map, of which each call is a transaction of its own.
+   *
+   * @return the view
+   */
+  public TableMap<K, V> asMap() {
+    return new TableMap<>(this);
+  }
+
+  void scan(
+      Transaction tx,
+      Interval<K> interval,
+      ScanOrder order,
+      BiPredicate<? super K, ? super V> visitor) {
+    try (Walk<K, V> w = walk(tx, interval, order)) {
+      while (w.next()) {
+        if (!visitor.test(w.key(), w.value())) {
+          return;
+        }
       }
     }
-    throw new IllegalArgumentException(
-        "Table " + core.shown() + " was opened without its index \"" + name + "\".");
-  }
-
-  /**
-   * A view of the table as Java objects, which are made and thrown away: the pleasant form, not the
-   * fast one.
-   *
-   * @param <K> the class of the keys
-   * @param <V> the class of the records
-   * @param keys turns objects into keys and back
-   * @param values turns objects into rows and back
-   * @return the view; any thread
-   * @throws InvalidUseException if this is a table of byte strings
-   */
-  public <K, V> TypedTable<K, V> as(KeyCodec<K> keys, Codec<V> values) {
-    requireRows();
-    return new TypedTable<>(
-        this, Objects.requireNonNull(keys, "keys"), Objects.requireNonNull(values, "values"));
-  }
-
-  /**
-   * A view of a table of byte strings.
-   *
-   * @return the view; any thread
-   * @throws InvalidUseException if this is a table of rows
-   */
-  public ByteTable bytes() {
-    if (!spec.isBytes()) {
-      throw new InvalidUseException("Table " + core.shown() + " holds rows, not byte strings.");
-    }
-    return new ByteTable(this);
-  }
-
-  // -------------------------------------------------------------------------------------- checks
-
-  void require(Key key) {
-    if (core.isDropped()) {
-      core.requireThere();
-    }
-    String unfit = key.unfit(core);
-    if (unfit != null) {
-      throw new InvalidUseException(unfit);
-    }
-    if (key.length() > core.keyBytesMax) {
-      throw core.keyTooLong(key.length());
-    }
-  }
-
-  private void require(Row row) {
-    if (row.owner() != core) {
-      throw new InvalidUseException(
-          "The row belongs to another table: it is one of " + row.layout() + ".");
-    }
-    if (core.isDropped()) {
-      core.requireThere();
-    }
-  }
-
-  void requireWhole(Row row) {
-    require(row);
-    row.requireWhole();
   }
 
   @Override
-  public String toString() {
-    return spec.toString();
+  Walk<K, V> walk(Transaction tx, Interval<K> interval, ScanOrder order) {
+    return backing.walk(tx, interval, order);
+  }
+
+  @Override
+  TableCore tableCore() {
+    return backing.table().core();
+  }
+
+  long deleteRange(Transaction tx, Interval<K> interval, long most) {
+    return backing.deleteRange(tx, interval, most);
+  }
+
+  int compare(K a, K b) {
+    return backing.compare(a, b);
+  }
+
+  Database database() {
+    return backing.table().database();
+  }
+
+  private static final class Rows<K, V> implements Backing<K, V> {
+    private final RowTable table;
+    private final KeyCodec<K> keys;
+    private final Codec<V> values;
+    private final SlotLocal<Buffers> buffers = new SlotLocal<>();
+    private final Supplier<Buffers> made;
+
+    Rows(RowTable table, KeyCodec<K> keys, Codec<V> values) {
+      this.table = table;
+      this.keys = keys;
+      this.values = values;
+      this.made = () -> new Buffers(table);
+    }
+
+    /** A key and a row, used again by the next operation of the slot. */
+    private static final class Buffers extends Scratch {
+      static final int BATCH = 64;
+
+      final Key key;
+      final Row row;
+
+      /** Made when it is needed. */
+      private @Nullable Batch batch;
+
+      Buffers(RowTable table) {
+        key = table.key();
+        row = table.row();
+      }
+
+      Batch batch(RowTable table) {
+        Batch b = batch;
+        if (b == null) {
+          b = table.batch(BATCH);
+          batch = b;
+        }
+        return b.clear();
+      }
+    }
+
+    @Override
+    public RowTable table() {
+      return table;
+    }
+
+    private Buffers take(Transaction tx) {
+      return Scratch.take(buffers, tx.slotOfMine(), made);
+    }
+
+    private Key encoded(Buffers b, K key) {
+      b.key.clear();
+      keys.encode(key, b.key);
+      return b.key;
+    }
+
+    private Row encodedValue(Buffers b, V value) {
+      b.row.clear();
+      values.encode(value, b.row);
+      return b.row;
+    }
+
+    /** One that lasts longer than an operation. */
+    private Key encoded(K key) {
+      Key k = table.key();
+      keys.encode(key, k);
+      return k;
+    }
+
+    @Override
+    public @Nullable V get(Transaction tx, K key) {
+      Buffers b = take(tx);
+      try {
+        return table.get(tx, encoded(b, key), b.row) ? values.decode(b.row) : null;
+      } finally {
+        b.giveBack();
+      }
+    }
+
+    @Override
+    public void lockForUpdate(Transaction tx, K key) {
+      Buffers b = take(tx);
+      try {
+        table.lockForUpdate(tx, encoded(b, key));
+      } finally {
+        b.giveBack();
+      }
+    }
+
+    @Override
+    public boolean exists(Transaction tx, K key) {
+      Buffers b = take(tx);
+      try {
+        return table.exists(tx, encoded(b, key));
+      } finally {
+        b.giveBack();
+      }
+    }
+
+    @Override
+    public List<@Nullable V> getAll(Transaction tx, Collection<? extends K> wanted) {
+      List<@Nullable V> found = new ArrayList<>(wanted.size());
+      Iterator<? extends K> rest = wanted.iterator();
+      Buffers b = take(tx);
+      try {
+        do {
+          Batch batch = b.batch(table);
+          while (rest.hasNext() && batch.size() < batch.capacity()) {
+            keys.encode(Objects.requireNonNull(rest.next(), "key"), batch.add());
+          }
+          table.getAll(tx, batch);
+          for (int i = 0; i < batch.size(); i++) {
+            found.add(batch.found(i) ? values.decode(batch.row(i)) : null);
+          }
+        } while (rest.hasNext());
+      } finally {
+        b.giveBack();
+      }
+      return found;
+    }
+
+    @Override
+    public void insert(Transaction tx, K key, V value) {
+      Buffers b = take(tx);
+      try {
+        table.insert(tx, encoded(b, key), encodedValue(b, value));
+      } finally {
+        b.giveBack();
+      }
+    }
+
+    @Override
+    public void put(Transaction tx, K key, V value) {
+      Buffers b = take(tx);
+      try {
+        table.put(tx, encoded(b, key), encodedValue(b, value));
+      } finally {
+        b.giveBack();
+      }
+    }
+
+    @Override
+    public boolean delete(Transaction tx, K key) {
+      Buffers b = take(tx);
+      try {
+        return table.delete(tx, encoded(b, key));
+      } finally {
+        b.giveBack();
+      }
+    }
+
+    @Override
+    public long deleteRange(Transaction tx, Interval<K> interval, long most) {
+      return table.deleteRange(tx, range(interval), most);
+    }
+
+    @Override
+    public LoadReport load(
+        LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source) {
+      Key k = table.key();
+      Row r = table.row();
+      return table.load(
+          options,
+          into -> {
+            while (source.hasNext()) {
+              Map.Entry<? extends K, ? extends V> e = source.next();
+              k.clear();
+              keys.encode(e.getKey(), k);
+              r.clear();
+              values.encode(e.getValue(), r);
+              into.add(k, r);
+            }
+          });
+    }
+
+    /** An empty key is a prefix of all. */
+    private Range range(Interval<K> i) {
+      K lo = i.lo();
+      K hi = i.hi();
+      return Range.of(
+          lo == null ? table.key() : encoded(lo),
+          lo == null || i.loInclusive(),
+          hi == null ? table.key() : encoded(hi),
+          hi == null || i.hiInclusive());
+    }
+
+    @Override
+    public int compare(K a, K b) {
+      return encoded(a).compareTo(encoded(b));
+    }
+
+    @Override
+    public Walk<K, V> walk(Transaction tx, Interval<K> interval, ScanOrder order) {
+      return new Walk.OfRows<>(table.scan(tx, range(interval), order), table, keys, values);
+    }
+
+    @Override
+    public Walk.Coding<K, V> coding() {
+      return new Walk.Coding<>() {
+        @Override
+        public byte[] encode(K key) {
+          Key k = encoded(key);
+          byte[] bytes = new byte[k.length()];
+          Mem.getBytes(k.segment(), k.base(), bytes, 0, bytes.length);
+          return bytes;
+        }
+
+        @Override
+        public K key(byte[] stored) {
+          return keys.decode(Change.key(table, stored));
+        }
+
+        @Override
+        public V value(K key, byte[] stored) {
+          return values.decode(Change.row(table, stored));
+        }
+      };
+    }
+  }
+
+  private record Bytes<K, V>(ByteTable bytes, ByteCodec<K> keys, ByteCodec<V> values)
+      implements Backing<K, V>, Walk.Coding<K, V> {
+    @Override
+    public RowTable table() {
+      return bytes.table();
+    }
+
+    @Override
+    public int compare(K a, K b) {
+      return Arrays.compareUnsigned(keys.encode(a), keys.encode(b));
+    }
+
+    @Override
+    public @Nullable V get(Transaction tx, K key) {
+      byte[] value = bytes.get(tx, keys.encode(key));
+      return value == null ? null : values.decode(value);
+    }
+
+    @Override
+    public void lockForUpdate(Transaction tx, K key) {
+      bytes.lockForUpdate(tx, MemorySegment.ofArray(keys.encode(key)));
+    }
+
+    @Override
+    public boolean exists(Transaction tx, K key) {
+      return bytes.exists(tx, keys.encode(key));
+    }
+
+    @Override
+    public List<@Nullable V> getAll(Transaction tx, Collection<? extends K> wanted) {
+      List<byte[]> encoded = new ArrayList<>(wanted.size());
+      for (K key : wanted) {
+        encoded.add(keys.encode(Objects.requireNonNull(key, "key")));
+      }
+      List<@Nullable V> found = new ArrayList<>(encoded.size());
+      for (byte[] value : bytes.getAll(tx, encoded)) {
+        found.add(value == null ? null : values.decode(value));
+      }
+      return found;
+    }
+
+    @Override
+    public void insert(Transaction tx, K key, V value) {
+      bytes.insert(tx, keys.encode(key), values.encode(value));
+    }
+
+    @Override
+    public void put(Transaction tx, K key, V value) {
+      bytes.put(tx, keys.encode(key), values.encode(value));
+    }
+
+    @Override
+    public boolean delete(Transaction tx, K key) {
+      return bytes.delete(tx, keys.encode(key));
+    }
+
+    @Override
+    public long deleteRange(Transaction tx, Interval<K> i, long most) {
+      return bytes.deleteRange(
+          tx, encoded(i.lo()), i.loInclusive(), encoded(i.hi()), i.hiInclusive(), false, most);
+    }
+
+    private byte @Nullable [] encoded(@Nullable K end) {
+      return end == null ? null : keys.encode(end);
+    }
+
+    @Override
+    public LoadReport load(
+        LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source) {
+      return bytes.load(
+          options,
+          into -> {
+            while (source.hasNext()) {
+              Map.Entry<? extends K, ? extends V> e = source.next();
+              into.add(keys.encode(e.getKey()), values.encode(e.getValue()));
+            }
+          });
+    }
+
+    @Override
+    public Walk<K, V> walk(Transaction tx, Interval<K> interval, ScanOrder order) {
+      return bytes.walk(tx, interval, order, this);
+    }
+
+    @Override
+    public Walk.Coding<K, V> coding() {
+      return this;
+    }
+
+    @Override
+    public byte[] encode(K key) {
+      return keys.encode(key);
+    }
+
+    @Override
+    public K key(byte[] stored) {
+      return keys.decode(stored);
+    }
+
+    @Override
+    public V value(K key, byte[] stored) {
+      return values.decode(stored);
+    }
   }
 }

@@ -39,8 +39,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>Such a function may change the value that it is given, and return it: what it returns is
  *       written. A value that {@link #get} or an iterator has returned is a copy; changing it
  *       changes no record.
- *   <li>What belongs together in several calls belongs into a transaction: use the {@link
- *       TypedTable} there.
+ *   <li>What belongs together in several calls belongs into a transaction: use the {@link Table}
+ *       there.
  *   <li>Iterators and streams read some hundred records at a time, each time in a transaction of
  *       its own. They are weakly consistent, as those of a {@link
  *       java.util.concurrent.ConcurrentSkipListMap}: each record is met at most once, in order, and
@@ -72,16 +72,16 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   /** Records that a step of {@link #clear} deletes. */
   private static final long CLEARED = 10_000;
 
-  private final TypedTable<K, V> table;
+  private final Table<K, V> table;
   private final Database database;
-  private final TypedTable.Interval<K> interval;
+  private final Table.Interval<K> interval;
   private final boolean descending;
 
-  TableMap(TypedTable<K, V> table) {
-    this(table, new TypedTable.Interval<>(null, true, null, true), false);
+  TableMap(Table<K, V> table) {
+    this(table, new Table.Interval<>(null, true, null, true), false);
   }
 
-  private TableMap(TypedTable<K, V> table, TypedTable.Interval<K> interval, boolean descending) {
+  private TableMap(Table<K, V> table, Table.Interval<K> interval, boolean descending) {
     this.table = table;
     this.database = table.database();
     this.interval = interval;
@@ -490,7 +490,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
       throw new IllegalArgumentException("The view would end before it begins.");
     }
     return new TableMap<>(
-        table, new TypedTable.Interval<>(lo, loInclusive, hi, hiInclusive), descending);
+        table, new Table.Interval<>(lo, loInclusive, hi, hiInclusive), descending);
   }
 
   /** A new end may be the old one, even if that is no part of the view. */
@@ -550,7 +550,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   private List<Entry<K, V>> some(
       Transaction tx, @Nullable K from, boolean inclusive, boolean forward, int most) {
     boolean up = forward != descending;
-    TypedTable.Interval<K> rest = from == null ? interval : rest(from, inclusive, up);
+    Table.Interval<K> rest = from == null ? interval : rest(from, inclusive, up);
     K lo = rest.lo();
     K hi = rest.hi();
     List<Entry<K, V>> found = new ArrayList<>();
@@ -572,7 +572,7 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
   }
 
   /** What is left of the interval from a key on, upwards or downwards. */
-  private TypedTable.Interval<K> rest(K from, boolean inclusive, boolean up) {
+  private Table.Interval<K> rest(K from, boolean inclusive, boolean up) {
     K end = up ? interval.lo() : interval.hi();
     boolean endInclusive = up ? interval.loInclusive() : interval.hiInclusive();
     if (end != null) {
@@ -582,8 +582,8 @@ public final class TableMap<K, V> extends AbstractMap<K, V>
       }
     }
     return up
-        ? new TypedTable.Interval<>(from, inclusive, interval.hi(), interval.hiInclusive())
-        : new TypedTable.Interval<>(interval.lo(), interval.loInclusive(), from, inclusive);
+        ? new Table.Interval<>(from, inclusive, interval.hi(), interval.hiInclusive())
+        : new Table.Interval<>(interval.lo(), interval.loInclusive(), from, inclusive);
   }
 
   private <T> Iterator<T> iterator(Function<Entry<K, V>, T> part) {

@@ -7,12 +7,12 @@ import io.fovea.index.TableCore;
 /**
  * How much a table has, at a moment: what {@link Database#tableSizes} says of each.
  *
- * @param records as {@link Table#count}; -1 where it is not known, since nobody has asked for it in
- *     a file that does not say it
- * @param bytes as {@link Table#dataBytes}; -1 likewise
- * @param indexEntries of all its indexes together, as {@link Index#count}; -1 where that of one is
- *     not known
- * @param indexBytes as {@link Index#dataBytes}; -1 likewise
+ * @param records as {@link RowTable#count}; -1 where it is not known, since nobody has asked for it
+ *     in a file that does not say it
+ * @param bytes as {@link RowTable#dataBytes}; -1 likewise
+ * @param indexEntries of all its indexes together, as {@link RowIndex#count}; -1 where that of one
+ *     is not known
+ * @param indexBytes as {@link RowIndex#dataBytes}; -1 likewise
  * @since 0.1.0
  */
 public record TableSize(long records, long bytes, long indexEntries, long indexBytes) {

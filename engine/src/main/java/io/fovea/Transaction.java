@@ -87,7 +87,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   private boolean wrote;
 
   /** The newest of its open cursors, which lead to the others. */
-  private @Nullable Cursor cursors;
+  private @Nullable RowCursor cursors;
 
   /** What it has looked for in the catalog, and changes there; null for nothing. */
   private @Nullable CatalogTransaction catalog;
@@ -227,8 +227,8 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     return e;
   }
 
-  void opened(Cursor cursor) {
-    Cursor next = cursors;
+  void opened(RowCursor cursor) {
+    RowCursor next = cursors;
     cursor.newer = null;
     cursor.older = next;
     if (next != null) {
@@ -237,9 +237,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     cursors = cursor;
   }
 
-  void closed(Cursor cursor) {
-    Cursor newer = cursor.newer;
-    Cursor older = cursor.older;
+  void closed(RowCursor cursor) {
+    RowCursor newer = cursor.newer;
+    RowCursor older = cursor.older;
     if (newer == null) {
       cursors = older;
     } else {
@@ -837,10 +837,10 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   /** Within the last operation, after the context was given back. Whatever fails, all goes. */
   private void end() {
-    Cursor open = cursors;
+    RowCursor open = cursors;
     cursors = null;
     try {
-      Cursor.abandonAll(open, slot);
+      RowCursor.abandonAll(open, slot);
     } finally {
       try {
         slot.release();

@@ -58,9 +58,9 @@ public abstract sealed class TransactionCatalog permits Transaction {
    *     that changes the catalog
    * @throws DatabaseClosedException if the database was closed
    */
-  public Table table(TableSpec spec) {
+  public RowTable table(TableSpec spec) {
     Objects.requireNonNull(spec, "spec");
-    return new Table(database(), catalog(c -> c.table(spec)), spec);
+    return new RowTable(database(), catalog(c -> c.table(spec)), spec);
   }
 
   /**
@@ -77,7 +77,7 @@ public abstract sealed class TransactionCatalog permits Transaction {
    * @throws OperationInterruptedException as {@link #table(TableSpec)}
    * @throws DatabaseClosedException if the database was closed
    */
-  public <K, V> TypedTable<K, V> table(ObjectSpec<K, V> spec) {
+  public <K, V> Table<K, V> table(ObjectSpec<K, V> spec) {
     Objects.requireNonNull(spec, "spec");
     return spec.on(table(spec.table()));
   }

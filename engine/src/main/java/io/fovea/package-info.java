@@ -3,7 +3,7 @@
  *
  * <p>Purpose: everything that an application needs, and nothing of what is behind it. {@link
  * io.fovea.Database} is the way in; {@link io.fovea.Options} are values; {@link io.fovea.Database},
- * {@link io.fovea.Transaction} and {@link io.fovea.Cursor} are the only things to close.
+ * {@link io.fovea.Transaction} and {@link io.fovea.RowCursor} are the only things to close.
  *
  * <p>May import: every room of the engine below it. Only {@code metrics} imports this package.
  *

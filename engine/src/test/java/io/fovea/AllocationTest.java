@@ -76,8 +76,8 @@ class AllocationTest {
     TableSpec spec = TableSpec.of("v", KeySpec.of(FieldType.INT32), b.build());
     try (Database db = Database.inMemory(QUIET);
         Arena arena = Arena.ofConfined()) {
-      Table t = db.table(spec.with(IndexSpec.on("by_note", note)));
-      Table bare = db.table(TableSpec.of("w", spec.key(), spec.layout()));
+      RowTable t = db.table(spec.with(IndexSpec.on("by_note", note)));
+      RowTable bare = db.table(TableSpec.of("w", spec.key(), spec.layout()));
       Key key = t.key();
       Row row = t.row();
       Key bareKey = bare.key();
@@ -108,7 +108,7 @@ class AllocationTest {
           perOperation(
               db,
               tx -> {
-                try (Cursor c = bare.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+                try (RowCursor c = bare.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     c.row().getBytes(photo, out, 0);
                   }
@@ -133,10 +133,10 @@ class AllocationTest {
   @Test
   void rowsMakeNoGarbage() {
     try (Database db = Database.inMemory(QUIET)) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       Key key = t.key();
       Row row = t.row();
-      Index index = t.index("by_number");
+      RowIndex index = t.index("by_number");
       Key indexKey = index.key();
       db.run(
           tx -> {
@@ -208,7 +208,7 @@ class AllocationTest {
           perOperation(
               db,
               tx -> {
-                try (Cursor c =
+                try (RowCursor c =
                     index.scan(tx, Range.prefix(indexKey.clear()), ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     c.row().getInt(NUMBER);
@@ -232,10 +232,10 @@ class AllocationTest {
             .with(IndexSpec.on("by_rate", rate, flag))
             .with(IndexSpec.unique("by_number", number));
     try (Database db = Database.inMemory(QUIET)) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       Key key = t.key();
       Row row = t.row();
-      Index index = t.index("by_rate");
+      RowIndex index = t.index("by_rate");
       Key indexKey = index.key();
       db.run(
           tx -> {
@@ -278,7 +278,7 @@ class AllocationTest {
               db,
               tx -> {
                 Range range = Range.prefix(indexKey.clear().float64(3));
-                try (Cursor c = index.scan(tx, range, ScanOrder.ASCENDING)) {
+                try (RowCursor c = index.scan(tx, range, ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     c.row().getBoolean(flag);
                     c.indexKey().getDouble(0);

@@ -72,8 +72,8 @@ final class BackupLoad implements AutoCloseable {
     this.writers = writers;
     this.seed = seed;
     this.acknowledged = new AtomicLongArray(writers);
-    Table money = db.table(MONEYS);
-    Table counters = db.table(COUNTERS);
+    RowTable money = db.table(MONEYS);
+    RowTable counters = db.table(COUNTERS);
     db.run(
         tx -> {
           for (int i = 0; i < ACCOUNTS; i++) {
@@ -87,7 +87,7 @@ final class BackupLoad implements AutoCloseable {
     }
   }
 
-  private long count(Table counters, int key) {
+  private long count(RowTable counters, int key) {
     return db.read(
         tx -> {
           Row row = counters.row();
@@ -160,9 +160,9 @@ final class BackupLoad implements AutoCloseable {
   private void work(int me) {
     try {
       Random r = new Random(seed + me);
-      Table counters = db.table(COUNTERS);
-      Table money = db.table(MONEYS);
-      Table lines = db.table(LINES);
+      RowTable counters = db.table(COUNTERS);
+      RowTable money = db.table(MONEYS);
+      RowTable lines = db.table(LINES);
       ByteTable longs = db.table(LONGS).bytes();
       while (!stop) {
         int from = r.nextInt(ACCOUNTS);
@@ -198,7 +198,7 @@ final class BackupLoad implements AutoCloseable {
     }
   }
 
-  private static long add(Transaction tx, Table counters, int key) {
+  private static long add(Transaction tx, RowTable counters, int key) {
     Row row = counters.row();
     Key k = counters.key().set(key);
     long n = (counters.getForUpdate(tx, k, row) ? row.getLong(N) : 0) + 1;
@@ -206,13 +206,13 @@ final class BackupLoad implements AutoCloseable {
     return n;
   }
 
-  private static void move(Transaction tx, Table money, int account, long amount) {
+  private static void move(Transaction tx, RowTable money, int account, long amount) {
     Row row = money.row();
     assertTrue(money.getForUpdate(tx, money.key().set(account), row));
     money.update(tx, row.setLong(BALANCE, row.getLong(BALANCE) + amount));
   }
 
-  private static void deleteOld(Transaction tx, Table counters, Table lines, long upTo) {
+  private static void deleteOld(Transaction tx, RowTable counters, RowTable lines, long upTo) {
     Row row = counters.row();
     Key k = counters.key().set(FLOOR);
     long floor = counters.get(tx, k, row) ? row.getLong(N) : 0;
@@ -241,9 +241,9 @@ final class BackupLoad implements AutoCloseable {
    */
   static void check(Database copy, int writers, long[] least, long[] most) {
     assertEquals(List.of(), copy.verify().problems());
-    Table counters = copy.table(COUNTERS);
-    Table money = copy.table(MONEYS);
-    Table lines = copy.table(LINES);
+    RowTable counters = copy.table(COUNTERS);
+    RowTable money = copy.table(MONEYS);
+    RowTable lines = copy.table(LINES);
     ByteTable longs = copy.table(LONGS).bytes();
     copy.read(
         tx -> {
@@ -275,7 +275,7 @@ final class BackupLoad implements AutoCloseable {
             assertEquals(left[w]--, line.getLong(COUNT));
           }
           long n = 0;
-          try (Cursor c = lines.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = lines.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               n++;
             }

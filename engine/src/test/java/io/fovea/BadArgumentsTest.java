@@ -358,9 +358,9 @@ class BadArgumentsTest {
           TableSpec.of("rows" + i, KeySpec.of(FieldType.INT32), made)
               .with(IndexSpec.on("by_number", number));
       TableSpec byteSpec = TableSpec.bytes("bytes" + i, 16);
-      Table rows = db.table(spec);
+      RowTable rows = db.table(spec);
       ByteTable bytes = db.table(byteSpec).bytes();
-      TypedTable<Long, Thing> things = db.table(ObjectSpec.of("things", Long.class, Thing.class));
+      Table<Long, Thing> things = db.table(ObjectSpec.of("things", Long.class, Thing.class));
       Sequence sequence = db.sequence("s" + i);
       db.run(
           tx -> {
@@ -372,7 +372,7 @@ class BadArgumentsTest {
       Transaction tx = db.begin();
       Key key = rows.key().set(1);
       Row row = rows.row();
-      Cursor cursor = rows.scan(tx, Range.all(), ScanOrder.ASCENDING);
+      RowCursor cursor = rows.scan(tx, Range.all(), ScanOrder.ASCENDING);
       ByteCursor byteCursor = bytes.scan(tx, null, null, ScanOrder.ASCENDING);
       if (i == 0) {
         Changes changes = db.changes(from);

@@ -49,7 +49,7 @@ final class Budget {
           .with(IndexSpec.on("by_count", COUNT));
 
   private final Database db;
-  private final Table table;
+  private final RowTable table;
   private final int rows;
 
   private Budget(Database db, int rows) {
@@ -155,7 +155,7 @@ final class Budget {
           seen[0] = 0;
           Range range =
               Range.of(table.key().set((long) from), true, table.key().set((long) to), false);
-          try (Cursor c = table.scan(tx, range, ScanOrder.ASCENDING)) {
+          try (RowCursor c = table.scan(tx, range, ScanOrder.ASCENDING)) {
             while (c.next()) {
               seen[0]++;
             }

@@ -669,7 +669,7 @@ class ByteIndexTest {
       assertTrue(calls.get() > 0);
       assertEquals(0, t.index("i").count());
       assertThrows(IllegalArgumentException.class, () -> t.index("j"));
-      Index index = t.table().index("i");
+      RowIndex index = t.table().index("i");
       assertEquals(0, index.count());
       assertThrows(InvalidUseException.class, index::key);
       db.run(

@@ -243,7 +243,7 @@ class ByteTableTest {
     };
   }
 
-  private static void objects(Database db, TypedTable<Integer, Person> t) {
+  private static void objects(Database db, Table<Integer, Person> t) {
     Person ada = new Person("Ada", 36);
     Person alan = new Person("Alan", 41);
     db.run(
@@ -270,7 +270,7 @@ class ByteTableTest {
   }
 
   private static List<Person> all(
-      TypedTable<Integer, Person> t,
+      Table<Integer, Person> t,
       Transaction tx,
       @Nullable Integer from,
       @Nullable Integer to,

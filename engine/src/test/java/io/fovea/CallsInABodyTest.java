@@ -45,7 +45,7 @@ class CallsInABodyTest {
 
   /** Does it. */
   private interface Call {
-    @Nullable Object on(Database db, Table t, ByteTable b) throws Exception;
+    @Nullable Object on(Database db, RowTable t, ByteTable b) throws Exception;
   }
 
   /**
@@ -123,11 +123,12 @@ class CallsInABodyTest {
       all.add(
           Case.of("Table." + m, WORKS, (db, t, b) -> call(m.equals("bytes") ? b.table() : t, m)));
     }
-    all.add(Case.of("Table.row", WORKS, (db, t, b) -> t.row()));
-    all.add(Case.of("Table.batch", WORKS, (db, t, b) -> t.batch(10)));
-    all.add(Case.of("Table.load", REFUSED, (db, t, b) -> t.load(into -> {})));
+    all.add(Case.of("RowTable.row", WORKS, (db, t, b) -> t.row()));
+    all.add(Case.of("RowTable.batch", WORKS, (db, t, b) -> t.batch(10)));
+    all.add(Case.of("RowTable.load", REFUSED, (db, t, b) -> t.load(into -> {})));
     all.add(
-        Case.of("Table.load", REFUSED, (db, t, b) -> t.load(LoadOptions.defaults(), into -> {})));
+        Case.of(
+            "RowTable.load", REFUSED, (db, t, b) -> t.load(LoadOptions.defaults(), into -> {})));
     all.add(Case.of("ByteTable.load", REFUSED, (db, t, b) -> b.load(into -> {})));
     all.add(
         Case.of(
@@ -192,13 +193,13 @@ class CallsInABodyTest {
     for (Class<?> c : List.of(Database.class, Catalog.class, TransactionRunner.class)) {
       Stream.of(c.getDeclaredMethods()).filter(m -> isCall(m)).forEach(m -> there.add(name(m)));
     }
-    for (Class<?> c : List.of(Table.class, ByteTable.class)) {
+    for (Class<?> c : List.of(RowTable.class, ByteTable.class)) {
       Stream.of(c.getDeclaredMethods())
           .filter(m -> isCall(m) && !List.of(m.getParameterTypes()).contains(Transaction.class))
           .forEach(m -> there.add(name(m)));
     }
     // Without a transaction they only make another handle.
-    there.removeAll(Set.of("Table.as", "Table.index", "ByteTable.as", "ByteTable.index"));
+    there.removeAll(Set.of("RowTable.as", "RowTable.index", "ByteTable.as", "ByteTable.index"));
     there.removeAll(tried);
     assertEquals(Set.of(), there);
   }
@@ -236,7 +237,7 @@ class CallsInABodyTest {
         });
   }
 
-  private static void expect(Answer answer, Case c, Database db, Table t, ByteTable b)
+  private static void expect(Answer answer, Case c, Database db, RowTable t, ByteTable b)
       throws Exception {
     if (answer == REFUSED) {
       assertThrows(InvalidUseException.class, () -> c.call.on(db, t, b), c.method);
@@ -257,7 +258,7 @@ class CallsInABodyTest {
   }
 
   private interface Body {
-    void run(Database db, Table t, ByteTable b) throws Exception;
+    void run(Database db, RowTable t, ByteTable b) throws Exception;
   }
 
   private void besideALoad(Body body) throws Exception {
@@ -267,7 +268,7 @@ class CallsInABodyTest {
             .durability(Durability.ASYNC)
             .log(l -> l.changesBytes(1 << 20));
     try (Database db = Database.open(folder.resolve("d"), options)) {
-      Table t = db.table(ROWS);
+      RowTable t = db.table(ROWS);
       ByteTable b = db.table(BYTES).bytes();
       Layout.Definition old = Layout.define();
       Field f = old.int64("b");

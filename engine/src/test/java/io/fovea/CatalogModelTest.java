@@ -55,18 +55,18 @@ class CatalogModelTest {
         .experiments(exp -> exp.protocol(protocol));
   }
 
-  private static void put(Table t, Transaction tx, long key, long value) {
+  private static void put(RowTable t, Transaction tx, long key, long value) {
     t.put(tx, t.key().set(key), t.row().clear().setLong(V, value));
   }
 
-  private static long get(Table t, Transaction tx, long key) {
+  private static long get(RowTable t, Transaction tx, long key) {
     Row row = t.row();
     return t.get(tx, t.key().set(key), row) ? row.getLong(V) : -1;
   }
 
-  private static NavigableMap<Long, Long> records(Table t, Transaction tx) {
+  private static NavigableMap<Long, Long> records(RowTable t, Transaction tx) {
     NavigableMap<Long, Long> found = new TreeMap<>();
-    try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+    try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         found.put(c.key().getLong(0), c.row().getLong(V));
       }
@@ -147,7 +147,7 @@ class CatalogModelTest {
       }
       case 2 -> assertEquals(List.copyOf(local.keySet()), tx.tables());
       default -> {
-        Table t = tx.table(spec(name));
+        RowTable t = tx.table(spec(name));
         NavigableMap<Long, Long> records = local.computeIfAbsent(name, n -> new TreeMap<>());
         long key = r.nextInt(ROWS);
         if (r.nextInt(3) == 0) {
@@ -189,7 +189,7 @@ class CatalogModelTest {
     AtomicLong byHandle = new AtomicLong();
     AtomicLong written = new AtomicLong();
     try (Database db = Database.inMemory(options(protocol))) {
-      Table number = db.table(spec("number"));
+      RowTable number = db.table(spec("number"));
       db.run(tx -> replace(tx, number));
       List<Future<?>> all = new ArrayList<>();
       all.add(threads.submit(() -> until(stop, () -> byName(db, number, byName))));
@@ -230,10 +230,10 @@ class CatalogModelTest {
     }
   }
 
-  private static void replace(Transaction tx, Table number) {
+  private static void replace(Transaction tx, RowTable number) {
     long next = get(number, tx, 0) + 1;
     put(number, tx, 0, next);
-    Table t = tx.table(spec("next"));
+    RowTable t = tx.table(spec("next"));
     for (long k = 0; k < ROWS; k++) {
       put(t, tx, k, next);
     }
@@ -250,7 +250,7 @@ class CatalogModelTest {
   }
 
   /** Looks for the table, before or after the number. */
-  private static void byName(Database db, Table number, AtomicLong count) {
+  private static void byName(Database db, RowTable number, AtomicLong count) {
     boolean first = count.get() % 2 == 0;
     same(
         db.read(
@@ -263,8 +263,8 @@ class CatalogModelTest {
   }
 
   /** Has a handle of the table, and the table goes meanwhile. */
-  private static void byHandle(Database db, Table number, AtomicLong count) {
-    Table current = db.table(spec("current"));
+  private static void byHandle(Database db, RowTable number, AtomicLong count) {
+    RowTable current = db.table(spec("current"));
     try {
       same(
           db.read(
@@ -280,8 +280,8 @@ class CatalogModelTest {
   }
 
   /** The same, and writes the number into the table. */
-  private static void write(Database db, Table number, AtomicLong count) {
-    Table current = db.table(spec("current"));
+  private static void write(Database db, RowTable number, AtomicLong count) {
+    RowTable current = db.table(spec("current"));
     try {
       long[] read = new long[2];
       db.run(

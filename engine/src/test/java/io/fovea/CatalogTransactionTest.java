@@ -58,18 +58,18 @@ class CatalogTransactionTest {
         .experiments(exp -> exp.protocol(protocol));
   }
 
-  private static void put(Table t, Transaction tx, long key, long value) {
+  private static void put(RowTable t, Transaction tx, long key, long value) {
     t.put(tx, t.key().set(key), t.row().clear().setLong(V, value));
   }
 
-  private static @Nullable Long get(Table t, Transaction tx, long key) {
+  private static @Nullable Long get(RowTable t, Transaction tx, long key) {
     Row row = t.row();
     return t.get(tx, t.key().set(key), row) ? row.getLong(V) : null;
   }
 
-  private static long count(Table t, Transaction tx) {
+  private static long count(RowTable t, Transaction tx) {
     long n = 0;
-    try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+    try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         n++;
       }
@@ -92,11 +92,11 @@ class CatalogTransactionTest {
   @EnumSource
   void aTableComesWithItsRecords(Protocol protocol) {
     try (Database db = Database.inMemory(options(protocol))) {
-      Table record = db.table(spec("record"));
-      Table[] made = new Table[1];
+      RowTable record = db.table(spec("record"));
+      RowTable[] made = new RowTable[1];
       db.run(
           tx -> {
-            Table t = tx.table(spec("t"));
+            RowTable t = tx.table(spec("t"));
             made[0] = t;
             for (long k = 0; k < 100; k++) {
               put(t, tx, k, k % 10);
@@ -104,7 +104,7 @@ class CatalogTransactionTest {
             put(record, tx, 1, 100);
             assertEquals(7L, get(t, tx, 17));
             assertEquals(100, count(t, tx));
-            Index i = t.index("by_v");
+            RowIndex i = t.index("by_v");
             assertEquals(7L, get(t, tx, 97));
             Row row = t.row();
             assertTrue(i.get(tx, i.key().set(3L), row));
@@ -113,7 +113,7 @@ class CatalogTransactionTest {
             assertEquals(t.name(), tx.table(spec("t")).name());
           });
       assertEquals(List.of("record", "t"), db.tables());
-      Table t = db.table(spec("t"));
+      RowTable t = db.table(spec("t"));
       db.run(
           tx -> {
             assertEquals(100, count(t, tx));
@@ -128,11 +128,11 @@ class CatalogTransactionTest {
   @EnumSource
   void nothingRemainsOfWhatDoesNotCommit(Protocol protocol) {
     try (Database db = Database.inMemory(options(protocol))) {
-      Table old = db.table(spec("old"));
+      RowTable old = db.table(spec("old"));
       db.run(tx -> put(old, tx, 1, 1));
       for (int round = 0; round < 20; round++) {
         boolean thrown = round % 2 == 0;
-        Table[] made = new Table[1];
+        RowTable[] made = new RowTable[1];
         if (thrown) {
           assertThrows(
               IllegalStateException.class,
@@ -158,8 +158,8 @@ class CatalogTransactionTest {
     }
   }
 
-  private static Table change(Transaction tx) {
-    Table t = tx.table(spec("new"));
+  private static RowTable change(Transaction tx) {
+    RowTable t = tx.table(spec("new"));
     for (long k = 0; k < 300; k++) {
       put(t, tx, k, k);
     }
@@ -173,9 +173,9 @@ class CatalogTransactionTest {
   @EnumSource
   void aTableIsSwappedIn(Protocol protocol) {
     try (Database db = Database.inMemory(options(protocol))) {
-      Table a = db.table(spec("a"));
-      Table b = db.table(spec("b"));
-      Table record = db.table(spec("record"));
+      RowTable a = db.table(spec("a"));
+      RowTable b = db.table(spec("b"));
+      RowTable record = db.table(spec("record"));
       db.run(tx -> put(a, tx, 1, 1));
       db.run(tx -> put(b, tx, 1, 2));
       db.run(
@@ -205,7 +205,7 @@ class CatalogTransactionTest {
   void namesMoveInEveryWay() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
       for (String name : List.of("a", "b", "c")) {
-        Table t = db.table(spec(name));
+        RowTable t = db.table(spec(name));
         db.run(tx -> put(t, tx, 1, name.charAt(0)));
       }
       // Two tables change places.
@@ -228,7 +228,7 @@ class CatalogTransactionTest {
       // What is made and dropped in one transaction was never there.
       db.run(
           tx -> {
-            Table t = tx.table(spec("d"));
+            RowTable t = tx.table(spec("d"));
             put(t, tx, 1, 1);
             tx.renameTable("d", "e");
             tx.dropTable("e");
@@ -279,7 +279,7 @@ class CatalogTransactionTest {
       db.run(
           tx -> {
             attempts[0]++;
-            Table t = tx.table(spec("u"));
+            RowTable t = tx.table(spec("u"));
             if (attempts[0] == 1) {
               threads.submit(() -> db.table(spec("u"))).get(60, TimeUnit.SECONDS);
             }
@@ -296,16 +296,16 @@ class CatalogTransactionTest {
   @EnumSource
   void whoHasUsedATableThatIsDroppedIsAborted(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
-      Table a = db.table(spec("a"));
-      Table b = db.table(spec("b"));
-      Table c = db.table(spec("c"));
+      RowTable a = db.table(spec("a"));
+      RowTable b = db.table(spec("b"));
+      RowTable c = db.table(spec("c"));
       db.run(
           tx -> {
             put(a, tx, 1, 1);
             put(b, tx, 1, 1);
           });
       for (boolean writes : new boolean[] {true, false}) {
-        Table t = db.table(spec("t"));
+        RowTable t = db.table(spec("t"));
         db.run(tx -> put(t, tx, 1, 1));
         Transaction user = db.begin();
         Transaction bystander = db.begin();
@@ -351,8 +351,8 @@ class CatalogTransactionTest {
           }
         };
     try (Database db = Database.inMemory(options(protocol))) {
-      Table a = db.table(spec("a"));
-      TypedTable<byte[], byte[]> t = db.table(TableSpec.bytes("t", 8)).bytes().as(same, same);
+      RowTable a = db.table(spec("a"));
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 8)).bytes().as(same, same);
       try (Transaction user = db.begin()) {
         t.scan(user, null, null, ScanOrder.ASCENDING, (k, v) -> true);
         put(a, user, 1, 1);
@@ -367,7 +367,7 @@ class CatalogTransactionTest {
   @EnumSource
   void whoHasNotUsedItCommits(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
-      Table a = db.table(spec("a"));
+      RowTable a = db.table(spec("a"));
       db.table(spec("t"));
       db.run(tx -> put(a, tx, 1, 1));
       try (Transaction bystander = db.begin()) {
@@ -390,7 +390,7 @@ class CatalogTransactionTest {
         db.table(TableSpec.bytes("t" + i, 9));
         db.dropTable("t" + i);
       }
-      Table a = db.table(spec("a"));
+      RowTable a = db.table(spec("a"));
       TxOptions once = TxOptions.defaults().attemptsMax(1);
       db.run(once, tx -> put(a, tx, 1, 1));
       db.run(
@@ -413,7 +413,7 @@ class CatalogTransactionTest {
   @EnumSource
   void whatWasLookedForIsCheckedAtTheCommit(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
-      Table a = db.table(spec("a"));
+      RowTable a = db.table(spec("a"));
       for (int round = 0; round < 6; round++) {
         int r = round;
         try (Transaction mine = db.begin()) {
@@ -453,7 +453,7 @@ class CatalogTransactionTest {
   @EnumSource
   void whoWaitsForTransactionsIsInNobodysWay(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
-      Table a = db.table(spec("a"));
+      RowTable a = db.table(spec("a"));
       Future<VerifyReport> verified;
       try (Transaction mine = db.begin()) {
         put(a, mine, 1, 1);
@@ -473,7 +473,7 @@ class CatalogTransactionTest {
   @EnumSource
   void snapshotsHaveTheCatalogOfTheirMoment(Protocol protocol) {
     try (Database db = Database.inMemory(options(protocol))) {
-      Table a = db.table(spec("a"));
+      RowTable a = db.table(spec("a"));
       db.run(tx -> put(a, tx, 1, 1));
       try (Transaction half = db.begin()) {
         put(half.table(spec("half")), half, 1, 1);
@@ -503,9 +503,9 @@ class CatalogTransactionTest {
   @EnumSource
   void whoHasLookedForATableThatGoesIsAborted(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
-      Table old = db.table(spec("a"));
+      RowTable old = db.table(spec("a"));
       Transaction looked = db.begin();
-      Table found = looked.table(spec("a"));
+      RowTable found = looked.table(spec("a"));
       Transaction not = db.begin();
       threads.submit(() -> db.run(tx -> tx.dropTable("a"))).get();
       assertEquals(AbortCause.CATALOG, refused(() -> get(found, looked, 1)));
@@ -522,12 +522,12 @@ class CatalogTransactionTest {
   void aKilledProcessLeavesAllOfItOrNothing(Protocol protocol) {
     SimDisk disk = new SimDisk(1);
     Database db = SimDatabase.open(new SimStorage(disk), options(protocol));
-    Table a = db.table(spec("a"));
+    RowTable a = db.table(spec("a"));
     db.run(tx -> put(a, tx, 1, 1));
     db.checkpoint();
     db.run(
         tx -> {
-          Table b = tx.table(spec("b"));
+          RowTable b = tx.table(spec("b"));
           for (long k = 0; k < 1000; k++) {
             put(b, tx, k, k);
           }

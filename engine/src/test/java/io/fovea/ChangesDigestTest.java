@@ -58,7 +58,7 @@ class ChangesDigestTest {
             tx -> {
               tx.table(BYTES);
               tx.table(OTHERS);
-              Table t = tx.table(rows(db));
+              RowTable t = tx.table(rows(db));
               for (long i = 0; i < 2000; i++) {
                 t.insert(tx, t.key().set(i), t.row().setLong(N, i).setLong(M, i));
               }
@@ -120,7 +120,7 @@ class ChangesDigestTest {
         bodies.put(
             "update " + n,
             (db, tx) -> {
-              Table t = tx.table(rows(db));
+              RowTable t = tx.table(rows(db));
               Row row = t.row();
               assertTrue(t.get(tx, t.key().set(5), row));
               t.update(tx, row.setLong(N, n));
@@ -129,7 +129,7 @@ class ChangesDigestTest {
       bodies.put(
           "update of the other field",
           (db, tx) -> {
-            Table t = tx.table(rows(db));
+            RowTable t = tx.table(rows(db));
             Row row = t.row();
             assertTrue(t.get(tx, t.key().set(5), row));
             t.update(tx, row.setLong(M, 7));
@@ -144,7 +144,7 @@ class ChangesDigestTest {
           "a range, and what comes into it",
           (db, tx) -> {
             deleteRange(db, tx, 5, 1500);
-            Table t = tx.table(rows(db));
+            RowTable t = tx.table(rows(db));
             t.put(tx, t.key().set(17), t.row().setLong(N, 1).setLong(M, 1));
           });
       bodies.forEach(
@@ -157,12 +157,12 @@ class ChangesDigestTest {
   }
 
   private static void deleteRow(Database db, Transaction tx, long key) {
-    Table t = tx.table(rows(db));
+    RowTable t = tx.table(rows(db));
     assertTrue(t.delete(tx, t.key().set(key)));
   }
 
   private static void deleteRange(Database db, Transaction tx, long from, long to) {
-    Table t = tx.table(rows(db));
+    RowTable t = tx.table(rows(db));
     t.deleteRange(tx, Range.between(t.key().set(from), t.key().set(to)));
   }
 

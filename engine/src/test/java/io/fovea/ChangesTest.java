@@ -132,10 +132,10 @@ class ChangesTest {
   @Test
   void rowsComeAsRows() {
     try (Database db = open()) {
-      Table t = db.table(ROWS);
+      RowTable t = db.table(ROWS);
       Layout.Definition number = Layout.define();
       number.int64("number");
-      Table other = db.table(TableSpec.of("other", KeySpec.of(FieldType.INT64), number.build()));
+      RowTable other = db.table(TableSpec.of("other", KeySpec.of(FieldType.INT64), number.build()));
       try (Changes changes = db.changes(db.changesPosition())) {
         db.run(
             tx -> t.insert(tx, t.key().set(7), t.row().setInt(QUANTITY, 5).setText(NAME, "nut")));
@@ -166,7 +166,7 @@ class ChangesTest {
   @Test
   void objectsComeAsObjects() {
     try (Database db = open()) {
-      TypedTable<Long, Account> t = db.table(ACCOUNTS);
+      Table<Long, Account> t = db.table(ACCOUNTS);
       try (Changes changes = db.changes(db.changesPosition())) {
         db.run(tx -> t.put(tx, new Account(1, "Ada", 100)));
         db.run(tx -> t.delete(tx, 1L));
@@ -184,14 +184,14 @@ class ChangesTest {
   @Test
   void rowsOfOldLayouts() {
     try (Database db = open()) {
-      Table old = db.table(ROWS);
+      RowTable old = db.table(ROWS);
       ChangePosition from = db.changesPosition();
       db.run(tx -> old.insert(tx, old.key().set(1), old.row().setInt(QUANTITY, 9)));
       Layout.Definition b = Layout.define();
       Field quantity = b.int32("quantity");
       Field name = b.text("name", 20);
       Field more = b.int64("more");
-      Table now =
+      RowTable now =
           db.table(
               TableSpec.builder("stock", KeySpec.of(FieldType.INT32), b.build())
                   .version(2, Step.add("more", 3))
@@ -212,7 +212,7 @@ class ChangesTest {
     for (Protocol protocol : Protocol.values()) {
       Options options = options().experiments(x -> x.protocol(protocol));
       try (Database db = Database.open(folder.resolve(protocol.name()), options)) {
-        Table t = db.table(ROWS);
+        RowTable t = db.table(ROWS);
         db.run(
             tx -> {
               for (int i = 0; i < 10; i++) {
@@ -262,7 +262,7 @@ class ChangesTest {
     SetClock clock = new SetClock(1_000);
     Options options = options().expiry(e -> e.clock(clock).sweepInterval(Duration.ZERO));
     try (Database db = Database.open(folder.resolve("db"), options)) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       ByteTable large = db.table(BYTES).bytes();
       ChangesCopy copy = new ChangesCopy();
       copy.begin(db);

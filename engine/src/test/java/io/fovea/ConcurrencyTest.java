@@ -91,7 +91,7 @@ class ConcurrencyTest {
     void run(int id) throws Exception;
   }
 
-  private static void fill(Database db, Table t) {
+  private static void fill(Database db, RowTable t) {
     db.run(
         tx -> {
           Row row = t.row();
@@ -101,10 +101,10 @@ class ConcurrencyTest {
         });
   }
 
-  private static long sum(Transaction tx, Table t) {
+  private static long sum(Transaction tx, RowTable t) {
     long sum = 0;
     int n = 0;
-    try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+    try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         sum += c.row().getLong(BALANCE);
         n++;
@@ -114,11 +114,11 @@ class ConcurrencyTest {
     return sum;
   }
 
-  private static long sumByIndex(Transaction tx, Index index, ScanOrder order) {
+  private static long sumByIndex(Transaction tx, RowIndex index, ScanOrder order) {
     long sum = 0;
     int n = 0;
     long last = order == ScanOrder.ASCENDING ? Long.MIN_VALUE : Long.MAX_VALUE;
-    try (Cursor c = index.scan(tx, Range.all(), order)) {
+    try (RowCursor c = index.scan(tx, Range.all(), order)) {
       while (c.next()) {
         long balance = c.row().getLong(BALANCE);
         assertEquals(balance, c.indexKey().getLong(0));
@@ -132,7 +132,7 @@ class ConcurrencyTest {
     return sum;
   }
 
-  private static void transfer(Database db, Table t, Random r, Key key, Row from, Row to) {
+  private static void transfer(Database db, RowTable t, Random r, Key key, Row from, Row to) {
     int a = r.nextInt(ACCOUNTS);
     int b = (a + 1 + r.nextInt(ACCOUNTS - 1)) % ACCOUNTS;
     long amount = r.nextInt(50);
@@ -157,7 +157,7 @@ class ConcurrencyTest {
     try (Database db =
         Database.open(
             file, Options.defaults().bufferBytes(4 << 20).transactions(txs -> txs.activeMax(8)))) {
-      Table t = db.table(ACCOUNT);
+      RowTable t = db.table(ACCOUNT);
       fill(db, t);
       AtomicBoolean stop = new AtomicBoolean();
       AtomicInteger movers = new AtomicInteger(3);
@@ -212,7 +212,7 @@ class ConcurrencyTest {
             Options.defaults()
                 .bufferBytes(4 << 20)
                 .experiments(exp -> exp.translation(translation)))) {
-      Table t = db.table(ACCOUNT);
+      RowTable t = db.table(ACCOUNT);
       fill(db, t);
       inThreads(
           threads,
@@ -240,7 +240,7 @@ class ConcurrencyTest {
     int threads = 4;
     int each = 300;
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
-      Table t = db.table(ACCOUNT);
+      RowTable t = db.table(ACCOUNT);
       inThreads(
           threads,
           true,
@@ -251,7 +251,7 @@ class ConcurrencyTest {
               db.run(
                   tx -> {
                     int next = 0;
-                    try (Cursor c = t.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
+                    try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
                       if (c.next()) {
                         next = c.key().getInt(0) + 1;
                       }
@@ -263,7 +263,7 @@ class ConcurrencyTest {
       db.read(
           tx -> {
             int expected = 0;
-            try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 assertEquals(expected++, c.key().getInt(0));
               }
@@ -282,7 +282,7 @@ class ConcurrencyTest {
         TableSpec.of("u", KeySpec.of(FieldType.INT32, FieldType.INT32), LAYOUT)
             .with(IndexSpec.unique("by_balance", BALANCE));
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       AtomicInteger won = new AtomicInteger();
       int values = 200;
       inThreads(
@@ -312,7 +312,7 @@ class ConcurrencyTest {
   @Test
   void nobodyActsOnWhatIsNoLongerTrue() throws Exception {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
-      Table t = db.table(ACCOUNT);
+      RowTable t = db.table(ACCOUNT);
       int rounds = Sample.rounds(150, 300);
       inThreads(
           3,
@@ -326,7 +326,7 @@ class ConcurrencyTest {
                     // Is anybody registered for this round? By the index: a phantom if not.
                     boolean taken;
                     Key key = t.index("by_owner").key().set(round);
-                    try (Cursor c =
+                    try (RowCursor c =
                         t.index("by_owner").scan(tx, Range.prefix(key), ScanOrder.ASCENDING)) {
                       taken = c.next();
                     }
@@ -347,7 +347,7 @@ class ConcurrencyTest {
   void interruptsDoNoHarm() throws Exception {
     Path file = dir.resolve("interrupts");
     try (Database db = Database.open(file, Options.defaults().bufferBytes(2 << 20))) {
-      Table t = db.table(ACCOUNT);
+      RowTable t = db.table(ACCOUNT);
       fill(db, t);
       AtomicBoolean stop = new AtomicBoolean();
       List<Thread> workers = java.util.Collections.synchronizedList(new ArrayList<>());
@@ -414,7 +414,7 @@ class ConcurrencyTest {
           roughness.faults(false);
           Database db = SimDatabase.open(storage, options, surroundings);
           try {
-            Table t = db.table(WIDE);
+            RowTable t = db.table(WIDE);
             int groups = 60 * (surroundings.pageSize() / 4096);
             fillGroups(db, t, groups);
             roughness.faults(true);
@@ -465,7 +465,7 @@ class ConcurrencyTest {
           RoughStorage storage = new RoughStorage(new SimStorage(new SimDisk(seed)), roughness);
           Options options = options(surroundings).transactions(txs -> txs.activeMax(threads));
           try (Database db = SimDatabase.open(storage, options)) {
-            Table t = db.table(WIDE);
+            RowTable t = db.table(WIDE);
             inThreads(
                 threads,
                 id -> id % 2 == 1,
@@ -491,7 +491,7 @@ class ConcurrencyTest {
         });
   }
 
-  private static void fillGroups(Database db, Table t, int groups) {
+  private static void fillGroups(Database db, RowTable t, int groups) {
     for (int g = 0; g < groups; g++) {
       int group = g;
       db.run(
@@ -510,7 +510,7 @@ class ConcurrencyTest {
       long seed,
       Surroundings surroundings,
       Database db,
-      Table t,
+      RowTable t,
       int groups,
       AtomicInteger increments) {
     Random r = new Random(seed * 8 + id);
@@ -549,16 +549,16 @@ class ConcurrencyTest {
     }
   }
 
-  private static long groupSum(Transaction tx, Table t, int group) {
+  private static long groupSum(Transaction tx, RowTable t, int group) {
     return sumOf(t.scan(tx, Range.prefix(t.key().set(group)), ScanOrder.ASCENDING));
   }
 
-  private static long groupSumByIndex(Transaction tx, Table t, int group) {
-    Index index = t.index("by_money");
+  private static long groupSumByIndex(Transaction tx, RowTable t, int group) {
+    RowIndex index = t.index("by_money");
     return sumOf(index.scan(tx, Range.prefix(index.key().set(group)), ScanOrder.DESCENDING));
   }
 
-  private static long sumOf(Cursor cursor) {
+  private static long sumOf(RowCursor cursor) {
     long sum = 0;
     int n = 0;
     try (cursor) {
@@ -571,7 +571,7 @@ class ConcurrencyTest {
     return sum;
   }
 
-  private static void checkGroups(Database db, Table t, int groups, int increments) {
+  private static void checkGroups(Database db, RowTable t, int groups, int increments) {
     db.read(
         tx -> {
           int count = 0;
@@ -579,7 +579,7 @@ class ConcurrencyTest {
             assertEquals(GROUP * START, groupSum(tx, t, g));
             assertEquals(GROUP * START, groupSumByIndex(tx, t, g));
           }
-          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               assertTrue(c.key().getInt(NUMBER) < GROUP);
               count += c.row().getInt(COUNT);

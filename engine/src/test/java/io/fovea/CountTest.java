@@ -63,7 +63,7 @@ class CountTest {
 
   /** Some random changes, of some of which a transaction thinks better; long values among them. */
   private static void change(Database db, Random r, int transactions) {
-    Table t = db.table(SPEC);
+    RowTable t = db.table(SPEC);
     ByteTable b = db.table(BYTES).bytes();
     for (int i = 0; i < transactions; i++) {
       try (Transaction tx = db.begin()) {
@@ -103,23 +103,23 @@ class CountTest {
     return isKnown(db.table(SPEC)) && isKnown(db.table(BYTES));
   }
 
-  private static boolean isKnown(Table t) {
+  private static boolean isKnown(RowTable t) {
     return t.core().tree.counts().isKnown()
         && t.core().readable().stream().allMatch(i -> i.tree.counts().isKnown());
   }
 
   private static long[] scanned(Database db) {
-    Table t = db.table(SPEC);
+    RowTable t = db.table(SPEC);
     ByteTable b = db.table(BYTES).bytes();
     return db.read(
         tx -> {
           long[] n = new long[4];
-          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               n[0]++;
             }
           }
-          try (Cursor c = t.index("byCity").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.index("byCity").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               n[1]++;
             }
@@ -137,8 +137,8 @@ class CountTest {
   /** The counts are known, and are those of the records; the verification thinks so as well. */
   private static void check(Database db) {
     assertTrue(isKnown(db), "they are known without being counted");
-    Table t = db.table(SPEC);
-    Table b = db.table(BYTES);
+    RowTable t = db.table(SPEC);
+    RowTable b = db.table(BYTES);
     long[] n = scanned(db);
     assertEquals(n[0], t.count());
     assertEquals(n[0] * (8 + SPEC.layout().size()), t.dataBytes());
@@ -167,7 +167,7 @@ class CountTest {
   @Test
   void whatATransactionWritesIsNotInThemBeforeItsCommit() {
     try (Database db = Database.inMemory(small())) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       try (Transaction tx = db.begin()) {
         t.insert(tx, t.key().set(1L), t.row().setText(CITY, "x"));
         assertEquals(0, t.count());
@@ -195,7 +195,7 @@ class CountTest {
   void theyAreOfAMoment() throws Exception {
     try (Database db = Database.inMemory(small());
         ExecutorService pool = Executors.newCachedThreadPool()) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       BlockingQueue<Long> there = new ArrayBlockingQueue<>(1);
       AtomicBoolean stop = new AtomicBoolean();
       List<Future<?>> others = new ArrayList<>();
@@ -506,7 +506,7 @@ class CountTest {
     Path file = dir.resolve("db");
     try (Database db = Database.open(file, small());
         ExecutorService pool = Executors.newCachedThreadPool()) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       db.table(BYTES);
       db.run(
           tx -> {
@@ -538,8 +538,8 @@ class CountTest {
       check(db);
       assertTrue(db.renameTable("people", "persons"));
       assertTrue(db.renameTable("persons", "people"));
-      Table t = db.table(SPEC);
-      Index i = t.index("byCity");
+      RowTable t = db.table(SPEC);
+      RowIndex i = t.index("byCity");
       assertTrue(db.dropIndex("people", "byCity"));
       assertThrows(InvalidUseException.class, i::count);
       assertEquals(300, t.count());
@@ -559,7 +559,7 @@ class CountTest {
     Path file = GoldenFiles.unpack(name, dir);
     long people;
     try (Database db = Database.open(file, GoldenFiles.options().readOnly(true))) {
-      Table t = db.table(GoldenFiles.SPEC);
+      RowTable t = db.table(GoldenFiles.SPEC);
       assertFalse(isKnown(t));
       people = t.count();
       assertEquals(people, t.index("by_name").count());
@@ -567,7 +567,7 @@ class CountTest {
     }
     try (Database db = Database.open(file, GoldenFiles.options());
         ExecutorService pool = Executors.newCachedThreadPool()) {
-      Table t = db.table(GoldenFiles.SPEC);
+      RowTable t = db.table(GoldenFiles.SPEC);
       assertFalse(isKnown(t));
       InvalidUseException e =
           assertThrows(InvalidUseException.class, () -> db.read(tx -> t.count()));
@@ -599,10 +599,10 @@ class CountTest {
       assertTrue(db.verify().ok());
     }
     try (Database db = Database.open(file, GoldenFiles.options())) {
-      Table t = db.table(GoldenFiles.SPEC);
+      RowTable t = db.table(GoldenFiles.SPEC);
       assertTrue(isKnown(t), "from then on they are kept");
       assertEquals(people + 200, t.count());
-      Table documents = db.table(GoldenFiles.BYTES);
+      RowTable documents = db.table(GoldenFiles.BYTES);
       assertFalse(isKnown(documents), "nobody has asked");
       db.run(tx -> documents.bytes().put(tx, new byte[] {9}, new byte[9]));
       db.checkpoint();
@@ -610,7 +610,7 @@ class CountTest {
     }
     try (Database db = Database.open(file, GoldenFiles.options())) {
       assertEquals(people + 200, db.table(GoldenFiles.SPEC).count());
-      Table documents = db.table(GoldenFiles.BYTES);
+      RowTable documents = db.table(GoldenFiles.BYTES);
       assertFalse(isKnown(documents));
       long n = documents.count();
       assertTrue(n > 1, "a count of " + n);
@@ -624,7 +624,7 @@ class CountTest {
     Path file = dir.resolve("db");
     try (Database db = Database.open(file, small())) {
       change(db, new Random(1), 30);
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       TreeCounts counts = t.core().tree.counts();
       counts.base(1, 0);
       VerifyReport report = db.verify();
@@ -645,7 +645,7 @@ class CountTest {
   @Test
   void theyEndWithTheDatabase() throws ExecutionException, InterruptedException {
     Database db = Database.inMemory(small());
-    Table t = db.table(SPEC);
+    RowTable t = db.table(SPEC);
     db.close();
     assertThrows(DatabaseClosedException.class, t::count);
     assertThrows(DatabaseClosedException.class, t::dataBytes);

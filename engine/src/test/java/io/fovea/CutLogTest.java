@@ -113,10 +113,10 @@ class CutLogTest {
   private static void rows(Database db, TreeMap<String, String> state) {
     TableSpec[] specs = {ROWS, NUMBERED, INDEXED};
     state.put("indexes", "" + indexes(db));
-    Table t = db.table(specs[indexes(db)]);
+    RowTable t = db.table(specs[indexes(db)]);
     db.read(
         tx -> {
-          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               Row row = c.row();
               state.put("rows " + row.getLong(NUMBER), row.getText(NAME));
@@ -331,7 +331,7 @@ class CutLogTest {
   }
 
   private static void insertRows(Database db, TableSpec spec, int from, int to) {
-    Table t = db.table(spec);
+    RowTable t = db.table(spec);
     Key key = t.key();
     Row row = t.row();
     db.run(

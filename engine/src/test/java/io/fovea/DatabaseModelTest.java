@@ -250,7 +250,7 @@ class DatabaseModelTest {
           r.nextInt(9), "t" + r.nextInt(20), r.nextInt(1 << 20), r.nextInt(padMax + 1));
     }
 
-    static Key key(Table t, Pk pk) {
+    static Key key(RowTable t, Pk pk) {
       return t.key().clear().int32(pk.group).text(pk.name);
     }
 
@@ -291,7 +291,7 @@ class DatabaseModelTest {
       Database db = open();
       try {
         begin.accept(db);
-        Table t = db.table(SPEC);
+        RowTable t = db.table(SPEC);
         for (int i = 0; i < transactions; i++) {
           long once = r.nextLong();
           patiently(once, () -> transaction(db, t));
@@ -323,7 +323,7 @@ class DatabaseModelTest {
       assertEquals(model.size(), report.records());
     }
 
-    void counts(Table t) {
+    void counts(RowTable t) {
       long odd = model.values().stream().filter(v -> v.a % 2 != 0).count();
       assertEquals(model.size(), t.count());
       assertEquals(model.size(), t.index("by_unique").count());
@@ -331,7 +331,7 @@ class DatabaseModelTest {
     }
 
     void fill(Database db) {
-      Table[] t = new Table[1];
+      RowTable[] t = new RowTable[1];
       surroundings.patiently(() -> t[0] = db.table(SPEC));
       for (int from = 0; from < keys; from += 50) {
         int begin = from;
@@ -339,7 +339,7 @@ class DatabaseModelTest {
       }
     }
 
-    private void fill(Database db, Table t, int from) {
+    private void fill(Database db, RowTable t, int from) {
       NavigableMap<Pk, Value> put = new TreeMap<>();
       db.run(
           tx -> {
@@ -365,7 +365,7 @@ class DatabaseModelTest {
       r = before;
     }
 
-    void transaction(Database db, Table t) {
+    void transaction(Database db, RowTable t) {
       NavigableMap<Pk, Value> local = new TreeMap<>(model);
       boolean commit = r.nextInt(5) > 0;
       int operations = r.nextInt(30);
@@ -393,7 +393,8 @@ class DatabaseModelTest {
     }
 
     /** A write that was refused has done nothing, or its transaction can't commit. */
-    private void write(int what, Transaction tx, Table t, Row row, NavigableMap<Pk, Value> local) {
+    private void write(
+        int what, Transaction tx, RowTable t, Row row, NavigableMap<Pk, Value> local) {
       try {
         operation(what, tx, t, row, local);
       } catch (StorageException e) {
@@ -406,7 +407,7 @@ class DatabaseModelTest {
       }
     }
 
-    void operation(int what, Transaction tx, Table t, Row row, NavigableMap<Pk, Value> local) {
+    void operation(int what, Transaction tx, RowTable t, Row row, NavigableMap<Pk, Value> local) {
       Pk pk = pk();
       Value v = value();
       Key key = key(t, pk);
@@ -472,7 +473,7 @@ class DatabaseModelTest {
       assertEquals(expected, thrown);
     }
 
-    void scan(Transaction tx, Table t, NavigableMap<Pk, Value> local) {
+    void scan(Transaction tx, RowTable t, NavigableMap<Pk, Value> local) {
       Pk a = pk();
       Pk b = pk();
       boolean ai = r.nextBoolean();
@@ -496,7 +497,8 @@ class DatabaseModelTest {
           new ArrayList<>((descending ? expected.descendingMap() : expected).entrySet());
       int limit = r.nextInt(4) == 0 ? r.nextInt(5) : Integer.MAX_VALUE;
       int n = 0;
-      try (Cursor c = t.scan(tx, range, descending ? ScanOrder.DESCENDING : ScanOrder.ASCENDING)) {
+      try (RowCursor c =
+          t.scan(tx, range, descending ? ScanOrder.DESCENDING : ScanOrder.ASCENDING)) {
         while (n < limit && c.next()) {
           assertTrue(n < wanted.size(), "more records than expected");
           assertEquals(wanted.get(n).getKey(), pk(c.key()));
@@ -508,7 +510,7 @@ class DatabaseModelTest {
     }
 
     /** A short range as a rule, now and then a group, or everything below a key. */
-    private void deleteRange(Transaction tx, Table t, NavigableMap<Pk, Value> local) {
+    private void deleteRange(Transaction tx, RowTable t, NavigableMap<Pk, Value> local) {
       Pk a = pk();
       Pk b = local.isEmpty() ? a : local.floorEntry(local.lastKey()).getKey();
       boolean ai = r.nextBoolean();
@@ -539,7 +541,7 @@ class DatabaseModelTest {
       return new Pk(key.getInt(GROUP), key.getText(NAME));
     }
 
-    void check(Database db, Table t) {
+    void check(Database db, RowTable t) {
       db.read(
           tx -> {
             scanAll(tx, t, null, new ArrayList<>(model.entrySet()));
@@ -581,13 +583,13 @@ class DatabaseModelTest {
     }
 
     private void scanAll(
-        Transaction tx, Table t, @Nullable Index index, List<Map.Entry<Pk, Value>> wanted) {
+        Transaction tx, RowTable t, @Nullable RowIndex index, List<Map.Entry<Pk, Value>> wanted) {
       ScanOrder one = ScanOrder.values()[r.nextInt(2)];
       for (ScanOrder order : surroundings.delays() ? new ScanOrder[] {one} : ScanOrder.values()) {
         List<Map.Entry<Pk, Value>> expected =
             order == ScanOrder.ASCENDING ? wanted : wanted.reversed();
         int n = 0;
-        try (Cursor c =
+        try (RowCursor c =
             index == null ? t.scan(tx, Range.all(), order) : index.scan(tx, Range.all(), order)) {
           while (c.next()) {
             assertEquals(expected.get(n).getKey(), pk(c.key()));

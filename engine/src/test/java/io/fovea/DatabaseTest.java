@@ -73,7 +73,7 @@ class DatabaseTest {
     return b.build();
   }
 
-  private static void fill(Database db, Table t, int from, int to) {
+  private static void fill(Database db, RowTable t, int from, int to) {
     Key key = t.key();
     Row row = t.row();
     db.run(
@@ -95,7 +95,7 @@ class DatabaseTest {
   @Test
   void whatIsPutIsThere() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(STOCK);
+      RowTable t = db.table(STOCK);
       Key key = t.key();
       Row row = t.row();
       db.run(
@@ -146,7 +146,7 @@ class DatabaseTest {
   @Test
   void anUpdateWritesWhatChangedAndNothingElse() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(STOCK);
+      RowTable t = db.table(STOCK);
       fill(db, t, 0, 3);
       Key key = t.key();
       Row a = t.row();
@@ -175,7 +175,7 @@ class DatabaseTest {
   @Test
   void dirtyFieldsAreTracked() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(STOCK);
+      RowTable t = db.table(STOCK);
       fill(db, t, 0, 2);
       Key key = t.key();
       Row row = t.row();
@@ -206,7 +206,7 @@ class DatabaseTest {
       f[i] = i % 2 == 0 ? b.int32("f" + i) : b.text("f" + i, 3);
     }
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(TableSpec.of("wide", KeySpec.of(FieldType.INT32), b.build()));
+      RowTable t = db.table(TableSpec.of("wide", KeySpec.of(FieldType.INT32), b.build()));
       Key key = t.key().set(1);
       Row row = t.row();
       db.run(tx -> t.insert(tx, key, row));
@@ -241,7 +241,7 @@ class DatabaseTest {
         TableSpec.of("wide", KeySpec.of(FieldType.INT32), b.build())
             .with(IndexSpec.on("by_last", last));
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       Key key = t.key();
       Row row = t.row();
       byte[] bytes = new byte[9000];
@@ -262,8 +262,8 @@ class DatabaseTest {
       db.read(
           tx -> {
             int expected = 19;
-            Index byLast = t.index("by_last");
-            try (Cursor c = byLast.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            RowIndex byLast = t.index("by_last");
+            try (RowCursor c = byLast.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 assertEquals(expected, c.key().getInt(0));
                 assertEquals(expected * expected, c.row().getInt(first));
@@ -281,7 +281,7 @@ class DatabaseTest {
   @Test
   void aProjectionReadsThatMuch() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(STOCK);
+      RowTable t = db.table(STOCK);
       fill(db, t, 0, 3);
       Key key = t.key();
       Row row = t.row();
@@ -312,7 +312,7 @@ class DatabaseTest {
   @Test
   void aBatchReadsAll() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(STOCK);
+      RowTable t = db.table(STOCK);
       fill(db, t, 0, 30);
       Batch batch = t.batch(10);
       db.run(
@@ -340,7 +340,7 @@ class DatabaseTest {
   @Test
   void scansGoBothWaysAndPrefixesAreExact() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(STOCK);
+      RowTable t = db.table(STOCK);
       fill(db, t, 0, 300);
       assertEquals(300, ids(db, t, Range.all(), ScanOrder.ASCENDING).size());
       Key one = t.key().set(1);
@@ -370,11 +370,11 @@ class DatabaseTest {
     }
   }
 
-  private static List<Integer> ids(Database db, Table t, Range range, ScanOrder order) {
+  private static List<Integer> ids(Database db, RowTable t, Range range, ScanOrder order) {
     return db.read(
         tx -> {
           List<Integer> ids = new ArrayList<>();
-          try (Cursor c = t.scan(tx, range, order)) {
+          try (RowCursor c = t.scan(tx, range, order)) {
             while (c.next()) {
               assertEquals(c.key().getInt(ID), c.row().getInt(QUANTITY));
               ids.add(c.key().getInt(1));
@@ -387,11 +387,11 @@ class DatabaseTest {
   @Test
   void recordsAreUpdatedAndDeletedAtACursor() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(INDEXED);
+      RowTable t = db.table(INDEXED);
       fill(db, t, 0, 60);
       db.run(
           tx -> {
-            try (Cursor c = t.scan(tx, Range.prefix(t.key().set(0)), ScanOrder.ASCENDING)) {
+            try (RowCursor c = t.scan(tx, Range.prefix(t.key().set(0)), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 if (c.key().getInt(ID) % 2 == 0) {
                   t.update(tx, c.row().setInt(QUANTITY, -1).setText(NAME, "even"));
@@ -404,7 +404,7 @@ class DatabaseTest {
       List<String> names = new ArrayList<>();
       db.read(
           tx -> {
-            try (Cursor c = t.scan(tx, Range.prefix(t.key().set(0)), ScanOrder.ASCENDING)) {
+            try (RowCursor c = t.scan(tx, Range.prefix(t.key().set(0)), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 names.add(c.row().getText(NAME));
               }
@@ -421,10 +421,10 @@ class DatabaseTest {
   @Test
   void indexesAreKeptUpToDate() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(INDEXED);
+      RowTable t = db.table(INDEXED);
       fill(db, t, 0, 100);
-      Index byName = t.index("by_name");
-      Index byYtd = t.index("by_ytd");
+      RowIndex byName = t.index("by_name");
+      RowIndex byYtd = t.index("by_ytd");
       Key nameKey = byName.key();
       Key ytdKey = byYtd.key();
       Row row = t.row();
@@ -441,7 +441,7 @@ class DatabaseTest {
           tx -> {
             nameKey.clear().int32(1).text("n7");
             List<Integer> ids = new ArrayList<>();
-            try (Cursor c = byName.scan(tx, Range.prefix(nameKey), ScanOrder.ASCENDING)) {
+            try (RowCursor c = byName.scan(tx, Range.prefix(nameKey), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 assertEquals("n7", c.indexKey().getText(NAME));
                 assertEquals(1, c.indexKey().getInt(W));
@@ -453,9 +453,9 @@ class DatabaseTest {
             assertTrue(byName.get(tx, nameKey.clear().int32(1).textPrefix("n"), row));
             assertEquals("n0", row.getText(NAME));
             assertFalse(byName.get(tx, nameKey.clear().int32(1).text("n"), row));
-            Index initial = t.index("by_initial");
+            RowIndex initial = t.index("by_initial");
             int n = 0;
-            try (Cursor c =
+            try (RowCursor c =
                 initial.scan(tx, Range.prefix(initial.key().set("n")), ScanOrder.DESCENDING)) {
               while (c.next()) {
                 assertEquals('n', c.row().getText(NAME).charAt(0));
@@ -472,12 +472,12 @@ class DatabaseTest {
   @Test
   void aRecordDeletedUnderACursorOfAnIndexIsMisuseAndNotCorruption() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(INDEXED);
+      RowTable t = db.table(INDEXED);
       fill(db, t, 0, 10);
-      Index byName = t.index("by_name");
+      RowIndex byName = t.index("by_name");
       db.run(
           tx -> {
-            try (Cursor c =
+            try (RowCursor c =
                 byName.scan(tx, Range.prefix(byName.key().set(1)), ScanOrder.ASCENDING)) {
               assertTrue(c.next());
               assertTrue(t.delete(tx, c.key()));
@@ -493,7 +493,7 @@ class DatabaseTest {
   @Test
   void aUniqueIndexRefusesAndNothingIsHalfDone() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(INDEXED);
+      RowTable t = db.table(INDEXED);
       fill(db, t, 0, 10);
       Key key = t.key();
       Row row = t.row();
@@ -532,7 +532,7 @@ class DatabaseTest {
   @Test
   void rowsOfOneRecordDoNotSpoilItsIndexes() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(INDEXED);
+      RowTable t = db.table(INDEXED);
       fill(db, t, 0, 5);
       Key key = t.key().set(1, 1);
       Row a = t.row();
@@ -562,9 +562,9 @@ class DatabaseTest {
   void anIndexIsBuiltOverWhatIsThere() {
     Path file = dir.resolve("db");
     try (Database db = Database.open(file, SMALL)) {
-      Table t = db.table(STOCK);
+      RowTable t = db.table(STOCK);
       fill(db, t, 0, 500);
-      Table with = db.table(STOCK.with(BY_NAME));
+      RowTable with = db.table(STOCK.with(BY_NAME));
       // The older handle keeps the new index as well.
       db.run(
           tx -> {
@@ -583,7 +583,7 @@ class DatabaseTest {
       assertTrue(e.getMessage().contains("by_ytd"), e.getMessage());
       verify(db);
       db.run(tx -> assertTrue(t.delete(tx, t.key().set(1, 9998))));
-      Table all = db.table(INDEXED);
+      RowTable all = db.table(INDEXED);
       assertNotNull(all.index("by_initial"));
       verify(db);
       assertTrue(db.dropIndex("stock", "by_name"));
@@ -628,11 +628,11 @@ class DatabaseTest {
     assertEquals(2001, report.records());
     try (Database db = Database.open(file, SMALL)) {
       assertEquals(List.of("bytes", "stock"), db.tables());
-      Table t = db.table(INDEXED);
+      RowTable t = db.table(INDEXED);
       db.run(
           tx -> {
             Row row = t.row();
-            Index byYtd = t.index("by_ytd");
+            RowIndex byYtd = t.index("by_ytd");
             for (int i = 0; i < 2000; i++) {
               assertTrue(byYtd.get(tx, byYtd.key().set(1000L + i), row));
               assertEquals(i, row.getInt(QUANTITY));
@@ -664,7 +664,7 @@ class DatabaseTest {
   void aDroppedTablesPagesAreUsedAgain() {
     Path file = dir.resolve("db");
     try (Database db = Database.open(file, SMALL)) {
-      Table t = db.table(INDEXED);
+      RowTable t = db.table(INDEXED);
       fill(db, t, 0, 1000);
       long size = db.stats().storage().bytes();
       assertTrue(db.dropTable("stock"));
@@ -794,13 +794,13 @@ class DatabaseTest {
   @Test
   void afterCloseEverythingThrows() {
     Database db = Database.inMemory(SMALL);
-    Table t = db.table(INDEXED);
+    RowTable t = db.table(INDEXED);
     fill(db, t, 0, 10);
     Key key = t.key().set(1, 1);
     Row row = t.row();
     Transaction tx = db.begin();
     assertTrue(t.get(tx, key, row));
-    Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING);
+    RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING);
     assertTrue(c.next());
     db.close();
     db.close();
@@ -831,9 +831,9 @@ class DatabaseTest {
   void objectsOfAnotherTableAreRefused() {
     try (Database db = Database.inMemory(SMALL);
         Database other = Database.inMemory(SMALL)) {
-      Table t = db.table(INDEXED);
-      Table u = other.table(INDEXED);
-      Table v = db.table(TableSpec.of("v", KEY_SPEC, LAYOUT_SPEC));
+      RowTable t = db.table(INDEXED);
+      RowTable u = other.table(INDEXED);
+      RowTable v = db.table(TableSpec.of("v", KEY_SPEC, LAYOUT_SPEC));
       db.run(
           tx -> {
             assertThrows(InvalidUseException.class, () -> t.get(tx, u.key().set(1, 1), t.row()));
@@ -864,7 +864,7 @@ class DatabaseTest {
   @Test
   void rowsDieWithTheirTransaction() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(STOCK);
+      RowTable t = db.table(STOCK);
       fill(db, t, 0, 5);
       Key key = t.key().set(1, 1);
       Row row = t.row();
@@ -889,7 +889,7 @@ class DatabaseTest {
   @Test
   void rowsBelongToTheThreadOfTheirTransaction() throws InterruptedException {
     Database db = Database.inMemory(SMALL);
-    Table t = db.table(STOCK);
+    RowTable t = db.table(STOCK);
     fill(db, t, 0, 5);
     Row row = t.row();
     Transaction tx = db.begin();
@@ -939,9 +939,9 @@ class DatabaseTest {
   @Test
   void cursorsEndWithTheirTransaction() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(STOCK);
+      RowTable t = db.table(STOCK);
       fill(db, t, 0, 5);
-      Cursor[] c = new Cursor[1];
+      RowCursor[] c = new RowCursor[1];
       Row[] r = new Row[1];
       db.run(
           tx -> {
@@ -956,7 +956,7 @@ class DatabaseTest {
       c[0].close();
       db.run(
           tx -> {
-            Cursor d = t.scan(tx, Range.all(), ScanOrder.DESCENDING);
+            RowCursor d = t.scan(tx, Range.all(), ScanOrder.DESCENDING);
             assertTrue(d.next());
             Row row = d.row();
             d.close();
@@ -973,7 +973,7 @@ class DatabaseTest {
     KeySpec.Definition b = KeySpec.define();
     Field longText = b.text("long", 400);
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(TableSpec.of("long", b.build(), Layout.define().build()));
+      RowTable t = db.table(TableSpec.of("long", b.build(), Layout.define().build()));
       assertEquals(longText, t.spec().key().part("long"));
       Key key = t.key();
       db.run(
@@ -992,7 +992,8 @@ class DatabaseTest {
   @Test
   void aTableWithoutFieldsIsASet() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(TableSpec.of("set", KeySpec.of(FieldType.INT64), Layout.define().build()));
+      RowTable t =
+          db.table(TableSpec.of("set", KeySpec.of(FieldType.INT64), Layout.define().build()));
       db.run(
           tx -> {
             for (long i = 0; i < 100; i++) {

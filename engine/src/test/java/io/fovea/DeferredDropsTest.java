@@ -466,7 +466,7 @@ class DeferredDropsTest {
     // No checkpoint becomes due meanwhile: it would read free pages, to cut them off the file.
     Options options = SMALL.log(log -> log.bytesMax(64 << 20));
     try (Database db = open(disk, options)) {
-      Table table = db.table(rows.with(IndexSpec.on("by_v", v)));
+      RowTable table = db.table(rows.with(IndexSpec.on("by_v", v)));
       db.table(OTHER);
       for (int from = 0; from < 4000; from += 50) {
         int f = from;

@@ -94,12 +94,12 @@ class DescribeTest {
   }
 
   /** By names: fields of another layout are refused. */
-  private static Row row(Table t, String name) {
+  private static Row row(RowTable t, String name) {
     Layout layout = t.spec().layout();
     return t.row().setText(layout.field("name"), name).setLong(layout.field("due"), 0);
   }
 
-  private static void put(Database db, Table t, int shop, String name) {
+  private static void put(Database db, RowTable t, int shop, String name) {
     db.run(tx -> t.put(tx, t.key().clear().int32(shop).text("n" + shop), row(t, name)));
   }
 
@@ -149,10 +149,10 @@ class DescribeTest {
   @Test
   void aTableWithAnExtractorIsReadByWhoDoesNotKnowIt() {
     try (Database db = Database.open(file(), SMALL)) {
-      Table t = db.table(EXTRACTED);
+      RowTable t = db.table(EXTRACTED);
       put(db, t, 1, "abc");
       put(db, t, 2, "ab");
-      Table same = db.table(described(db, "extracted"));
+      RowTable same = db.table(described(db, "extracted"));
       put(db, same, 3, "a"); // the extractor is known here
       try (Database then = db.snapshot()) {
         assertEquals(List.of(3, 2, 1), shopsByLength(then));
@@ -183,12 +183,12 @@ class DescribeTest {
   }
 
   private static List<Integer> shopsByLength(Database db) {
-    Table t = db.table(described(db, "extracted"));
-    Index index = t.index("by_length");
+    RowTable t = db.table(described(db, "extracted"));
+    RowIndex index = t.index("by_length");
     return db.read(
         tx -> {
           List<Integer> shops = new ArrayList<>();
-          try (Cursor c = index.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = index.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               shops.add(c.key().getInt(SHOP));
             }

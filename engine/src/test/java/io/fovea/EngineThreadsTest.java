@@ -152,7 +152,7 @@ class EngineThreadsTest {
   private void everything(SimDisk disk, boolean allRun) {
     clock.set(1_000);
     try (Database db = again(() -> Database.open(new SimStorage(disk), options()))) {
-      Table events = again(() -> db.table(EVENTS));
+      RowTable events = again(() -> db.table(EVENTS));
       again(
           () ->
               db.run(

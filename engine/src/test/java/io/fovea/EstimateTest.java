@@ -32,7 +32,7 @@ class EstimateTest {
           Options.defaults()
               .bufferBytes(16 << 20)
               .transactions(txs -> txs.closeGrace(Duration.ZERO)));
-  private final Table people = db.table(SPEC);
+  private final RowTable people = db.table(SPEC);
 
   @AfterEach
   void close() {
@@ -54,9 +54,9 @@ class EstimateTest {
     }
   }
 
-  private long scanned(Transaction tx, Function<Transaction, Cursor> scan) {
+  private long scanned(Transaction tx, Function<Transaction, RowCursor> scan) {
     long n = 0;
-    try (Cursor c = scan.apply(tx)) {
+    try (RowCursor c = scan.apply(tx)) {
       while (c.next()) {
         n++;
       }
@@ -88,7 +88,7 @@ class EstimateTest {
                 people.estimate(tx, r),
                 within);
           }
-          Index cities = people.index("byCity");
+          RowIndex cities = people.index("byCity");
           for (Range r : ranges(cities.key().set("city 4"), g -> cities.key().set("city " + g))) {
             near(
                 scanned(tx, t -> cities.scan(t, r, ScanOrder.ASCENDING)),

@@ -261,7 +261,7 @@ class EvolutionModelTest {
     }
 
     void change() {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       TreeMap<Long, Map<String, Object>> after = new TreeMap<>();
       long seed = r.nextLong();
       boolean aborts = r.nextInt(6) == 0;
@@ -285,7 +285,7 @@ class EvolutionModelTest {
     }
 
     private void changeOne(
-        Transaction tx, Table t, TreeMap<Long, Map<String, Object>> after, Random once) {
+        Transaction tx, RowTable t, TreeMap<Long, Map<String, Object>> after, Random once) {
       long id = once.nextInt(KEYS);
       Key key = t.key().set(id);
       Row row = t.row();
@@ -309,8 +309,8 @@ class EvolutionModelTest {
         }
         case 4 -> {
           // By the cursor of an index, which meets rows of all versions.
-          Index i = t.index(indexes.firstKey());
-          try (Cursor c = i.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
+          RowIndex i = t.index(indexes.firstKey());
+          try (RowCursor c = i.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
             if (c.next()) {
               long found = c.key().getLong(0);
               String f = List.copyOf(fields.keySet()).getLast();
@@ -330,11 +330,11 @@ class EvolutionModelTest {
     }
 
     void check() {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       db.run(
           tx -> {
             TreeMap<Long, Map<String, Object>> found = new TreeMap<>();
-            try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 found.put(c.key().getLong(0), values(c.row()));
               }
@@ -353,7 +353,7 @@ class EvolutionModelTest {
             model.forEach((id, v) -> assertEquals(v, values(batch.row((int) (long) id))));
             for (String name : indexes.keySet()) {
               found.clear();
-              try (Cursor c = t.index(name).scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+              try (RowCursor c = t.index(name).scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                 while (c.next()) {
                   found.put(c.key().getLong(0), values(c.row()));
                 }
@@ -367,7 +367,7 @@ class EvolutionModelTest {
     }
 
     /** Reads of some fields, by key and in a batch, and the change of one of them. */
-    private void checkProjections(Table t) {
+    private void checkProjections(RowTable t) {
       List<String> some = new ArrayList<>(fields.keySet());
       Collections.shuffle(some, r);
       List<String> asked = some.subList(0, 1 + r.nextInt(some.size()));
@@ -410,7 +410,7 @@ class EvolutionModelTest {
 
     /** Two rows of one record, each of which changes a field, in either order. */
     void twoRows() {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       if (model.isEmpty()) {
         return;
       }
@@ -441,14 +441,14 @@ class EvolutionModelTest {
     }
 
     /** Of two changes of one field the last one counts that was one. */
-    private Object value(Transaction tx, Table t, long id, String f) {
+    private Object value(Transaction tx, RowTable t, long id, String f) {
       Row row = t.row();
       t.get(tx, t.key().set(id), row);
       return FieldValues.get(row, spec.layout().field(f));
     }
 
     void load() {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       TreeMap<Long, Map<String, Object>> source = new TreeMap<>();
       for (int n = r.nextInt(10); n > 0; n--) {
         Map<String, Object> fresh = new TreeMap<>();
@@ -514,7 +514,7 @@ class EvolutionModelTest {
             .build();
     SimDisk filled = new SimDisk(3);
     try (Database db = SimDatabase.open(new SimStorage(filled), SMALL)) {
-      Table t = db.table(before);
+      RowTable t = db.table(before);
       db.run(
           tx -> {
             for (long id = 0; id < 60; id++) {
@@ -550,10 +550,10 @@ class EvolutionModelTest {
           assertTrue(version == 2 || !done, "an acknowledged evolution was lost");
           olds += 2 - version;
           news += version - 1;
-          Table t = again.table(after);
+          RowTable t = again.table(after);
           again.run(
               tx -> {
-                try (Cursor c = t.index("by_a").scan(tx, Range.all(), ScanOrder.DESCENDING)) {
+                try (RowCursor c = t.index("by_a").scan(tx, Range.all(), ScanOrder.DESCENDING)) {
                   for (long id = 0; id < 60; id++) {
                     assertTrue(c.next());
                     assertEquals(id, c.key().getLong(0));
@@ -594,7 +594,7 @@ class EvolutionModelTest {
   void writersGoOnBesideEvolutions(Protocol protocol) throws Exception {
     Options options = SMALL.durability(Durability.ASYNC).experiments(e -> e.protocol(protocol));
     try (Database db = SimDatabase.open(new SimStorage(new SimDisk(5)), options)) {
-      AtomicReference<Table> current = new AtomicReference<>(db.table(turning(1)));
+      AtomicReference<RowTable> current = new AtomicReference<>(db.table(turning(1)));
       AtomicLong done = new AtomicLong();
       AtomicReference<Throwable> failure = new AtomicReference<>();
       AtomicBoolean end = new AtomicBoolean();
@@ -630,13 +630,13 @@ class EvolutionModelTest {
       if (failure.get() != null) {
         throw new AssertionError(failure.get());
       }
-      Table t = current.get();
+      RowTable t = current.get();
       Field n = t.spec().layout().field("n");
       long sum =
           db.read(
               tx -> {
                 long all = 0;
-                try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+                try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     all += c.row().getLong(n);
                   }
@@ -650,7 +650,7 @@ class EvolutionModelTest {
   }
 
   /** Counts one up; false where the handle is an old one. */
-  private static boolean count(Database db, Table t, Random r) {
+  private static boolean count(Database db, RowTable t, Random r) {
     Field n = t.spec().layout().field("n");
     Field twice = t.spec().layout().field("twice");
     long id = r.nextInt(40);
@@ -681,19 +681,19 @@ class EvolutionModelTest {
     SimDisk disk = new SimDisk(1);
     Database db = SimDatabase.open(new SimStorage(disk), SMALL);
     TableSpec.Builder b = TableSpec.builder("people", KEY, layout);
-    Table t = db.table(TableSpec.of("people", KEY, layout));
+    RowTable t = db.table(TableSpec.of("people", KEY, layout));
     for (int version = 1; version <= TableSpec.VERSION_MAX; version++) {
       if (version > 1) {
         b.version(version, Step.drop("x"), Step.add("x", version));
         t = db.table(b.build());
       }
-      Table now = t;
+      RowTable now = t;
       long id = version;
       db.run(tx -> now.insert(tx, now.key().set(id), now.row().setInt(x, 7)));
     }
     db.close();
     db = SimDatabase.open(new SimStorage(disk), SMALL);
-    Table last = db.table(b.build());
+    RowTable last = db.table(b.build());
     db.run(
         tx -> {
           Row row = last.row();

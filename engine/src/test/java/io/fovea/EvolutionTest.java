@@ -127,8 +127,8 @@ class EvolutionTest {
         .setBytes(PHOTO1, new byte[(int) (id % 9)]);
   }
 
-  private Table fill(TableSpec spec) {
-    Table t = db.table(spec);
+  private RowTable fill(TableSpec spec) {
+    RowTable t = db.table(spec);
     db.run(
         tx -> {
           for (long id = 0; id < N; id++) {
@@ -154,7 +154,7 @@ class EvolutionTest {
     fill(V1);
     db.close();
     db = Database.open(dir.resolve("db"), SMALL.experiments(exp -> exp.protocol(protocol)));
-    Table t = db.table(third().build());
+    RowTable t = db.table(third().build());
     assertEquals(3, t.spec().version());
     for (int round = 0; round < 2; round++) {
       db.run(
@@ -171,7 +171,7 @@ class EvolutionTest {
               check(batch.row(i), i);
             }
             long id = 0;
-            try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               for (; c.next(); id++) {
                 check(c.row(), id);
               }
@@ -201,9 +201,9 @@ class EvolutionTest {
 
   @Test
   void aRowIsRewrittenWhenItIsUpdated() {
-    Table before = fill(V1);
+    RowTable before = fill(V1);
     int size = before.core().recordBytes();
-    Table t = db.table(third().build());
+    RowTable t = db.table(third().build());
     assertTrue(t.core().recordBytes() > size);
     db.run(
         tx -> {
@@ -213,7 +213,7 @@ class EvolutionTest {
             assertFalse(row.buffer().isPlain());
           }
           // Of the cursor's row, of a row that was put, of one that was deleted and inserted.
-          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             assertTrue(c.next());
             t.update(tx, c.row().setLong(VISITS, 1L << 40));
           }
@@ -222,7 +222,7 @@ class EvolutionTest {
           t.insert(tx, t.key().set(2L), row);
         });
     reopen();
-    Table again = db.table(third().build());
+    RowTable again = db.table(third().build());
     db.run(
         tx -> {
           Row row = again.row();
@@ -236,7 +236,7 @@ class EvolutionTest {
 
   @Test
   void rowsOfThreeVersionsLieSideBySide() {
-    Table a = fill(V1);
+    RowTable a = fill(V1);
     assertEquals(1, a.core().history().version());
     Layout two = layout(Map.of("x", "INT64"));
     TableSpec second =
@@ -247,16 +247,16 @@ class EvolutionTest {
             Step.drop("fax"),
             Step.drop("photo"),
             Step.add("x", 2));
-    Table b = db.table(second);
+    RowTable b = db.table(second);
     db.run(tx -> b.put(tx, b.key().set(0L), b.row().setLong(two.field("x"), 20)));
     // Another field of the same name and size: an old value is not its value.
     TableSpec thirdSpec =
         TableSpec.builder("people", KEY, two).version(3, Step.drop("x"), Step.add("x", 3)).build();
-    Table c = db.table(thirdSpec);
+    RowTable c = db.table(thirdSpec);
     assertEquals(two.size() + 1, c.core().recordBytes());
     db.run(tx -> c.put(tx, c.key().set(1L), c.row().setLong(two.field("x"), 30)));
     reopen();
-    Table d = db.table(thirdSpec);
+    RowTable d = db.table(thirdSpec);
     db.run(
         tx -> {
           Row row = d.row();
@@ -270,7 +270,7 @@ class EvolutionTest {
   }
 
   /** A fresh row, filled and copied from another, of a table whose rows have bytes behind them. */
-  private static void t(Transaction tx, Table d, Row read) {
+  private static void t(Transaction tx, RowTable d, Row read) {
     Row fresh = d.row().set(read);
     d.insert(tx, d.key().set(1_000L), fresh.clear());
     d.insert(tx, d.key().set(1_001L), fresh.set(read));
@@ -290,7 +290,7 @@ class EvolutionTest {
     b.bytes("photo", 8);
     int tree =
         db.table(V1.with(IndexSpec.on("by_name", FULLNAME))).core().index("by_name").tree.treeId();
-    Table t =
+    RowTable t =
         db.table(
             TableSpec.builder("people", KEY, b.build())
                 .version(2, Step.rename("fullname", "name"))
@@ -301,7 +301,7 @@ class EvolutionTest {
     db.run(
         tx -> {
           Row row = t.row();
-          Index i = t.index("by_name");
+          RowIndex i = t.index("by_name");
           assertTrue(i.get(tx, i.key().set("person 5"), row));
           assertTrue(row.buffer().isPlain());
         });
@@ -326,7 +326,7 @@ class EvolutionTest {
         V1.with(IndexSpec.on("by_visits", VISITS1))
             .with(IndexSpec.unique("by_name", FULLNAME))
             .with(parity(r -> (long) r.getInt(VISITS1)));
-    Table before = fill(old);
+    RowTable before = fill(old);
     Map<String, Integer> trees = new TreeMap<>();
     before.core().readable().forEach(i -> trees.put(i.name, i.tree.treeId()));
     TableSpec spec =
@@ -337,15 +337,15 @@ class EvolutionTest {
             .index(IndexSpec.on("by_since", SINCE, LEVEL))
             .build();
     for (int round = 0; round < 2; round++) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       assertEquals(trees.get("by_name"), t.core().index("by_name").tree.treeId());
       assertFalse(trees.containsValue(t.core().index("by_visits").tree.treeId()));
       assertFalse(trees.containsValue(t.core().index("parity").tree.treeId()));
       db.run(
           tx -> {
             Row row = t.row();
-            Index byName = t.index("by_name");
-            Index byVisits = t.index("by_visits");
+            RowIndex byName = t.index("by_name");
+            RowIndex byVisits = t.index("by_visits");
             for (long id = 0; id < N; id++) {
               assertTrue(byName.get(tx, byName.key().set("person " + id), row));
               check(row, id);
@@ -355,7 +355,7 @@ class EvolutionTest {
             assertFalse(byName.get(tx, byName.key().set("nobody"), row));
             long last = Long.MIN_VALUE;
             int n = 0;
-            try (Cursor c = byVisits.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            try (RowCursor c = byVisits.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               for (; c.next(); n++) {
                 check(c.row(), c.key().getLong(0));
                 assertTrue(c.row().getLong(VISITS) >= last);
@@ -363,8 +363,8 @@ class EvolutionTest {
               }
             }
             assertEquals(N, n);
-            Index bySince = t.index("by_since");
-            try (Cursor c =
+            RowIndex bySince = t.index("by_since");
+            try (RowCursor c =
                 bySince.scan(
                     tx, Range.prefix(bySince.key().set(-5_000_000_000L)), ScanOrder.DESCENDING)) {
               for (n = 0; c.next(); n++) {
@@ -377,7 +377,7 @@ class EvolutionTest {
       assertTrue(report.ok(), report::toString);
       reopen();
     }
-    Table t = db.table(spec);
+    RowTable t = db.table(spec);
     db.run(
         tx -> {
           Row row = t.row();
@@ -437,7 +437,7 @@ class EvolutionTest {
 
   @Test
   void whatStepsDoNotLeadToIsRefusedInWords() {
-    Table before = fill(V1);
+    RowTable before = fill(V1);
     Map<String, String> more = first();
     more.put("x", "INT32");
     refused(TableSpec.of("people", KEY, layout(more)), "layout", "field", "version 1");
@@ -505,7 +505,7 @@ class EvolutionTest {
     db.table(third().build());
     db.close();
     try (Database reading = Database.open(dir.resolve("db"), SMALL.readOnly(true))) {
-      Table t = reading.table(third().build());
+      RowTable t = reading.table(third().build());
       Row row = t.row();
       assertEquals(true, reading.read(tx -> t.get(tx, t.key().set(7L), row)));
     }
@@ -516,9 +516,9 @@ class EvolutionTest {
   void aSnapshotHasTheVersionOfItsMoment() {
     fill(V1);
     try (Database then = db.snapshot()) {
-      Table t = db.table(third().build());
+      RowTable t = db.table(third().build());
       db.run(tx -> t.put(tx, t.key().set(0L), first3(t.row())));
-      Table old = then.table(V1);
+      RowTable old = then.table(V1);
       then.read(
           tx -> {
             Row row = old.row();
@@ -529,7 +529,7 @@ class EvolutionTest {
       assertThrows(IncompatibleSchemaException.class, () -> then.table(third().build()));
     }
     try (Database then = db.snapshot()) {
-      Table t = then.table(third().build());
+      RowTable t = then.table(third().build());
       then.read(
           tx -> {
             Row row = t.row();
@@ -579,11 +579,11 @@ class EvolutionTest {
 
   @Test
   void oldHandlesAreRefusedAndTransactionsAreWaitedFor() throws Exception {
-    Table old = fill(V1.with(IndexSpec.on("by_visits", VISITS1)));
-    Index oldIndex = old.index("by_visits");
+    RowTable old = fill(V1.with(IndexSpec.on("by_visits", VISITS1)));
+    RowIndex oldIndex = old.index("by_visits");
     TableSpec spec = third().index(IndexSpec.on("by_visits", VISITS)).build();
     CountDownLatch read = new CountDownLatch(1);
-    AtomicReference<Table> made = new AtomicReference<>();
+    AtomicReference<RowTable> made = new AtomicReference<>();
     AtomicReference<Throwable> failure = new AtomicReference<>();
     Thread other =
         Thread.ofPlatform()
@@ -602,7 +602,7 @@ class EvolutionTest {
           Row row = old.row();
           assertTrue(old.get(tx, old.key().set(0L), row));
           old.update(tx, row.setInt(VISITS1, 50));
-          try (Cursor c = old.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = old.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             assertTrue(c.next());
             read.countDown();
             while (!old.core().isRefused()) {
@@ -622,7 +622,7 @@ class EvolutionTest {
         });
     other.join();
     assertNull(failure.get());
-    Table t = made.get();
+    RowTable t = made.get();
     db.run(
         tx -> {
           Row row = t.row();
@@ -642,7 +642,7 @@ class EvolutionTest {
 
   @Test
   void whoIsInterruptedWhileItWaitsLeavesAllAsItWas() throws Exception {
-    Table old = fill(V1);
+    RowTable old = fill(V1);
     AtomicReference<Throwable> failure = new AtomicReference<>();
     Thread other =
         Thread.ofPlatform()
@@ -677,7 +677,7 @@ class EvolutionTest {
   void openersMeetAndAgree() throws Exception {
     fill(V1);
     Thread[] threads = new Thread[4];
-    Table[] made = new Table[threads.length];
+    RowTable[] made = new RowTable[threads.length];
     for (int i = 0; i < threads.length; i++) {
       int n = i;
       threads[i] = Thread.ofPlatform().start(() -> made[n] = db.table(third().build()));
@@ -685,7 +685,7 @@ class EvolutionTest {
     for (Thread t : threads) {
       t.join();
     }
-    for (Table t : made) {
+    for (RowTable t : made) {
       assertEquals(made[0].core(), t.core());
     }
   }
@@ -693,7 +693,7 @@ class EvolutionTest {
   @Test
   void objectsAreDecodedFromOldRows() {
     fill(V1);
-    TypedTable<Long, String> t =
+    Table<Long, String> t =
         db.table(third().build())
             .as(
                 new KeyCodec<Long>() {

@@ -58,7 +58,7 @@ class ExpiryChangesTest {
   }
 
   /** Keys 0 to 9, of the times 900 to 990, and one that never expires. */
-  private static void fill(Database db, Table t) {
+  private static void fill(Database db, RowTable t) {
     db.run(
         tx -> {
           for (int i = 0; i < 10; i++) {
@@ -68,18 +68,18 @@ class ExpiryChangesTest {
         });
   }
 
-  private static Row row(Table t, long code, long at) {
+  private static Row row(RowTable t, long code, long at) {
     Layout l = t.spec().layout();
     return t.row().setLong(l.field("code"), code).setLong(l.field("at"), at);
   }
 
-  private static List<Integer> keys(Database db, Table t) {
+  private static List<Integer> keys(Database db, RowTable t) {
     return db.read(tx -> keys(t.scan(tx, Range.all(), ScanOrder.ASCENDING)));
   }
 
-  private static List<Integer> keys(Cursor scan) {
+  private static List<Integer> keys(RowCursor scan) {
     List<Integer> found = new ArrayList<>();
-    try (Cursor c = scan) {
+    try (RowCursor c = scan) {
       while (c.next()) {
         found.add(c.key().getInt(0));
         c.row();
@@ -108,14 +108,14 @@ class ExpiryChangesTest {
     // "expires" is what the index on the field is called in both.
     try (Database db = open()) {
       fill(db, db.table(SPEC));
-      Table t = db.table(next);
+      RowTable t = db.table(next);
       clock.set(1_040); // 900 to 940 have expired
       assertEquals(List.of(5, 6, 7, 8, 9, 10), keys(db, t));
       db.run(
           tx -> {
             Row row = t.row();
             Batch batch = t.batch(11);
-            Index codes = t.index("by_code");
+            RowIndex codes = t.index("by_code");
             Projection more = Projection.of(now, now.field("more"));
             for (int i = 0; i < 11; i++) {
               boolean there = i >= 5;
@@ -147,7 +147,7 @@ class ExpiryChangesTest {
     }
   }
 
-  private static Row fresh(Table t, long code, long due) {
+  private static Row fresh(RowTable t, long code, long due) {
     Layout l = t.spec().layout();
     return t.row().setLong(l.field("code"), code).setLong(l.field("due"), due);
   }
@@ -163,21 +163,21 @@ class ExpiryChangesTest {
             .build()
             .expireAfter(FIRST.field("at"), AFTER);
     try (Database db = open()) {
-      Table old = db.table(first);
+      RowTable old = db.table(first);
       db.run(
           tx -> {
             for (int i = 0; i < 300; i++) {
               old.insert(tx, old.key().set(i), old.row().setLong(before.field("code"), i));
             }
           });
-      Table t = db.table(next);
+      RowTable t = db.table(next);
       db.run(tx -> t.put(tx, t.key().set(7), row(t, 7, 2_000)));
       assertEquals(300, keys(db, t).size());
       clock.set(1_000);
       assertEquals(List.of(7), keys(db, t));
     }
     try (Database db = open()) {
-      Table t = db.table(next);
+      RowTable t = db.table(next);
       assertEquals(List.of(7), keys(db, t));
       assertEquals(300, t.count());
       assertEquals(299, db.sweepExpired());
@@ -200,7 +200,7 @@ class ExpiryChangesTest {
             .build()
             .expireAfter(wide.field("at"), AFTER);
     try (Database db = open()) {
-      Table old = db.table(first);
+      RowTable old = db.table(first);
       db.run(
           tx -> {
             for (int i = 0; i < 10; i++) {
@@ -208,7 +208,7 @@ class ExpiryChangesTest {
             }
           });
       clock.set(1_040);
-      Table t = db.table(next);
+      RowTable t = db.table(next);
       assertEquals(List.of(5, 6, 7, 8, 9), keys(db, t));
       assertEquals(5, db.sweepExpired());
       verify(db);
@@ -230,13 +230,13 @@ class ExpiryChangesTest {
             .index(IndexSpec.on("expires", FIRST.field("at")));
     TableSpec silent = second.build();
     try (Database db = open()) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       clock.set(1_040);
       refused("rows expire by it. Let rows stay before, with Database.dropExpiry", db, drops);
       refused("which the specification does not say", db, silent);
       assertEquals(6, keys(db, t).size()); // it is what it was
-      Table longer = db.table(silent.expireAfter(FIRST.field("at"), Duration.ofMillis(120)));
+      RowTable longer = db.table(silent.expireAfter(FIRST.field("at"), Duration.ofMillis(120)));
       assertEquals(List.of(3, 4, 5, 6, 7, 8, 9, 10), keys(db, longer));
       assertTrue(db.dropExpiry("events"));
       assertEquals(11, keys(db, longer).size());
@@ -262,7 +262,7 @@ class ExpiryChangesTest {
   void withoutItsIndexRowsAreHiddenAndReplaced() {
     TableSpec plain = TableSpec.of("events", KEY, FIRST).expireAfter(FIRST.field("at"), AFTER);
     try (Database db = open()) {
-      Table t = db.table(plain);
+      RowTable t = db.table(plain);
       fill(db, t);
       clock.set(1_040);
       db.schema().core("events").remove(db.schema().core("events").index("expires").tree);
@@ -283,7 +283,7 @@ class ExpiryChangesTest {
   @Test
   void aLoadLeavesThemOut() {
     try (Database db = open()) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       clock.set(1_040); // 0 to 4 have expired
       Key key = t.key();
@@ -320,7 +320,7 @@ class ExpiryChangesTest {
   @Test
   void theSweepWaitsForALoad() {
     try (Database db = open()) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       t.load(
           into -> {
@@ -338,7 +338,7 @@ class ExpiryChangesTest {
   @Test
   void countsHaveWhatIsHiddenUntilItIsSwept() {
     try (Database db = open()) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       clock.set(1_040);
       assertEquals(11, t.count());
@@ -358,7 +358,7 @@ class ExpiryChangesTest {
   void tablesOfTransactionsExpireWhenTheyAreThere() {
     try (Database db = open()) {
       try (Transaction tx = db.begin()) {
-        Table t = tx.table(SPEC);
+        RowTable t = tx.table(SPEC);
         t.insert(tx, t.key().set(1), row(t, 1, 880));
         assertFalse(t.exists(tx, t.key().set(1)));
         t.insert(tx, t.key().set(1), row(t, 2, 950)); // over it
@@ -367,11 +367,11 @@ class ExpiryChangesTest {
       assertEquals(0, db.sweepExpired());
       db.run(
           tx -> {
-            Table t = tx.table(SPEC);
+            RowTable t = tx.table(SPEC);
             t.insert(tx, t.key().set(1), row(t, 1, 880));
             t.insert(tx, t.key().set(2), row(t, 2, 950));
           });
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       assertEquals(List.of(2), keys(db, t));
       assertEquals(1, db.sweepExpired());
       TableSpec longer = SPEC.expireAfter(FIRST.field("at"), Duration.ofSeconds(9));
@@ -413,7 +413,7 @@ class ExpiryChangesTest {
         } else {
           db.table(SPEC);
         }
-        Table t = db.table(SPEC);
+        RowTable t = db.table(SPEC);
         assertTrue(runs(name));
         fill(db, t);
         for (int n = 0;
@@ -449,7 +449,7 @@ class ExpiryChangesTest {
   @Test
   void mapsDoNotHaveThem() {
     try (Database db = open()) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       TableMap<Integer, Long> map = t.as(new Keys(), new Codes()).asMap();
       assertEquals(11, map.size());

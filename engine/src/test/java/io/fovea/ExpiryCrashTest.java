@@ -80,7 +80,7 @@ class ExpiryCrashTest {
     int[] done = {0};
     PowerCuts<Integer> cuts = new PowerCuts<>(disk, () -> done[0]);
     try (Database db = open(disk)) {
-      Table t = db.table(FIRST);
+      RowTable t = db.table(FIRST);
       db.run(
           tx -> {
             for (int i = 1; i <= ROWS; i++) {
@@ -117,7 +117,7 @@ class ExpiryCrashTest {
     var by = core.expiry();
     boolean first = core.history().version() == 1;
     assertTrue(!first || done < 1, "the evolution is lost");
-    Table t =
+    RowTable t =
         db.table(
             first
                 ? FIRST
@@ -137,7 +137,7 @@ class ExpiryCrashTest {
     assertEquals(from + 1, there.getFirst());
     assertEquals(ROWS, there.getLast());
     sound(db);
-    Table end = db.table(SECOND);
+    RowTable end = db.table(SECOND);
     assertEquals(EXPIRED - removed, db.sweepExpired());
     assertEquals(ROWS - EXPIRED, end.count());
     assertEquals(ROWS - EXPIRED, end.index("expires").count());
@@ -152,9 +152,9 @@ class ExpiryCrashTest {
     return removed + " of " + (by != null ? by.spec.after().toMillis() : first ? 1 : 2);
   }
 
-  private static List<Integer> keys(Table t, Transaction tx) {
+  private static List<Integer> keys(RowTable t, Transaction tx) {
     List<Integer> keys = new ArrayList<>();
-    try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+    try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         keys.add(c.key().getInt(0));
       }

@@ -34,12 +34,12 @@ class ExpiryInstantTest {
         Options.defaults().expiry(e -> e.clock(clock).sweepInterval(Duration.ZERO)));
   }
 
-  private static List<Integer> keys(Database db, Table t) {
+  private static List<Integer> keys(Database db, RowTable t) {
     List<Integer> found = new ArrayList<>();
     db.run(
         tx -> {
           found.clear();
-          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               found.add(c.key().getInt(0));
             }
@@ -60,7 +60,7 @@ class ExpiryInstantTest {
     Field at = nullable ? b.nullable().instant("at") : b.instant("at");
     TableSpec spec = TableSpec.of("events", KEY, b.build()).expireAfter(at, Duration.ofMillis(100));
     try (Database db = open()) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       db.run(
           tx -> {
             Instant[] times = {
@@ -103,7 +103,7 @@ class ExpiryInstantTest {
     Field at = b.nullable().int64("at");
     TableSpec spec = TableSpec.of("events", KEY, b.build()).expireAfter(at, Duration.ZERO);
     try (Database db = open()) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       db.run(
           tx -> {
             Row row = t.row();
@@ -136,9 +136,9 @@ class ExpiryInstantTest {
             .build()
             .expireAfter(at, Duration.ofMillis(5));
     try (Database db = open()) {
-      Table t = db.table(before);
+      RowTable t = db.table(before);
       db.run(tx -> t.insert(tx, t.key().set(1), t.row().setInt(n, 7)));
-      Table now = db.table(after);
+      RowTable now = db.table(after);
       db.run(
           tx -> {
             Row row = now.row();
@@ -165,14 +165,14 @@ class ExpiryInstantTest {
     Field maybe = second.nullable().int64("at");
     Duration after = Duration.ofMillis(10);
     try (Database db = open()) {
-      Table t = db.table(TableSpec.of("events", KEY, first.build()).expireAfter(at, after));
+      RowTable t = db.table(TableSpec.of("events", KEY, first.build()).expireAfter(at, after));
       db.run(
           tx -> {
             t.insert(tx, t.key().set(1), t.row().setLong(at, 985));
             t.insert(tx, t.key().set(2), t.row().setLong(at, 1_000));
             t.insert(tx, t.key().set(3), t.row());
           });
-      Table now =
+      RowTable now =
           db.table(
               TableSpec.builder("events", KEY, second.build())
                   .version(2, Step.widen("at"))

@@ -115,7 +115,7 @@ class ExpiryModelTest {
     private final boolean beside;
     private SimDisk disk;
     private Database db;
-    private Table t;
+    private RowTable t;
     private TreeMap<Integer, Value> model = new TreeMap<>();
     private int crashes;
     private int version;
@@ -240,9 +240,9 @@ class ExpiryModelTest {
       check();
     }
 
-    private static int size(Transaction tx, Table t) {
+    private static int size(Transaction tx, RowTable t) {
       int n = 0;
-      try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+      try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
         while (c.next()) {
           n++;
         }
@@ -419,11 +419,11 @@ class ExpiryModelTest {
 
     /** Looks at all of it in some order. */
     private static void look(
-        Transaction tx, Table t, Version as, TreeMap<Integer, Value> m, Random r) {
+        Transaction tx, RowTable t, Version as, TreeMap<Integer, Value> m, Random r) {
       boolean down = r.nextBoolean();
       ScanOrder order = down ? ScanOrder.DESCENDING : ScanOrder.ASCENDING;
       Comparator<Map.Entry<Integer, Value>> by = Map.Entry.comparingByKey();
-      Cursor scan;
+      RowCursor scan;
       switch (r.nextInt(3)) {
         case 0 -> scan = t.scan(tx, Range.all(), order);
         case 1 -> {
@@ -439,7 +439,7 @@ class ExpiryModelTest {
       }
       List<Map.Entry<Integer, Value>> expected = new ArrayList<>(m.entrySet());
       expected.sort(down ? by.reversed() : by);
-      try (Cursor c = scan) {
+      try (RowCursor c = scan) {
         for (Map.Entry<Integer, Value> e : expected) {
           assertTrue(c.next(), () -> "there is " + e);
           assertEquals(e.getKey(), c.key().getInt(0));
@@ -465,7 +465,7 @@ class ExpiryModelTest {
       try (Database then = db.snapshot()) {
         clock.set(clock.millis() + random.nextInt(20));
         db.sweepExpired();
-        Table old = then.table(as().spec);
+        RowTable old = then.table(as().spec);
         then.run(TxOptions.forReading(), tx -> look(tx, old, as(), m, new Random(once)));
       }
       roughness.faults(true);
@@ -521,7 +521,7 @@ class ExpiryModelTest {
     AtomicBoolean done = new AtomicBoolean();
     try (Database db = Database.inMemory(options)) {
       Version as = Version.ALL.getFirst();
-      Table t = db.table(as.spec);
+      RowTable t = db.table(as.spec);
       List<Thread> threads = new ArrayList<>();
       for (int id = 0; id < 3; id++) {
         int own = id;
@@ -574,10 +574,10 @@ class ExpiryModelTest {
     }
   }
 
-  private static int seen(Transaction tx, Table t, Version as, SetClock clock) {
+  private static int seen(Transaction tx, RowTable t, Version as, SetClock clock) {
     long before = clock.millis();
     int n = 0;
-    try (Cursor c = t.index("by_colour").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+    try (RowCursor c = t.index("by_colour").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         n++;
         long at = c.row().getLong(as.at);

@@ -61,12 +61,12 @@ class ExpiryTest {
     return Database.open(dir.resolve("db"), options());
   }
 
-  private static Row row(Table t, int colour, long code, long at) {
+  private static Row row(RowTable t, int colour, long code, long at) {
     return t.row().setInt(COLOUR, colour).setLong(CODE, code).setLong(AT, at);
   }
 
   /** Keys 0 to 9, of the times 900 to 990, and one that never expires. */
-  private static void fill(Database db, Table t) {
+  private static void fill(Database db, RowTable t) {
     db.run(
         tx -> {
           for (int i = 0; i < 10; i++) {
@@ -77,9 +77,9 @@ class ExpiryTest {
         });
   }
 
-  private static List<Integer> keys(Cursor scan) {
+  private static List<Integer> keys(RowCursor scan) {
     List<Integer> found = new ArrayList<>();
-    try (Cursor c = scan) {
+    try (RowCursor c = scan) {
       while (c.next()) {
         found.add(c.key().getInt(0));
         assertEquals(c.key().getInt(0), c.row().getLong(CODE));
@@ -88,7 +88,7 @@ class ExpiryTest {
     return found;
   }
 
-  private static List<Integer> keys(Database db, Table t) {
+  private static List<Integer> keys(Database db, RowTable t) {
     return db.read(tx -> keys(t.scan(tx, Range.all(), ScanOrder.ASCENDING)));
   }
 
@@ -103,7 +103,7 @@ class ExpiryTest {
   @EnumSource
   void noReadSeesWhatHasExpired(Protocol protocol) {
     try (Database db = open(protocol)) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       clock.set(1_040); // 900 to 940 have expired
       assertEquals(List.of(5, 6, 7, 8, 9, 10, 11), keys(db, t));
@@ -127,7 +127,7 @@ class ExpiryTest {
             assertEquals(
                 List.of(11, 10, 9, 8, 7, 6, 5),
                 keys(t.scan(tx, Range.all(), ScanOrder.DESCENDING)));
-            Index colours = t.index("by_colour");
+            RowIndex colours = t.index("by_colour");
             assertEquals(
                 List.of(6, 9, 10, 11, 7, 5, 8),
                 keys(colours.scan(tx, Range.all(), ScanOrder.ASCENDING)));
@@ -143,7 +143,7 @@ class ExpiryTest {
     }
   }
 
-  private static Key code(Table t, long code) {
+  private static Key code(RowTable t, long code) {
     return t.index("by_code").key().set(code);
   }
 
@@ -151,7 +151,7 @@ class ExpiryTest {
   @EnumSource
   void aTransactionHasOneMoment(Protocol protocol) {
     try (Database db = open(protocol)) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       db.run(
           tx -> {
@@ -168,7 +168,7 @@ class ExpiryTest {
   @Test
   void aRepeatedAttemptAsksAgain() {
     try (Database db = open()) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       List<Boolean> seen = new ArrayList<>();
       db.run(
@@ -187,7 +187,7 @@ class ExpiryTest {
   @EnumSource
   void ownWritesExpireToo(Protocol protocol) {
     try (Database db = open(protocol)) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       db.run(
           tx -> {
@@ -212,7 +212,7 @@ class ExpiryTest {
   @EnumSource
   void aRowThatHasExpiredIsInNobodysWay(Protocol protocol) {
     try (Database db = open(protocol)) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       clock.set(1_040);
       db.run(
@@ -250,7 +250,7 @@ class ExpiryTest {
   @EnumSource
   void deletesAndUpdatesDoNotMeetThem(Protocol protocol) {
     try (Database db = open(protocol)) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       clock.set(1_040);
       db.run(
@@ -293,9 +293,9 @@ class ExpiryTest {
   @Test
   void typedTablesHideThem() {
     try (Database db = open()) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
-      TypedTable<Integer, Long> typed = t.as(new Numbers(), new Codes());
+      Table<Integer, Long> typed = t.as(new Numbers(), new Codes());
       clock.set(1_040);
       db.run(
           tx -> {
@@ -311,7 +311,7 @@ class ExpiryTest {
 
   // ------------------------------------------------------------------------------------ the sweep
 
-  private static long records(Database db, Table t) {
+  private static long records(Database db, RowTable t) {
     return db.read(tx -> t.estimate(tx, Range.all())).count();
   }
 
@@ -319,7 +319,7 @@ class ExpiryTest {
   @EnumSource
   void theSweepRemovesThemWithTheirEntries(Protocol protocol) {
     try (Database db = open(protocol)) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       assertEquals(0, db.sweepExpired());
       clock.set(1_040);
@@ -341,7 +341,7 @@ class ExpiryTest {
   @Test
   void theSweepGoesPieceByPieceAndSaysHowFarItIsBehind() {
     try (Database db = open()) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       db.run(
           tx -> {
             for (int i = 0; i < 1_000; i++) {
@@ -366,7 +366,7 @@ class ExpiryTest {
   void theBackgroundSweeps() {
     Options options = options().expiry(e -> e.sweepInterval(Duration.ofMillis(1)));
     try (Database db = Database.open(dir.resolve("db"), options)) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       clock.set(9_000);
       while (db.stats().expiredRows().swept() < 10) {
@@ -397,7 +397,7 @@ class ExpiryTest {
       boolean wrongAtFirst = opening == 1;
       clock.set(wrongAtFirst ? 315_360_000_000L : 990);
       try (Database db = Database.open(dir.resolve("db"), options)) {
-        Table t = db.table(days);
+        RowTable t = db.table(days);
         if (!wrongAtFirst) {
           fill(db, t);
           awaitPieces(db, 3);
@@ -413,7 +413,7 @@ class ExpiryTest {
     }
     clock.set(315_360_000_000L);
     try (Database db = open()) {
-      Table t = db.table(days);
+      RowTable t = db.table(days);
       assertEquals(10, db.sweepExpired(), "one that is asked for removes them");
       assertEquals(List.of(10, 11), keys(db, t));
     }
@@ -426,7 +426,7 @@ class ExpiryTest {
     }
   }
 
-  private static void fill2(Database db, Table t) {
+  private static void fill2(Database db, RowTable t) {
     db.run(tx -> t.insert(tx, t.key().set(50), row(t, 1, 50, 9_000)));
   }
 
@@ -458,7 +458,7 @@ class ExpiryTest {
   @Test
   void whoHidesARowIsInConflictWithWhoRevivesIt() {
     try (Database db = open()) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       clock.set(1_040);
       try (Transaction hides = db.begin();
@@ -477,7 +477,7 @@ class ExpiryTest {
   @Test
   void whoHasSeenARowIsInConflictWithItsSweep() {
     try (Database db = open()) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       try (Transaction sees = db.begin()) {
         Row row = t.row();
@@ -511,13 +511,13 @@ class ExpiryTest {
   @Test
   void aSnapshotStaysAtItsMoment() {
     try (Database db = open()) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       clock.set(1_020);
       try (Database then = db.snapshot()) {
         clock.set(9_000);
         assertEquals(10, db.sweepExpired());
-        Table old = then.table(SPEC);
+        RowTable old = then.table(SPEC);
         assertEquals(List.of(3, 4, 5, 6, 7, 8, 9, 10, 11), keys(then, old));
         assertThrows(InvalidUseException.class, then::sweepExpired);
       }
@@ -552,7 +552,7 @@ class ExpiryTest {
             .with(IndexSpec.on("by_colour", COLOUR))
             .with(IndexSpec.unique("by_code", CODE));
     try (Database db = open()) {
-      Table t = db.table(without);
+      RowTable t = db.table(without);
       fill(db, t);
       clock.set(1_040);
       assertEquals(12, keys(db, t).size());
@@ -563,13 +563,13 @@ class ExpiryTest {
     try (Database db = open()) {
       FoveaException e = assertThrows(IncompatibleSchemaException.class, () -> db.table(without));
       assertTrue(e.getMessage().contains("dropExpiry"), e.getMessage());
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       assertEquals(7, keys(db, t).size());
       db.table(SPEC.expireAfter(AT, Duration.ofMillis(120)));
       assertEquals(9, keys(db, t).size());
     }
     try (Database db = open()) {
-      Table t = db.table(SPEC.expireAfter(AT, Duration.ofMillis(120)));
+      RowTable t = db.table(SPEC.expireAfter(AT, Duration.ofMillis(120)));
       assertEquals(9, keys(db, t).size());
       e(() -> db.dropIndex("events", "expires"), "dropExpiry");
       db.run(tx -> e(() -> db.dropExpiry("events"), "transaction"));
@@ -595,7 +595,7 @@ class ExpiryTest {
   void aUniqueIndexIsBuiltOverWhatHasExpired() {
     TableSpec plain = TableSpec.of("plain", KEY, LAYOUT).expireAfter(AT, Duration.ZERO);
     try (Database db = open()) {
-      Table t = db.table(plain);
+      RowTable t = db.table(plain);
       clock.set(1_000);
       db.run(
           tx -> {
@@ -605,7 +605,7 @@ class ExpiryTest {
             t.insert(tx, t.key().set(4), row(t, 0, 6, 1_001));
             t.insert(tx, t.key().set(5), row(t, 0, 7, 0));
           });
-      Table u = db.table(plain.with(IndexSpec.unique("by_code", CODE)));
+      RowTable u = db.table(plain.with(IndexSpec.unique("by_code", CODE)));
       assertEquals(0, db.sweepExpired());
       db.run(
           tx -> {
@@ -631,7 +631,7 @@ class ExpiryTest {
     }
     clock.set(1_040);
     try (Database db = open()) {
-      Table t =
+      RowTable t =
           db.table(
               TableSpec.of("other", KEY, LAYOUT)
                   .with(IndexSpec.on("times", AT, COLOUR))
@@ -670,8 +670,8 @@ class ExpiryTest {
     assertNull(t.expiry());
     // No time overflows, however far away it is.
     try (Database db = Database.inMemory(options())) {
-      Table far = db.table(t.expireAfter(AT, Duration.ofMillis(Long.MAX_VALUE)));
-      Table now = db.table(TableSpec.of("now", KEY, LAYOUT).expireAfter(AT, Duration.ZERO));
+      RowTable far = db.table(t.expireAfter(AT, Duration.ofMillis(Long.MAX_VALUE)));
+      RowTable now = db.table(TableSpec.of("now", KEY, LAYOUT).expireAfter(AT, Duration.ZERO));
       db.run(
           tx -> {
             far.insert(tx, far.key().set(1), row(far, 0, 1, 1));

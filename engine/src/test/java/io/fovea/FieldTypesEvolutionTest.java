@@ -48,12 +48,12 @@ class FieldTypesEvolutionTest {
       for (IndexSpec i : indexes) {
         spec = spec.with(i);
       }
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       db.run(tx -> t.insert(tx, t.key().set(1), t.row()));
     }
   }
 
-  private static Row read(Database db, Table t, Transaction tx, int key) {
+  private static Row read(Database db, RowTable t, Transaction tx, int key) {
     Row row = t.row();
     assertTrue(t.get(tx, t.key().set(key), row));
     return row;
@@ -90,7 +90,7 @@ class FieldTypesEvolutionTest {
                 Step.add("bare"));
     for (int opened = 0; opened < 2; opened++) {
       try (Database db = open()) {
-        Table t = db.table(spec.build());
+        RowTable t = db.table(spec.build());
         db.run(
             tx -> {
               Row row = read(db, t, tx, 1);
@@ -119,7 +119,7 @@ class FieldTypesEvolutionTest {
     TableSpec.Builder third = TableSpec.builder("t", KEY, c.build());
     third.version(2).version(3, Step.widen("price"));
     try (Database db = open()) {
-      Table t = db.table(third.build());
+      RowTable t = db.table(third.build());
       db.run(
           tx ->
               assertEquals(
@@ -136,7 +136,7 @@ class FieldTypesEvolutionTest {
     Layout first = b.build();
     begin(first, IndexSpec.on("by_price", small), IndexSpec.unique("by_flag", flag));
     try (Database db = open()) {
-      Table t =
+      RowTable t =
           db.table(
               TableSpec.of("t", KEY, first)
                   .with(IndexSpec.on("by_price", small))
@@ -157,7 +157,7 @@ class FieldTypesEvolutionTest {
             .index(IndexSpec.unique("by_flag", maybe))
             .build();
     try (Database db = open()) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       db.run(
           tx -> {
             Row row = read(db, t, tx, 2);
@@ -166,7 +166,7 @@ class FieldTypesEvolutionTest {
             assertFalse(read(db, t, tx, 1).getBoolean(maybe));
             t.update(tx, row.setNull(maybe).setDecimal(price, new BigDecimal("1E17")));
             t.insert(tx, t.key().set(3), t.row());
-            try (Cursor i = t.index("by_price").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            try (RowCursor i = t.index("by_price").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               for (int key : new int[] {3, 1, 2}) {
                 assertTrue(i.next());
                 assertEquals(key, i.key().getInt(0));

@@ -379,7 +379,7 @@ class FieldTypesTest {
             .with(IndexSpec.unique("u", f, number));
     Random r = new Random(kind.hashCode());
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       List<Object> values = new ArrayList<>();
       Row row = t.row();
       db.run(
@@ -416,7 +416,7 @@ class FieldTypesTest {
             assertEquals(sorted, values(tx, t.index("i"), Range.all(), f));
             if (!kind.nullable()) {
               List<Object> keys = new ArrayList<>();
-              try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+              try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                 while (c.next()) {
                   keys.add(FieldValues.get(c.key(), 0));
                 }
@@ -451,14 +451,14 @@ class FieldTypesTest {
     }
   }
 
-  private static Row row(Table t, Row row, Field f, Object v, Field number, int i) {
+  private static Row row(RowTable t, Row row, Field f, Object v, Field number, int i) {
     Row fresh = t.row().setInt(number, i);
     FieldValues.set(fresh, f, v);
     assertEquals(FieldValues.get(row, f), FieldValues.get(fresh, f));
     return fresh;
   }
 
-  private static Key primaryKey(Table t, Kind kind, Object v, int i) {
+  private static Key primaryKey(RowTable t, Kind kind, Object v, int i) {
     Key key = t.key();
     if (!kind.nullable()) {
       FieldValues.append(key, t.spec().key().parts().getFirst(), v);
@@ -466,9 +466,9 @@ class FieldTypesTest {
     return key.int32(i);
   }
 
-  private static List<Object> values(Transaction tx, Index index, Range range, Field f) {
+  private static List<Object> values(Transaction tx, RowIndex index, Range range, Field f) {
     List<Object> found = new ArrayList<>();
-    try (Cursor c = index.scan(tx, range, ScanOrder.ASCENDING)) {
+    try (RowCursor c = index.scan(tx, range, ScanOrder.ASCENDING)) {
       while (c.next()) {
         found.add(FieldValues.get(c.row(), f));
         if (c.indexKey().spec().parts().getFirst().name().equals(f.name())) {
@@ -488,7 +488,7 @@ class FieldTypesTest {
         TableSpec.of("people", KeySpec.of(FieldType.INT32), l.build())
             .with(IndexSpec.unique("by_mail", mail));
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       Row row = t.row();
       db.run(
           tx -> {
@@ -520,7 +520,7 @@ class FieldTypesTest {
     KeySpec.Definition half = KeySpec.define();
     half.nullable().float64("half");
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       Row row = t.row();
       db.run(
           tx -> {
@@ -532,7 +532,7 @@ class FieldTypesTest {
               t.insert(tx, t.key().set(i), row);
             }
           });
-      Table indexed =
+      RowTable indexed =
           db.table(
               spec.with(IndexSpec.on("all", price))
                   .with(IndexSpec.unique("priced", price))
@@ -568,7 +568,7 @@ class FieldTypesTest {
   @Test
   void updatesFollowNulls() {
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.UUID), LAYOUT));
+      RowTable t = db.table(TableSpec.of("t", KeySpec.of(FieldType.UUID), LAYOUT));
       Row row = t.row();
       db.run(tx -> t.insert(tx, t.key().uuid(ID), row.clear().setLong(LAST, 1)));
       db.run(

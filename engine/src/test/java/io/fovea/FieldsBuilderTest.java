@@ -67,7 +67,7 @@ class FieldsBuilderTest {
             Layout.builder().int32("count").nullable().text("note", 80).build());
     Field count = spec.layout().field("count");
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(2 << 20))) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       db.run(tx -> t.insert(tx, t.key().set("tea"), t.row().setInt(count, 7)));
       assertEquals(
           7,

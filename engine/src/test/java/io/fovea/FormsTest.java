@@ -48,7 +48,7 @@ class FormsTest {
   private enum Form {
     ROWS {
       @Override
-      TypedTable<Long, Note> table(Database db) {
+      Table<Long, Note> table(Database db) {
         return db.table(FormsTest.ROWS)
             .as(
                 new KeyCodec<>() {
@@ -78,7 +78,7 @@ class FormsTest {
     },
     BYTES {
       @Override
-      TypedTable<Long, Note> table(Database db) {
+      Table<Long, Note> table(Database db) {
         return db.table(FormsTest.BYTES)
             .bytes()
             .as(
@@ -108,12 +108,12 @@ class FormsTest {
     },
     OBJECTS {
       @Override
-      TypedTable<Long, Note> table(Database db) {
+      Table<Long, Note> table(Database db) {
         return db.table(NOTES);
       }
     };
 
-    abstract TypedTable<Long, Note> table(Database db);
+    abstract Table<Long, Note> table(Database db);
 
     private static Note note(String stored) {
       int colon = stored.indexOf(':');
@@ -131,7 +131,7 @@ class FormsTest {
     TreeMap<Long, Note> expected = new TreeMap<>();
     try (Database db =
         Database.open(dir.resolve("forms.fovea"), Options.defaults().bufferBytes(1 << 20))) {
-      TypedTable<Long, Note> table = form.table(db);
+      Table<Long, Note> table = form.table(db);
       for (int round = 0; round < 12; round++) {
         boolean wide = round % 4 == 0;
         db.run(
@@ -149,7 +149,7 @@ class FormsTest {
   }
 
   private static void change(
-      Transaction tx, TypedTable<Long, Note> table, TreeMap<Long, Note> expected, Random r) {
+      Transaction tx, Table<Long, Note> table, TreeMap<Long, Note> expected, Random r) {
     long number = r.nextInt(4_000);
     Note note = new Note(number, "n".repeat(r.nextInt(1_500)));
     switch (r.nextInt(4)) {
@@ -166,11 +166,7 @@ class FormsTest {
   }
 
   private static void readSome(
-      Transaction tx,
-      TypedTable<Long, Note> table,
-      TreeMap<Long, Note> expected,
-      Random r,
-      int keys) {
+      Transaction tx, Table<Long, Note> table, TreeMap<Long, Note> expected, Random r, int keys) {
     List<Long> wanted = new ArrayList<>();
     List<@Nullable Note> found = new ArrayList<>();
     for (int i = 0; i < keys; i++) {
@@ -191,7 +187,7 @@ class FormsTest {
   @EnumSource
   void aNullAmongTheKeys(Form form) {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(8 << 20))) {
-      TypedTable<Long, Note> table = form.table(db);
+      Table<Long, Note> table = form.table(db);
       db.run(
           tx -> {
             table.put(tx, 1L, new Note(1, "one"));

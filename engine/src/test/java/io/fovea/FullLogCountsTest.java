@@ -51,7 +51,7 @@ class FullLogCountsTest {
 
   /** Changes some tables; returns whether there was room. */
   private static boolean change(Database db, Random r) {
-    Table t = db.table(spec(r.nextInt(TABLES)));
+    RowTable t = db.table(spec(r.nextInt(TABLES)));
     try {
       db.run(
           tx -> {
@@ -73,12 +73,12 @@ class FullLogCountsTest {
   /** Each count is the number of records that a scan meets. */
   private static void check(Database db) {
     for (int i = 0; i < TABLES; i++) {
-      Table t = db.table(spec(i));
+      RowTable t = db.table(spec(i));
       long n =
           db.read(
               tx -> {
                 long all = 0;
-                try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+                try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     all++;
                   }
@@ -94,7 +94,7 @@ class FullLogCountsTest {
 
   /** Changes a record in place, which takes no page; returns whether there was room in the log. */
   private static boolean patch(Database db, Random r, int bytes) {
-    Table t = db.table(spec(r.nextInt(TABLES)));
+    RowTable t = db.table(spec(r.nextInt(TABLES)));
     try {
       db.run(
           tx -> {
@@ -127,7 +127,7 @@ class FullLogCountsTest {
     SimDisk disk = new SimDisk(seed);
     Database db = SimDatabase.open(new SimStorage(disk), options());
     for (int i = 0; i < TABLES; i++) {
-      Table t = db.table(spec(i));
+      RowTable t = db.table(spec(i));
       db.run(tx -> t.put(tx, t.key().set(-1L), t.row().clear().setInt(N, 1)));
     }
     for (int i = 0; i < 60; i++) {

@@ -78,7 +78,7 @@ class GetAllTest {
 
   private final Files files = new Files();
   private Database db;
-  private Table table;
+  private RowTable table;
 
   private void open(long bufferBytes) {
     db = SimDatabase.open(files, Options.defaults().bufferBytes(bufferBytes));

@@ -110,7 +110,7 @@ public final class GoldenFiles {
     return bytes;
   }
 
-  private static void fill(Table people, Transaction tx, int id, int age) {
+  private static void fill(RowTable people, Transaction tx, int id, int age) {
     Row row = people.row().clear();
     row.setText(NAME, name(id)).setInt(AGE, age).setLong(BALANCE, balance(id));
     people.insert(tx, people.key().set((long) id), row.setBytes(PHOTO, photo(id)));
@@ -118,7 +118,7 @@ public final class GoldenFiles {
 
   /** The first or the second half of everything. */
   private static void fill(Database db, int half) {
-    Table people = db.table(SPEC);
+    RowTable people = db.table(SPEC);
     ByteTable documents = db.table(BYTES).bytes();
     int from = half * PEOPLE / 2;
     int to = from + PEOPLE / 2;
@@ -148,13 +148,13 @@ public final class GoldenFiles {
   /** Checks all that they hold, by the table, by each index and page by page. */
   static void check(Database db) {
     assertEquals(List.of("documents", "people"), db.tables());
-    Table people = db.table(SPEC);
+    RowTable people = db.table(SPEC);
     ByteTable documents = db.table(BYTES).bytes();
     db.run(
         tx -> {
           Row row = people.row();
-          Index byName = people.index("by_name");
-          Index byBalance = people.index("by_balance");
+          RowIndex byName = people.index("by_name");
+          RowIndex byBalance = people.index("by_balance");
           int lives = 0;
           for (int id = 0; id < PEOPLE; id++) {
             boolean there = people.get(tx, people.key().set((long) id), row);
@@ -190,7 +190,7 @@ public final class GoldenFiles {
     assertArrayEquals(photo(id), row.getBytes(PHOTO));
   }
 
-  private static int count(Cursor cursor) {
+  private static int count(RowCursor cursor) {
     try (cursor) {
       int n = 0;
       while (cursor.next()) {
@@ -242,7 +242,7 @@ public final class GoldenFiles {
     for (boolean closed : new boolean[] {true, false}) {
       Path folder = Files.createTempDirectory("golden");
       Database db = Database.open(folder.resolve("db"), options());
-      Table gone = db.table(TableSpec.bytes("gone", 9));
+      RowTable gone = db.table(TableSpec.bytes("gone", 9));
       db.run(tx -> gone.bytes().put(tx, new byte[1], new byte[9_000]));
       fill(db, 0);
       db.checkpoint();

@@ -33,7 +33,7 @@ class GoldenFilesTest {
     assertEquals(name.charAt(1) - '0', format(file));
     try (Database db = Database.open(file, GoldenFiles.options())) {
       GoldenFiles.check(db);
-      Table people = db.table(GoldenFiles.SPEC);
+      RowTable people = db.table(GoldenFiles.SPEC);
       db.run(
           tx -> {
             Row row = people.row().clear();
@@ -47,8 +47,8 @@ class GoldenFilesTest {
     FileReport report = FileReport.verify(file, GoldenFiles.options());
     assertTrue(report.ok(), report::toString);
     try (Database db = Database.open(file, GoldenFiles.options())) {
-      Table people = db.table(GoldenFiles.SPEC);
-      Index byName = people.index("by_name");
+      RowTable people = db.table(GoldenFiles.SPEC);
+      RowIndex byName = people.index("by_name");
       db.run(
           tx -> {
             Row row = people.row();

@@ -39,7 +39,7 @@ class IndexBuildTest extends IndexBuilds {
   @Test
   void othersGoOnWhileAnIndexIsBuilt() throws Exception {
     try (Database db = open(new SimDisk(1), SMALL)) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       ByteTable other = db.table(OTHER).bytes();
       put(db, t, 0, 1000);
       Held held = new Held();
@@ -79,7 +79,7 @@ class IndexBuildTest extends IndexBuilds {
   @EnumSource(Protocol.class)
   void itIsSeenByWhoBeginsLater(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(MEMORY.experiments(exp -> exp.protocol(protocol)))) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, 300);
       TableSpec with = PLAIN.with(BY_V);
       Transaction open = db.begin();
@@ -96,7 +96,7 @@ class IndexBuildTest extends IndexBuilds {
       open.commit();
       builder.done();
       verify(db);
-      Index i = db.table(with).index("by_v");
+      RowIndex i = db.table(with).index("by_v");
       assertEquals(302, entries(db, i));
     }
   }
@@ -106,7 +106,7 @@ class IndexBuildTest extends IndexBuilds {
   @EnumSource(Protocol.class)
   void whoBeganDuringTheBuildDoesNotSeeAPartOfIt(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(MEMORY.experiments(exp -> exp.protocol(protocol)))) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, 300);
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(20));
@@ -117,8 +117,8 @@ class IndexBuildTest extends IndexBuilds {
           Thread.sleep(1);
         }
         if (t.core().index("computed") != null) {
-          Index index = db.table(with).index("computed");
-          try (Cursor c = index.scan(open, Range.all(), ScanOrder.ASCENDING)) {
+          RowIndex index = db.table(with).index("computed");
+          try (RowCursor c = index.scan(open, Range.all(), ScanOrder.ASCENDING)) {
             int n = 0;
             while (c.next()) {
               n++;
@@ -137,7 +137,7 @@ class IndexBuildTest extends IndexBuilds {
   @Test
   void whoKnowsNothingOfTheIndexOverwrites() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, 100);
       CountDownLatch begun = new CountDownLatch(1);
       CountDownLatch go = new CountDownLatch(1);
@@ -192,7 +192,7 @@ class IndexBuildTest extends IndexBuilds {
             MEMORY
                 .experiments(exp -> exp.protocol(protocol))
                 .transactions(txs -> txs.activeMax(8)))) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, 400);
       AtomicBoolean end = new AtomicBoolean();
       AtomicLong changes = new AtomicLong();
@@ -245,7 +245,7 @@ class IndexBuildTest extends IndexBuilds {
   @Test
   void interruptedAnywhere() throws Exception {
     try (Database db = open(new SimDisk(1), SMALL)) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, 700);
       long pages = pagesInUse(db);
       int points = 0;
@@ -284,10 +284,10 @@ class IndexBuildTest extends IndexBuilds {
   @Test
   void interruptedWhileItWaits() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
-      Table t = db.table(PLAIN.with(BY_V));
+      RowTable t = db.table(PLAIN.with(BY_V));
       put(db, t, 0, 100);
       Transaction open = db.begin();
-      Index index = t.index("by_v");
+      RowIndex index = t.index("by_v");
       for (boolean build : new boolean[] {true, false}) {
         Builder builder =
             new Builder(
@@ -323,7 +323,7 @@ class IndexBuildTest extends IndexBuilds {
     try (Database db = open(new SimDisk(1), SMALL)) {
       db.table(OTHER);
       long pages = pagesInUse(db);
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, 700);
       Held held = new Held();
       Builder builder = held.start(() -> db.table(PLAIN.with(held.spec(300))));
@@ -361,7 +361,7 @@ class IndexBuildTest extends IndexBuilds {
   void aTimeLimitOfTransactionsIsNotThatOfABuild() {
     try (Database db =
         Database.inMemory(MEMORY.transactions(txs -> txs.timeout(Duration.ofMillis(1))))) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       for (long k = 0; k < 300; k++) {
         long own = k;
         for (boolean done = false; !done; ) {

@@ -64,7 +64,7 @@ abstract class IndexBuilds {
     return Database.open(new SimStorage(disk), options);
   }
 
-  static void put(Database db, Table t, long from, long to) {
+  static void put(Database db, RowTable t, long from, long to) {
     for (long i = from; i < to; i += 50) {
       long first = i;
       db.run(
@@ -82,11 +82,11 @@ abstract class IndexBuilds {
   }
 
   /** How many a scan of an index meets. */
-  static long entries(Database db, Index i) {
+  static long entries(Database db, RowIndex i) {
     return db.read(
         tx -> {
           long count = 0;
-          try (Cursor c = i.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = i.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               count++;
             }
@@ -195,7 +195,7 @@ abstract class IndexBuilds {
     return db.schema().core("t");
   }
 
-  static void makeUnique(Database db, Table t) {
+  static void makeUnique(Database db, RowTable t) {
     for (long k = 0; k < 600; k++) {
       long own = k;
       db.run(
@@ -210,14 +210,14 @@ abstract class IndexBuilds {
 
   static void write(Database db, Random random, AtomicBoolean end, AtomicLong changes) {
     do { // once at least, whenever it comes to run
-      Table t;
+      RowTable t;
       try {
         t = db.table(PLAIN);
       } catch (io.fovea.error.IncompatibleSchemaException e) {
         // It has an index by now: any handle will do for changes.
-        t = new Table(db, coreOf(db), PLAIN);
+        t = new RowTable(db, coreOf(db), PLAIN);
       }
-      Table table = t;
+      RowTable table = t;
       long k = random.nextInt(600);
       long v = random.nextInt(20);
       // Mostly unique, now and then not.
@@ -257,7 +257,7 @@ abstract class IndexBuilds {
     Crowd(Database db) throws InterruptedException {
       for (int i = 0; i < Storage.LOADS; i++) {
         TableSpec spec = TableSpec.of("crowd" + i, KeySpec.of(FieldType.INT64), LAYOUT);
-        Table t = db.table(spec);
+        RowTable t = db.table(spec);
         db.run(tx -> t.put(tx, t.key().set(1L), t.row()));
         Held held = new Held();
         TableSpec with = spec.with(held.spec(1));
@@ -291,7 +291,7 @@ abstract class IndexBuilds {
                 .bufferBytes(8 << 20)
                 .durability(Durability.ASYNC)
                 .log(log -> log.bytesMax(max)))) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       t.load(
           LoadOptions.defaults().ascending(true),
           into -> {

@@ -26,7 +26,7 @@ class IndexByTransactionsTest extends IndexBuilds {
   @Test
   void aPieceIsBoundedWhateverTheSize() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, 6000);
       AtomicInteger calls = new AtomicInteger();
       AtomicBoolean late = new AtomicBoolean();
@@ -56,7 +56,7 @@ class IndexByTransactionsTest extends IndexBuilds {
   @Test
   void aUniqueEntryIsRemovedByItsOwnRecordOnly() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, 1000);
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(IndexBuild.PIECE_RECORDS + 50, true));
@@ -71,8 +71,8 @@ class IndexByTransactionsTest extends IndexBuilds {
       builder.done();
       crowd.close();
       verify(db);
-      Table opened = db.table(with);
-      Index i = opened.index("computed");
+      RowTable opened = db.table(with);
+      RowIndex i = opened.index("computed");
       db.run(tx -> assertTrue(i.get(tx, i.key().set(900L), opened.row())));
       db.run(tx -> assertTrue(i.get(tx, i.key().set(901L), opened.row())));
     }
@@ -81,7 +81,7 @@ class IndexByTransactionsTest extends IndexBuilds {
   @Test
   void aWriterIsRefusedADuplicateWhileTheIndexIsBuilt() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, 500);
       Crowd crowd = new Crowd(db);
       CountDownLatch there = new CountDownLatch(1);

@@ -28,7 +28,7 @@ class IndexFromBelowTest extends IndexBuilds {
   @EnumSource(Protocol.class)
   void whatChangesMeanwhileIsSettled(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(MEMORY.experiments(exp -> exp.protocol(protocol)))) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, 1000);
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(500));
@@ -53,18 +53,18 @@ class IndexFromBelowTest extends IndexBuilds {
       held.go.countDown();
       builder.done();
       verify(db);
-      Index i = db.table(with).index("computed");
+      RowIndex i = db.table(with).index("computed");
       assertEquals(1000, entries(db, i)); // a hundred less, a hundred more
       assertEquals(1000, i.count());
       awaitNoDrops(db);
     }
   }
 
-  private static void set(Database db, Table t, long key, long v) {
+  private static void set(Database db, RowTable t, long key, long v) {
     db.run(tx -> t.put(tx, t.key().set(key), t.row().setLong(V, v).setLong(U, key)));
   }
 
-  private static void remove(Database db, Table t, long key) {
+  private static void remove(Database db, RowTable t, long key) {
     db.run(tx -> t.delete(tx, t.key().set(key)));
   }
 
@@ -73,7 +73,7 @@ class IndexFromBelowTest extends IndexBuilds {
   void closedMeanwhile() throws Exception {
     SimDisk disk = new SimDisk(1);
     Database db = open(disk, SMALL);
-    Table t = db.table(PLAIN);
+    RowTable t = db.table(PLAIN);
     put(db, t, 0, 700);
     Held held = new Held();
     Builder builder = held.start(() -> db.table(PLAIN.with(held.spec(300))));
@@ -102,7 +102,7 @@ class IndexFromBelowTest extends IndexBuilds {
   void anyOperationFails(boolean unique) throws Exception {
     SimDisk filled = new SimDisk(3);
     try (Database db = open(filled, SMALL)) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       t.load(
           LoadOptions.defaults(),
           into -> {
@@ -117,7 +117,7 @@ class IndexFromBelowTest extends IndexBuilds {
     for (long n = 1 + Sample.oneOf(3).first(); !over; n += step, step += 3) {
       SimDisk disk = filled.copy();
       try (Database db = open(disk, SMALL)) {
-        Table t = db.table(PLAIN);
+        RowTable t = db.table(PLAIN);
         set(db, t, 1, 1);
         disk.fail(SimFault.once(n));
         try {
@@ -132,7 +132,7 @@ class IndexFromBelowTest extends IndexBuilds {
       disk.heal();
       try (Database again = open(disk, SMALL)) {
         verify(again);
-        set(again, new Table(again, coreOf(again), PLAIN), 2, 2);
+        set(again, new RowTable(again, coreOf(again), PLAIN), 2, 2);
         awaitNoDrops(again);
         verify(again);
       }
@@ -151,7 +151,7 @@ class IndexFromBelowTest extends IndexBuilds {
     SimDisk filled = new SimDisk(7);
     long without;
     try (Database db = open(filled, SMALL)) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       t.load(
           LoadOptions.defaults(),
           into -> {
@@ -175,7 +175,7 @@ class IndexFromBelowTest extends IndexBuilds {
       Builder writer =
           new Builder(
               () -> {
-                Table t = new Table(db, coreOf(db), PLAIN);
+                RowTable t = new RowTable(db, coreOf(db), PLAIN);
                 for (long i = 0; !stop.get(); i++) {
                   long k = i * 7 % 598;
                   long v = 100 + i;
@@ -206,7 +206,7 @@ class IndexFromBelowTest extends IndexBuilds {
         for (IndexCore i : found) {
           spec = spec.with(i.name.equals("by_v") ? BY_V : BY_U);
         }
-        Table t = db2.table(spec);
+        RowTable t = db2.table(spec);
         for (long i = Math.max(0, acknowledged.get() - 50); i <= acknowledged.get(); i++) {
           long k = i * 7 % 598;
           long least = 100 + i;
@@ -231,7 +231,7 @@ class IndexFromBelowTest extends IndexBuilds {
   }
 
   /** Sets one field of a record, and exchanges the other one with that of the record behind it. */
-  private static void change(Table t, Transaction tx, long k, long v) {
+  private static void change(RowTable t, Transaction tx, long k, long v) {
     Row row = t.row();
     assertTrue(t.get(tx, t.key().set(k), row));
     long u = row.getLong(U);

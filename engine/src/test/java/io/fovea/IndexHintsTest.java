@@ -60,11 +60,11 @@ class IndexHintsTest {
     return id * 7_919L % 1_000_003;
   }
 
-  private static void insert(Table t, Transaction tx, int id, long number) {
+  private static void insert(RowTable t, Transaction tx, int id, long number) {
     t.insert(tx, t.key().set(id), fill(t, id, number));
   }
 
-  private static Row fill(Table t, int id, long number) {
+  private static Row fill(RowTable t, int id, long number) {
     return t.row()
         .clear()
         .setLong(NUMBER, number)
@@ -79,7 +79,7 @@ class IndexHintsTest {
   }
 
   private static void fill(Database db, EntryHints hints, int n) {
-    Table t = db.table(spec(hints));
+    RowTable t = db.table(spec(hints));
     for (int from = 0; from < n; from += 500) {
       int first = from;
       db.run(
@@ -93,8 +93,8 @@ class IndexHintsTest {
 
   /** Looks all records up; returns what has happened since the statistics of before. */
   private static DatabaseStats.HintedLookups lookUp(Database db, TableSpec spec, int n) {
-    Table t = db.table(spec);
-    Index index = t.index("by_number");
+    RowTable t = db.table(spec);
+    RowIndex index = t.index("by_number");
     DatabaseStats.HintedLookups before = db.stats().hintedLookups();
     for (int i = 0; i < n; i++) {
       assertEquals("pad of " + i, pad(db, t, index, number(i)));
@@ -120,7 +120,7 @@ class IndexHintsTest {
   }
 
   /** A field of the record with a number, or null: by a transaction of its own. */
-  private static @Nullable String pad(Database db, Table t, Index index, long number) {
+  private static @Nullable String pad(Database db, RowTable t, RowIndex index, long number) {
     return db.<@Nullable String, RuntimeException>read(
         tx -> {
           Row row = t.row();
@@ -160,8 +160,8 @@ class IndexHintsTest {
     int n = 12_000;
     try (Database db = filled(EntryHints.NONE, n)) {
       TableSpec more = spec(EntryHints.NONE).with(IndexSpec.unique("later", NUMBER).hints(hints));
-      Table t = db.table(more);
-      Index later = t.index("later");
+      RowTable t = db.table(more);
+      RowIndex later = t.index("later");
       // Built from below: its entries say nothing until they were looked up.
       for (int round = 0; round < 2; round++) {
         long hits = db.stats().hintedLookups().hits();
@@ -180,7 +180,7 @@ class IndexHintsTest {
   void insertsKnowMostOfTheirPlaces() {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(32 << 20))) {
       TableSpec spec = spec(EntryHints.PAGE);
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       for (int i = 0; i < 3000; i++) {
         int id = i;
         db.run(tx -> insert(t, tx, id, number(id)));
@@ -195,15 +195,15 @@ class IndexHintsTest {
   void scansProfit() {
     int n = 2000;
     try (Database db = filled(EntryHints.PAGE_FRAME_SLOT, n)) {
-      Table t = db.table(spec(EntryHints.PAGE_FRAME_SLOT));
-      Index index = t.index("by_group");
+      RowTable t = db.table(spec(EntryHints.PAGE_FRAME_SLOT));
+      RowIndex index = t.index("by_group");
       for (int round = 0; round < 2; round++) {
         DatabaseStats.HintedLookups before = db.stats().hintedLookups();
         int seen =
             db.read(
                 tx -> {
                   int count = 0;
-                  try (Cursor c = index.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+                  try (RowCursor c = index.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                     while (c.next()) {
                       assertTrue(c.row().getText(PAD).startsWith("pad of "));
                       assertEquals((int) (c.row().getLong(NUMBER) % 10), c.row().getInt(GROUP));
@@ -230,7 +230,7 @@ class IndexHintsTest {
       try (Database db =
           Database.inMemory(
               Options.defaults().bufferBytes(8 << 20).experiments(exp -> exp.hints(hints)))) {
-        Table t = db.table(ROWS.with(IndexSpec.on("chosen", GROUP)));
+        RowTable t = db.table(ROWS.with(IndexSpec.on("chosen", GROUP)));
         assertEquals(
             !hints.pages()
                 ? EntryHints.NONE
@@ -254,7 +254,7 @@ class IndexHintsTest {
     int n = 2000;
     TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(32 << 20))) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       // Even ids first, then the odd ones between them.
       for (int odd = 0; odd < 2; odd++) {
         for (int i = odd; i < n; i += 2) {
@@ -312,7 +312,7 @@ class IndexHintsTest {
    * Puts records, in any order, with text of any length: those that are there move in their pages.
    */
   private static void put(Database db, int n, int percent, Random r) {
-    Table t = db.table(PACKED);
+    RowTable t = db.table(PACKED);
     List<Integer> ids = new ArrayList<>();
     for (int i = 0; i < n; i++) {
       if (r.nextInt(100) < percent) {
@@ -334,8 +334,8 @@ class IndexHintsTest {
   }
 
   private static void lookAtAll(Database db, int n) {
-    Table t = db.table(PACKED);
-    Index index = t.index("by_code");
+    RowTable t = db.table(PACKED);
+    RowIndex index = t.index("by_code");
     Row row = t.row();
     for (int i = 0; i < n; i++) {
       long code = number(i);
@@ -449,7 +449,7 @@ class IndexHintsTest {
     try (Database db = filled(EntryHints.PAGE_FRAME_SLOT, n)) {
       // The records go and come back; meanwhile the pages that they were on get another owner, with
       // the same keys. Entries are those of the first life, with its hints.
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       lookUp(db, spec, n);
       for (int from = 0; from < n; from += 100) {
         int first = from;
@@ -462,14 +462,14 @@ class IndexHintsTest {
               }
             });
       }
-      Table o = db.table(other);
+      RowTable o = db.table(other);
       db.run(
           tx -> {
             for (int i = 0; i < n; i++) {
               insert(o, tx, i, -5);
             }
           });
-      Index index = t.index("by_number");
+      RowIndex index = t.index("by_number");
       for (int i = 0; i < n; i++) {
         assertEquals(i % 3 == 0 ? "pad of " + i : null, pad(db, t, index, number(i)));
       }
@@ -493,7 +493,7 @@ class IndexHintsTest {
       assertEquals(n, lookUp(db, spec, n).hits(), "put right in memory");
     }
     try (Database db = Database.open(file, SMALL)) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       db.run(tx -> insert(t, tx, n, number(n)));
       DatabaseStats.HintedLookups h = lookUp(db, spec, n);
       assertTrue(h.pageRepairs() + h.slotRepairs() > 0, "nothing of it was written");
@@ -513,7 +513,7 @@ class IndexHintsTest {
     final TreeMap<Long, Integer> numbers = new TreeMap<>();
     long next = 1;
 
-    void step(Random r, Database db, Table t, int ids) {
+    void step(Random r, Database db, RowTable t, int ids) {
       int op = r.nextInt(100);
       int id = r.nextInt(ids);
       long fresh = next++ * 7919 % 1_000_003;
@@ -565,20 +565,20 @@ class IndexHintsTest {
       }
     }
 
-    private void check(Random r, Database db, Table t, int id) {
-      Index index = t.index("by_number");
+    private void check(Random r, Database db, RowTable t, int id) {
+      RowIndex index = t.index("by_number");
       Long near = numbers.ceilingKey((long) r.nextInt(1_000_003));
       long number = near == null ? -id : near;
       assertEquals(near == null ? null : "pad of " + numbers.get(near), pad(db, t, index, number));
     }
 
-    void checkAll(Database db, Table t) {
-      Index index = t.index("by_number");
+    void checkAll(Database db, RowTable t) {
+      RowIndex index = t.index("by_number");
       List<String> found =
           db.read(
               tx -> {
                 List<String> list = new ArrayList<>();
-                try (Cursor c = index.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+                try (RowCursor c = index.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     list.add(c.row().getLong(NUMBER) + " " + c.row().getText(PAD));
                   }
@@ -603,7 +603,7 @@ class IndexHintsTest {
       WILD.in(db.schema().hintUse());
       for (int life = 0; life < 2; life++) {
         Model model = new Model();
-        Table t = db.table(spec(kind));
+        RowTable t = db.table(spec(kind));
         for (int i = 0; i < 700; i++) {
           model.step(r, db, t, 12_000);
         }
@@ -623,7 +623,7 @@ class IndexHintsTest {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(2 << 20))) {
       WILD.in(db.schema().hintUse());
       TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       AtomicReference<Throwable> failed = new AtomicReference<>();
       List<Thread> all = new ArrayList<>();
       for (int w = 0; w < threads; w++) {
@@ -651,9 +651,9 @@ class IndexHintsTest {
   }
 
   /** Each thread changes records of its own, between those of others, and looks all of them up. */
-  private static void work(Database db, Table t, int worker, int threads, int ids) {
+  private static void work(Database db, RowTable t, int worker, int threads, int ids) {
     Random r = new Random(worker);
-    Index index = t.index("by_number");
+    RowIndex index = t.index("by_number");
     boolean[] there = new boolean[ids];
     for (int i = 0; i < 2500; i++) {
       int own = r.nextInt(ids);
@@ -688,7 +688,7 @@ class IndexHintsTest {
     Model model = new Model();
     for (int life = 0; life < 3; life++) {
       Database db = SimDatabase.open(new SimStorage(disk), SMALL);
-      Table t = db.table(spec(EntryHints.PAGE_FRAME_SLOT));
+      RowTable t = db.table(spec(EntryHints.PAGE_FRAME_SLOT));
       model.checkAll(db, t);
       (r.nextBoolean() ? WILD : HintPoison.NONE).in(db.schema().hintUse());
       for (int i = 0; i < 250; i++) {
@@ -704,7 +704,7 @@ class IndexHintsTest {
       disk = next;
     }
     try (Database db = SimDatabase.open(new SimStorage(disk), SMALL)) {
-      Table t = db.table(spec(EntryHints.PAGE_FRAME_SLOT));
+      RowTable t = db.table(spec(EntryHints.PAGE_FRAME_SLOT));
       verify(db);
       model.checkAll(db, t);
       model.checkAll(db, t);

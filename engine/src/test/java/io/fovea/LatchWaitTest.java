@@ -40,7 +40,7 @@ class LatchWaitTest {
             Options.defaults()
                 .bufferBytes(8 << 20)
                 .transactions(txs -> txs.closeGrace(Duration.ZERO)));
-    Table t = db.table(TableSpec.bytes("t", 16));
+    RowTable t = db.table(TableSpec.bytes("t", 16));
     table = t.bytes();
     db.run(tx -> table.put(tx, KEY, new byte[10]));
     pool = db.store().pool();

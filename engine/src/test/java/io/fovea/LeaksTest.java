@@ -45,7 +45,8 @@ class LeaksTest {
   @Test
   void forgottenTransactionsAreRolledBack() {
     try (Database db = Database.inMemory(ALL)) {
-      Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
+      RowTable t =
+          db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
       for (int i = 0; i < 2; i++) {
         forget(db, t, i);
       }
@@ -53,7 +54,7 @@ class LeaksTest {
       await(() -> db.stats().activeTransactions() == 0);
       db.run(
           tx -> {
-            try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               assertEquals(false, c.next());
             }
           });
@@ -85,7 +86,8 @@ class LeaksTest {
             .abortsBeforeLocking(0)
             .timeout(Duration.ofSeconds(10));
     try (Database db = Database.inMemory(ALL)) {
-      Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
+      RowTable t =
+          db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
       for (int i = 0; i < 2; i++) {
         int found = i + 1;
         List<String> lines =
@@ -106,11 +108,11 @@ class LeaksTest {
     }
   }
 
-  private static void forget(Database db, Table t, int id) {
+  private static void forget(Database db, RowTable t, int id) {
     forget(db, t, id, TxOptions.defaults());
   }
 
-  private static void forget(Database db, Table t, int id, TxOptions options) {
+  private static void forget(Database db, RowTable t, int id, TxOptions options) {
     Transaction tx = db.begin(options);
     t.insert(tx, t.key().set(id), t.row());
     t.scan(tx, Range.all(), ScanOrder.ASCENDING).next();
@@ -119,7 +121,8 @@ class LeaksTest {
   @Test
   void forgottenCursorsAreTold() {
     try (Database db = Database.inMemory(ALL)) {
-      Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
+      RowTable t =
+          db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
       db.run(
           tx -> {
             t.scan(tx, Range.all(), ScanOrder.ASCENDING);
@@ -166,7 +169,8 @@ class LeaksTest {
   private static void openAndClose(IntFunction<Database> opening, int from, int to) {
     for (int i = from; i < to; i++) {
       try (Database db = opening.apply(i)) {
-        Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
+        RowTable t =
+            db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
         db.run(tx -> t.insert(tx, t.key().set(1), t.row()));
       }
     }

@@ -96,7 +96,7 @@ class LentContextsTest {
         db -> {
           try (Database then = db.snapshot()) {
             TableSpec found = Objects.requireNonNull(then.describe("bank"));
-            Table bank = then.table(found.indexes().size() > 1 ? BANK.with(BY_BALANCE) : BANK);
+            RowTable bank = then.table(found.indexes().size() > 1 ? BANK.with(BY_BALANCE) : BANK);
             then.read(
                 tx -> {
                   checkBank(tx, bank);
@@ -149,7 +149,7 @@ class LentContextsTest {
         Options.defaults().bufferBytes(16 << 20).transactions(t -> t.activeMax(WRITERS / 2));
     try (Database db =
         inMemory ? Database.inMemory(options) : Database.open(dir.resolve(name), options)) {
-      Table bank = db.table(BANK);
+      RowTable bank = db.table(BANK);
       ByteTable values = db.table(TableSpec.bytes("values", 20)).bytes();
       db.run(
           tx -> {
@@ -224,11 +224,11 @@ class LentContextsTest {
     }
   }
 
-  private static void checkBank(Transaction tx, Table bank) {
+  private static void checkBank(Transaction tx, RowTable bank) {
     long sum = 0;
     int rows = 0;
     Map<Long, Integer> owners = new HashMap<>();
-    try (Cursor c = bank.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+    try (RowCursor c = bank.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       for (; c.next(); rows++) {
         sum += c.row().getLong(BALANCE);
         owners.put(c.row().getLong(TAG), c.key().getInt(0));
@@ -238,7 +238,7 @@ class LentContextsTest {
     assertEquals(ACCOUNTS * (long) CENTS, sum);
     assertEquals(ACCOUNTS, owners.size());
     Map<Long, Integer> entries = new HashMap<>();
-    try (Cursor c = bank.index("by_tag").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+    try (RowCursor c = bank.index("by_tag").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         entries.put(c.row().getLong(TAG), c.key().getInt(0));
       }
@@ -249,7 +249,7 @@ class LentContextsTest {
   /** Moves cents between accounts, which exchange their tags, and writes long values. */
   private final class Writer implements Runnable {
     private final Database db;
-    private final Table bank;
+    private final RowTable bank;
     private final ByteTable values;
     private final int id;
     private final Random random;
@@ -257,7 +257,7 @@ class LentContextsTest {
     /** The length of each value; 0 where there is none. */
     private final int[] lengths = new int[VALUES];
 
-    Writer(Database db, Table bank, ByteTable values, int id) {
+    Writer(Database db, RowTable bank, ByteTable values, int id) {
       this.db = db;
       this.bank = bank;
       this.values = values;

@@ -46,7 +46,7 @@ class LentMemoryTest {
           Options.defaults()
               .bufferBytes(4 << 20)
               .transactions(t -> t.activeMax(2).leakDetection(LeakDetection.ALL)));
-  private final Table t = db.table(SPEC);
+  private final RowTable t = db.table(SPEC);
 
   @BeforeEach
   void fill() {
@@ -66,17 +66,17 @@ class LentMemoryTest {
   /** What was handed out: the row, the key and the key of the index of a cursor's record. */
   private record Lent(Row row, Key key, Key indexKey) {}
 
-  private Lent lent(Cursor table, Cursor index) {
+  private Lent lent(RowCursor table, RowCursor index) {
     assertTrue(table.next());
     assertTrue(index.next());
     return new Lent(table.row(), table.key(), index.indexKey());
   }
 
-  private Cursor scan(Transaction tx) {
+  private RowCursor scan(Transaction tx) {
     return t.scan(tx, Range.all(), ScanOrder.ASCENDING);
   }
 
-  private Cursor scanIndex(Transaction tx) {
+  private RowCursor scanIndex(Transaction tx) {
     return t.index("by_v").scan(tx, Range.all(), ScanOrder.ASCENDING);
   }
 
@@ -84,13 +84,13 @@ class LentMemoryTest {
   void whatAClosedCursorHasLentIsRefused() {
     db.run(
         tx -> {
-          Cursor table = scan(tx);
-          Cursor index = scanIndex(tx);
+          RowCursor table = scan(tx);
+          RowCursor index = scanIndex(tx);
           Lent l = lent(table, index);
           table.close();
           index.close();
-          try (Cursor other = scan(tx);
-              Cursor third = scanIndex(tx)) {
+          try (RowCursor other = scan(tx);
+              RowCursor third = scanIndex(tx)) {
             Lent o = lent(other, third);
             refused(tx, l);
             assertEquals(10, o.row().getLong(V));
@@ -109,8 +109,8 @@ class LentMemoryTest {
     db.run(tx -> all.add(lent(scan(tx), scanIndex(tx))));
     db.run(
         tx -> {
-          try (Cursor other = scan(tx);
-              Cursor third = scanIndex(tx)) {
+          try (RowCursor other = scan(tx);
+              RowCursor third = scanIndex(tx)) {
             Lent o = lent(other, third);
             refused(tx, all.get(0));
             assertEquals(10, o.row().getLong(V));
@@ -156,7 +156,7 @@ class LentMemoryTest {
   }
 
   private void scanOf(Transaction tx, Key key) {
-    try (Cursor c = t.scan(tx, Range.prefix(key), ScanOrder.ASCENDING)) {
+    try (RowCursor c = t.scan(tx, Range.prefix(key), ScanOrder.ASCENDING)) {
       c.next();
     }
   }
@@ -173,8 +173,8 @@ class LentMemoryTest {
       for (int i = 0; i < 10; i++) { // more than there are slots
         long v = i;
         Transaction tx = db.begin();
-        Cursor one = scan(tx);
-        Cursor two = scan(tx);
+        RowCursor one = scan(tx);
+        RowCursor two = scan(tx);
         assertTrue(one.next());
         assertTrue(two.next());
         t.put(tx, t.key().set(1L), t.row().setLong(V, v));

@@ -218,7 +218,7 @@ class LoadTest {
     }
   }
 
-  private static Row row(Table t, int i) {
+  private static Row row(RowTable t, int i) {
     return t.row().setInt(COLOUR, i % 7).setLong(CODE, 3L * i);
   }
 
@@ -253,8 +253,8 @@ class LoadTest {
   @Test
   void indexesFollow() {
     try (Database db = open()) {
-      Table t = db.table(ROWS);
-      Index handle = t.index("by_code");
+      RowTable t = db.table(ROWS);
+      RowIndex handle = t.index("by_code");
       db.run(
           tx -> {
             for (int i = 0; i < 100; i++) {
@@ -278,7 +278,7 @@ class LoadTest {
             Row out = t.row();
             assertTrue(handle.get(tx, handle.key().set(3L * 12_345), out));
             assertEquals(12_345 % 7, out.getInt(COLOUR));
-            Index even = t.index("even");
+            RowIndex even = t.index("even");
             assertTrue(even.get(tx, even.key().set(3L * 1000), out));
             return 0;
           });

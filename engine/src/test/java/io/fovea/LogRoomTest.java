@@ -137,7 +137,7 @@ class LogRoomTest {
     TableSpec rows = TableSpec.of("rows", KeySpec.of(FieldType.INT32), layout.build());
     TableSpec indexed = rows.with(IndexSpec.on("by_a", a));
     try (Database db = open()) {
-      Table t = db.table(rows);
+      RowTable t = db.table(rows);
       t.load(
           into -> {
             for (int k = 0; k < 10_000; k++) {

@@ -99,14 +99,14 @@ class MessagesTest {
     keys.bytes("code", 4);
     TableSpec people = TableSpec.of("people", keys.build(), b.build());
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
-      Table table = db.table(people);
+      RowTable table = db.table(people);
       Row row = table.row();
       assertSays("value", "field owner", 7, 5, () -> row.setText(owner, "Cordula"));
       assertSays("value", "field data", 6, 5, () -> row.setBytes(data, new byte[6]));
       assertSays("value", "part city of a key", 6, 4, () -> table.key().text("Berlin"));
       Key key = table.key().text("Rom");
       assertSays("value", "part code of a key", 9, 4, () -> key.bytes(new byte[9]));
-      Table raw = db.table(TableSpec.bytes("raw", 40));
+      RowTable raw = db.table(TableSpec.bytes("raw", 40));
       ByteTable bytes = raw.bytes();
       assertSays(
           "key", "table raw", 41, 40, () -> db.run(tx -> bytes.put(tx, new byte[41], new byte[1])));

@@ -61,16 +61,16 @@ final class Misuse {
   /** Things that threads leave lying about for each other. */
   private static final class Litter {
     volatile Database db;
-    volatile Table table;
-    volatile Table closedTable;
+    volatile RowTable table;
+    volatile RowTable closedTable;
     volatile Transaction tx;
-    volatile Cursor cursor;
+    volatile RowCursor cursor;
     volatile Key key;
     volatile Row row;
     volatile ByteTable bytes;
     volatile ByteCursor byteCursor;
     volatile Batch batch;
-    volatile Index index;
+    volatile RowIndex index;
   }
 
   private interface Step {
@@ -149,7 +149,7 @@ final class Misuse {
 
   private static void step(Random r, Litter l, Path dir) {
     Database db = l.db;
-    Table t = r.nextInt(8) == 0 ? l.closedTable : l.table;
+    RowTable t = r.nextInt(8) == 0 ? l.closedTable : l.table;
     switch (r.nextInt(34)) {
       case 0 -> attempt(() -> l.tx = db.begin());
       case 1 -> attempt(() -> l.tx.commit());
@@ -233,7 +233,7 @@ final class Misuse {
     }
   }
 
-  private static void work(Transaction tx, Table t, Random r) {
+  private static void work(Transaction tx, RowTable t, Random r) {
     Key key = t.key();
     Row row = t.row();
     for (int i = 0; i < 5; i++) {
@@ -250,7 +250,7 @@ final class Misuse {
                 tx, key, row.clear().setLong(LONG, r.nextLong()).setText(TEXT, "t" + r.nextInt()));
       }
     }
-    try (Cursor c = t.scan(tx, Range.atLeast(t.key().set(r.nextInt(50))), ScanOrder.ASCENDING)) {
+    try (RowCursor c = t.scan(tx, Range.atLeast(t.key().set(r.nextInt(50))), ScanOrder.ASCENDING)) {
       for (int i = 0; i < 10 && c.next(); i++) {
         c.row().getText(TEXT);
       }
@@ -315,7 +315,7 @@ final class Misuse {
       for (int i = 0; i < races; i++) {
         boolean onDisk = i % 10 == 0;
         Database db = onDisk ? Database.open(file, small()) : Database.inMemory(small());
-        Table t = db.table(SPEC);
+        RowTable t = db.table(SPEC);
         shared.table = t;
         shared.db = db;
         LockSupport.parkNanos(r.nextInt(3_000_000));

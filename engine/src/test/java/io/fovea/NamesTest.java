@@ -57,11 +57,11 @@ class NamesTest {
     return TableSpec.of(name, KEY, LAYOUT).with(IndexSpec.on(index, A));
   }
 
-  private static void insert(Database db, Table t, int id, int a) {
+  private static void insert(Database db, RowTable t, int id, int a) {
     db.run(tx -> t.insert(tx, t.key().set(id), t.row().clear().setInt(A, a).setText(C, "c" + id)));
   }
 
-  private static String byIndex(Database db, Index index, int a) {
+  private static String byIndex(Database db, RowIndex index, int a) {
     return db.read(
         tx -> {
           Row row = index.table().row();
@@ -86,7 +86,7 @@ class NamesTest {
       assertEquals(List.copyOf(new TreeSet<>(ODD)), db.tables());
       for (int i = 0; i < ODD.size(); i++) {
         String index = ODD.get(ODD.size() - 1 - i);
-        Table t = db.table(spec(ODD.get(i), index));
+        RowTable t = db.table(spec(ODD.get(i), index));
         assertEquals("c1", byIndex(db, t.index(index), i));
       }
       verify(db);
@@ -117,7 +117,7 @@ class NamesTest {
     assertEquals("\"a\\\"b\\u000a\\u200b\"", NameText.of("a\"b\n\u200b"));
     assertEquals("\"\u6f22\ud83d\ude00\"", NameText.of("\u6f22\ud83d\ude00"));
     try (Database db = Database.inMemory(SMALL)) {
-      Table t = db.table(TableSpec.bytes("was dropped", 9));
+      RowTable t = db.table(TableSpec.bytes("was dropped", 9));
       db.dropTable("was dropped");
       InvalidUseException e =
           assertThrows(
@@ -132,8 +132,8 @@ class NamesTest {
     SimDisk disk = new SimDisk(2);
     String longName = "\u6f22".repeat(255);
     try (Database db = SimDatabase.open(new SimStorage(disk), SMALL)) {
-      Table t = db.table(spec("one", "by_a"));
-      Index byA = t.index("by_a");
+      RowTable t = db.table(spec("one", "by_a"));
+      RowIndex byA = t.index("by_a");
       insert(db, t, 1, 10);
       assertFalse(db.renameTable("none", "two"));
       try (Transaction tx = db.begin()) {
@@ -149,7 +149,7 @@ class NamesTest {
       }
       assertEquals(List.of(longName), db.tables());
       assertEquals("c3", byIndex(db, byA, 30));
-      Table another = db.table(spec("one", "by_a"));
+      RowTable another = db.table(spec("one", "by_a"));
       insert(db, another, 1, 99);
       InvalidUseException taken =
           assertThrows(InvalidUseException.class, () -> db.renameTable("one", longName));
@@ -171,8 +171,8 @@ class NamesTest {
   void renamedIndexesKeepTheirEntries() {
     SimDisk disk = new SimDisk(3);
     try (Database db = SimDatabase.open(new SimStorage(disk), SMALL)) {
-      Table t = db.table(spec("t", "by_a").with(IndexSpec.unique("by_c", C)));
-      Index byA = t.index("by_a");
+      RowTable t = db.table(spec("t", "by_a").with(IndexSpec.unique("by_c", C)));
+      RowIndex byA = t.index("by_a");
       insert(db, t, 1, 10);
       assertFalse(db.renameIndex("none", "by_a", "x"));
       assertFalse(db.renameIndex("t", "none", "x"));
@@ -184,7 +184,7 @@ class NamesTest {
       assertThrows(IllegalArgumentException.class, () -> t.index("by_a"));
     }
     try (Database db = SimDatabase.open(new SimStorage(disk), SMALL)) {
-      Table t = db.table(spec("t", "a b").with(IndexSpec.unique("by_c", C)));
+      RowTable t = db.table(spec("t", "a b").with(IndexSpec.unique("by_c", C)));
       assertEquals("c1", byIndex(db, t.index("a b"), 10));
       verify(db);
     }

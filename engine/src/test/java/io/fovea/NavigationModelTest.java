@@ -104,7 +104,7 @@ class NavigationModelTest {
   }
 
   /** The tables of a database, be it a snapshot. */
-  private record Tables(Table rows, ByteTable bytes, TypedTable<Integer, Thing> things) {
+  private record Tables(RowTable rows, ByteTable bytes, Table<Integer, Thing> things) {
     static Tables of(Database db) {
       return new Tables(db.table(ROWS), db.table(BYTES).bytes(), db.table(THINGS));
     }
@@ -395,7 +395,7 @@ class NavigationModelTest {
               c::close);
         }
         case THINGS -> {
-          TypedCursor<Integer, Thing> c = t.things.scan(tx, part.fromInt(), part.toInt(), order);
+          Cursor<Integer, Thing> c = t.things.scan(tx, part.fromInt(), part.toInt(), order);
           yield form(
               c::next,
               c::previous,
@@ -409,7 +409,7 @@ class NavigationModelTest {
               c::close);
         }
         default -> {
-          Cursor c = t.ordered(kind).scan(tx, part.range(t, kind), order);
+          RowCursor c = t.ordered(kind).scan(tx, part.range(t, kind), order);
           yield form(
               c::next,
               c::previous,
@@ -491,7 +491,7 @@ class NavigationModelTest {
         }
         case THINGS -> {
           int key = (int) at;
-          TypedTable<Integer, Thing> o = t.things;
+          Table<Integer, Thing> o = t.things;
           for (Map.Entry<Integer, Thing> e :
               Arrays.asList(
                   o.floor(tx, key),

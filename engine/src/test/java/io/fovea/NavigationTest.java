@@ -238,8 +238,8 @@ class NavigationTest {
     }
   }
 
-  private static Table rows(Database db) {
-    Table t = db.table(ROWS);
+  private static RowTable rows(Database db) {
+    RowTable t = db.table(ROWS);
     db.run(
         tx -> {
           for (int a = 1; a <= 5; a++) {
@@ -258,7 +258,7 @@ class NavigationTest {
   @Test
   void prefixes() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
-      Table t = rows(db);
+      RowTable t = rows(db);
       db.run(
           tx -> {
             Key three = t.key().set(3);
@@ -275,7 +275,7 @@ class NavigationTest {
             assertFalse(t.higher(tx, t.key().set(5, 5), row));
             assertThrows(InvalidUseException.class, () -> row.key(key));
             assertThrows(InvalidUseException.class, () -> t.row().key(key));
-            Cursor c = t.scan(tx, Range.greaterThan(three), ScanOrder.ASCENDING);
+            RowCursor c = t.scan(tx, Range.greaterThan(three), ScanOrder.ASCENDING);
             assertTrue(c.next());
             assertEquals("4.1", text(c.key()));
             c = t.scan(tx, Range.lessThan(t.key().set(3, 2)), ScanOrder.DESCENDING);
@@ -285,7 +285,7 @@ class NavigationTest {
             assertEquals("2.5", text(c.key()));
             assertTrue(c.seek(t.key()));
             assertEquals("3.1", text(c.key()));
-            Cursor other = c;
+            RowCursor other = c;
             assertThrows(InvalidUseException.class, () -> other.seek(t.index("by_colour").key()));
             assertEquals("3.1", text(c.key()), "a refused seek leaves it where it is");
           });
@@ -298,7 +298,7 @@ class NavigationTest {
   void streamsEndWithTheirTransaction() throws InterruptedException {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
       ByteTable t = bytes(db);
-      Table rows = rows(db);
+      RowTable rows = rows(db);
       Stream<Map.Entry<byte[], byte[]>> late =
           db.read(tx -> t.stream(tx, null, null, ScanOrder.ASCENDING));
       InvalidUseException e = assertThrows(InvalidUseException.class, late::toList);
@@ -346,8 +346,8 @@ class NavigationTest {
   @Test
   void pagesOfEqualValues() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
-      Table t = rows(db);
-      Index i = t.index("by_colour");
+      RowTable t = rows(db);
+      RowIndex i = t.index("by_colour");
       for (ScanOrder order : ScanOrder.values()) {
         List<String> all = new ArrayList<>();
         int pages = 0;
@@ -379,8 +379,8 @@ class NavigationTest {
   @Test
   void tokensOfOthers() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
-      Table t = rows(db);
-      Index i = t.index("by_colour");
+      RowTable t = rows(db);
+      RowIndex i = t.index("by_colour");
       String token = page(db, t, ScanOrder.ASCENDING, null, 3).next();
       assertNotNull(token);
       assertEquals("AQDG8rDl-g-8ioAAAAGAAAADRHy05w", token, "the format of tokens has changed");

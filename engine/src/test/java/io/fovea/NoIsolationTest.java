@@ -49,7 +49,7 @@ class NoIsolationTest {
   @Test
   void transactionsAreAtomicAndTakeTurns() throws InterruptedException {
     try (Database db = Database.inMemory(options())) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       db.run(
           tx -> {
             for (int i = 0; i < 10; i++) {
@@ -106,14 +106,14 @@ class NoIsolationTest {
     SimDisk disk = new SimDisk(1);
     Options options = options().durability(Durability.SYNC);
     Database db = SimDatabase.open(new SimStorage(disk), options);
-    Table t = db.table(SPEC);
+    RowTable t = db.table(SPEC);
     for (int i = 0; i < 300; i++) {
       int id = i;
       db.run(tx -> t.insert(tx, t.key().set(id), t.row().setLong(NUMBER, id)));
     }
     SimDatabase.abandon(db);
     try (Database again = SimDatabase.open(new SimStorage(disk), options)) {
-      Table found = again.table(SPEC);
+      RowTable found = again.table(SPEC);
       assertEquals(300, found.count());
       assertTrue(again.verify().ok());
     }

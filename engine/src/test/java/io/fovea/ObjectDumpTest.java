@@ -141,7 +141,7 @@ class ObjectDumpTest {
   @Test
   void objectsAndKeys() {
     try (Database db = filled()) {
-      Table table = db.table(Objects.requireNonNull(db.describe("everything")));
+      RowTable table = db.table(Objects.requireNonNull(db.describe("everything")));
       ObjectDump dump = ObjectDump.of(table);
       assertEquals(List.of("colour", "at", "id"), dump.keyNames());
       byte[] key = dump.key(List.of("RED", "-1", ID.toString()));
@@ -209,7 +209,7 @@ class ObjectDumpTest {
   @Test
   void indexes() {
     try (Database db = filled()) {
-      Table table = db.table(Objects.requireNonNull(db.describe("everything")));
+      RowTable table = db.table(Objects.requireNonNull(db.describe("everything")));
       ObjectDump dump = ObjectDump.of(table);
       assertEquals(List.of("text"), texts(db, dump, "byText", "text"));
       assertEquals(List.of("text"), texts(db, dump, "byText", "text", "-4"));
@@ -244,7 +244,7 @@ class ObjectDumpTest {
   @Test
   void whatIsNone() {
     try (Database db = filled()) {
-      Table table = db.table(Objects.requireNonNull(db.describe("everything")));
+      RowTable table = db.table(Objects.requireNonNull(db.describe("everything")));
       ObjectDump dump = ObjectDump.of(table);
       for (byte[] wrong : new byte[][] {{}, {0}, {1}, {2, 0}, {9, 9, 9}}) {
         assertThrows(IllegalArgumentException.class, () -> dump.object(wrong));
@@ -252,7 +252,7 @@ class ObjectDumpTest {
       }
       assertThrows(IllegalArgumentException.class, () -> dump.key(List.of("GREEN")));
       assertThrows(IllegalArgumentException.class, () -> dump.key(List.of("RED", "1", "x", "y")));
-      Table bytes = db.table(TableSpec.bytes("bytes", 20));
+      RowTable bytes = db.table(TableSpec.bytes("bytes", 20));
       String message =
           assertThrows(InvalidUseException.class, () -> ObjectDump.of(bytes)).getMessage();
       assertTrue(message.contains("no objects"), message);

@@ -156,7 +156,7 @@ class ObjectIndexModelTest {
     @SuppressWarnings("unchecked")
     <V> void step() {
       Version<V> v = (Version<V>) VERSIONS.get(version);
-      TypedTable<Long, V> t = db.table(v.spec);
+      Table<Long, V> t = db.table(v.spec);
       long key = r.nextInt(KEYS);
       switch (r.nextInt(10)) {
         case 0, 1, 2, 3, 4 -> {
@@ -195,7 +195,7 @@ class ObjectIndexModelTest {
       }
     }
 
-    private <V> void load(Version<V> v, TypedTable<Long, V> t) {
+    private <V> void load(Version<V> v, Table<Long, V> t) {
       List<Map.Entry<Long, V>> source = new ArrayList<>();
       TreeMap<Long, Item> more = new TreeMap<>();
       for (int i = 0; i < 5; i++) {
@@ -230,7 +230,7 @@ class ObjectIndexModelTest {
     @SuppressWarnings("unchecked")
     <V> void look() {
       Version<V> v = (Version<V>) VERSIONS.get(version);
-      TypedTable<Long, V> t = db.table(v.spec);
+      Table<Long, V> t = db.table(v.spec);
       Comparator<String> texts = Comparator.nullsFirst(Comparator.naturalOrder());
       Comparator<Integer> numbers = Comparator.nullsFirst(Comparator.naturalOrder());
       Comparator<Item> byName = Comparator.comparing(Item::name, texts);
@@ -241,7 +241,7 @@ class ObjectIndexModelTest {
         Comparator<Item> byRank = Comparator.comparing(Item::rank, numbers);
         same(t, v, "byRank", Integer.class, byRank.thenComparing(byName));
       }
-      TypedIndex<Long, Long, V> byCode = t.index("byCode", Long.class);
+      Index<Long, Long, V> byCode = t.index("byCode", Long.class);
       db.run(
           tx ->
               model.forEach(
@@ -254,7 +254,7 @@ class ObjectIndexModelTest {
     }
 
     private <I, V> void same(
-        TypedTable<Long, V> t, Version<V> v, String name, Class<I> keys, Comparator<Item> by) {
+        Table<Long, V> t, Version<V> v, String name, Class<I> keys, Comparator<Item> by) {
       List<Map.Entry<Long, Item>> expected = new ArrayList<>(model.entrySet());
       expected.sort(Map.Entry.<Long, Item>comparingByValue(by).thenComparing(Map.Entry::getKey));
       List<Map.Entry<Long, Item>> found = new ArrayList<>();
@@ -291,7 +291,7 @@ class ObjectIndexModelTest {
         Options.defaults().bufferBytes(16 << 20).experiments(exp -> exp.protocol(protocol));
     try (Database db = Database.inMemory(options)) {
       ObjectSpec<Long, V1> plain = ObjectSpec.of("t", Long.class, V1.class);
-      TypedTable<Long, V1> t = db.table(plain);
+      Table<Long, V1> t = db.table(plain);
       db.run(
           tx -> {
             for (long k = 0; k < 3_000; k++) {
@@ -348,8 +348,8 @@ class ObjectIndexModelTest {
     Options options =
         Options.defaults().bufferBytes(16 << 20).experiments(exp -> exp.protocol(protocol));
     try (Database db = Database.inMemory(options)) {
-      TypedTable<Long, V1> t = db.table(first());
-      TypedIndex<Integer, Long, V1> byCode = t.index("byCode", Integer.class);
+      Table<Long, V1> t = db.table(first());
+      Index<Integer, Long, V1> byCode = t.index("byCode", Integer.class);
       AtomicReference<Throwable> failure = new AtomicReference<>();
       List<Thread> threads = new ArrayList<>();
       for (int w = 0; w < 3; w++) {
@@ -423,14 +423,14 @@ class ObjectIndexModelTest {
             db -> db.table(plain.index("byName", "name")),
             db -> db.table(plain.index("byName", "name").unique("byCode", "code")),
             db -> {
-              TypedTable<Long, V2> t = db.table(second);
+              Table<Long, V2> t = db.table(second);
               db.run(tx -> t.put(tx, new V2(1, null, 3, "second", -5)));
             },
             db -> assertTrue(db.renameIndex("t", "byName", "byTitle")),
             Database::checkpoint,
             db -> assertTrue(db.dropIndex("t", "byCode")));
     try (Database db = Database.open(new SimStorage(disk), options)) {
-      TypedTable<Long, V1> t = db.table(plain);
+      Table<Long, V1> t = db.table(plain);
       db.run(
           tx -> {
             for (long k = 0; k < 200; k++) {

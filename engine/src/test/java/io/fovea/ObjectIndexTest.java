@@ -92,11 +92,11 @@ class ObjectIndexTest {
     return keys;
   }
 
-  private static <I, V> List<Long> keys(Database db, TypedIndex<I, Long, V> index, I key) {
+  private static <I, V> List<Long> keys(Database db, Index<I, Long, V> index, I key) {
     return db.call(tx -> keys(index.stream(tx, key, ScanOrder.ASCENDING).toList()));
   }
 
-  private static <I, V> List<Long> all(Database db, TypedIndex<I, Long, V> index) {
+  private static <I, V> List<Long> all(Database db, Index<I, Long, V> index) {
     return db.call(tx -> keys(index.stream(tx, null, null, ScanOrder.ASCENDING).toList()));
   }
 
@@ -104,7 +104,7 @@ class ObjectIndexTest {
     assertEquals(List.of(), db.verify().problems());
   }
 
-  private static void fill(Database db, TypedTable<Long, Account> t) {
+  private static void fill(Database db, Table<Long, Account> t) {
     db.run(
         tx -> {
           t.insert(tx, account(1, "Ada", State.CLOSED, "London", 10));
@@ -118,12 +118,12 @@ class ObjectIndexTest {
   @Test
   void objectsAreFoundByTheirComponents() {
     try (Database db = memory()) {
-      TypedTable<Long, Account> t = db.table(ACCOUNTS);
+      Table<Long, Account> t = db.table(ACCOUNTS);
       fill(db, t);
-      TypedIndex<OwnerState, Long, Account> byOwner = t.index("byOwner", OwnerState.class);
-      TypedIndex<String, Long, Account> owners = t.index("byOwner", String.class);
-      TypedIndex<String, Long, Account> byCity = t.index("byCity", String.class);
-      TypedIndex<Integer, Long, Account> byCents = t.index("byCents", Integer.class);
+      Index<OwnerState, Long, Account> byOwner = t.index("byOwner", OwnerState.class);
+      Index<String, Long, Account> owners = t.index("byOwner", String.class);
+      Index<String, Long, Account> byCity = t.index("byCity", String.class);
+      Index<Integer, Long, Account> byCents = t.index("byCents", Integer.class);
       assertEquals(List.of(4L, 5L, 3L, 1L, 2L), all(db, byOwner)); // null first, then in order
       assertEquals(List.of(5L, 3L, 1L), keys(db, owners, "Ada"));
       assertEquals(List.of(3L), keys(db, byOwner, new OwnerState("Ada", State.OPEN)));
@@ -157,10 +157,10 @@ class ObjectIndexTest {
   @Test
   void everyChangeKeepsThem() {
     try (Database db = memory()) {
-      TypedTable<Long, Account> t = db.table(ACCOUNTS);
+      Table<Long, Account> t = db.table(ACCOUNTS);
       fill(db, t);
-      TypedIndex<String, Long, Account> owners = t.index("byOwner", String.class);
-      TypedIndex<Integer, Long, Account> byCents = t.index("byCents", Integer.class);
+      Index<String, Long, Account> owners = t.index("byOwner", String.class);
+      Index<Integer, Long, Account> byCents = t.index("byCents", Integer.class);
       db.run(
           tx -> {
             t.update(tx, 1L, a -> account(1, "Bob", a.state(), "Rome", 11));
@@ -197,8 +197,8 @@ class ObjectIndexTest {
         ObjectSpec.of("users", Long.class, User.class).unique("byMail", "mail", "pin");
     record MailPin(String mail, Optional<Integer> pin) {}
     try (Database db = memory()) {
-      TypedTable<Long, User> t = db.table(users);
-      TypedIndex<MailPin, Long, User> byMail = t.index("byMail", MailPin.class);
+      Table<Long, User> t = db.table(users);
+      Index<MailPin, Long, User> byMail = t.index("byMail", MailPin.class);
       db.run(
           tx -> {
             t.insert(tx, new User(1, "a", Optional.of(1)));
@@ -231,17 +231,17 @@ class ObjectIndexTest {
   @Test
   void cursorsAndPagesGoThroughAnIndex() {
     try (Database db = memory()) {
-      TypedTable<Long, Account> t = db.table(ACCOUNTS);
+      Table<Long, Account> t = db.table(ACCOUNTS);
       db.run(
           tx -> {
             for (int i = 0; i < 100; i++) {
               t.insert(tx, account(i, "o" + i % 10, State.OPEN, null, 1000 - i));
             }
           });
-      TypedIndex<String, Long, Account> owners = t.index("byOwner", String.class);
+      Index<String, Long, Account> owners = t.index("byOwner", String.class);
       db.run(
           tx -> {
-            try (TypedIndexCursor<String, Long, Account> c =
+            try (IndexCursor<String, Long, Account> c =
                 owners.scan(tx, null, null, ScanOrder.ASCENDING)) {
               assertTrue(c.seek("o3"));
               assertEquals(3, c.key());
@@ -256,12 +256,12 @@ class ObjectIndexTest {
               assertEquals(0, c.key());
               assertFalse(c.seek("p"));
             }
-            try (TypedIndexCursor<String, Long, Account> c =
+            try (IndexCursor<String, Long, Account> c =
                 owners.scan(tx, null, null, ScanOrder.DESCENDING)) {
               assertTrue(c.seek("o3"));
               assertEquals(93, c.key());
             }
-            try (TypedIndexCursor<String, Long, Account> c =
+            try (IndexCursor<String, Long, Account> c =
                 owners.scan(tx, "o4", ScanOrder.DESCENDING)) {
               assertTrue(c.next());
               assertEquals(94, c.key());
@@ -367,7 +367,7 @@ class ObjectIndexTest {
       spec = spec.index(name, name);
     }
     try (Database db = memory()) {
-      TypedTable<Long, Kinds> t = db.table(spec);
+      Table<Long, Kinds> t = db.table(spec);
       db.run(
           tx -> {
             for (long i : new long[] {7, 0, 3, 9, 1, 5, 4, 8, 6, 2}) {
@@ -431,7 +431,7 @@ class ObjectIndexTest {
             TableSpec.of("t", KeySpec.of(io.fovea.schema.FieldType.INT64), LAYOUT)
                 .with(IndexSpec.components("i", false, List.of("x"))));
     try (Database db = memory()) {
-      TypedTable<Long, Account> t = db.table(ACCOUNTS);
+      Table<Long, Account> t = db.table(ACCOUNTS);
       refused("has no index", () -> t.index("byName", String.class));
       refused("part 1 of java.lang.Long is INT64", () -> t.index("byOwner", Long.class));
       refused("has 2 parts, and the index 1", () -> t.index("byCity", OwnerState.class));
@@ -457,13 +457,13 @@ class ObjectIndexTest {
             assertThrows(
                 InvalidUseException.class, () -> bytes.put(tx, new byte[] {9}, new byte[] {1, 9}));
           });
-      TypedIndex<String, Long, Account> owners = t.index("byOwner", String.class);
+      Index<String, Long, Account> owners = t.index("byOwner", String.class);
       db.dropIndex("accounts", "byOwner");
       assertThrows(InvalidUseException.class, () -> db.run(tx -> owners.get(tx, "short")));
       IncompatibleSchemaException e =
           assertThrows(IncompatibleSchemaException.class, () -> db.table(PLAIN));
       assertTrue(e.getMessage().contains("has an index \"byC"), e.getMessage());
-      TypedTable<Long, Account> again = db.table(ACCOUNTS); // builds it anew
+      Table<Long, Account> again = db.table(ACCOUNTS); // builds it anew
       assertEquals(List.of(1L), all(db, again.index("byOwner", String.class)));
       assertThrows(
           InvalidUseException.class,
@@ -510,8 +510,8 @@ class ObjectIndexTest {
     ObjectSpec<Long, Note> notes =
         ObjectSpec.of("notes", Long.class, Note.class).index("byStars", "stars");
     try (Database db = memory()) {
-      TypedTable<Long, Note> t = db.table(notes);
-      TypedIndex<Integer, Long, Note> byStars = t.index("byStars", Integer.class);
+      Table<Long, Note> t = db.table(notes);
+      Index<Integer, Long, Note> byStars = t.index("byStars", Integer.class);
       for (int size : new int[] {0, 100, 3_000, 70_000, 3_000_000}) {
         String text = "t".repeat(size);
         db.run(tx -> t.put(tx, new Note(size, text, size % 7)));
@@ -539,15 +539,15 @@ class ObjectIndexTest {
   @Test
   void hintsOfEntriesAreUsed() {
     try (Database db = memory()) {
-      TypedTable<Long, Account> t = db.table(ACCOUNTS);
+      Table<Long, Account> t = db.table(ACCOUNTS);
       db.run(
           tx -> {
             for (int i = 0; i < 2_000; i++) {
               t.insert(tx, account(i, "o" + i % 10, State.OPEN, null, i));
             }
           });
-      TypedIndex<Integer, Long, Account> byCents = t.index("byCents", Integer.class);
-      TypedIndex<String, Long, Account> owners = t.index("byOwner", String.class);
+      Index<Integer, Long, Account> byCents = t.index("byCents", Integer.class);
+      Index<String, Long, Account> owners = t.index("byOwner", String.class);
       for (int pass = 0; pass < 3; pass++) {
         db.run(
             tx -> {
@@ -599,7 +599,7 @@ class ObjectIndexTest {
   @Test
   void verificationFindsWrongEntries() {
     try (Database db = memory()) {
-      TypedTable<Long, Account> t = db.table(ACCOUNTS);
+      Table<Long, Account> t = db.table(ACCOUNTS);
       fill(db, t);
       requireSound(db);
       BTree tree = t.tableCore().index("byOwner").tree;
@@ -653,7 +653,7 @@ class ObjectIndexTest {
       assertEquals(List.of(), db.tables());
       db.run(
           tx -> {
-            TypedTable<Long, Account> t = tx.table(ACCOUNTS);
+            Table<Long, Account> t = tx.table(ACCOUNTS);
             t.put(tx, account(1, "Ada", State.OPEN, null, 1));
             assertEquals(1, t.index("byOwner", String.class).get(tx, "Ada").getKey());
           });
@@ -662,13 +662,13 @@ class ObjectIndexTest {
     }
     try (Database db = file();
         Database snapshot = db.snapshot()) {
-      TypedTable<Long, Account> t = snapshot.table(OTHERS);
+      Table<Long, Account> t = snapshot.table(OTHERS);
       assertEquals(List.of(1L), keys(snapshot, t.index("byOwner", String.class), "Ada"));
       requireSound(snapshot);
     }
     Options options = Options.defaults().readOnly(true);
     try (Database db = Database.open(dir.resolve("file"), options)) {
-      TypedTable<Long, Account> t = db.table(OTHERS);
+      Table<Long, Account> t = db.table(OTHERS);
       assertEquals(1, db.read(tx -> t.index("byCents", long.class).get(tx, 1L)).getKey());
     }
   }
@@ -729,7 +729,7 @@ class ObjectIndexTest {
     Options options = Options.defaults().experiments(e -> e.protocol(protocol));
     Path path = dir.resolve("evolving");
     try (Database db = Database.open(path, options)) {
-      TypedTable<Long, One> one = db.table(ONE);
+      Table<Long, One> one = db.table(ONE);
       db.run(
           tx -> {
             for (long i = 0; i < 300; i++) {
@@ -737,7 +737,7 @@ class ObjectIndexTest {
               one.insert(tx, new One(i, "o" + i % 4, (int) i, Mood.values()[(int) i % 2], home));
             }
           });
-      TypedTable<Long, Two> two = db.table(TWO);
+      Table<Long, Two> two = db.table(TWO);
       db.run(
           tx -> {
             for (long i = 300; i < 400; i++) {
@@ -768,16 +768,16 @@ class ObjectIndexTest {
     assertEquals(List.of(), FileReport.verify(path, Options.defaults()).problems());
   }
 
-  private static void look(Database db, TypedTable<Long, Two> two) {
+  private static void look(Database db, Table<Long, Two> two) {
     record Holder(String holder, long bytes) {}
-    TypedIndex<Holder, Long, Two> byOwner = two.index("byOwner", Holder.class);
+    Index<Holder, Long, Two> byOwner = two.index("byOwner", Holder.class);
     assertEquals(List.of(5L), keys(db, byOwner, new Holder("o1", 5)));
     assertEquals(List.of(301L), keys(db, byOwner, new Holder("o1", 301L << 33)));
     assertEquals(List.of(4L), keys(db, byOwner, new Holder("older", 4)));
-    TypedIndex<MoodMore, Long, Two> byMood = two.index("byMood", MoodMore.class);
+    Index<MoodMore, Long, Two> byMood = two.index("byMood", MoodMore.class);
     assertEquals(150, keys(db, byMood, MoodMore.GLAD).size());
     assertEquals(66, keys(db, byMood, MoodMore.MAD).size());
-    TypedIndex<Address, Long, Two> byHome = two.index("byHome", Address.class);
+    Index<Address, Long, Two> byHome = two.index("byHome", Address.class);
     assertEquals(List.of(1L), keys(db, byHome, new Address("s1", "c1")).subList(0, 1));
     assertEquals(144, keys(db, byHome, new Address(null, null)).size());
     assertEquals(300, keys(db, two.index("byNick", String.class), "none").size());
@@ -797,7 +797,7 @@ class ObjectIndexTest {
 
   private <V> void refusedFor(String why, ObjectSpec<Long, V> spec) {
     try (Database db = file()) {
-      TypedTable<Long, One> one = db.table(ONE);
+      Table<Long, One> one = db.table(ONE);
       db.run(tx -> one.put(tx, new One(1, "o", 1, Mood.GLAD, null)));
     }
     try (Database db = file()) {
@@ -853,9 +853,9 @@ class ObjectIndexTest {
     record With(@Id long id, String a, @Initial("x") String b) {}
     record Other(@Id long id, String a, @Initial("y") String b) {}
     try (Database db = file()) {
-      TypedTable<Long, First> t = db.table(ObjectSpec.of("t", Long.class, First.class));
+      Table<Long, First> t = db.table(ObjectSpec.of("t", Long.class, First.class));
       db.run(tx -> t.put(tx, new First(1, "a")));
-      TypedTable<Long, With> with =
+      Table<Long, With> with =
           db.table(ObjectSpec.of("t", Long.class, With.class).index("byB", "b"));
       assertEquals(List.of(1L), keys(db, with.index("byB", String.class), "x"));
       ObjectSpec<Long, Other> other = ObjectSpec.of("t", Long.class, Other.class).index("byB", "b");
@@ -897,7 +897,7 @@ class ObjectIndexTest {
               .index("byOwner", "owner", "state")
               .index("cities", "address.city")
               .unique("byCents", "cents");
-      TypedTable<Long, Account> t = db.table(spec);
+      Table<Long, Account> t = db.table(spec);
       assertEquals(
           List.of(1L, 3L),
           keys(db, t.index("byOwner", String.class), "Ada").reversed().stream().sorted().toList());

@@ -186,8 +186,7 @@ class ObjectTableTest {
   @Test
   void everyTypeComesBackAsItWas() {
     try (Database db = memory()) {
-      TypedTable<Long, Everything> table =
-          db.table(ObjectSpec.of("all", Long.class, Everything.class));
+      Table<Long, Everything> table = db.table(ObjectSpec.of("all", Long.class, Everything.class));
       db.run(
           tx -> {
             table.insert(tx, full(1));
@@ -209,7 +208,7 @@ class ObjectTableTest {
   void collectionsAndTextsOfAnySize() {
     record Large(@Id int id, List<Integer> numbers, String text) {}
     try (Database db = memory()) {
-      TypedTable<Integer, Large> table = db.table(ObjectSpec.of("t", Integer.class, Large.class));
+      Table<Integer, Large> table = db.table(ObjectSpec.of("t", Integer.class, Large.class));
       for (int n : new int[] {0, 1, 125, 126, 127, 128, 20_000, 300_000}) {
         List<Integer> numbers = new ArrayList<>();
         for (int i = 0; i < n; i++) {
@@ -230,7 +229,7 @@ class ObjectTableTest {
   @Test
   void bytesAreNotShared() {
     try (Database db = memory()) {
-      TypedTable<String, Bytes> table = db.table(ObjectSpec.of("b", String.class, Bytes.class));
+      Table<String, Bytes> table = db.table(ObjectSpec.of("b", String.class, Bytes.class));
       byte[] bytes = {1, 0, 2};
       db.run(
           tx -> {
@@ -246,7 +245,7 @@ class ObjectTableTest {
   @Test
   void keysOfSeveralPartsAreSorted() {
     try (Database db = memory()) {
-      TypedTable<Point, Place> table = db.table(ObjectSpec.of("p", Point.class, Place.class));
+      Table<Point, Place> table = db.table(ObjectSpec.of("p", Point.class, Place.class));
       int[] numbers = {5, -1, 0, Integer.MIN_VALUE, Integer.MAX_VALUE};
       db.run(
           tx -> {
@@ -279,7 +278,7 @@ class ObjectTableTest {
   @Test
   void updatesAndRefusals() {
     try (Database db = memory()) {
-      TypedTable<Long, Account> accounts = db.table(ACCOUNTS);
+      Table<Long, Account> accounts = db.table(ACCOUNTS);
       db.run(
           tx -> {
             accounts.insert(tx, new Account(1, "Ada", BigDecimal.TEN));
@@ -311,7 +310,7 @@ class ObjectTableTest {
   @Test
   void aConstructorMayUseTheTable() {
     try (Database db = memory()) {
-      TypedTable<Long, Account> accounts = db.table(ACCOUNTS);
+      Table<Long, Account> accounts = db.table(ACCOUNTS);
       db.run(
           tx -> {
             accounts.put(tx, new Account(1, "Ada", BigDecimal.TEN));
@@ -335,7 +334,7 @@ class ObjectTableTest {
   @Test
   void loadsAndMaps() {
     try (Database db = memory()) {
-      TypedTable<Long, Account> accounts = db.table(ACCOUNTS);
+      Table<Long, Account> accounts = db.table(ACCOUNTS);
       Map<Long, Account> source = new LinkedHashMap<>();
       for (long i = 5_000; i > 0; i--) {
         source.put(i, new Account(i, "owner " + i, BigDecimal.valueOf(i)));
@@ -412,14 +411,14 @@ class ObjectTableTest {
   void objectsOfAnOlderClassAreReadAsThoseOfTheNewOne() {
     Path file = dir.resolve("things.fovea");
     try (Database db = Database.open(file, Options.defaults())) {
-      TypedTable<Integer, V1.Thing> first = db.table(things(V1.Thing.class));
+      Table<Integer, V1.Thing> first = db.table(things(V1.Thing.class));
       db.run(
           tx -> {
             for (int i = 0; i < 10; i++) {
               first.put(tx, thing(i));
             }
           });
-      TypedTable<Integer, V2.Thing> second = db.table(things(V2.Thing.class));
+      Table<Integer, V2.Thing> second = db.table(things(V2.Thing.class));
       db.run(
           tx -> {
             assertEquals(asSecond(4), second.get(tx, 4));
@@ -435,7 +434,7 @@ class ObjectTableTest {
       assertTrue(back.getMessage().contains("as in version 1 here"), back.getMessage());
     }
     try (Database db = Database.open(file, Options.defaults())) {
-      TypedTable<Integer, V2.Thing> second = db.table(things(V2.Thing.class));
+      Table<Integer, V2.Thing> second = db.table(things(V2.Thing.class));
       db.run(
           tx -> {
             for (int i = 0; i < 10; i++) {
@@ -524,13 +523,13 @@ class ObjectTableTest {
   @Test
   void aSnapshotIsReadByNewerClasses() {
     try (Database db = memory()) {
-      TypedTable<Integer, Thing1> first = db.table(things(Thing1.class));
+      Table<Integer, Thing1> first = db.table(things(Thing1.class));
       db.run(
           tx -> {
             first.put(tx, new Thing1(1, "a", 2));
           });
       try (Database snapshot = db.snapshot()) {
-        TypedTable<Integer, Thing6> then = snapshot.table(things(Thing6.class));
+        Table<Integer, Thing6> then = snapshot.table(things(Thing6.class));
         assertEquals(new Thing6(1, "a"), snapshot.call(tx -> then.get(tx, 1)));
         assertEquals(
             new Thing1(1, "a", 2),
@@ -543,7 +542,7 @@ class ObjectTableTest {
   void renamedTablesKeepTheirShapes() {
     Path file = dir.resolve("renamed.fovea");
     try (Database db = Database.open(file, Options.defaults())) {
-      TypedTable<Long, Account> accounts = db.table(ACCOUNTS);
+      Table<Long, Account> accounts = db.table(ACCOUNTS);
       db.run(
           tx -> {
             accounts.put(tx, new Account(1, "Ada", BigDecimal.TEN));
@@ -551,8 +550,7 @@ class ObjectTableTest {
       db.renameTable("accounts", "people");
     }
     try (Database db = Database.open(file, Options.defaults())) {
-      TypedTable<Long, Account> people =
-          db.table(ObjectSpec.of("people", Long.class, Account.class));
+      Table<Long, Account> people = db.table(ObjectSpec.of("people", Long.class, Account.class));
       assertEquals(new Account(1, "Ada", BigDecimal.TEN), db.call(tx -> people.get(tx, 1L)));
     }
   }

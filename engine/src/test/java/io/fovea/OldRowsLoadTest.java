@@ -75,7 +75,7 @@ class OldRowsLoadTest {
         .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).bytesMax(2 << 20));
   }
 
-  private static Row row(Table t, Value v) {
+  private static Row row(RowTable t, Value v) {
     Row row = t.row().clear();
     return switch (t.spec().version()) {
       case 1 -> row.setInt(N1, (int) v.n).setText(NAME1, v.label);
@@ -86,7 +86,7 @@ class OldRowsLoadTest {
 
   /** Rows of one layout, at keys all over. */
   private void write(Database db, TableSpec spec, int rows) {
-    Table t = db.table(spec);
+    RowTable t = db.table(spec);
     for (int i = 0; i < rows; i += 100) {
       db.run(
           tx -> {
@@ -101,7 +101,7 @@ class OldRowsLoadTest {
     }
   }
 
-  private LoadReport load(Table t, int rows, Duplicates duplicates) {
+  private LoadReport load(RowTable t, int rows, Duplicates duplicates) {
     TreeMap<Long, Value> loaded = new TreeMap<>();
     LoadReport report =
         t.load(
@@ -123,14 +123,14 @@ class OldRowsLoadTest {
   private void check(Database db) {
     VerifyReport report = db.verify();
     assertTrue(report.ok(), () -> report.problems().toString());
-    Table t = db.table(V3);
+    RowTable t = db.table(V3);
     assertEquals(model.size(), t.count());
     for (String name : List.of("", "by_n", "by_colour", "by_label")) {
       TreeMap<Long, Value> found = new TreeMap<>();
       db.read(
           tx -> {
             found.clear();
-            try (Cursor c =
+            try (RowCursor c =
                 name.isEmpty()
                     ? t.scan(tx, Range.all(), ScanOrder.ASCENDING)
                     : t.index(name).scan(tx, Range.all(), ScanOrder.ASCENDING)) {
@@ -160,7 +160,7 @@ class OldRowsLoadTest {
       write(db, V2, 1_000);
       write(db, V3, 500);
       check(db);
-      Table t = db.table(V3);
+      RowTable t = db.table(V3);
       LoadReport report = load(t, rows, duplicates);
       assertEquals(rows, report.added() + report.replaced() + report.kept());
       assertEquals(model.size(), report.records());

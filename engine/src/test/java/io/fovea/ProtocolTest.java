@@ -47,7 +47,7 @@ class ProtocolTest {
         .experiments(exp -> exp.protocol(protocol));
   }
 
-  private static void fill(Database db, Table t) {
+  private static void fill(Database db, RowTable t) {
     db.run(
         tx -> {
           for (int i = 0; i < ACCOUNTS; i++) {
@@ -56,9 +56,9 @@ class ProtocolTest {
         });
   }
 
-  private static long sum(Transaction tx, Table t, ScanOrder order) {
+  private static long sum(Transaction tx, RowTable t, ScanOrder order) {
     long sum = 0;
-    try (Cursor c = t.scan(tx, Range.all(), order)) {
+    try (RowCursor c = t.scan(tx, Range.all(), order)) {
       while (c.next()) {
         sum += c.row().getLong(BALANCE);
       }
@@ -66,9 +66,9 @@ class ProtocolTest {
     return sum;
   }
 
-  private static long sumByIndex(Transaction tx, Table t, ScanOrder order) {
+  private static long sumByIndex(Transaction tx, RowTable t, ScanOrder order) {
     long sum = 0;
-    try (Cursor c = t.index("by_balance").scan(tx, Range.all(), order)) {
+    try (RowCursor c = t.index("by_balance").scan(tx, Range.all(), order)) {
       while (c.next()) {
         assertEquals(c.row().getLong(BALANCE), c.indexKey().getLong(0));
         sum += c.row().getLong(BALANCE);
@@ -83,7 +83,7 @@ class ProtocolTest {
   void moneyOfAllAccounts(Protocol protocol) throws Exception {
     Path file = dir.resolve("bank");
     try (Database db = Database.open(file, options(protocol))) {
-      Table t = db.table(ACCOUNT);
+      RowTable t = db.table(ACCOUNT);
       fill(db, t);
       AtomicReference<Throwable> failure = new AtomicReference<>();
       AtomicInteger sums = new AtomicInteger();
@@ -131,7 +131,7 @@ class ProtocolTest {
     assertTrue(io.fovea.FileVerifier.verify(file).ok());
   }
 
-  private static void work(Database db, Table t, Random r, AtomicInteger sums) {
+  private static void work(Database db, RowTable t, Random r, AtomicInteger sums) {
     Key key = t.key();
     Row from = t.row();
     Row to = t.row();
@@ -182,7 +182,7 @@ class ProtocolTest {
     Path file = dir.resolve("one");
     for (Protocol protocol : Protocol.values()) {
       try (Database db = Database.open(file, options(protocol))) {
-        Table t = db.table(ACCOUNT);
+        RowTable t = db.table(ACCOUNT);
         assertSame(protocol, db.stats().protocol());
         for (Protocol other : Protocol.values()) {
           assertThrows(FoveaException.class, () -> Database.open(file, options(other)).close());
@@ -210,7 +210,7 @@ class ProtocolTest {
   @EnumSource
   void causesAreCounted(Protocol protocol) {
     try (Database db = Database.inMemory(options(protocol))) {
-      Table t = db.table(ACCOUNT);
+      RowTable t = db.table(ACCOUNT);
       fill(db, t);
       AbortCause cause = null;
       try (Transaction reader = db.begin()) {
@@ -255,7 +255,7 @@ class ProtocolTest {
   @EnumSource
   void updatingWhatAnotherHasDeletedIsAConflict(Protocol protocol) {
     try (Database db = Database.inMemory(options(protocol))) {
-      Table t = db.table(ACCOUNT);
+      RowTable t = db.table(ACCOUNT);
       fill(db, t);
       assertThrows(
           TransactionAbortedException.class,
@@ -276,12 +276,12 @@ class ProtocolTest {
   @EnumSource
   void anEntryWhoseRecordAnotherHasDeletedIsAConflict(Protocol protocol) {
     try (Database db = Database.inMemory(options(protocol))) {
-      Table t = db.table(ACCOUNT);
+      RowTable t = db.table(ACCOUNT);
       fill(db, t);
       int rows = 0;
       TransactionAbortedException aborted = null;
       try (Transaction tx = db.begin();
-          Cursor c = t.index("by_balance").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          RowCursor c = t.index("by_balance").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
         while (c.next()) {
           c.row();
           if (++rows == ACCOUNTS - 2) {
@@ -300,7 +300,7 @@ class ProtocolTest {
     }
   }
 
-  private static void delete(Database db, Table t, int account) {
+  private static void delete(Database db, RowTable t, int account) {
     try (Transaction tx = db.begin()) {
       assertTrue(t.delete(tx, t.key().set(account)));
       tx.commit();

@@ -399,7 +399,7 @@ class RangeCutModelTest {
       try (Database again = SimDatabase.open(new SimStorage(crashed), options)) {
         VerifyReport report = again.verify();
         assertTrue(report.ok(), report::toString);
-        Table of = again.table(Run.spec("t"));
+        RowTable of = again.table(Run.spec("t"));
         long left = of.count();
         boolean gone = left == 200 || left == 201;
         assertTrue(gone || left == all && !done, "left: " + left);

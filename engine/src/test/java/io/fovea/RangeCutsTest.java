@@ -53,8 +53,8 @@ class RangeCutsTest {
             .experiments(e -> e.protocol(protocol).cutLeaves(4)));
   }
 
-  private static Table fill(Database db, String name, int groups) {
-    Table t = db.table(spec(name));
+  private static RowTable fill(Database db, String name, int groups) {
+    RowTable t = db.table(spec(name));
     for (int g = 0; g < groups; g++) {
       for (int part = 0; part < EACH; part += 200) {
         int group = g;
@@ -70,13 +70,13 @@ class RangeCutsTest {
     return t;
   }
 
-  private static Range group(Table t, int g) {
+  private static Range group(RowTable t, int g) {
     return Range.prefix(t.key().set(g));
   }
 
-  private static long count(Transaction tx, Table t) {
+  private static long count(Transaction tx, RowTable t) {
     long n = 0;
-    try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+    try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         n++;
       }
@@ -100,7 +100,7 @@ class RangeCutsTest {
             .log(l -> l.changesBytes(8 << 20))
             .experiments(e -> e.cutLeaves(4));
     try (Database db = Database.open(dir.resolve("db"), options)) {
-      Table t = fill(db, "t", 2);
+      RowTable t = fill(db, "t", 2);
       try (Changes changes = db.changes(db.changesPosition())) {
         db.run(tx -> assertEquals(EACH, t.deleteRange(tx, group(t, 0))));
         ChangeBatch batch = changes.poll(Duration.ofSeconds(60));
@@ -117,7 +117,7 @@ class RangeCutsTest {
   void whatIsCutIsGoneAndCounted(Protocol protocol) {
     for (Durability durability : List.of(Durability.SYNC, Durability.NONE)) {
       try (Database db = open(protocol, durability)) {
-        Table t = fill(db, "t", 4);
+        RowTable t = fill(db, "t", 4);
         long bytes = t.dataBytes();
         db.run(tx -> assertEquals(EACH, t.deleteRange(tx, group(t, 1))));
         assertEquals(3 * EACH, t.count());
@@ -141,7 +141,7 @@ class RangeCutsTest {
         verify(db, 2 * EACH - 20);
       }
       try (Database db = open(protocol, durability)) {
-        Table t = db.table(spec("t"));
+        RowTable t = db.table(spec("t"));
         assertEquals(2 * EACH - 20, t.count());
         db.run(tx -> assertEquals(2 * EACH - 20, t.deleteRange(tx, Range.all())));
         verify(db, 0);
@@ -168,7 +168,7 @@ class RangeCutsTest {
     with(
         protocol,
         db -> {
-          Table t = fill(db, "t", 3);
+          RowTable t = fill(db, "t", 3);
           db.run(
               tx -> {
                 assertEquals(EACH, t.deleteRange(tx, group(t, 1)));
@@ -197,10 +197,10 @@ class RangeCutsTest {
     with(
         Protocol.TICTOC,
         db -> {
-          Table t = fill(db, "t", 1);
+          RowTable t = fill(db, "t", 1);
           db.run(
               tx -> {
-                try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+                try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                   assertTrue(c.next());
                   assertEquals(EACH, t.deleteRange(tx, Range.all()));
                   assertFalse(c.next());
@@ -214,14 +214,14 @@ class RangeCutsTest {
   @EnumSource
   void withChangesOfTheCatalogAndOtherTables(Protocol protocol) {
     try (Database db = open(protocol)) {
-      Table t = fill(db, "t", 2);
-      Table u = fill(db, "u", 2);
+      RowTable t = fill(db, "t", 2);
+      RowTable u = fill(db, "u", 2);
       db.run(
           tx -> {
             assertEquals(EACH, t.deleteRange(tx, group(t, 0)));
             assertEquals(2 * EACH, u.deleteRange(tx, Range.all()));
             tx.renameTable("t", "v");
-            Table made = tx.table(spec("t"));
+            RowTable made = tx.table(spec("t"));
             made.insert(tx, made.key().set(7, 7), made.row());
             assertEquals(1, made.deleteRange(tx, Range.all()));
             made.insert(tx, made.key().set(7, 8), made.row());
@@ -250,8 +250,8 @@ class RangeCutsTest {
   @EnumSource
   void whoInsertsMeanwhileIsNoPhantom(Protocol protocol) {
     try (Database db = open(protocol)) {
-      Table t = fill(db, "t", 2);
-      Table told = db.table(spec("told"));
+      RowTable t = fill(db, "t", 2);
+      RowTable told = db.table(spec("told"));
       List<Long> counts = new ArrayList<>();
       db.run(
           tx -> {
@@ -278,8 +278,8 @@ class RangeCutsTest {
   @EnumSource
   void whoHasUsedTheTableIsAborted(Protocol protocol) {
     try (Database db = open(protocol)) {
-      Table t = fill(db, "t", 2);
-      Table other = db.table(spec("other"));
+      RowTable t = fill(db, "t", 2);
+      RowTable other = db.table(spec("other"));
       try (Transaction before = db.begin()) {
         assertTrue(t.exists(before, t.key().set(0, 3))); // not even of the range
         other.put(before, other.key().set(1, 1), other.row());
@@ -302,7 +302,7 @@ class RangeCutsTest {
   @EnumSource
   void anExceptionRestsOnWhatIsSo(Protocol protocol) {
     try (Database db = open(protocol)) {
-      Table t = fill(db, "t", 2);
+      RowTable t = fill(db, "t", 2);
       int[] attempts = {0};
       IllegalStateException e =
           assertThrows(
@@ -326,7 +326,7 @@ class RangeCutsTest {
   @Test
   void aSnapshotKeepsWhatIsCut() {
     try (Database db = open(Protocol.TICTOC)) {
-      Table t = fill(db, "t", 2);
+      RowTable t = fill(db, "t", 2);
       try (Database then = db.snapshot()) {
         db.run(tx -> assertEquals(2 * EACH, t.deleteRange(tx, Range.all())));
         fill(db, "u", 2); // on the pages that became free
@@ -343,7 +343,7 @@ class RangeCutsTest {
     with(
         Protocol.TICTOC,
         db -> {
-          Table t = fill(db, "t", 2);
+          RowTable t = fill(db, "t", 2);
           int[] attempts = {0};
           Thread builds =
               new Thread(() -> db.table(spec("t").with(IndexSpec.on("by_n", N))), "builds");
@@ -397,7 +397,7 @@ class RangeCutsTest {
         protocol,
         db -> {
           int groups = 6;
-          Table t = fill(db, "t", groups);
+          RowTable t = fill(db, "t", groups);
           List<Runnable> all = new ArrayList<>();
           long[] cut = new long[groups];
           for (int g = 0; g < groups; g += 2) {

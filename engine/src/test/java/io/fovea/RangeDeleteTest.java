@@ -63,7 +63,7 @@ class RangeDeleteTest {
         dir.resolve("db"), Options.defaults().experiments(e -> e.protocol(protocol)));
   }
 
-  private static void fill(Database db, Table t, int groups, int each) {
+  private static void fill(Database db, RowTable t, int groups, int each) {
     db.run(
         tx -> {
           for (int g = 0; g < groups; g++) {
@@ -74,13 +74,13 @@ class RangeDeleteTest {
         });
   }
 
-  private static Row row(Table t, int g, int i) {
+  private static Row row(RowTable t, int g, int i) {
     return t.row().setInt(COLOUR, i % 7).setLong(CODE, g * 10_000L + i);
   }
 
-  private static List<String> keys(Transaction tx, Table t, Range range) {
+  private static List<String> keys(Transaction tx, RowTable t, Range range) {
     List<String> found = new ArrayList<>();
-    try (Cursor c = t.scan(tx, range, ScanOrder.ASCENDING)) {
+    try (RowCursor c = t.scan(tx, range, ScanOrder.ASCENDING)) {
       while (c.next()) {
         found.add(c.key().getInt(0) + "." + c.key().getInt(1));
       }
@@ -88,13 +88,13 @@ class RangeDeleteTest {
     return found;
   }
 
-  private static List<String> keys(Database db, Table t) {
+  private static List<String> keys(Database db, RowTable t) {
     return db.read(tx -> keys(tx, t, Range.all()));
   }
 
-  private static int entries(Transaction tx, Index index) {
+  private static int entries(Transaction tx, RowIndex index) {
     int n = 0;
-    try (Cursor c = index.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+    try (RowCursor c = index.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (c.next()) {
         c.row();
         n++;
@@ -110,7 +110,7 @@ class RangeDeleteTest {
   void removesWhatIsInTheRangeAndItsEntries(Protocol protocol) {
     try (Database db = open(protocol)) {
       for (TableSpec spec : List.of(PLAIN, INDEXED)) {
-        Table t = db.table(spec);
+        RowTable t = db.table(spec);
         fill(db, t, 4, 500);
         db.run(tx -> assertEquals(500, t.deleteRange(tx, Range.prefix(t.key().set(1)))));
         db.run(
@@ -146,7 +146,7 @@ class RangeDeleteTest {
   @EnumSource
   void ownChangesAreSeenAndGo(Protocol protocol) {
     try (Database db = open(protocol)) {
-      Table t = db.table(INDEXED);
+      RowTable t = db.table(INDEXED);
       fill(db, t, 1, 100);
       db.run(
           tx -> {
@@ -180,7 +180,7 @@ class RangeDeleteTest {
   @Test
   void upToSomeNumberTheFirstOnesGo() {
     try (Database db = open(Protocol.TICTOC)) {
-      Table t = db.table(INDEXED);
+      RowTable t = db.table(INDEXED);
       fill(db, t, 2, 10);
       db.run(
           tx -> {
@@ -197,7 +197,7 @@ class RangeDeleteTest {
   @Test
   void aRollbackLeavesEverything() {
     try (Database db = open(Protocol.TICTOC)) {
-      Table t = db.table(INDEXED);
+      RowTable t = db.table(INDEXED);
       fill(db, t, 1, 300);
       try (Transaction tx = db.begin()) {
         assertEquals(300, t.deleteRange(tx, Range.all()));
@@ -213,7 +213,7 @@ class RangeDeleteTest {
   @Test
   void aStatementThatFailsHalfwayCantCommit() {
     try (Database db = open(Protocol.TICTOC)) {
-      Table t = db.table(INDEXED);
+      RowTable t = db.table(INDEXED);
       fill(db, t, 1, 10);
       REFUSED = 5;
       try (Transaction tx = db.begin()) {
@@ -290,7 +290,7 @@ class RangeDeleteTest {
               return new String(b, StandardCharsets.UTF_8);
             }
           };
-      TypedTable<String, String> t = db.table(TableSpec.bytes("texts", 40)).bytes().as(text, text);
+      Table<String, String> t = db.table(TableSpec.bytes("texts", 40)).bytes().as(text, text);
       db.run(
           tx -> {
             for (String s : List.of("a", "b", "c", "d")) {
@@ -308,7 +308,7 @@ class RangeDeleteTest {
   @EnumSource
   void whoInsertsIntoTheRangeMeanwhileIsNoPhantom(Protocol protocol) throws InterruptedException {
     try (Database db = open(protocol)) {
-      Table t = db.table(INDEXED);
+      RowTable t = db.table(INDEXED);
       fill(db, t, 1, 20);
       int[] attempts = {0};
       Thread[] other = new Thread[1];
@@ -353,11 +353,11 @@ class RangeDeleteTest {
   @Test
   void aSnapshotKeepsWhatGoes() {
     try (Database db = open(Protocol.TICTOC)) {
-      Table t = db.table(INDEXED);
+      RowTable t = db.table(INDEXED);
       fill(db, t, 2, 2000);
       try (Database then = db.snapshot()) {
         db.run(tx -> t.deleteRange(tx, Range.prefix(t.key().set(0))));
-        Table was = then.table(INDEXED);
+        RowTable was = then.table(INDEXED);
         assertEquals(4000, keys(then, was).size());
         assertEquals(2000, keys(db, t).size());
         assertThrows(
@@ -373,7 +373,7 @@ class RangeDeleteTest {
             .transactions(o -> o.bytesMax(64 << 10))
             .experiments(e -> e.cutLeaves(Integer.MAX_VALUE));
     try (Database db = Database.open(dir.resolve("small"), options)) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       for (int g = 0; g < 60; g++) {
         int group = g;
         db.run(

@@ -82,7 +82,7 @@ class ReadOnlyTest {
   }
 
   private static void fill(Database db, long from) {
-    Table accounts = db.table(SPEC);
+    RowTable accounts = db.table(SPEC);
     Key key = accounts.key();
     Row row = accounts.row();
     for (long i = from; i < from + RECORDS; i += 100) {
@@ -98,7 +98,7 @@ class ReadOnlyTest {
   }
 
   private static void assertAllThere(Database db) {
-    Table accounts = db.table(SPEC);
+    RowTable accounts = db.table(SPEC);
     Key key = accounts.key();
     Row row = accounts.row();
     long sum =
@@ -153,7 +153,7 @@ class ReadOnlyTest {
   }
 
   private static void assertRefusesWrites(Database db) {
-    Table accounts = db.table(SPEC);
+    RowTable accounts = db.table(SPEC);
     Key key = accounts.key();
     Row row = accounts.row();
     TableSpec other = TableSpec.of("other", KeySpec.of(FieldType.INT32), Layout.define().build());

@@ -260,7 +260,7 @@ class RecoveryTest {
   @Test
   void rowsAndTheirIndexes() {
     Database db = open();
-    Table t = db.table(INDEXED);
+    RowTable t = db.table(INDEXED);
     rows(db, t, 0, 2000);
     Key key = t.key();
     Row row = t.row();
@@ -274,7 +274,7 @@ class RecoveryTest {
         });
     db.abandon();
     try (Database again = open()) {
-      Table u = again.table(INDEXED);
+      RowTable u = again.table(INDEXED);
       Key k = u.key();
       Row r = u.row();
       again.read(
@@ -291,7 +291,7 @@ class RecoveryTest {
     }
   }
 
-  private static void rows(Database db, Table t, int from, int to) {
+  private static void rows(Database db, RowTable t, int from, int to) {
     Key key = t.key();
     Row row = t.row();
     db.run(
@@ -315,7 +315,7 @@ class RecoveryTest {
     db.table(INDEXED); // builds both indexes
     db.abandon();
     db = open();
-    Table t = db.table(INDEXED);
+    RowTable t = db.table(INDEXED);
     verify(db);
     rows(db, t, 3000, 4000);
     assertTrue(db.dropIndex("rows", "by_name"));

@@ -46,7 +46,7 @@ class RememberedTest {
     return Options.defaults().bufferBytes(16 << 20).memory(mem -> mem.timestampBytes(4 << 20));
   }
 
-  private static void fill(Database db, Table t, int n) {
+  private static void fill(Database db, RowTable t, int n) {
     for (int from = 0; from < n; from += 1000) {
       int begin = from;
       db.run(
@@ -62,7 +62,7 @@ class RememberedTest {
     return i * 7919L % 1_000_003;
   }
 
-  private static void read(Database db, Table t, int from, int to) {
+  private static void read(Database db, RowTable t, int from, int to) {
     db.read(
         tx -> {
           Row row = t.row();
@@ -78,7 +78,7 @@ class RememberedTest {
   @Test
   void readsGoToThePage() {
     try (Database db = Database.inMemory(options())) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t, N);
       read(db, t, 0, 2000);
       DatabaseStats before = db.stats();
@@ -99,7 +99,7 @@ class RememberedTest {
   @Test
   void theDefaultIsRoundedUp() {
     try (Database db = Database.inMemory(options().bufferBytes(17 << 20))) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t, 100);
       read(db, t, 0, 100);
       assertEquals(2 << 20, db.stats().memory().placeBytesMax());
@@ -111,7 +111,7 @@ class RememberedTest {
   void behindAShortcut() {
     Options options = options().experiments(exp -> exp.placeDirectory(PlaceDirectory.SHORTCUT));
     try (Database db = Database.inMemory(options)) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t, N);
       for (int round = 0; round < 20; round++) {
         read(db, t, 0, N);
@@ -130,7 +130,7 @@ class RememberedTest {
   @Test
   void whatIsInsertedIsKnown() {
     try (Database db = Database.inMemory(options())) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t, 1000);
       long right = db.stats().descents().rememberedRight();
       read(db, t, 900, 1000);
@@ -141,9 +141,9 @@ class RememberedTest {
   @Test
   void lookupsInUniqueIndexes() {
     try (Database db = Database.inMemory(options())) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t, N);
-      Index index = t.index("by_number");
+      RowIndex index = t.index("by_number");
       for (int round = 0; round < 2; round++) {
         long right = db.stats().descents().rememberedRight();
         long steps = db.stats().descents().steps();
@@ -168,7 +168,7 @@ class RememberedTest {
   @Test
   void manyKeysAtOnce() {
     try (Database db = Database.inMemory(options())) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t, N);
       Random random = new Random(3);
       for (int round = 0; round < 6; round++) {
@@ -207,13 +207,13 @@ class RememberedTest {
   @Test
   void onlyWhatIsDeclared() {
     try (Database db = Database.inMemory(options())) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       fill(db, t, 100);
       read(db, t, 0, 100);
       assertEquals(0, db.stats().descents().remembered());
       assertEquals(0, db.stats().memory().placeBytes());
       assertEquals(0, db.stats().memory().placeBytesMax());
-      Table same = db.table(PLAIN.remembered());
+      RowTable same = db.table(PLAIN.remembered());
       read(db, same, 0, 100);
       assertEquals(100, db.stats().descents().remembered(), "from now on");
       read(db, t, 0, 100);
@@ -228,12 +228,12 @@ class RememberedTest {
       fill(db, db.table(SPEC), 1000);
     }
     try (Database db = Database.open(file, options())) {
-      Table t = db.table(PLAIN.with(BY_NUMBER));
+      RowTable t = db.table(PLAIN.with(BY_NUMBER));
       read(db, t, 0, 1000);
       assertEquals(0, db.stats().descents().remembered());
     }
     try (Database db = Database.open(file, options())) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       read(db, t, 0, 1000);
       assertEquals(1000, db.stats().descents().remembered());
       assertEquals(0, db.stats().descents().rememberedRight(), "it begins empty");
@@ -244,7 +244,7 @@ class RememberedTest {
   void aTableOfTheSameNameIsAnotherOne() {
     try (Database db = Database.inMemory(options())) {
       for (int round = 0; round < 3; round++) {
-        Table t = db.table(SPEC);
+        RowTable t = db.table(SPEC);
         db.read(
             tx -> {
               for (int i = 0; i < 500; i++) {
@@ -262,7 +262,7 @@ class RememberedTest {
   @Test
   void aLoadLeavesItRemembered() {
     try (Database db = Database.inMemory(options())) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t, 1000);
       read(db, t, 0, 1000);
       t.load(
@@ -283,7 +283,7 @@ class RememberedTest {
   void objectsAndByteStrings() {
     record Item(int id, String name) {}
     try (Database db = Database.inMemory(options())) {
-      TypedTable<Integer, Item> items =
+      Table<Integer, Item> items =
           db.table(ObjectSpec.of("items", Integer.class, Item.class).remembered());
       ByteTable bytes = db.table(TableSpec.bytes("bytes", 20).remembered()).bytes();
       db.run(
@@ -316,7 +316,7 @@ class RememberedTest {
     Options options =
         options().bufferBytes(2 << 20).experiments(exp -> exp.protocol(protocol).rememberAll(true));
     try (Database db = Database.open(dir.resolve("t.fovea"), options)) {
-      Table t = db.table(PLAIN.with(BY_NUMBER));
+      RowTable t = db.table(PLAIN.with(BY_NUMBER));
       fill(db, t, accounts);
       AtomicReference<Throwable> failure = new AtomicReference<>();
       AtomicBoolean stop = new AtomicBoolean();
@@ -353,11 +353,11 @@ class RememberedTest {
     }
   }
 
-  private static void move(Database db, Table t, int from, int to) {
+  private static void move(Database db, RowTable t, int from, int to) {
     db.run(
         tx -> {
           Row row = t.row();
-          Index index = t.index("by_number");
+          RowIndex index = t.index("by_number");
           assertTrue(index.get(tx, index.key().set(number(from)), row));
           long balance = row.getLong(BALANCE);
           t.update(tx, row.setLong(BALANCE, balance - 1));
@@ -377,7 +377,7 @@ class RememberedTest {
         });
   }
 
-  private static long sum(Transaction tx, Table t, int accounts) {
+  private static long sum(Transaction tx, RowTable t, int accounts) {
     long sum = 0;
     Row row = t.row();
     for (int i = 0; i < accounts; i++) {
@@ -392,7 +392,7 @@ class RememberedTest {
     for (int round = 0; round < 5; round++) {
       Database db =
           Database.inMemory(options().transactions(txs -> txs.closeGrace(java.time.Duration.ZERO)));
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t, 3000);
       AtomicReference<Throwable> failure = new AtomicReference<>();
       List<Thread> threads = new ArrayList<>();

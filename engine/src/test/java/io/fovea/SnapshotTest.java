@@ -48,7 +48,7 @@ class SnapshotTest {
   }
 
   private static void put(Database db, long from, long to, long value) {
-    Table t = db.table(SPEC);
+    RowTable t = db.table(SPEC);
     for (long at = from; at < to; at += 1000) {
       long first = at;
       db.run(
@@ -65,13 +65,13 @@ class SnapshotTest {
 
   /** Count and sum, by the table and by the index. */
   private static List<Long> seen(Database db) {
-    Table t = db.table(SPEC);
+    RowTable t = db.table(SPEC);
     return db.read(
         tx -> {
           List<Long> all = new ArrayList<>();
           long n = 0;
           long sum = 0;
-          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               n++;
               sum += c.row().getLong(VALUE);
@@ -81,7 +81,7 @@ class SnapshotTest {
           all.add(sum);
           n = 0;
           sum = 0;
-          try (Cursor c = t.index("byValue").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.index("byValue").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               n++;
               sum += c.row().getLong(VALUE);
@@ -205,7 +205,7 @@ class SnapshotTest {
       try (Database then = db.snapshot()) {
         put(db, 50_000, 60_000, 2);
         assertEquals(of(100_000, 100_000), seen(then));
-        Table t = then.table(SPEC);
+        RowTable t = then.table(SPEC);
         then.run(
             TxOptions.forReading(),
             tx -> {
@@ -245,7 +245,7 @@ class SnapshotTest {
         assertThrows(
             InvalidUseException.class, () -> then.table(SPEC.with(IndexSpec.on("i", TEXT))));
         assertThrows(InvalidUseException.class, () -> then.table(TableSpec.bytes("new", 40)));
-        Table ofTheOther = db.table(SPEC);
+        RowTable ofTheOther = db.table(SPEC);
         assertThrows(
             InvalidUseException.class,
             () -> then.run(tx -> ofTheOther.exists(tx, ofTheOther.key().set(1L))));
@@ -329,7 +329,7 @@ class SnapshotTest {
           String first =
               later.read(
                   tx -> {
-                    try (Cursor c =
+                    try (RowCursor c =
                         later
                             .table(now)
                             .index("byText")
@@ -400,7 +400,7 @@ class SnapshotTest {
 
   private static void transfers(
       Database db, int writer, int accounts, AtomicLongArray acknowledged, AtomicBoolean stop) {
-    Table t = db.table(SPEC);
+    RowTable t = db.table(SPEC);
     Random random = new Random(writer);
     for (long n = 1; !stop.get(); n++) {
       long from = random.nextInt(accounts);
@@ -419,14 +419,14 @@ class SnapshotTest {
     }
   }
 
-  private static void add(Transaction tx, Table t, Row row, long account, long amount) {
+  private static void add(Transaction tx, RowTable t, Row row, long account, long amount) {
     assertTrue(t.get(tx, t.key().set(account), row));
     t.update(tx, row.setLong(VALUE, row.getLong(VALUE) + amount));
   }
 
   /** The sum of all accounts, and how often each writer has written. */
   private static long[] balances(Database db, int accounts, int writers) {
-    Table t = db.table(SPEC);
+    RowTable t = db.table(SPEC);
     return db.read(
         tx -> {
           long[] all = new long[1 + writers];

@@ -19,7 +19,7 @@ class StepsByHintTest {
     Layout.Definition b = Layout.define();
     Field number = b.int64("number");
     try (Database db = Database.inMemory(options.bufferBytes(16 << 20))) {
-      Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), b.build()));
+      RowTable t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), b.build()));
       db.run(
           tx -> {
             for (int i = 0; i < N; i++) {

@@ -92,8 +92,8 @@ class TableMapTest {
   private static final int TABLES = 50;
 
   private static Database db;
-  private static final List<TypedTable<String, String>> BYTES = new ArrayList<>();
-  private static final List<TypedTable<String, String>> ROWS_TABLES = new ArrayList<>();
+  private static final List<Table<String, String>> BYTES = new ArrayList<>();
+  private static final List<Table<String, String>> ROWS_TABLES = new ArrayList<>();
 
   @BeforeAll
   static void open() {
@@ -107,19 +107,18 @@ class TableMapTest {
     db.close();
   }
 
-  private static TypedTable<String, String> bytes() {
+  private static Table<String, String> bytes() {
     return empty(BYTES, TableMapTest::newBytes);
   }
 
-  private static TypedTable<String, String> rows() {
+  private static Table<String, String> rows() {
     return empty(ROWS_TABLES, TableMapTest::newRows);
   }
 
   /** A table without records: a new one, or the oldest of those that there are. */
-  private static TypedTable<String, String> empty(
-      List<TypedTable<String, String>> tables,
-      Function<String, TypedTable<String, String>> another) {
-    TypedTable<String, String> table;
+  private static Table<String, String> empty(
+      List<Table<String, String>> tables, Function<String, Table<String, String>> another) {
+    Table<String, String> table;
     if (tables.size() < TABLES) {
       table = another.apply("table " + tables.size());
     } else {
@@ -130,11 +129,11 @@ class TableMapTest {
     return table;
   }
 
-  private static TypedTable<String, String> newBytes(String name) {
+  private static Table<String, String> newBytes(String name) {
     return db.table(TableSpec.bytes("bytes " + name, 100)).bytes().as(TEXT, TEXT);
   }
 
-  private static TypedTable<String, String> newRows(String name) {
+  private static Table<String, String> newRows(String name) {
     KeySpec.Definition key = KeySpec.define();
     key.text("key", 100);
     return db.table(TableSpec.of("rows " + name, key.build(), LAYOUT)).as(KEYS, ROWS);
@@ -219,7 +218,7 @@ class TableMapTest {
 
   @Test
   void batchesOfAnIteratorJoin() {
-    for (TypedTable<String, String> t : List.of(bytes(), rows())) {
+    for (Table<String, String> t : List.of(bytes(), rows())) {
       ConcurrentNavigableMap<String, String> map = t.asMap();
       for (int n : new int[] {0, 255, 256, 257, 512, 513}) {
         map.clear();

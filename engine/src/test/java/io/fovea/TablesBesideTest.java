@@ -71,7 +71,7 @@ class TablesBesideTest {
   private static List<String> shown(Path file) {
     List<String> all = new ArrayList<>();
     try (FileChanges changes = FileChanges.first(file)) {
-      SortedMap<String, Table> tables = changes.tables();
+      SortedMap<String, RowTable> tables = changes.tables();
       assertEquals(List.of("bytes", "rows", "things"), List.copyOf(tables.keySet()));
       assertThrows(RuntimeException.class, () -> tables.remove("rows"));
       ChangeBatch batch;
@@ -80,7 +80,7 @@ class TablesBesideTest {
           if (c.kind() != Change.Kind.PUT) {
             continue;
           }
-          Table t = tables.get(c.table());
+          RowTable t = tables.get(c.table());
           assertNotNull(t, c.table());
           if (!t.spec().isBytes()) {
             all.add(c.key(t) + " " + c.row(t));
@@ -100,14 +100,14 @@ class TablesBesideTest {
   void ofRowsObjectsAndBytesInUseAndClosed() {
     List<String> inUse;
     try (Database db = open()) {
-      Table rows = db.table(FIRST);
+      RowTable rows = db.table(FIRST);
       db.run(tx -> rows.put(tx, rows.key().set(1), rows.row().setText(NAME, "one")));
-      Table newer = db.table(SECOND);
+      RowTable newer = db.table(SECOND);
       db.run(
           tx ->
               newer.put(
                   tx, newer.key().set(2), newer.row().setText(NAME2, "two").setInt(SIZE2, 22)));
-      TypedTable<Long, Thing> things = db.table(THINGS);
+      Table<Long, Thing> things = db.table(THINGS);
       db.run(tx -> things.put(tx, 3L, new Thing("three", 33)));
       ByteTable bytes = db.table(TableSpec.bytes("bytes", 20)).bytes();
       db.run(tx -> bytes.put(tx, new byte[4], new byte[44]));
@@ -213,7 +213,7 @@ class TablesBesideTest {
   @Test
   void nothingOnDiskChanges() throws IOException {
     try (Database db = open()) {
-      Table rows = db.table(FIRST);
+      RowTable rows = db.table(FIRST);
       db.run(tx -> rows.put(tx, rows.key().set(1), rows.row().setText(NAME, "one")));
       Map<String, Long> before = sizes();
       assertEquals(Set.of("rows"), tables());

@@ -62,7 +62,7 @@ class TablesComeAndGoTest {
 
   /** Every kind of statement, so that whatever keeps something of a table has it. */
   private static void use(Database db, String name) {
-    Table t = db.table(spec(name));
+    RowTable t = db.table(spec(name));
     Row row = t.row();
     Key key = t.key();
     db.run(
@@ -82,14 +82,14 @@ class TablesComeAndGoTest {
     assertTrue(found);
     db.run(
         tx -> {
-          Index i = t.index("by_w");
+          RowIndex i = t.index("by_w");
           assertTrue(i.get(tx, i.key().set(99L), row));
-          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               c.key();
             }
           }
-          try (Cursor c = t.index("by_v").scan(tx, Range.all(), ScanOrder.DESCENDING)) {
+          try (RowCursor c = t.index("by_v").scan(tx, Range.all(), ScanOrder.DESCENDING)) {
             while (c.next()) {
               c.key();
             }
@@ -239,7 +239,7 @@ class TablesComeAndGoTest {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(16 << 20))) {
       TableSpec plain = TableSpec.of("people", KeySpec.of(FieldType.INT64), LAYOUT);
       IndexSpec unique = IndexSpec.unique("by_w", W);
-      Table t = db.table(plain);
+      RowTable t = db.table(plain);
       db.run(
           tx -> {
             for (long n = 0; n < 3; n++) {
@@ -251,7 +251,7 @@ class TablesComeAndGoTest {
       says(built, "by_w", "people", "4711", "being built");
       db.run(tx -> t.delete(tx, t.key().set(1L)));
       db.run(tx -> t.delete(tx, t.key().set(2L)));
-      Table with = db.table(plain.with(unique));
+      RowTable with = db.table(plain.with(unique));
       DuplicateKeyException inserted =
           Assertions.assertThrows(
               DuplicateKeyException.class,

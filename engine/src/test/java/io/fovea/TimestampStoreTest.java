@@ -40,7 +40,7 @@ class TimestampStoreTest {
   }
 
   private static void load(Database db) {
-    Table t = db.table(SPEC);
+    RowTable t = db.table(SPEC);
     Key key = t.key();
     Row row = t.row();
     db.run(
@@ -52,7 +52,7 @@ class TimestampStoreTest {
   }
 
   private static long sum(Database db) {
-    Table t = db.table(SPEC);
+    RowTable t = db.table(SPEC);
     Key key = t.key();
     Row row = t.row();
     long[] sum = new long[1];
@@ -69,7 +69,7 @@ class TimestampStoreTest {
 
   /** Moves one from a record to another, by several threads: the sum of all stays. */
   private static void transfer(Database db) throws InterruptedException {
-    Table t = db.table(SPEC);
+    RowTable t = db.table(SPEC);
     AtomicReference<Throwable> failure = new AtomicReference<>();
     List<Thread> threads = new ArrayList<>();
     for (int n = 0; n < 3; n++) {
@@ -104,7 +104,7 @@ class TimestampStoreTest {
     }
   }
 
-  private static void add(Table t, Transaction tx, Key key, Row row, long by) {
+  private static void add(RowTable t, Transaction tx, Key key, Row row, long by) {
     assertTrue(t.get(tx, key, row));
     row.setLong(COUNT, row.getLong(COUNT) + by);
     t.put(tx, key, row);

@@ -303,7 +303,8 @@ class TransactionDurabilityTest {
 
   @Test
   void theLoopLeavesAReceiptWhateverTheBodyDid() {
-    Table table = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
+    RowTable table =
+        db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
     Receipt written = db.runAhead(tx -> table.insert(tx, table.key().set(1), table.row()));
     assertTrue(written.isDurable()); // there is no log
     assertTrue(db.runAhead(Transaction::rollback).isDurable());

@@ -54,7 +54,7 @@ class TransactionTest {
   private static final IndexSpec BY_V = IndexSpec.unique("by v", V);
 
   private final Database db = Database.inMemory(SMALL);
-  private final Table t = db.table(SPEC);
+  private final RowTable t = db.table(SPEC);
 
   @AfterEach
   void close() {
@@ -218,7 +218,7 @@ class TransactionTest {
 
   @Test
   void aDuplicateKeySaysWhichKeyItIs() {
-    Table rows = db.table(TableSpec.of("u", KeySpec.of(FieldType.INT32), B.build()).with(BY_V));
+    RowTable rows = db.table(TableSpec.of("u", KeySpec.of(FieldType.INT32), B.build()).with(BY_V));
     ByteTable bytes = db.table(TableSpec.bytes("unique index", 8)).bytes();
     byte[] key = {1, 2};
     db.run(
@@ -355,10 +355,10 @@ class TransactionTest {
   @Test
   void whoReadsForUpdateIsWaitedFor() {
     ByteTable bytes = db.table(TableSpec.bytes("bytes", 8)).bytes();
-    TypedTable<Integer, Integer> rows = t.as(KEYS, VALUES);
-    TypedTable<byte[], byte[]> typed = bytes.as(SAME, SAME);
+    Table<Integer, Integer> rows = t.as(KEYS, VALUES);
+    Table<byte[], byte[]> typed = bytes.as(SAME, SAME);
     record Thing(@Id long id, String name) {}
-    TypedTable<Long, Thing> things = db.table(ObjectSpec.of("things", Long.class, Thing.class));
+    Table<Long, Thing> things = db.table(ObjectSpec.of("things", Long.class, Thing.class));
     List<Consumer<Transaction>> reads =
         List.of(
             tx -> t.getForUpdate(tx, t.key().set(1), t.row()),
@@ -470,7 +470,7 @@ class TransactionTest {
       Row row = t.row();
       set(tx, 1, 1);
       t.get(tx, t.key().set(1), row);
-      Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING);
+      RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING);
       inAnotherThread(
           () -> {
             assertThrows(InvalidUseException.class, () -> get(tx, 1));
@@ -542,7 +542,7 @@ class TransactionTest {
             .transactions(txs -> txs.timeout(forEver).closeGrace(forEver));
     CompletableFuture<Void> other;
     try (Database own = Database.open(dir.resolve("db"), options)) {
-      Table table = own.table(SPEC);
+      RowTable table = own.table(SPEC);
       own.run(tx -> table.put(tx, table.key().set(1), table.row().setInt(V, 1)));
       CountDownLatch begun = new CountDownLatch(1);
       other =
@@ -553,7 +553,7 @@ class TransactionTest {
                       tx -> {
                         begun.countDown();
                         LockSupport.parkNanos(50_000_000); // the close has begun by then
-                        Table again = own.table(SPEC);
+                        RowTable again = own.table(SPEC);
                         again.put(tx, again.key().set(2), again.row().setInt(V, 2));
                       }));
       begun.await();
@@ -614,7 +614,7 @@ class TransactionTest {
   @Test
   void whoIsAbortedTooOftenIsNotAbortedAnyMore() {
     try (Database d = Database.inMemory(SMALL.transactions(txs -> txs.abortsBeforeLocking(3)))) {
-      Table u = d.table(SPEC);
+      RowTable u = d.table(SPEC);
       Key key = u.key().set(1);
       d.run(tx -> u.put(tx, key, u.row()));
       CountDownLatch stop = new CountDownLatch(1);
@@ -669,7 +669,7 @@ class TransactionTest {
   @Test
   void attemptsAreAsManyAsTheOptionsSay() {
     try (Database d = Database.inMemory(SMALL)) {
-      Table u = d.table(SPEC);
+      RowTable u = d.table(SPEC);
       Key key = u.key().set(1);
       d.run(tx -> u.put(tx, key, u.row()));
       int[] attempts = {0};
@@ -714,7 +714,7 @@ class TransactionTest {
   @Test
   void anExplicitTransactionMayBePessimistic() {
     try (Database d = Database.inMemory(SMALL)) {
-      Table u = d.table(SPEC);
+      RowTable u = d.table(SPEC);
       Key key = u.key().set(1);
       TxOptions pessimistic = TxOptions.defaults().abortsBeforeLocking(0);
       for (int i = 0; i < 3; i++) {

@@ -32,14 +32,14 @@ class TypedTableTest {
   private record Person(@Nullable String name, long friend) {}
 
   private final Database db = Database.inMemory(Options.defaults().bufferBytes(8 << 20));
-  private final Table rows = db.table(SPEC);
+  private final RowTable rows = db.table(SPEC);
 
   /** What a codec does beside its work. */
   private Consumer<Person> beside = p -> {};
 
   private final Set<Object> keysSeen = new HashSet<>();
 
-  private final TypedTable<Long, Person> people =
+  private final Table<Long, Person> people =
       rows.as(
           new KeyCodec<>() {
             @Override

@@ -67,14 +67,14 @@ class UniqueBuildModelTest extends IndexBuilds {
   private static final class Rows implements Form {
     private final Held held = new Held();
     private final TableSpec with;
-    private @Nullable Table t;
+    private @Nullable RowTable t;
 
     Rows(int record) {
       with = PLAIN.with(held.spec(record, true));
     }
 
-    Table table() {
-      Table table = t;
+    RowTable table() {
+      RowTable table = t;
       if (table == null) {
         throw new IllegalStateException("It is not open.");
       }
@@ -106,8 +106,8 @@ class UniqueBuildModelTest extends IndexBuilds {
 
     @Override
     public long find(Transaction tx, long value) {
-      Index i = table().index("computed");
-      try (Cursor c = i.scan(tx, Range.prefix(i.key().set(value)), ScanOrder.ASCENDING)) {
+      RowIndex i = table().index("computed");
+      try (RowCursor c = i.scan(tx, Range.prefix(i.key().set(value)), ScanOrder.ASCENDING)) {
         return c.next() ? c.key().getLong(0) : -1;
       }
     }
@@ -183,10 +183,10 @@ class UniqueBuildModelTest extends IndexBuilds {
 
   private static final class Objects implements Form {
     private static final ObjectSpec<Long, Item> ITEMS = ObjectSpec.of("t", Long.class, Item.class);
-    private @Nullable TypedTable<Long, Item> t;
+    private @Nullable Table<Long, Item> t;
 
-    private TypedTable<Long, Item> table() {
-      TypedTable<Long, Item> table = t;
+    private Table<Long, Item> table() {
+      Table<Long, Item> table = t;
       if (table == null) {
         throw new IllegalStateException("It is not open.");
       }
@@ -215,7 +215,7 @@ class UniqueBuildModelTest extends IndexBuilds {
 
     @Override
     public long find(Transaction tx, long value) {
-      TypedIndex<Long, Long, Item> i = table().index("by_mark", Long.class);
+      Index<Long, Long, Item> i = table().index("by_mark", Long.class);
       return i.stream(tx, value, ScanOrder.ASCENDING).findFirst().map(e -> e.getKey()).orElse(-1L);
     }
   }

@@ -38,25 +38,25 @@ class UniqueFromBelowTest extends IndexBuilds {
   /** Records of a table with several leaves. */
   private static final int MANY = 4000;
 
-  private static void set(Database db, Table t, long key, long u) {
+  private static void set(Database db, RowTable t, long key, long u) {
     db.run(tx -> t.put(tx, t.key().set(key), t.row().setLong(V, key).setLong(U, u)));
   }
 
-  private static void remove(Database db, Table t, long key) {
+  private static void remove(Database db, RowTable t, long key) {
     db.run(tx -> t.delete(tx, t.key().set(key)));
   }
 
   /** The key of the record that an index has for a value; -1 for none. */
-  private static long find(Database db, Index i, long u) {
+  private static long find(Database db, RowIndex i, long u) {
     return db.read(
         tx -> {
-          try (Cursor c = i.scan(tx, Range.prefix(i.key().set(u)), ScanOrder.ASCENDING)) {
+          try (RowCursor c = i.scan(tx, Range.prefix(i.key().set(u)), ScanOrder.ASCENDING)) {
             return c.next() ? c.key().getLong(0) : -1L;
           }
         });
   }
 
-  private static void awaitBuilding(Table t) throws InterruptedException {
+  private static void awaitBuilding(RowTable t) throws InterruptedException {
     while (t.core().indexes()[0].stage != IndexStage.BUILDING) {
       Thread.sleep(1);
     }
@@ -94,7 +94,7 @@ class UniqueFromBelowTest extends IndexBuilds {
   @Test
   void duplicatesThatAreThereAreNamed() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, MANY);
       set(db, t, 3999, 17);
       DuplicateKeyException e =
@@ -119,7 +119,7 @@ class UniqueFromBelowTest extends IndexBuilds {
   @EnumSource(Protocol.class)
   void valuesThatMoveAreSettled(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(MEMORY.experiments(exp -> exp.protocol(protocol)))) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, MANY);
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(MANY / 2, true));
@@ -153,7 +153,7 @@ class UniqueFromBelowTest extends IndexBuilds {
       held.go.countDown();
       builder.done();
       verify(db);
-      Index i = db.table(with).index("computed");
+      RowIndex i = db.table(with).index("computed");
       assertEquals(MANY - 100, i.count()); // two less and one more, a hundred times
       for (long k = 0; k < 1000; k += 10) {
         long far = k + 3000;
@@ -181,7 +181,7 @@ class UniqueFromBelowTest extends IndexBuilds {
   @ValueSource(ints = {0, 1, 2})
   void aDuplicateThatIsMadeWhileTheTableIsRead(int which) throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, MANY);
       Held held = new Held();
       Builder builder = held.start(() -> db.table(PLAIN.with(held.spec(MANY / 2, true))));
@@ -210,7 +210,7 @@ class UniqueFromBelowTest extends IndexBuilds {
   @EnumSource(Protocol.class)
   void writersLoseWhileNotesAreSettled(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(MEMORY.experiments(exp -> exp.protocol(protocol)))) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, MANY);
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(MANY / 2, true));
@@ -240,7 +240,7 @@ class UniqueFromBelowTest extends IndexBuilds {
       go.set(true);
       open.done();
       builder.done();
-      Index i = db.table(with).index("computed");
+      RowIndex i = db.table(with).index("computed");
       assertEquals(-1, find(db, i, 5));
       assertEquals(5, find(db, i, 5_000));
       assertEquals(9000, find(db, i, 90_000));
@@ -254,7 +254,7 @@ class UniqueFromBelowTest extends IndexBuilds {
   @Test
   void theBuildLosesWhereOnlyANoteKnows() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, MANY);
       Held held = new Held();
       Builder builder = held.start(() -> db.table(PLAIN.with(held.spec(MANY / 2, true))));
@@ -277,7 +277,7 @@ class UniqueFromBelowTest extends IndexBuilds {
   @EnumSource(Protocol.class)
   void aTransactionOfBothStages(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(MEMORY.experiments(exp -> exp.protocol(protocol)))) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       put(db, t, 0, MANY);
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(MANY / 2, true));
@@ -295,7 +295,7 @@ class UniqueFromBelowTest extends IndexBuilds {
       }
       builder.done();
       verify(db);
-      Index i = db.table(with).index("computed");
+      RowIndex i = db.table(with).index("computed");
       assertEquals(8, find(db, i, 5));
       assertEquals(6, find(db, i, 6));
       assertEquals(-1, find(db, i, 7));
@@ -317,7 +317,7 @@ class UniqueFromBelowTest extends IndexBuilds {
             .memory(mem -> mem.timestampBytes(64 << 20))
             .durability(Durability.NONE);
     try (Database db = Database.inMemory(large)) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       t.load(
           LoadOptions.defaults().ascending(true),
           into -> {
@@ -341,7 +341,7 @@ class UniqueFromBelowTest extends IndexBuilds {
       held.go.countDown();
       builder.done();
       verify(db);
-      Index i = db.table(with).index("computed");
+      RowIndex i = db.table(with).index("computed");
       assertEquals(2 * half, i.count());
       assertEquals(half, find(db, i, 0));
       assertEquals(2 * half - 1, find(db, i, half - 1));
@@ -353,7 +353,7 @@ class UniqueFromBelowTest extends IndexBuilds {
   @Test
   void nothingButDuplicates() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
-      Table t = db.table(PLAIN);
+      RowTable t = db.table(PLAIN);
       t.load(
           LoadOptions.defaults().ascending(true),
           into -> {
@@ -449,7 +449,7 @@ class UniqueFromBelowTest extends IndexBuilds {
     try (Database db =
         Database.inMemory(
             MEMORY.device(dev -> dev.pageSize(4096)).experiments(exp -> exp.protocol(protocol)))) {
-      TypedTable<Long, UniqueBuildModelTest.Item> t = db.table(items);
+      Table<Long, UniqueBuildModelTest.Item> t = db.table(items);
       db.run(
           tx -> {
             for (long k = 0; k < n; k++) {
@@ -511,7 +511,7 @@ class UniqueFromBelowTest extends IndexBuilds {
             .expireAfter(at, Duration.ofMillis(100));
     Options options = MEMORY.expiry(e -> e.clock(clock).sweepInterval(Duration.ZERO));
     try (Database db = Database.inMemory(options)) {
-      Table t = db.table(rows);
+      RowTable t = db.table(rows);
       db.run(
           tx -> {
             for (long k = 0; k < 100; k++) {
@@ -526,7 +526,7 @@ class UniqueFromBelowTest extends IndexBuilds {
       assertThrows(
           DuplicateKeyException.class, () -> db.table(rows.with(IndexSpec.unique("u", code))));
       clock.set(1_500);
-      Table with = db.table(rows.with(IndexSpec.unique("u", code)));
+      RowTable with = db.table(rows.with(IndexSpec.unique("u", code)));
       assertEquals(50, with.index("u").count());
       assertEquals(50, with.count());
       for (long k = 0; k < 50; k++) {

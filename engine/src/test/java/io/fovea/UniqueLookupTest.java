@@ -55,7 +55,7 @@ class UniqueLookupTest {
             .experiments(exp -> exp.protocol(protocol)));
   }
 
-  private static void fill(Database db, Table t) {
+  private static void fill(Database db, RowTable t) {
     db.run(
         tx -> {
           for (int i = 0; i < RECORDS; i++) {
@@ -77,7 +77,7 @@ class UniqueLookupTest {
   @MethodSource("setups")
   void eachTagHasItsRecord(Protocol protocol, EntryHints hints) throws Exception {
     try (Database db = open(protocol)) {
-      Table t = db.table(spec(hints));
+      RowTable t = db.table(spec(hints));
       fill(db, t);
       AtomicReference<Throwable> failure = new AtomicReference<>();
       AtomicInteger swappers = new AtomicInteger(3);
@@ -122,9 +122,9 @@ class UniqueLookupTest {
   void anAbsentKeyIsLookedForOnce(EntryHints hints) {
     int lookups = 100;
     try (Database db = open(Protocol.TICTOC)) {
-      Table t = db.table(spec(hints));
+      RowTable t = db.table(spec(hints));
       fill(db, t);
-      Index byTag = t.index("by_tag");
+      RowIndex byTag = t.index("by_tag");
       long places = db.stats().descents().places();
       long stale = db.stats().descents().placesStale();
       db.run(
@@ -150,7 +150,7 @@ class UniqueLookupTest {
             });
   }
 
-  private static void swap(Database db, Table t, int a, int b) {
+  private static void swap(Database db, RowTable t, int a, int b) {
     if (a == b) {
       return;
     }
@@ -171,8 +171,8 @@ class UniqueLookupTest {
   }
 
   /** What a transaction found counts when it has committed. */
-  private static void look(Database db, Table t) {
-    Index byTag = t.index("by_tag");
+  private static void look(Database db, RowTable t) {
+    RowIndex byTag = t.index("by_tag");
     int[] found = new int[RECORDS];
     long[] tags = new long[RECORDS];
     db.read(
@@ -195,9 +195,9 @@ class UniqueLookupTest {
   @EnumSource
   void whatTheTransactionHasChangedItself(Protocol protocol) {
     try (Database db = open(protocol)) {
-      Table t = db.table(spec(EntryHints.PAGE_FRAME_SLOT));
+      RowTable t = db.table(spec(EntryHints.PAGE_FRAME_SLOT));
       fill(db, t);
-      Index byTag = t.index("by_tag");
+      RowIndex byTag = t.index("by_tag");
       Row row = t.row();
       db.run(
           tx -> {

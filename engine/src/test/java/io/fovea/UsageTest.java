@@ -31,7 +31,7 @@ class UsageTest {
     private static final long serialVersionUID = 1L;
   }
 
-  private static int take(Database db, Table stock, int warehouse, int item, int n)
+  private static int take(Database db, RowTable stock, int warehouse, int item, int n)
       throws OutOfStock {
     Key key = stock.key();
     Row row = stock.row();
@@ -49,7 +49,7 @@ class UsageTest {
   void aShop() throws OutOfStock {
     Path file = dir.resolve("shop.fovea");
     try (Database db = Database.open(file, Options.defaults().bufferBytes(64 << 20))) {
-      Table stock = db.table(STOCK);
+      RowTable stock = db.table(STOCK);
       db.run(
           tx -> {
             Key key = stock.key();
@@ -61,14 +61,14 @@ class UsageTest {
       assertThrows(OutOfStock.class, () -> take(db, stock, 1, 100, 4));
     }
     try (Database db = Database.open(file, Options.defaults().bufferBytes(64 << 20))) {
-      Table stock = db.table(STOCK);
-      Index byName = stock.index("by_name");
+      RowTable stock = db.table(STOCK);
+      RowIndex byName = stock.index("by_name");
       StringBuilder text = new StringBuilder();
       db.read(
           tx -> {
             text.setLength(0); // a body may run twice
             Key prefix = byName.key().set(1);
-            try (Cursor c = byName.scan(tx, Range.prefix(prefix), ScanOrder.ASCENDING)) {
+            try (RowCursor c = byName.scan(tx, Range.prefix(prefix), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 Row row = c.row();
                 text.append(row.getText(NAME)).append(' ').append(row.getInt(QUANTITY));

@@ -62,7 +62,7 @@ class VariableRowsTest {
     return Database.open(dir.resolve("db"), Options.defaults().bufferBytes(8 << 20));
   }
 
-  private static Row row(Table t, int n) {
+  private static Row row(RowTable t, int n) {
     Row row = t.row().setInt(COUNT, n).setText(NOTE, "n".repeat(n % 100)).setLong(TIME, -n);
     if (n % 3 != 0) {
       row.setBytes(PHOTO, photo(n));
@@ -99,7 +99,7 @@ class VariableRowsTest {
         + (n % 2 == 0 ? -2 : ("é" + n % 1000).getBytes(StandardCharsets.UTF_8).length);
   }
 
-  private static void fill(Database db, Table t, int rows) {
+  private static void fill(Database db, RowTable t, int rows) {
     db.run(
         tx -> {
           for (int n = 0; n < rows; n++) {
@@ -116,7 +116,7 @@ class VariableRowsTest {
     }
     for (int opened = 0; opened < 2; opened++) {
       try (Database db = open()) {
-        Table t = db.table(SPEC);
+        RowTable t = db.table(SPEC);
         if (opened == 0) {
           fill(db, t, 200);
         }
@@ -131,7 +131,7 @@ class VariableRowsTest {
                 batch.add().set(n);
               }
               assertEquals(200, t.getAll(tx, batch));
-              try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+              try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                 for (int n = 0; n < 200; n++) {
                   assertRow(n, batch.row(n));
                   assertTrue(c.next());
@@ -155,7 +155,7 @@ class VariableRowsTest {
   @Test
   void fieldsBeforeTheFirstOneArePatched() {
     try (Database db = open()) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       byte[] large = new byte[900]; // one that a leaf has room for
       db.run(tx -> t.insert(tx, t.key().set(1), t.row().setBytes(PHOTO, large).setText(NOTE, "a")));
       long one = logBytes(db, tx -> change(t, tx, row -> row.setInt(COUNT, 5)));
@@ -192,7 +192,7 @@ class VariableRowsTest {
     }
   }
 
-  private static void change(Table t, Transaction tx, Consumer<Row> what) {
+  private static void change(RowTable t, Transaction tx, Consumer<Row> what) {
     Row row = t.row();
     assertTrue(t.get(tx, t.key().set(1), row));
     what.accept(row);
@@ -208,7 +208,7 @@ class VariableRowsTest {
   @Test
   void limits() {
     try (Database db = Database.inMemory(Options.defaults())) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       Row row = t.row();
       row.setText(NOTE, "é".repeat(150));
       assertThrows(ValueTooLargeException.class, () -> row.setText(NOTE, "é".repeat(150) + "e"));
@@ -243,7 +243,7 @@ class VariableRowsTest {
   void segments() {
     try (Database db = Database.inMemory(Options.defaults());
         Arena arena = Arena.ofConfined()) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       Row row = t.row();
       MemorySegment in = arena.allocateFrom("seven bytes and more");
       row.setBytes(NOTE, in, 6, 5)
@@ -265,7 +265,7 @@ class VariableRowsTest {
   @Test
   void projections() {
     try (Database db = open()) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t, 100);
       for (int asked = 1; asked < 32; asked++) {
         List<Field> fields = new ArrayList<>();
@@ -303,7 +303,7 @@ class VariableRowsTest {
   @Test
   void rowsAreSetFromOthersAndCleared() {
     try (Database db = Database.inMemory(Options.defaults())) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       Row a = row(t, 5);
       Row b = t.row().set(a);
       assertRow(5, b);
@@ -350,16 +350,16 @@ class VariableRowsTest {
   void indexes(Protocol protocol) {
     Options options = Options.defaults().experiments(e -> e.protocol(protocol));
     try (Database db = Database.open(dir.resolve("db"), options)) {
-      Table bare = db.table(SPEC);
+      RowTable bare = db.table(SPEC);
       fill(db, bare, 100);
-      Table t = db.table(indexed()); // which builds the indexes of what is there
+      RowTable t = db.table(indexed()); // which builds the indexes of what is there
       db.run(
           tx -> {
             for (int n = 100; n < 120; n++) {
               t.insert(tx, t.key().set(n), row(t, n));
             }
             Row row = t.row();
-            Index last = t.index("by_last");
+            RowIndex last = t.index("by_last");
             assertTrue(last.get(tx, last.key().clear().text("é77"), row));
             assertRow(77, row);
             assertEquals(77, row.key(t.key()).getInt(0));
@@ -379,7 +379,7 @@ class VariableRowsTest {
           tx -> {
             Map<Integer, Integer> sizes = new TreeMap<>();
             String before = "";
-            try (Cursor c = t.index("by_note").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            try (RowCursor c = t.index("by_note").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 int n = c.key().getInt(0);
                 assertRow(n, c.row());
@@ -390,7 +390,7 @@ class VariableRowsTest {
             }
             assertEquals(109, sizes.size());
             int size = Integer.MIN_VALUE;
-            try (Cursor c = t.index("by_size").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            try (RowCursor c = t.index("by_size").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 int here = sizes.get(c.key().getInt(0));
                 assertTrue(size <= here);
@@ -401,7 +401,7 @@ class VariableRowsTest {
       // An entry that is too long for a page is refused with its record.
       Layout.Definition b = Layout.define();
       Field big = b.varText("big", 20_000);
-      Table u = db.table(TableSpec.of("u", KEY, b.build()).with(IndexSpec.on("by_big", big)));
+      RowTable u = db.table(TableSpec.of("u", KEY, b.build()).with(IndexSpec.on("by_big", big)));
       Row long1 = u.row().setText(big, "b".repeat(20_000));
       assertThrows(
           KeyTooLargeException.class, () -> db.run(tx -> u.insert(tx, u.key().set(1), long1)));
@@ -430,12 +430,12 @@ class VariableRowsTest {
             .version(2, Step.rename("text", "note"), Step.widen("note"))
             .build();
     try (Database db = open()) {
-      Table t = db.table(first);
+      RowTable t = db.table(first);
       db.run(tx -> t.insert(tx, t.key().set(0), t.row().setLong(a, 42).setText(text, "old")));
     }
     for (int opened = 0; opened < 2; opened++) {
       try (Database db = open()) {
-        Table t = db.table(second);
+        RowTable t = db.table(second);
         if (opened == 0) {
           db.run(
               tx -> {
@@ -478,7 +478,7 @@ class VariableRowsTest {
             .version(4, Step.drop("note"), Step.add("flag", true))
             .build();
     try (Database db = open()) {
-      Table t = db.table(third);
+      RowTable t = db.table(third);
       assertEquals(1, db.schema().core("t").history().old().size());
       db.run(
           tx -> {
@@ -486,7 +486,7 @@ class VariableRowsTest {
             assertTrue(t.get(tx, t.key().set(29), row));
             t.update(tx, row.setText(wide, "w".repeat(1000)));
           });
-      Table u = db.table(fourth);
+      RowTable u = db.table(fourth);
       assertEquals(2, db.schema().core("t").history().old().size());
       db.run(
           tx -> {
@@ -568,7 +568,7 @@ class VariableRowsTest {
             .build()
             .expireAfter(time2, Duration.ofMillis(100));
     try (Database db = Database.open(dir.resolve("db"), options)) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       db.run(
           tx -> {
             for (int n = 0; n < 20; n++) {
@@ -582,7 +582,7 @@ class VariableRowsTest {
       assertSeen(db, t, 19); // that of 900 has expired
       clock.set(1050);
       assertSeen(db, t, 14);
-      Table u = db.table(second);
+      RowTable u = db.table(second);
       assertSeen(db, u, 14);
       db.run(
           tx -> {
@@ -600,11 +600,11 @@ class VariableRowsTest {
     }
   }
 
-  private static void assertSeen(Database db, Table t, int rows) {
+  private static void assertSeen(Database db, RowTable t, int rows) {
     db.run(
         tx -> {
           int n = 0;
-          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
+          try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
             while (c.next()) {
               n++;
             }
@@ -622,7 +622,7 @@ class VariableRowsTest {
   void loadsAndSnapshotsAndChanges() {
     Options options = Options.defaults().bufferBytes(8 << 20).log(l -> l.changesBytes(8 << 20));
     try (Database db = Database.open(dir.resolve("db"), options)) {
-      Table t = db.table(indexed());
+      RowTable t = db.table(indexed());
       try (Changes changes = db.changes(db.changesPosition())) {
         fill(db, t, 10);
         db.run(tx -> change(t, tx, row -> row.setInt(COUNT, 5)));
@@ -650,7 +650,7 @@ class VariableRowsTest {
                 }
               }
             });
-        Table then = s.table(indexed());
+        RowTable then = s.table(indexed());
         s.run(
             tx -> {
               Row row = then.row();
@@ -668,7 +668,7 @@ class VariableRowsTest {
               assertTrue(t.get(tx, t.key().set(n), row));
               assertRow(n, row);
             }
-            Index last = t.index("by_last");
+            RowIndex last = t.index("by_last");
             assertTrue(last.get(tx, last.key().clear().text("é77"), row));
             assertRow(77, row);
           });

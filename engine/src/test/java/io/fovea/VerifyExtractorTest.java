@@ -50,7 +50,7 @@ class VerifyExtractorTest {
               return true; // of a part that is missing the engine says so
             });
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
-      Table rows =
+      RowTable rows =
           db.table(TableSpec.of("r", KeySpec.of(FieldType.INT64), row.build()).with(ofRows));
       ByteTable t = db.table(TableSpec.bytes("t", 20).with(ofBytes)).bytes();
       db.run(

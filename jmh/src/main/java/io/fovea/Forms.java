@@ -321,14 +321,14 @@ public final class Forms {
   }
 
   private abstract static class AnyRows extends Form {
-    private final Table table;
-    private final Index byPrice;
+    private final RowTable table;
+    private final RowIndex byPrice;
     private final Key key;
     private final Key price;
     private final Row row;
     private final Batch batch;
 
-    AnyRows(Table table) {
+    AnyRows(RowTable table) {
       this.table = table;
       byPrice = table.index("by_price");
       key = table.key();
@@ -386,7 +386,7 @@ public final class Forms {
       return sum(table.scan(tx, Range.atLeast(key.set(from)), ScanOrder.ASCENDING));
     }
 
-    private long sum(Cursor rows) {
+    private long sum(RowCursor rows) {
       long sum = 0;
       try (rows) {
         for (int i = 0; i < BATCH && rows.next(); i++) {
@@ -557,8 +557,8 @@ public final class Forms {
     private static final ObjectSpec<Long, Item> SPEC =
         ObjectSpec.of("objects", Long.class, Item.class).unique("by_price", "price");
 
-    private final TypedTable<Long, Item> table;
-    private final TypedIndex<Long, Long, Item> byPrice;
+    private final Table<Long, Item> table;
+    private final Index<Long, Long, Item> byPrice;
 
     Objects(Database db) {
       table = db.table(SPEC);
@@ -611,7 +611,7 @@ public final class Forms {
     @Override
     long scan(Transaction tx, long from) {
       long sum = 0;
-      try (TypedCursor<Long, Item> items = table.scan(tx, from, null, ScanOrder.ASCENDING)) {
+      try (Cursor<Long, Item> items = table.scan(tx, from, null, ScanOrder.ASCENDING)) {
         for (int i = 0; i < BATCH && items.next(); i++) {
           sum += items.value().sum();
         }
@@ -634,7 +634,7 @@ public final class Forms {
     @Override
     long indexScan(Transaction tx, long from) {
       long sum = 0;
-      try (TypedIndexCursor<Long, Long, Item> items =
+      try (IndexCursor<Long, Long, Item> items =
           byPrice.scan(tx, from * 3, null, ScanOrder.ASCENDING)) {
         for (int i = 0; i < BATCH && items.next(); i++) {
           sum += items.value().sum();

@@ -13,7 +13,7 @@ final class HintPlaces {
   static void peek(
       SecondaryStore s,
       Transaction tx,
-      Index index,
+      RowIndex index,
       Key key,
       Row row,
       Position hint,

@@ -52,7 +52,7 @@ final class HintRepair {
     for (int lookups : new int[] {100, 80, 60, 40, 20}) {
       try (SecondaryStore s = b.store(b.size, 1, 1, EntryHints.NONE, full, full)) {
         List<List<Mixed>> teams = new ArrayList<>();
-        for (Index index : s.indexes) {
+        for (RowIndex index : s.indexes) {
           List<Mixed> team = new ArrayList<>();
           for (int i = 0; i < threads; i++) {
             team.add(new Mixed(s, index, lookups, mix, i));
@@ -136,7 +136,7 @@ final class HintRepair {
       SecondaryStore s,
       int lookups,
       String how,
-      Index index,
+      RowIndex index,
       List<Mixed> team,
       List<Double> ratios) {
     double[] nanos = all(team, false);
@@ -166,7 +166,7 @@ final class HintRepair {
   }
 
   /** Percent. */
-  private double rightPages(SecondaryStore s, Index index) {
+  private double rightPages(SecondaryStore s, RowIndex index) {
     if (index.hints() == EntryHints.NONE) {
       return 0;
     }
@@ -192,7 +192,7 @@ final class HintRepair {
   /** Looks records up and makes hints wrong, a piece at a time. */
   private final class Mixed implements Runnable {
     private final SecondaryStore s;
-    private final Index index;
+    private final RowIndex index;
     private final Key key;
     private final Row row;
     private final int lookups;
@@ -211,7 +211,7 @@ final class HintRepair {
     /** Lookups, of all pieces. */
     long done;
 
-    Mixed(SecondaryStore s, Index index, int lookups, int[] mix, int number) {
+    Mixed(SecondaryStore s, RowIndex index, int lookups, int[] mix, int number) {
       this.s = s;
       this.index = index;
       this.key = index.key();

@@ -80,7 +80,7 @@ final class HintRobustness {
   /** Walks the index; a hint of a page that is not resident counts as right if it is not freed. */
   private void robust(SecondaryStore s, String change, int percent, boolean[] gone) {
     DatabaseStats.HintedLookups before = s.db.stats().hintedLookups();
-    Index index = s.indexes.get(0);
+    RowIndex index = s.indexes.get(0);
     Position hint = new Position();
     Position there = new Position();
     long entries = 0;
@@ -99,7 +99,7 @@ final class HintRobustness {
           TxOptions.forReading(),
           tx -> {
             Arrays.fill(count, 0);
-            try (Cursor c = index.scan(tx, Range.atLeast(begin), ScanOrder.ASCENDING)) {
+            try (RowCursor c = index.scan(tx, Range.atLeast(begin), ScanOrder.ASCENDING)) {
               while (count[0] < BATCH && c.next()) {
                 long number = c.indexKey().getLong(0);
                 HintPlaces.peek(s, tx, index, key.set(number), row, hint, there);

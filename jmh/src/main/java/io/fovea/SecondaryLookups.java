@@ -46,7 +46,7 @@ import java.util.Locale;
  * changes. The first quarter of the ROUNDS is warm-up and does not count. Printed, as Markdown, are
  * the median of the nanoseconds for a lookup and, in brackets, the median over the rounds of their
  * ratio to the first column's, or line's, of the same round, and its quartiles. A lookup is {@link
- * Index#get}, of all entries in random order.
+ * RowIndex#get}, of all entries in random order.
  */
 public final class SecondaryLookups {
   private static final int GROUP = 64;
@@ -203,7 +203,7 @@ public final class SecondaryLookups {
   private void table() {
     Markdown.head("hints", "levels", "inner", "leaves", "all pages", "MiB");
     try (SecondaryStore s = store(size, 1, 1, EntryHints.values())) {
-      for (Index i : s.indexes) {
+      for (RowIndex i : s.indexes) {
         TreeVerifier.Report r = TreeVerifier.verify(i.core().tree);
         double mib = r.pages() * (double) pageSize / (1 << 20);
         System.out.printf(

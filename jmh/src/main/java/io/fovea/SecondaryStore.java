@@ -31,10 +31,10 @@ final class SecondaryStore implements AutoCloseable {
   /** Bytes of a record. */
   final int bytes;
 
-  final Table table;
+  final RowTable table;
 
   /** In the order of the kinds that were asked for. */
-  final List<Index> indexes = new ArrayList<>();
+  final List<RowIndex> indexes = new ArrayList<>();
 
   final int records;
 
@@ -86,7 +86,7 @@ final class SecondaryStore implements AutoCloseable {
                     exp -> exp.translation(translation).hints(hints).rememberAll(remembered))
                 .transactions(txs -> txs.leakDetection(LeakDetection.OFF)));
     TableSpec spec = TableSpec.of("t", KEY, layout);
-    Table plain = db.table(spec);
+    RowTable plain = db.table(spec);
     for (int from = 0; from < records; from += BATCH) {
       int first = from;
       db.run(
@@ -112,7 +112,7 @@ final class SecondaryStore implements AutoCloseable {
 
   /** An index that is built knows no places; all hints are right after this. */
   private void lookAtAll() {
-    for (Index index : indexes) {
+    for (RowIndex index : indexes) {
       if (index.hints() == EntryHints.NONE) {
         continue;
       }
@@ -155,19 +155,19 @@ final class SecondaryStore implements AutoCloseable {
   }
 
   /** Lookups by an index, of all records in random order, round and round. */
-  Walk walk(Index index, int group) {
+  Walk walk(RowIndex index, int group) {
     return new Walk(index, group);
   }
 
   /** See {@link #walk}. */
   final class Walk {
-    private final Index index;
+    private final RowIndex index;
     private final Key key;
     private final Row row;
     private final int group;
     private int at;
 
-    private Walk(Index index, int group) {
+    private Walk(RowIndex index, int group) {
       this.index = index;
       this.group = group;
       this.key = index.key();

@@ -6,8 +6,8 @@ import io.fovea.ByteIndexCursor;
 import io.fovea.ByteTable;
 import io.fovea.Change;
 import io.fovea.Key;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.schema.Field;
 import java.nio.charset.StandardCharsets;
@@ -28,7 +28,7 @@ final class ByteRecords extends Records {
 
   private final ByteTable bytes;
 
-  ByteRecords(FileCommand command, Table table) {
+  ByteRecords(FileCommand command, RowTable table) {
     super(command, table);
     this.bytes = table.bytes();
   }

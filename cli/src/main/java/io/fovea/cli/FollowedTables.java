@@ -3,7 +3,7 @@ package io.fovea.cli;
 import io.fovea.Change;
 import io.fovea.ChangeBatch;
 import io.fovea.FileChanges;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.error.FoveaException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.schema.TableSpec;
@@ -42,7 +42,7 @@ final class FollowedTables implements AutoCloseable {
   private final boolean again;
 
   private final Map<String, @Nullable Records> known = new HashMap<>();
-  private SortedMap<String, Table> tables = Collections.emptySortedMap();
+  private SortedMap<String, RowTable> tables = Collections.emptySortedMap();
   private boolean stale = true;
   private boolean warned;
   private long looked;
@@ -153,7 +153,7 @@ final class FollowedTables implements AutoCloseable {
   private @Nullable Records find(String name) {
     Opened o = opened;
     if (o == null) {
-      Table table = tables.get(name);
+      RowTable table = tables.get(name);
       return table == null ? null : Records.of(command, table, hex);
     }
     TableSpec spec = o.database().describe(name);

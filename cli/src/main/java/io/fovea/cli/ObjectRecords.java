@@ -9,8 +9,8 @@ import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
 import io.fovea.Change;
 import io.fovea.ObjectDump;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.schema.Shape;
 import io.fovea.schema.Shape.Component;
@@ -31,7 +31,7 @@ final class ObjectRecords extends Records {
   private final ObjectDump dump;
   private final List<String> keyNames;
 
-  ObjectRecords(FileCommand command, Table table) {
+  ObjectRecords(FileCommand command, RowTable table) {
     super(command, table);
     this.bytes = table.bytes();
     this.dump = ObjectDump.of(table);

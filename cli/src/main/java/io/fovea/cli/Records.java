@@ -3,8 +3,8 @@ package io.fovea.cli;
 import io.fovea.Change;
 import io.fovea.Key;
 import io.fovea.Range;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.ValueTooLargeException;
@@ -29,9 +29,9 @@ import org.jspecify.annotations.Nullable;
  */
 abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
   final FileCommand command;
-  final Table table;
+  final RowTable table;
 
-  Records(FileCommand command, Table table) {
+  Records(FileCommand command, RowTable table) {
     this.command = command;
     this.table = table;
   }
@@ -41,7 +41,7 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
    *
    * @param bytes whether objects are the bytes that they are
    */
-  static Records of(FileCommand command, Table table, boolean bytes) {
+  static Records of(FileCommand command, RowTable table, boolean bytes) {
     return !table.spec().isBytes()
         ? new RowRecords(command, table)
         : bytes || table.spec().objects() == null

@@ -1,13 +1,13 @@
 package io.fovea.cli;
 
 import io.fovea.Change;
-import io.fovea.Cursor;
-import io.fovea.Index;
 import io.fovea.Key;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowIndex;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.ValueTooLargeException;
@@ -31,7 +31,7 @@ final class RowRecords extends Records {
   private final Key key;
   private final Row row;
 
-  RowRecords(FileCommand command, Table table) {
+  RowRecords(FileCommand command, RowTable table) {
     super(command, table);
     this.keyFields = table.spec().key().parts();
     List<String> names = keyFields.stream().map(Field::name).toList();
@@ -63,10 +63,10 @@ final class RowRecords extends Records {
       @Nullable String index,
       ScanOrder order,
       Predicate<Map<String, @Nullable Object>> sink) {
-    Index by = index == null ? null : index(index);
+    RowIndex by = index == null ? null : index(index);
     List<Field> of = by == null ? keyFields : fields(by.spec());
     Range range = range(by == null ? table::key : by::key, of, bounds);
-    try (Cursor c = by == null ? table.scan(tx, range, order) : by.scan(tx, range, order)) {
+    try (RowCursor c = by == null ? table.scan(tx, range, order) : by.scan(tx, range, order)) {
       boolean goesOn = true;
       while (goesOn && c.next()) {
         goesOn = sink.test(record(c.key(), c.row()));
@@ -74,7 +74,7 @@ final class RowRecords extends Records {
     }
   }
 
-  private Index index(String name) {
+  private RowIndex index(String name) {
     requireIndex(name);
     return table.index(name);
   }

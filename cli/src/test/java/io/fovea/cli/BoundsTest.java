@@ -10,8 +10,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.ObjectSpec;
+import io.fovea.RowTable;
 import io.fovea.Table;
-import io.fovea.TypedTable;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
@@ -46,8 +46,8 @@ class BoundsTest {
   private Path made() {
     Path file = dir.resolve("db");
     try (Database db = Database.open(file, SMALL)) {
-      Table t = db.table(ROWS);
-      TypedTable<Place, Thing> things = db.table(THINGS);
+      RowTable t = db.table(ROWS);
+      Table<Place, Thing> things = db.table(THINGS);
       ByteTable bytes = db.table(TableSpec.bytes("bytes", 2)).bytes();
       db.run(
           tx -> {

@@ -9,7 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Options;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -32,7 +32,7 @@ class CopyTest {
       assertTrue(err.contains("this process (" + ProcessHandle.current().pid() + ")"), err);
       assertTrue(err.contains("--copy"), err);
       assertEquals(List.of("3000"), lines("count", file, "t", "--copy"));
-      Table t = db.table(Fixture.TABLE);
+      RowTable t = db.table(Fixture.TABLE);
       db.run(tx -> t.put(tx, t.key().set(5000), t.row().setText(Fixture.X, "new")));
       assertEquals(List.of("k0 5000  x new"), lines("scan", "--copy", file, "t", "5000"));
       assertEquals(List.of("k0  5000", "x   new"), lines("get", "--copy", file, "t", "5000"));

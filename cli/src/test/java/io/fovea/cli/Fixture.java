@@ -7,7 +7,7 @@ import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
@@ -48,8 +48,8 @@ final class Fixture {
   private Fixture() {}
 
   static void fill(Database db) {
-    Table t = db.table(TABLE);
-    Table gone = db.table(GONE);
+    RowTable t = db.table(TABLE);
+    RowTable gone = db.table(GONE);
     Row row = t.row();
     Row row2 = gone.row();
     db.run(

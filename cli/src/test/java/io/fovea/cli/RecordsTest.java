@@ -13,7 +13,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
 import io.fovea.ObjectSpec;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
@@ -65,7 +65,7 @@ class RecordsTest {
   private Path kinds(String name, boolean filled) {
     Path file = dir.resolve(name);
     try (Database db = Database.open(file, SMALL)) {
-      Table t = db.table(KINDS);
+      RowTable t = db.table(KINDS);
       var things = db.table(THINGS);
       var blobs = db.table(TableSpec.bytes("blobs", 20)).bytes();
       db.table(COMPUTED);

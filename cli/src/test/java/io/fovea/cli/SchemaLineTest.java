@@ -14,7 +14,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.Database;
 import io.fovea.ObjectSpec;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
@@ -67,7 +67,7 @@ class SchemaLineTest {
   private Path from() {
     Path file = dir.resolve("from");
     try (Database db = Database.open(file, SMALL)) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       Row row = t.row();
       var bytes = db.table(TableSpec.bytes("bytes", 7)).bytes();
       var things = db.table(THINGS);

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -33,7 +33,7 @@ class SmallHeapTest {
   void manyRows() throws Exception {
     Path file = dir.resolve("db");
     try (Database db = Database.open(file, Fixture.SMALL)) {
-      Table t = db.table(Fixture.TABLE);
+      RowTable t = db.table(Fixture.TABLE);
       Row row = t.row();
       t.load(
           load -> {

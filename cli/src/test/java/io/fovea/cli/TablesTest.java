@@ -12,7 +12,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.ObjectSpec;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
@@ -51,7 +51,7 @@ class TablesTest {
   private Path kinds() {
     Path file = dir.resolve("kinds");
     try (Database db = Database.open(file, SMALL)) {
-      Table t = db.table(KINDS);
+      RowTable t = db.table(KINDS);
       db.run(
           tx -> {
             for (int i = 1; i <= 5; i++) {

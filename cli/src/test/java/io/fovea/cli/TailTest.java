@@ -13,8 +13,8 @@ import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
+import io.fovea.RowTable;
 import io.fovea.Table;
-import io.fovea.TypedTable;
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.schema.TableSpec;
 import java.io.PrintWriter;
@@ -49,14 +49,14 @@ class TailTest {
   }
 
   private static void fill(Database db) {
-    Table t = db.table(Fixture.TABLE);
+    RowTable t = db.table(Fixture.TABLE);
     db.run(
         tx -> {
           t.put(tx, t.key().set(1), t.row().setText(Fixture.X, "one"));
           t.put(tx, t.key().set(2), t.row().setText(Fixture.X, "two"));
         });
     db.run(tx -> t.delete(tx, t.key().set(1)));
-    TypedTable<Long, Thing> things = db.table(THINGS);
+    Table<Long, Thing> things = db.table(THINGS);
     db.run(tx -> things.put(tx, 7L, new Thing("seven", 77)));
     db.table(TableSpec.bytes("old", 20));
     db.renameTable("old", "new");
@@ -187,7 +187,7 @@ class TailTest {
       writeMore(db);
     }
     try (Database db = Database.open(file(), FOLLOWED)) {
-      Table t = db.table(Fixture.TABLE);
+      RowTable t = db.table(Fixture.TABLE);
       db.run(tx -> t.delete(tx, t.key().set(10)));
       Fixture.Ran ran = tail.get(30, TimeUnit.SECONDS);
       assertEquals(0, ran.code(), ran::toString);
@@ -212,15 +212,15 @@ class TailTest {
           "  DELETE   t  k0 10");
 
   private static void writeMore(Database db) {
-    Table t = db.table(Fixture.TABLE);
+    RowTable t = db.table(Fixture.TABLE);
     for (int i = 10; i < 12; i++) {
       int n = i;
       db.run(tx -> t.put(tx, t.key().set(n), t.row().setText(Fixture.X, "v" + n)));
     }
-    TypedTable<Long, Thing> things = db.table(THINGS);
+    Table<Long, Thing> things = db.table(THINGS);
     db.run(tx -> things.put(tx, 8L, new Thing("eight", 8)));
     // A table that was not there when it began.
-    Table more = db.table(TableSpec.of("more", Fixture.TABLE.key(), Fixture.TABLE.layout()));
+    RowTable more = db.table(TableSpec.of("more", Fixture.TABLE.key(), Fixture.TABLE.layout()));
     db.run(tx -> more.put(tx, more.key().set(1), more.row().setText(Fixture.X, "m")));
     db.checkpoint();
   }
@@ -259,7 +259,7 @@ class TailTest {
     }
     try (Database db = open) {
       writeMore(db);
-      Table t = db.table(Fixture.TABLE);
+      RowTable t = db.table(Fixture.TABLE);
       db.run(tx -> t.delete(tx, t.key().set(10)));
       assertEquals(0, one.get(30, TimeUnit.SECONDS), out::toString);
       session.close();

@@ -7,7 +7,7 @@ import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
@@ -74,7 +74,7 @@ final class Transcripts {
             .bufferBytes(8 << 20)
             .log(l -> l.changesBytes(1 << 20));
     try (Database db = Database.open(dir.resolve("db"), options)) {
-      Table t = db.table(STOCK);
+      RowTable t = db.table(STOCK);
       db.run(
           tx -> {
             for (int i = 1; i <= 3; i++) {

@@ -7,12 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
@@ -95,7 +95,7 @@ class TypesTest {
   private Path file(String name, boolean filled) {
     Path file = dir.resolve(name);
     try (Database db = Database.open(file, SMALL)) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       if (filled) {
         db.run(
             tx -> {
@@ -151,7 +151,7 @@ class TypesTest {
     long[] all = {Long.MIN_VALUE, -1, 0, 1, (1L << 53) + 1, Long.MAX_VALUE};
     Path from = dir.resolve("from");
     try (Database db = Database.open(from, SMALL)) {
-      Table t = db.table(LONGS);
+      RowTable t = db.table(LONGS);
       db.run(
           tx -> {
             for (long n : all) {
@@ -202,11 +202,11 @@ class TypesTest {
   }
 
   private static List<String> rows(Database db) {
-    Table t = db.table(SPEC);
+    RowTable t = db.table(SPEC);
     List<String> all = new ArrayList<>();
     db.run(
         tx -> {
-          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.add(c.key() + " " + c.row());
             }

@@ -97,7 +97,7 @@ public final class TableSpec {
    *
    * @param name its name, 1 to 255 characters of any kind
    * @param keyBytesMax the longest key, in bytes
-   * @return the specification; see {@link io.fovea.Table#bytes()}
+   * @return the specification; see {@link io.fovea.RowTable#bytes()}
    * @throws IllegalArgumentException for another name, or for a limit that is not positive
    */
   public static TableSpec bytes(String name, int keyBytesMax) {

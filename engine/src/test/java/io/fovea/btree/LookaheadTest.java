@@ -57,7 +57,7 @@ class LookaheadTest {
     }
   }
 
-  /** What {@link io.fovea.Table#getAll} does with the keys that it goes on for. */
+  /** What {@link io.fovea.RowTable#getAll} does with the keys that it goes on for. */
   private void proceed(BTree tree) {
     int n = ahead.again(tree, true);
     for (int i = 0; i < n; i++) {

@@ -1,13 +1,13 @@
 package io.fovea.checker;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Index;
 import io.fovea.Key;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowIndex;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.checker.Txn.Outcome;
@@ -68,10 +68,10 @@ final class ListClient {
 
   private final Database db;
   private final int process;
-  private final Table lists;
-  private final Table graves;
-  private final @Nullable Index byGroup;
-  private final @Nullable Index byPlace;
+  private final RowTable lists;
+  private final RowTable graves;
+  private final @Nullable RowIndex byGroup;
+  private final @Nullable RowIndex byPlace;
   private final Key listKey;
   private final Key graveKey;
   private final Row listRow;
@@ -420,10 +420,10 @@ final class ListClient {
   Map<Long, State> scan(long low, long high, ScanOrder order, int passed, Runnable between) {
     Map<Long, State> found = new TreeMap<>();
     boolean dead = Keys.isGrave(low);
-    Table table = dead ? graves : lists;
+    RowTable table = dead ? graves : lists;
     Range range =
         Range.between(table.key().set(Keys.number(low)), table.key().set(Keys.number(high)));
-    try (Cursor c = table.scan(tx(), range, order)) {
+    try (RowCursor c = table.scan(tx(), range, order)) {
       while (c.next()) {
         long key = c.key().getInt(0);
         found.put(dead ? Keys.graveOf((int) key) : key, dead ? grave(c.row()) : list(c.row()));
@@ -444,7 +444,7 @@ final class ListClient {
     boolean up = order == ScanOrder.ASCENDING;
     Key key = lists.key();
     Range range = Range.between(lists.key().set(Keys.number(low)), key.set(Keys.number(high)));
-    try (Cursor c = lists.scan(tx(), range, order)) {
+    try (RowCursor c = lists.scan(tx(), range, order)) {
       long at = up ? low - 1 : high + 1;
       for (int n = 1 + random.nextInt(5); n > 0; n--) {
         int move = random.nextInt(7);
@@ -497,7 +497,7 @@ final class ListClient {
 
   /** Looks for a list in a group, by the unique index: most appends move it to another one. */
   State lookup(long key, int group) {
-    Index byPlace = this.byPlace;
+    RowIndex byPlace = this.byPlace;
     if (byPlace == null) {
       return read(key);
     }
@@ -512,12 +512,12 @@ final class ListClient {
   /** Looks at all lists of a group, by the index. */
   Map<Long, State> group(int generation, int group, ScanOrder order) {
     Map<Long, State> found = new TreeMap<>();
-    Index byGroup = this.byGroup;
+    RowIndex byGroup = this.byGroup;
     if (byGroup == null) {
       return found;
     }
     Range range = Range.prefix(byGroup.key().set(generation, group));
-    try (Cursor c = byGroup.scan(tx(), range, order)) {
+    try (RowCursor c = byGroup.scan(tx(), range, order)) {
       while (c.next()) {
         found.put((long) c.key().getInt(0), list(c.row()));
       }

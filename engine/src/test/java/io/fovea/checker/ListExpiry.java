@@ -1,12 +1,12 @@
 package io.fovea.checker;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
@@ -47,7 +47,7 @@ final class ListExpiry {
 
   private final ListClient client;
   private SetClock clock;
-  private final Table table;
+  private final RowTable table;
   private final Key key;
   private final Row row;
   private long began;
@@ -171,7 +171,7 @@ final class ListExpiry {
     long high = Keys.ending(generation, Keys.ENDING - 1);
     Range range =
         Range.between(table.key().set(Keys.number(low)), table.key().set(Keys.number(high)));
-    try (Cursor c = table.scan(client.tx(), range, ScanOrder.ASCENDING)) {
+    try (RowCursor c = table.scan(client.tx(), range, ScanOrder.ASCENDING)) {
       while (c.next()) {
         look(c, found);
       }
@@ -183,7 +183,7 @@ final class ListExpiry {
     }
   }
 
-  private void look(Cursor c, Set<Long> found) {
+  private void look(RowCursor c, Set<Long> found) {
     long list = Keys.ending(c.key().getInt(0));
     ByteBuffer b = ByteBuffer.wrap(c.row().getBytes(ELEMENTS));
     long[] elements = new long[b.capacity() / 8];
@@ -198,7 +198,7 @@ final class ListExpiry {
       return;
     }
     Set<Long> found = new HashSet<>();
-    try (Cursor c = table.scan(client.tx(), Range.all(), ScanOrder.DESCENDING)) {
+    try (RowCursor c = table.scan(client.tx(), Range.all(), ScanOrder.DESCENDING)) {
       while (c.next()) {
         look(c, found);
       }

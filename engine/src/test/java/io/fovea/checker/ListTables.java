@@ -1,7 +1,7 @@
 package io.fovea.checker;
 
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.Transaction;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Field;
@@ -31,7 +31,7 @@ final class ListTables {
   private static final int HANDLES_MAX = 8;
 
   private final ListClient client;
-  private final List<Table> handles = new ArrayList<>();
+  private final List<RowTable> handles = new ArrayList<>();
 
   ListTables(ListClient client) {
     this.client = client;
@@ -41,8 +41,8 @@ final class ListTables {
     return TableSpec.of(PREFIX + key, KEY_SPEC, LAYOUT);
   }
 
-  private Table open(Transaction tx, long key) {
-    Table t = tx.table(spec(key));
+  private RowTable open(Transaction tx, long key) {
+    RowTable t = tx.table(spec(key));
     if (handles.size() == HANDLES_MAX) {
       handles.removeFirst();
     }
@@ -55,7 +55,7 @@ final class ListTables {
     Transaction tx = client.tx();
     State s = State.ABSENT;
     if (tx.tables().contains(PREFIX + key)) {
-      Table t = open(tx, key);
+      RowTable t = open(tx, key);
       Row row = t.row();
       if (!get(t, row) || row.getLong(KEY) != key) {
         throw new ListClient.Impossible("table of " + key + " has no record, or another one");
@@ -66,7 +66,7 @@ final class ListTables {
     return s;
   }
 
-  private boolean get(Table t, Row row) {
+  private boolean get(RowTable t, Row row) {
     try {
       return t.get(client.tx(), t.key().set(0), row);
     } catch (InvalidUseException e) {
@@ -84,7 +84,7 @@ final class ListTables {
 
   private void write(long key, State s) {
     Transaction tx = client.tx();
-    Table t = open(tx, key);
+    RowTable t = open(tx, key);
     byte[] bytes = new byte[8 * s.list().length];
     ByteBuffer.wrap(bytes).asLongBuffer().put(s.list());
     Row row = t.row().clear().setLong(KEY, key).setInt(LIFE, s.life()).setBytes(ELEMENTS, bytes);
@@ -147,7 +147,7 @@ final class ListTables {
 
   /** Reads a list by a table of another transaction, whatever its name is by now. */
   void readByHandle(int which) {
-    Table t = handles.isEmpty() ? null : handles.get(which % handles.size());
+    RowTable t = handles.isEmpty() ? null : handles.get(which % handles.size());
     if (t == null) {
       return;
     }

@@ -1,13 +1,13 @@
 package io.fovea.checker;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Index;
 import io.fovea.Key;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowIndex;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.checker.SeatTxn.Where;
@@ -77,9 +77,9 @@ final class Seats {
   private final AtomicLong ids;
   private final SplittableRandom random;
   private final int pessimistic;
-  private final Table table;
-  private final Index bySeat;
-  private final Index byCrowd;
+  private final RowTable table;
+  private final RowIndex bySeat;
+  private final RowIndex byCrowd;
   private final Key key;
   private final Row one;
   private final Row two;
@@ -115,7 +115,7 @@ final class Seats {
 
   /** Makes the table and all rows, before there are threads. */
   static void create(Database db, int rows, int pad) {
-    Table table = db.table(SPEC);
+    RowTable table = db.table(SPEC);
     db.run(
         tx -> {
           for (int row = 0; row < rows; row++) {
@@ -383,7 +383,7 @@ final class Seats {
         int high = Math.min(rows - 1, low + random.nextInt(HOT));
         Range range = Range.between(table.key().set(low), table.key().set(high));
         int seen = 0;
-        try (Cursor c = table.scan(tx, range, order)) {
+        try (RowCursor c = table.scan(tx, range, order)) {
           while (c.next()) {
             saw(c.key().getInt(0), c.row());
             seen++;
@@ -396,10 +396,10 @@ final class Seats {
     }
   }
 
-  private void scan(Transaction tx, Index index, Range range, ScanOrder order, Where where) {
+  private void scan(Transaction tx, RowIndex index, Range range, ScanOrder order, Where where) {
     now.looks();
     Set<Integer> found = new HashSet<>();
-    try (Cursor c = index.scan(tx, range, order)) {
+    try (RowCursor c = index.scan(tx, range, order)) {
       while (c.next()) {
         int row = c.key().getInt(0);
         int seat = c.row().getInt(SEAT);

@@ -3,18 +3,18 @@ package io.fovea.churn;
 import io.fovea.Batch;
 import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
-import io.fovea.Index;
 import io.fovea.Io;
 import io.fovea.Key;
 import io.fovea.Options;
 import io.fovea.Protocol;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowIndex;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.TimestampStore;
 import io.fovea.Transaction;
 import io.fovea.Translation;
@@ -82,7 +82,7 @@ final class Deeds {
   private final Path dir;
   private final int worker;
   private final Random r;
-  private final Table accounts;
+  private final RowTable accounts;
   private final ByteTable bytes;
 
   Deeds(Database db, Path dir, int worker, long seed) {
@@ -106,7 +106,7 @@ final class Deeds {
 
   /** What every deed relies on. */
   static void prepare(Database db, int workers) {
-    Table t = db.table(ACCOUNT);
+    RowTable t = db.table(ACCOUNT);
     db.run(
         tx -> {
           Row row = t.row();
@@ -116,7 +116,7 @@ final class Deeds {
         });
     db.table(BYTES);
     for (int w = 0; w < workers; w++) {
-      Table own = db.table(indexed(w));
+      RowTable own = db.table(indexed(w));
       db.run(tx -> fill(tx, own, INDEXED));
     }
   }
@@ -184,7 +184,7 @@ final class Deeds {
 
   /** Opens all accounts that were closed, so that there are as many as at the beginning. */
   static void settle(Database db) {
-    Table t = db.table(ACCOUNT);
+    RowTable t = db.table(ACCOUNT);
     Row row = t.row();
     db.run(
         tx -> {
@@ -196,7 +196,7 @@ final class Deeds {
         });
   }
 
-  private static long sum(Cursor cursor) {
+  private static long sum(RowCursor cursor) {
     long sum = 0;
     try (cursor) {
       while (cursor.next()) {
@@ -210,7 +210,7 @@ final class Deeds {
     ScanOrder order = r.nextBoolean() ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
     is(ACCOUNTS * START, db.read(tx -> sum(accounts.scan(tx, Range.all(), order))), "by table");
     String name = r.nextBoolean() ? "by_owner" : "by_note";
-    Index index = accounts.index(name);
+    RowIndex index = accounts.index(name);
     is(ACCOUNTS * START, db.read(tx -> sum(index.scan(tx, Range.all(), order))), name);
   }
 
@@ -253,7 +253,7 @@ final class Deeds {
     return TableSpec.of("indexed" + worker, NUMBER, LAYOUT);
   }
 
-  private static void fill(Transaction tx, Table t, int n) {
+  private static void fill(Transaction tx, RowTable t, int n) {
     Row row = t.row();
     for (int i = 0; i < n; i++) {
       t.insert(tx, t.key().set(i), account(row, i, i));
@@ -271,12 +271,12 @@ final class Deeds {
         TableSpec.of(name, NUMBER, LAYOUT)
             .with(IndexSpec.on("by_owner", OWNER))
             .with(IndexSpec.unique("by_note", NOTE));
-    Table t = db.table(spec);
+    RowTable t = db.table(spec);
     db.run(tx -> fill(tx, t, n));
     db.run(
         tx -> {
           Row row = t.row();
-          Index byNote = t.index("by_note");
+          RowIndex byNote = t.index("by_note");
           is(true, byNote.get(tx, byNote.key().set("account 7"), row), "by note");
           is(7L, row.getLong(BALANCE), "balance");
           is(true, t.getForUpdate(tx, t.key().set(8), row), "for update");
@@ -297,7 +297,7 @@ final class Deeds {
 
   private void indexes() {
     TableSpec spec = indexed(worker).with(IndexSpec.on("by_owner", OWNER));
-    Table t = db.table(spec);
+    RowTable t = db.table(spec);
     long sum = db.read(tx -> sum(t.index("by_owner").scan(tx, Range.all(), ScanOrder.ASCENDING)));
     is(sumTo(INDEXED), sum, "a new index");
     is(true, db.dropIndex("indexed" + worker, "by_owner"), "drop index");
@@ -314,11 +314,11 @@ final class Deeds {
   }
 
   private void manyCursors(Transaction tx) {
-    List<Cursor> closed = new ArrayList<>();
+    List<RowCursor> closed = new ArrayList<>();
     for (int i = 0; i < CURSORS; i++) {
       int from = r.nextInt(ACCOUNTS);
       boolean byOwner = i % 3 == 0;
-      Cursor c =
+      RowCursor c =
           byOwner
               ? accounts.index("by_owner").scan(tx, Range.all(), ScanOrder.ASCENDING)
               : accounts.scan(tx, Range.atLeast(accounts.key().set(from)), ScanOrder.ASCENDING);
@@ -330,7 +330,7 @@ final class Deeds {
         closed.add(c);
       }
     }
-    closed.forEach(Cursor::close);
+    closed.forEach(RowCursor::close);
   }
 
   private byte[] key(int n) {
@@ -509,7 +509,7 @@ final class Deeds {
       file = all.filter(p -> p.toString().endsWith(".fovea")).findFirst().orElseThrow();
     }
     try (Database copy = Database.open(file, options().bufferBytes(4 << 20))) {
-      Table t = copy.table(ACCOUNT);
+      RowTable t = copy.table(ACCOUNT);
       is(
           ACCOUNTS * START,
           copy.read(tx -> sum(t.scan(tx, Range.all(), ScanOrder.ASCENDING))),
@@ -560,7 +560,7 @@ final class Deeds {
 
   private void snapshot() {
     try (Database then = db.snapshot()) {
-      Table old = then.table(ACCOUNT);
+      RowTable old = then.table(ACCOUNT);
       List<Long> before = balances(then, old);
       transfers(r, 20);
       longValues(1, LONG_MAX);
@@ -569,11 +569,11 @@ final class Deeds {
     }
   }
 
-  private static List<Long> balances(Database from, Table t) {
+  private static List<Long> balances(Database from, RowTable t) {
     return from.read(
         tx -> {
           List<Long> all = new ArrayList<>();
-          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.add(c.row().getLong(BALANCE));
             }
@@ -613,10 +613,10 @@ final class Deeds {
   }
 
   private static void use(Database other, int n) {
-    Table t = other.table(ACCOUNT);
+    RowTable t = other.table(ACCOUNT);
     other.run(tx -> fill(tx, t, n));
     is(sumTo(n), other.read(tx -> sum(t.scan(tx, Range.all(), ScanOrder.ASCENDING))), "another");
-    Table two = other.table(indexed(1).with(IndexSpec.on("by_owner", OWNER)));
+    RowTable two = other.table(indexed(1).with(IndexSpec.on("by_owner", OWNER)));
     other.run(tx -> fill(tx, two, 10));
     other.dropTable("indexed1");
   }
@@ -635,7 +635,7 @@ final class Deeds {
     try (Database other =
         Database.open(
             file, anyOptions().device(dev -> dev.io(any(Io.class))).durability(durability))) {
-      Table t = other.table(ACCOUNT);
+      RowTable t = other.table(ACCOUNT);
       is(
           sumTo(n),
           other.read(tx -> sum(t.index("by_note").scan(tx, Range.all(), ScanOrder.ASCENDING))),

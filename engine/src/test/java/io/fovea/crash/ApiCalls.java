@@ -8,7 +8,6 @@ import io.fovea.ByteTable;
 import io.fovea.ChangePosition;
 import io.fovea.Changes;
 import io.fovea.CompactOptions;
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Key;
@@ -17,11 +16,12 @@ import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 import io.fovea.Sequence;
 import io.fovea.Table;
 import io.fovea.Transaction;
-import io.fovea.TypedTable;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.Id;
@@ -103,7 +103,7 @@ final class ApiCalls {
 
   final Database db;
   private final Path dir;
-  private final Table accounts;
+  private final RowTable accounts;
   private final ByteTable bytes;
   private final ChangePosition from;
   private final Sequence sequence;
@@ -113,10 +113,10 @@ final class ApiCalls {
     this.db = db;
     this.dir = dir;
     accounts = db.table(ACCOUNT);
-    Table rows = db.table(ROWS);
-    Table expiring = db.table(EXPIRING);
+    RowTable rows = db.table(ROWS);
+    RowTable expiring = db.table(EXPIRING);
     bytes = db.table(BYTES).bytes();
-    TypedTable<Long, Thing> things = db.table(THINGS);
+    Table<Long, Thing> things = db.table(THINGS);
     sequence = db.sequence(SequenceSpec.of("numbers").cached(4));
     db.run(
         tx -> {
@@ -168,18 +168,18 @@ final class ApiCalls {
 
   /** What must hold after any close. */
   static void check(Database db) {
-    Table t = db.table(ACCOUNT);
+    RowTable t = db.table(ACCOUNT);
     long[] found = new long[3];
     db.read(
         tx -> {
           found[0] = found[1] = found[2] = 0;
-          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               found[0]++;
               found[1] += c.row().getLong(BALANCE);
             }
           }
-          try (Cursor c = t.index("by_owner").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.index("by_owner").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               found[2]++;
             }
@@ -208,7 +208,7 @@ final class ApiCalls {
     CALLS.put(
         "load rows",
         on -> {
-          Table t = on.db.table(ROWS.with(IndexSpec.on("by_row", OWNER)));
+          RowTable t = on.db.table(ROWS.with(IndexSpec.on("by_row", OWNER)));
           t.load(
               into -> {
                 for (int i = 0; i < 2_000; i++) {
@@ -276,7 +276,7 @@ final class ApiCalls {
         on ->
             on.db.run(
                 tx -> {
-                  Table t = tx.table(TableSpec.of("new", NUMBER, LAYOUT));
+                  RowTable t = tx.table(TableSpec.of("new", NUMBER, LAYOUT));
                   t.insert(tx, t.key().set(1), t.row().setLong(BALANCE, 1));
                   tx.renameTable("rows", "other");
                   tx.dropTable("bytes");
@@ -310,7 +310,7 @@ final class ApiCalls {
 
   // ------------------------------------------------------------------------------------- records
 
-  private static void transfer(Table t, Transaction tx, int a, int b) {
+  private static void transfer(RowTable t, Transaction tx, int a, int b) {
     Key key = t.key();
     Row row = t.row();
     t.get(tx, key.set(a), row);
@@ -413,7 +413,7 @@ final class ApiCalls {
 
   // ------------------------------------------------------------------------------------- readers
 
-  private static long sum(Cursor c) {
+  private static long sum(RowCursor c) {
     long sum = 0;
     try (c) {
       while (c.next()) {
@@ -428,7 +428,7 @@ final class ApiCalls {
         "snapshot",
         on -> {
           try (Database then = on.db.snapshot()) {
-            Table t = then.table(ACCOUNT);
+            RowTable t = then.table(ACCOUNT);
             long sum = then.read(tx -> sum(t.scan(tx, Range.all(), ScanOrder.ASCENDING)));
             if (sum != 0) {
               throw new AssertionError("the sum of a snapshot is " + sum);

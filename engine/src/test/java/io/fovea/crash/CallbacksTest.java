@@ -15,8 +15,8 @@ import io.fovea.LoadOptions;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.TxOptions;
-import io.fovea.TypedTable;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.Id;
@@ -178,7 +178,7 @@ class CallbacksTest {
         (db, b, t) ->
             db.run(
                 tx -> {
-                  TypedTable<Long, Thing> things = db.table(THINGS);
+                  Table<Long, Thing> things = db.table(THINGS);
                   things.put(tx, new Thing(77, "x"));
                   things.scan(
                       tx,
@@ -274,7 +274,7 @@ class CallbacksTest {
 
   private static ByteTable fill(Database db) {
     ByteTable bytes = db.table(TableSpec.bytes("bytes", 16)).bytes();
-    TypedTable<Long, Thing> things = db.table(THINGS);
+    Table<Long, Thing> things = db.table(THINGS);
     db.run(
         tx -> {
           for (int i = 0; i < 40; i++) {

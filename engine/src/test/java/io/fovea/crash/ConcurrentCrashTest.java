@@ -3,7 +3,6 @@ package io.fovea.crash;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Key;
@@ -11,9 +10,10 @@ import io.fovea.Options;
 import io.fovea.Protocol;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 import io.fovea.SimDatabase;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.VerifyReport;
 import io.fovea.schema.Field;
@@ -111,7 +111,7 @@ class ConcurrentCrashTest {
     disk.asynchronous(true);
     List<Snapshot> snapshots = new ArrayList<>();
     try (Database db = SimDatabase.open(new SimStorage(disk), options(durability, protocol))) {
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       fill(db, t);
       if (durability != Durability.SYNC) {
         SimDatabase.checkpoint(db);
@@ -157,7 +157,7 @@ class ConcurrentCrashTest {
             + " operations");
   }
 
-  private static void fill(Database db, Table t) {
+  private static void fill(Database db, RowTable t) {
     db.run(
         tx -> {
           Row row = t.row().setLong(BALANCE, 100);
@@ -167,7 +167,7 @@ class ConcurrentCrashTest {
         });
   }
 
-  private void work(Database db, Table t, int thread, boolean sync) {
+  private void work(Database db, RowTable t, int thread, boolean sync) {
     Random r = new Random(CrashTest.SEED * 31 + thread);
     for (int i = 0; i < 250; i++) {
       boolean reads = r.nextInt(4) == 0;
@@ -200,7 +200,7 @@ class ConcurrentCrashTest {
 
   /** Leaves in {@code versions} what it has read, or written. */
   private static void transfer(
-      Transaction tx, Table t, long id, int[] keys, int[] versions, boolean[] written) {
+      Transaction tx, RowTable t, long id, int[] keys, int[] versions, boolean[] written) {
     Key key = t.key();
     Row row = t.row();
     for (int k = 0; k < keys.length; k++) {
@@ -224,7 +224,7 @@ class ConcurrentCrashTest {
     try (Database db = SimDatabase.open(new SimStorage(disk), options)) {
       VerifyReport report = db.verify();
       assertTrue(report.ok(), report::toString);
-      Table t = db.table(SPEC);
+      RowTable t = db.table(SPEC);
       int[] found = new int[ACCOUNTS];
       long[] writers = new long[ACCOUNTS];
       long[] sum = new long[2];
@@ -232,7 +232,7 @@ class ConcurrentCrashTest {
           tx -> {
             sum[0] = 0;
             sum[1] = 0;
-            try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 int key = c.key().getInt(0);
                 found[key] = c.row().getInt(VERSION);

@@ -11,9 +11,9 @@ import io.fovea.ByteCursor;
 import io.fovea.ByteLoad;
 import io.fovea.Database;
 import io.fovea.LoadSource;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 import io.fovea.SimDatabase;
-import io.fovea.Table;
 import io.fovea.Translation;
 import io.fovea.VerifyReport;
 import io.fovea.buffer.PageHeader;
@@ -101,7 +101,7 @@ class DamagedPagesTest {
   }
 
   private static int scan(Database db, ScanOrder order) {
-    Table t = db.table(clean.state().tables.get("bytes").spec("bytes"));
+    RowTable t = db.table(clean.state().tables.get("bytes").spec("bytes"));
     return db.read(
         tx -> {
           int n = 0;
@@ -117,7 +117,7 @@ class DamagedPagesTest {
 
   /** Adds records until every leaf has split, or one can't be. */
   private static void write(Database db) {
-    Table t = db.table(clean.state().tables.get("bytes").spec("bytes"));
+    RowTable t = db.table(clean.state().tables.get("bytes").spec("bytes"));
     for (int i = 0; i < 220; i++) {
       byte[] key = DeepBase.key(i).bytes();
       for (int k = 0; k < 3; k++) {
@@ -272,7 +272,7 @@ class DamagedPagesTest {
           continue;
         }
         Session s = open(one);
-        Table t = s.db().table(clean.state().tables.get("bytes").spec("bytes"));
+        RowTable t = s.db().table(clean.state().tables.get("bytes").spec("bytes"));
         boolean stopped = false;
         for (int i = 0; i < 220; i++) {
           byte[] key = DeepBase.key(i).bytes();

@@ -2,13 +2,13 @@ package io.fovea.crash;
 
 import io.fovea.Batch;
 import io.fovea.ByteTable;
-import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Index;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowIndex;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.VerifyReport;
 import io.fovea.crash.State.Contents;
 import io.fovea.crash.State.Kind;
@@ -139,7 +139,7 @@ final class DamagedUse {
   }
 
   private void table(Database db, String name, Contents c) {
-    Table t = db.table(c.spec(name));
+    RowTable t = db.table(c.spec(name));
     List<Pk> keys = new ArrayList<>(c.records().keySet());
     Collections.shuffle(keys, new Random(seed));
     keys = keys.subList(0, Math.min(60, keys.size()));
@@ -159,7 +159,7 @@ final class DamagedUse {
     }
   }
 
-  private void get(Database db, Table t, Contents c, Pk pk) {
+  private void get(Database db, RowTable t, Contents c, Pk pk) {
     Value expected = c.records().get(pk);
     if (c.kind() == Kind.BYTES) {
       byte[] found = db.read(tx -> t.bytes().get(tx, pk.bytes()));
@@ -175,7 +175,7 @@ final class DamagedUse {
     wrong(t.name() + " get " + pk, expected, found);
   }
 
-  private void batch(Database db, Table t, Contents c, List<Pk> keys) {
+  private void batch(Database db, RowTable t, Contents c, List<Pk> keys) {
     if (keys.isEmpty()) {
       return;
     }
@@ -197,12 +197,12 @@ final class DamagedUse {
     }
   }
 
-  private void backwards(Database db, Table t, Contents c) {
+  private void backwards(Database db, RowTable t, Contents c) {
     List<Pk> found =
         db.read(
             tx -> {
               List<Pk> keys = new ArrayList<>();
-              try (Cursor cursor = t.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
+              try (RowCursor cursor = t.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
                 while (cursor.next()) {
                   keys.add(Pk.of(cursor.key()));
                   cursor.row();
@@ -213,7 +213,7 @@ final class DamagedUse {
     wrong(t.name() + " backwards", List.copyOf(c.records().descendingKeySet()), found);
   }
 
-  private void lookup(Database db, Table t, Index index, Contents c, Pk pk) {
+  private void lookup(Database db, RowTable t, RowIndex index, Contents c, Pk pk) {
     Value v = c.records().get(pk);
     boolean unique = index.name().equals("by_unique");
     Value found =
@@ -241,7 +241,7 @@ final class DamagedUse {
   private void write(Session s) {
     Random r = new Random(seed);
     Contents c = state.tables.get("bytes");
-    Table[] table = new Table[1];
+    RowTable[] table = new RowTable[1];
     attempt(() -> table[0] = s.db().table(c.spec("bytes")));
     if (table[0] != null) {
       ByteTable t = table[0].bytes();

@@ -14,8 +14,8 @@ import io.fovea.FileDump;
 import io.fovea.FileReport;
 import io.fovea.Options;
 import io.fovea.Restore;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.schema.Field;
@@ -256,7 +256,7 @@ public final class InterruptedCalls {
               t.put(tx, key(i), new byte[100 + i % 7 * 900]);
             }
           });
-      Table rows = db.table(ROWS);
+      RowTable rows = db.table(ROWS);
       db.run(
           tx -> {
             for (long i = 0; i < RECORDS; i++) {

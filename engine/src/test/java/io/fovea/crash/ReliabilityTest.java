@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Io;
@@ -12,8 +11,9 @@ import io.fovea.Key;
 import io.fovea.Options;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.VerifyReport;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.schema.Field;
@@ -54,8 +54,8 @@ class ReliabilityTest {
     Session.quiet();
   }
 
-  private static Table fill(Database db) {
-    Table t = db.table(SPEC);
+  private static RowTable fill(Database db) {
+    RowTable t = db.table(SPEC);
     db.run(
         tx -> {
           for (int i = 0; i < ACCOUNTS; i++) {
@@ -65,7 +65,7 @@ class ReliabilityTest {
     return t;
   }
 
-  private static void transfer(Database db, Table t, Random r) {
+  private static void transfer(Database db, RowTable t, Random r) {
     int from = r.nextInt(ACCOUNTS);
     int to = (from + 1 + r.nextInt(ACCOUNTS - 1)) % ACCOUNTS;
     byte[] pad = new byte[r.nextInt(600)];
@@ -80,12 +80,12 @@ class ReliabilityTest {
         });
   }
 
-  private static void check(Database db, Table t) {
+  private static void check(Database db, RowTable t) {
     long[] sum = new long[1];
     db.read(
         tx -> {
           sum[0] = 0;
-          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               sum[0] += c.row().getLong(BALANCE);
             }
@@ -105,7 +105,7 @@ class ReliabilityTest {
         Victim.options().durability(durability).transactions(txs -> txs.activeMax(THREADS));
     Path file = dir.resolve("interrupts-" + durability);
     try (Database db = Database.open(file, options)) {
-      Table t = fill(db);
+      RowTable t = fill(db);
       Threads.run(
           THREADS,
           id -> {
@@ -159,7 +159,7 @@ class ReliabilityTest {
     PoolTooSmallException e =
         assertThrows(PoolTooSmallException.class, () -> Database.open(file, options));
     try (Database db = Database.open(file, options.bufferBytes(e.bytesNeeded()))) {
-      Table t = fill(db);
+      RowTable t = fill(db);
       Threads.run(
           THREADS,
           id -> {
@@ -184,7 +184,7 @@ class ReliabilityTest {
                 .device(dev -> dev.io(io).directIo(direct))
                 .transactions(txs -> txs.activeMax(THREADS));
         try (Database db = Database.open(file, options)) {
-          Table t = first ? fill(db) : db.table(SPEC);
+          RowTable t = first ? fill(db) : db.table(SPEC);
           first = false;
           check(db, t);
           Threads.run(

@@ -2,15 +2,15 @@ package io.fovea.crash;
 
 import io.fovea.ByteCursor;
 import io.fovea.ByteIndexCursor;
-import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Index;
 import io.fovea.Key;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowIndex;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 import io.fovea.SimDatabase;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.schema.Field;
@@ -131,7 +131,7 @@ final class State {
       return new Pk(s.charAt(0) - 'A', s.substring(1));
     }
 
-    Key key(Table t) {
+    Key key(RowTable t) {
       return t.key().clear().int32(group).text(name);
     }
 
@@ -383,7 +383,7 @@ final class State {
     }
     State found = new State();
     for (Map.Entry<String, Contents> e : expected.tables.entrySet()) {
-      Table t;
+      RowTable t;
       if (SimDatabase.version(db, e.getKey()) != e.getValue().version) {
         return null; // opening would make it what it has to be
       }
@@ -413,7 +413,7 @@ final class State {
     return found;
   }
 
-  private static void records(Transaction tx, Table t, Contents c) {
+  private static void records(Transaction tx, RowTable t, Contents c) {
     if (c.kind == Kind.BYTES) {
       try (ByteCursor cursor = t.bytes().scan(tx, null, null, ScanOrder.ASCENDING)) {
         while (cursor.next()) {
@@ -433,16 +433,16 @@ final class State {
       }
       return;
     }
-    try (Cursor cursor = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+    try (RowCursor cursor = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       while (cursor.next()) {
         c.records.put(Pk.of(cursor.key()), Value.of(cursor.row(), c.shape()));
       }
     }
     // The other way to each record, which follows what an index remembers of its place.
     for (String name : c.indexes) {
-      Index index = t.index(name);
+      RowIndex index = t.index(name);
       int n = 0;
-      try (Cursor cursor = index.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
+      try (RowCursor cursor = index.scan(tx, Range.all(), ScanOrder.DESCENDING)) {
         while (cursor.next()) {
           other(t, name, c, Pk.of(cursor.key()), Value.of(cursor.row(), c.shape()));
           n++;
@@ -453,13 +453,13 @@ final class State {
   }
 
   /** What an index leads to is what the table has. */
-  private static void other(Table t, String index, Contents c, Pk pk, Value found) {
+  private static void other(RowTable t, String index, Contents c, Pk pk, Value found) {
     if (!found.equals(c.records.get(pk))) {
       throw new AssertionError(t.name() + ", index " + index + ": another record for " + pk);
     }
   }
 
-  private static void all(Table t, String index, Contents c, int entries) {
+  private static void all(RowTable t, String index, Contents c, int entries) {
     if (entries != c.records.size()) {
       throw new AssertionError(
           t.name() + ", index " + index + ": " + entries + " entries of " + c.records.size());
@@ -467,7 +467,7 @@ final class State {
   }
 
   /** What the engine counts is what was read. */
-  private static void counted(Table t, Contents c) {
+  private static void counted(RowTable t, Contents c) {
     long most = t.count();
     long least = most;
     for (String name : c.indexes) {

@@ -7,7 +7,6 @@ import io.fovea.ByteCursor;
 import io.fovea.ByteLoad;
 import io.fovea.CompactOptions;
 import io.fovea.CompactReport;
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Duplicates;
 import io.fovea.Durability;
@@ -16,8 +15,9 @@ import io.fovea.LoadOptions;
 import io.fovea.LoadReport;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.crash.State.Blob;
 import io.fovea.crash.State.Contents;
@@ -188,7 +188,7 @@ sealed interface Step {
     boolean apply(State state);
 
     /** Does it in a transaction; returns the answer. */
-    boolean run(Transaction tx, Table t, Contents c);
+    boolean run(Transaction tx, RowTable t, Contents c);
   }
 
   /** Sets a record, which may have expired before. */
@@ -211,7 +211,7 @@ sealed interface Step {
     }
 
     @Override
-    public boolean run(Transaction tx, Table t, Contents c) {
+    public boolean run(Transaction tx, RowTable t, Contents c) {
       try {
         if (c.kind() == Kind.BYTES) {
           t.bytes().insert(tx, pk.bytes(), value.pad().bytes());
@@ -238,7 +238,7 @@ sealed interface Step {
     }
 
     @Override
-    public boolean run(Transaction tx, Table t, Contents c) {
+    public boolean run(Transaction tx, RowTable t, Contents c) {
       try {
         if (c.kind() == Kind.BYTES) {
           t.bytes().put(tx, pk.bytes(), value.pad().bytes());
@@ -282,7 +282,7 @@ sealed interface Step {
     }
 
     @Override
-    public boolean run(Transaction tx, Table t, Contents c) {
+    public boolean run(Transaction tx, RowTable t, Contents c) {
       Row row = t.row();
       if (!t.getForUpdate(tx, pk.key(t), row)) {
         return false;
@@ -315,7 +315,7 @@ sealed interface Step {
     }
 
     @Override
-    public boolean run(Transaction tx, Table t, Contents c) {
+    public boolean run(Transaction tx, RowTable t, Contents c) {
       return c.kind() == Kind.BYTES ? t.bytes().delete(tx, pk.bytes()) : t.delete(tx, pk.key(t));
     }
   }
@@ -331,7 +331,7 @@ sealed interface Step {
     }
 
     @Override
-    public boolean run(Transaction tx, Table t, Contents c) {
+    public boolean run(Transaction tx, RowTable t, Contents c) {
       List<Pk> found = new ArrayList<>();
       if (c.kind() == Kind.BYTES) {
         byte[] prefix = {new Pk(group, "").bytes()[0]};
@@ -349,7 +349,7 @@ sealed interface Step {
         if (group % 2 == 0) {
           return t.deleteRange(tx, range) > 0;
         }
-        try (Cursor cursor = t.scan(tx, range, ScanOrder.ASCENDING)) {
+        try (RowCursor cursor = t.scan(tx, range, ScanOrder.ASCENDING)) {
           while (cursor.next()) {
             found.add(Pk.of(cursor.key()));
           }
@@ -380,7 +380,7 @@ sealed interface Step {
     }
 
     @Override
-    public boolean run(Transaction tx, Table t, Contents c) {
+    public boolean run(Transaction tx, RowTable t, Contents c) {
       if (c.kind() == Kind.BYTES) {
         return t.bytes()
                 .deleteRange(tx, from == null ? null : from.bytes(), to == null ? null : to.bytes())
@@ -478,7 +478,7 @@ sealed interface Step {
     @Override
     public void run(Database db, State before) {
       boolean taken = before.tables.containsKey(to);
-      Table open = db.table(before.tables.get(table).spec(table));
+      RowTable open = db.table(before.tables.get(table).spec(table));
       try {
         assertEquals(true, db.renameTable(table, to));
         assertEquals(false, taken, this::toString);
@@ -518,7 +518,7 @@ sealed interface Step {
 
     @Override
     public void run(Database db, State before) {
-      Table old = db.table(before.tables.get(table).spec(table));
+      RowTable old = db.table(before.tables.get(table).spec(table));
       apply(before);
       db.table(before.tables.get(table).spec(table));
       Key key = new Pk(1, "").key(old);
@@ -579,7 +579,7 @@ sealed interface Step {
     public void run(Database db, State before) {
       Contents c = before.tables.get(table);
       TreeMap<Pk, Value> after = after(c, before.now);
-      Table t = db.table(c.spec(table));
+      RowTable t = db.table(c.spec(table));
       LoadOptions how =
           LoadOptions.defaults().memoryBytes(1 << 20).ascending(ascending).duplicates(duplicates);
       LoadReport report;
@@ -598,7 +598,7 @@ sealed interface Step {
       rows.forEach(row -> into.add(row.pk.bytes(), row.value.pad().bytes()));
     }
 
-    private LoadReport load(Table t, Contents c, LoadOptions how) {
+    private LoadReport load(RowTable t, Contents c, LoadOptions how) {
       Row r = t.row();
       return t.load(
           how, into -> rows.forEach(row -> into.add(row.pk.key(t), row.value.row(r, c.shape()))));

@@ -1,12 +1,12 @@
 package io.fovea.explorer;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Index;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowIndex;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.schema.Field;
@@ -38,7 +38,7 @@ final class Bank {
           .with(IndexSpec.unique("by_u", UNIQUE))
           .with(IndexSpec.on("by_g", GROUP));
 
-  final Table table;
+  final RowTable table;
 
   /** Those of the layout that the table was opened with. */
   private final Field money;
@@ -84,7 +84,7 @@ final class Bank {
 
   static void transfer(Life life, Hand hand) throws Exception {
     Random r = hand.random;
-    Table t = life.bank.table;
+    RowTable t = life.bank.table;
     int x = r.nextInt(ACCOUNTS);
     int y = (x + 1 + r.nextInt(ACCOUNTS - 1)) % ACCOUNTS;
     int amount = r.nextInt(50);
@@ -121,7 +121,7 @@ final class Bank {
   }
 
   static void sum(Life life, Hand hand) {
-    Table t = life.bank.table;
+    RowTable t = life.bank.table;
     int how = hand.random.nextInt(4);
     ScanOrder order = hand.random.nextBoolean() ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
     life.<@Nullable Void>read(
@@ -141,7 +141,7 @@ final class Bank {
     }
   }
 
-  private long total(Cursor cursor, String what) {
+  private long total(RowCursor cursor, String what) {
     long sum = 0;
     long n = 0;
     long hash = 0;
@@ -163,9 +163,9 @@ final class Bank {
   /** Table and indexes say the same; a number for what they say. */
   long check(Transaction tx) {
     Set<Long> seen = new HashSet<>();
-    try (Cursor c = table.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+    try (RowCursor c = table.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
       Row other = table.row();
-      Index byU = indexOf("by_u");
+      RowIndex byU = indexOf("by_u");
       while (c.next()) {
         long u = c.row().getLong(unique);
         Violation.unless(
@@ -182,7 +182,7 @@ final class Bank {
     return hash;
   }
 
-  private Index indexOf(String name) {
+  private RowIndex indexOf(String name) {
     return table.index(name);
   }
 
@@ -205,7 +205,7 @@ final class Bank {
           case 1 -> IndexSpec.unique("more", GROUP, UNIQUE);
           default -> IndexSpec.on("more", GROUP, MONEY);
         };
-    Table t = db.table(SPEC.with(more));
+    RowTable t = db.table(SPEC.with(more));
     for (int i = 0; i < 3; i++) {
       db.read(
           tx ->

@@ -1,12 +1,12 @@
 package io.fovea.explorer;
 
 import io.fovea.ByteTable;
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Field;
@@ -50,7 +50,7 @@ final class Catalogs {
     if (r.nextBoolean()) {
       spec = spec.with(IndexSpec.unique("by_b", B1));
     }
-    Table t = db.table(spec);
+    RowTable t = db.table(spec);
     int n = 1 + r.nextInt(200);
     db.run(tx -> fill(tx, t, n));
     if (r.nextBoolean()) {
@@ -64,25 +64,25 @@ final class Catalogs {
     }
   }
 
-  private static void fill(Transaction tx, Table t, int n) {
+  private static void fill(Transaction tx, RowTable t, int n) {
     Row row = t.row();
     for (int i = 0; i < n; i++) {
       t.insert(tx, t.key().set(i), row.clear().setLong(A1, i % 7).setText(B1, "row " + i));
     }
   }
 
-  private static void check(Database db, Table t, int n, String name) {
+  private static void check(Database db, RowTable t, int n, String name) {
     long[] found = new long[2];
     db.read(
         tx -> {
           found[0] = 0;
           found[1] = 0;
-          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               Violation.same(found[0]++, c.key().getInt(0), "key in " + name);
             }
           }
-          try (Cursor c = t.index("by_a").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.index("by_a").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               found[1]++;
               Violation.same(c.key().getInt(0) % 7, c.row().getLong(A1), "row in " + name);
@@ -138,14 +138,14 @@ final class Catalogs {
     Database db = life.db;
     String name = "ev" + hand.id;
     db.dropTable(name);
-    Table old = db.table(TableSpec.of(name, KEY, LAYOUT1));
+    RowTable old = db.table(TableSpec.of(name, KEY, LAYOUT1));
     int n = 1 + hand.random.nextInt(100);
     db.run(tx -> fill(tx, old, n));
     TableSpec spec =
         TableSpec.builder(name, KEY, LAYOUT2)
             .version(2, Step.rename("b", "c"), Step.add("n", 42))
             .build();
-    Table now = db.table(spec);
+    RowTable now = db.table(spec);
     try {
       db.run(tx -> old.put(tx, old.key().set(0), old.row()));
       throw new Violation("a handle of an older version of " + name + " can be used");

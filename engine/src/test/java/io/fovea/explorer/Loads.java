@@ -2,14 +2,14 @@ package io.fovea.explorer;
 
 import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Duplicates;
 import io.fovea.LoadOptions;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -123,7 +123,7 @@ final class Loads {
   private static void rows(Life life, Hand hand) {
     Random r = hand.random;
     Database db = life.db;
-    Table t = db.table(ROWS);
+    RowTable t = db.table(ROWS);
     long generation = 1 + newest(db, t);
     int n = 1 + r.nextInt(500);
     byte[] pad = new byte[r.nextInt(200)];
@@ -139,13 +139,13 @@ final class Loads {
     Violation.same(generation, newest(db, t), "generation after a load of rows");
   }
 
-  private static long newest(Database db, Table t) {
+  private static long newest(Database db, RowTable t) {
     return db.<Long, RuntimeException>read(
         tx -> {
           long sum = 0;
           long n = 0;
           long newest = 0;
-          try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               long g = c.row().getLong(GENERATION);
               newest = Math.max(newest, g);
@@ -153,7 +153,7 @@ final class Loads {
               n++;
             }
           }
-          try (Cursor c = t.index("by_generation").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor c = t.index("by_generation").scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (c.next()) {
               sum -= c.row().getLong(GENERATION) * (c.key().getInt(0) + 1);
               n--;
@@ -167,7 +167,7 @@ final class Loads {
 
   /** Others write into a table that is loaded: done, or refused. */
   static void beside(Life life, Hand hand) {
-    Table t = life.db.table(ROWS);
+    RowTable t = life.db.table(ROWS);
     try {
       life.db.run(
           tx -> {

@@ -1,10 +1,10 @@
 package io.fovea.explorer;
 
-import io.fovea.Cursor;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
@@ -30,7 +30,7 @@ final class Sessions {
   static void drop(Life life, Hand hand) {
     String name = "brief" + hand.id;
     life.db.dropTable(name);
-    Table t =
+    RowTable t =
         life.db.table(
             TableSpec.of(name, KeySpec.of(FieldType.INT32), SPEC.layout())
                 .expireAfter(END, Duration.ZERO));
@@ -42,7 +42,7 @@ final class Sessions {
           }
         });
     Violation.unless(life.db.dropExpiry(name), "drop the expiry of " + name);
-    Table now = life.db.table(Objects.requireNonNull(life.db.describe(name)));
+    RowTable now = life.db.table(Objects.requireNonNull(life.db.describe(name)));
     life.db.run(
         tx -> {
           for (int i = 0; i < n; i += 2) {
@@ -56,7 +56,7 @@ final class Sessions {
 
   static void step(Life life, Hand hand) throws Exception {
     Random r = hand.random;
-    Table t = life.db.table(SPEC);
+    RowTable t = life.db.table(SPEC);
     if (r.nextInt(4) == 0) {
       life.pass(r.nextInt(40));
     }
@@ -68,7 +68,7 @@ final class Sessions {
       long before = life.clock.millis();
       life.db.read(
           tx -> {
-            try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 long end = c.row().getLong(END);
                 Violation.unless(end > before, "a row that ended " + end + " is there " + before);

@@ -1,10 +1,10 @@
 package io.fovea.explorer;
 
+import io.fovea.Cursor;
+import io.fovea.Index;
 import io.fovea.ObjectSpec;
 import io.fovea.ScanOrder;
-import io.fovea.TypedCursor;
-import io.fovea.TypedIndex;
-import io.fovea.TypedTable;
+import io.fovea.Table;
 import io.fovea.schema.Formerly;
 import io.fovea.schema.Initial;
 import java.util.ArrayList;
@@ -39,7 +39,7 @@ final class Typed {
   static void evolve(Life life, Hand hand) {
     String name = "object" + hand.id;
     life.db.dropTable(name);
-    TypedTable<Long, Thing> old = life.db.table(ObjectSpec.of(name, Long.class, Thing.class));
+    Table<Long, Thing> old = life.db.table(ObjectSpec.of(name, Long.class, Thing.class));
     int n = 1 + hand.random.nextInt(60);
     life.db.run(
         tx -> {
@@ -47,7 +47,7 @@ final class Typed {
             old.insert(tx, i, thing(i, i));
           }
         });
-    TypedTable<Long, Later> now = life.db.table(ObjectSpec.of(name, Long.class, Later.class));
+    Table<Long, Later> now = life.db.table(ObjectSpec.of(name, Long.class, Later.class));
     life.db.run(
         tx -> {
           for (long i = 0; i < n; i++) {
@@ -80,15 +80,15 @@ final class Typed {
 
   static void step(Life life, Hand hand) throws Exception {
     Random r = hand.random;
-    TypedTable<Long, Thing> t = life.db.table(SPEC);
-    TypedIndex<String, Long, Thing> names = t.index("by_name", String.class);
+    Table<Long, Thing> t = life.db.table(SPEC);
+    Index<String, Long, Thing> names = t.index("by_name", String.class);
     long id = r.nextInt(THINGS);
     byte[] key = Life.key("o/", id);
     if (r.nextInt(3) == 0) {
       life.<@Nullable Void, RuntimeException>readOnly(
           tx -> {
             int n = 0;
-            try (TypedCursor<Long, Thing> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+            try (Cursor<Long, Thing> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
               while (c.next()) {
                 require(c.value(), c.key());
                 Map.Entry<Long, Thing> e = names.get(tx, c.value().name());

@@ -4,7 +4,7 @@ import io.fovea.Database;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.ScanOrder;
-import io.fovea.TypedTable;
+import io.fovea.Table;
 import io.fovea.schema.Id;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -39,7 +39,7 @@ public final class Bank {
       ObjectSpec.of("accounts", Long.class, Account.class);
 
   private final Database db;
-  private final TypedTable<Long, Account> accounts;
+  private final Table<Long, Account> accounts;
 
   private Bank(Database db) {
     this.db = db;

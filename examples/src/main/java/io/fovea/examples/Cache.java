@@ -2,12 +2,12 @@ package io.fovea.examples;
 
 import io.fovea.Database;
 import io.fovea.Durability;
+import io.fovea.Index;
+import io.fovea.IndexCursor;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.ScanOrder;
-import io.fovea.TypedIndex;
-import io.fovea.TypedIndexCursor;
-import io.fovea.TypedTable;
+import io.fovea.Table;
 import io.fovea.schema.Id;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -35,8 +35,8 @@ public final class Cache {
       ObjectSpec.of("cache", String.class, Entry.class).index("byExpiry", "expires");
 
   private final Database db;
-  private final TypedTable<String, Entry> entries;
-  private final TypedIndex<Instant, String, Entry> byExpiry;
+  private final Table<String, Entry> entries;
+  private final Index<Instant, String, Entry> byExpiry;
   private final Function<String, String> store;
   private final Duration life;
   private final int entriesMax;
@@ -130,7 +130,7 @@ public final class Cache {
   private void evict(long count) {
     db.run(
         tx -> {
-          try (TypedIndexCursor<Instant, String, Entry> c =
+          try (IndexCursor<Instant, String, Entry> c =
               byExpiry.scan(tx, null, null, ScanOrder.ASCENDING)) {
             for (long i = 0; i < count && c.next(); i++) {
               entries.delete(tx, c.key());

@@ -1,11 +1,11 @@
 package io.fovea.examples;
 
 import io.fovea.Database;
+import io.fovea.Index;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.ScanOrder;
-import io.fovea.TypedIndex;
-import io.fovea.TypedTable;
+import io.fovea.Table;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.schema.Id;
 import java.nio.file.Path;
@@ -57,10 +57,10 @@ public final class Inventory {
           .index("byMissing", "missing");
 
   private final Database db;
-  private final TypedTable<String, Product> products;
-  private final TypedIndex<Offer, String, Product> byCategory;
-  private final TypedIndex<Long, String, Product> byEan;
-  private final TypedIndex<Integer, String, Product> byMissing;
+  private final Table<String, Product> products;
+  private final Index<Offer, String, Product> byCategory;
+  private final Index<Long, String, Product> byEan;
+  private final Index<Integer, String, Product> byMissing;
 
   private Inventory(Database db) {
     this.db = db;

@@ -1,13 +1,13 @@
 package io.fovea.examples;
 
 import io.fovea.Database;
+import io.fovea.Index;
+import io.fovea.IndexCursor;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.ScanOrder;
 import io.fovea.Sequence;
-import io.fovea.TypedIndex;
-import io.fovea.TypedIndexCursor;
-import io.fovea.TypedTable;
+import io.fovea.Table;
 import io.fovea.schema.Id;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -57,9 +57,9 @@ public final class JobQueue {
       ObjectSpec.of("results", Long.class, Result.class);
 
   private final Database db;
-  private final TypedTable<Long, Job> jobs;
-  private final TypedTable<Long, Result> results;
-  private final TypedIndex<Instant, Long, Job> byDue;
+  private final Table<Long, Job> jobs;
+  private final Table<Long, Result> results;
+  private final Index<Instant, Long, Job> byDue;
 
   /** Gives no number twice, not even after a crash. */
   private final Sequence ids;
@@ -125,8 +125,7 @@ public final class JobQueue {
     return db.call(
         tx -> {
           List<Job> mine = new ArrayList<>(); // new in each attempt
-          try (TypedIndexCursor<Instant, Long, Job> c =
-              byDue.scan(tx, null, now, ScanOrder.ASCENDING)) {
+          try (IndexCursor<Instant, Long, Job> c = byDue.scan(tx, null, now, ScanOrder.ASCENDING)) {
             while (mine.size() < CLAIM && c.next()) {
               Job claimed = c.value().claimedUntil(now.plus(LEASE));
               mine.add(claimed);

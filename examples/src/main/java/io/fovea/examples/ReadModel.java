@@ -7,8 +7,8 @@ import io.fovea.Changes;
 import io.fovea.Database;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
+import io.fovea.Table;
 import io.fovea.Transaction;
-import io.fovea.TypedTable;
 import io.fovea.error.ChangesLostException;
 import io.fovea.schema.Id;
 import java.nio.file.Path;
@@ -52,12 +52,12 @@ public final class ReadModel {
       ObjectSpec.of("places", String.class, Place.class);
 
   private final Database db;
-  private final TypedTable<Long, Order> orders;
+  private final Table<Long, Order> orders;
 
   private final Database model;
-  private final TypedTable<Long, Order> known;
-  private final TypedTable<String, Total> totals;
-  private final TypedTable<String, Place> places;
+  private final Table<Long, Order> known;
+  private final Table<String, Total> totals;
+  private final Table<String, Place> places;
 
   private ReadModel(Database db, Database model) {
     this.db = db;
@@ -185,7 +185,7 @@ public final class ReadModel {
   /** Takes all orders as of a moment; what comes behind that is followed. */
   private ChangePosition beginAnew() {
     try (Database then = db.snapshot()) {
-      TypedTable<Long, Order> frozen = then.table(ORDER_TABLE);
+      Table<Long, Order> frozen = then.table(ORDER_TABLE);
       ChangePosition at = then.changesPosition();
       model.run(
           tx -> {

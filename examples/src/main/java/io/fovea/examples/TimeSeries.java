@@ -1,14 +1,14 @@
 package io.fovea.examples;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Key;
 import io.fovea.Options;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.schema.Field;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
@@ -44,7 +44,7 @@ public final class TimeSeries {
   private record Point(Instant time, double value) {}
 
   private final Database db;
-  private final Table points;
+  private final RowTable points;
 
   private TimeSeries(Database db) {
     this.db = db;
@@ -100,7 +100,7 @@ public final class TimeSeries {
         tx -> {
           double sum = 0;
           int count = 0;
-          try (Cursor c = points.scan(tx, window, ScanOrder.ASCENDING)) {
+          try (RowCursor c = points.scan(tx, window, ScanOrder.ASCENDING)) {
             while (c.next()) {
               sum += c.row().getDouble(VALUE);
               count++;
@@ -114,7 +114,7 @@ public final class TimeSeries {
     Range all = Range.prefix(points.key().text(series));
     return db.read(
         tx -> {
-          try (Cursor c = points.scan(tx, all, ScanOrder.DESCENDING)) {
+          try (RowCursor c = points.scan(tx, all, ScanOrder.DESCENDING)) {
             if (!c.next()) {
               throw new IllegalArgumentException("No measurements of " + series);
             }
@@ -141,7 +141,7 @@ public final class TimeSeries {
     return db.read(
         tx -> {
           int count = 0;
-          try (Cursor c = points.scan(tx, all, ScanOrder.ASCENDING)) {
+          try (RowCursor c = points.scan(tx, all, ScanOrder.ASCENDING)) {
             while (c.next()) {
               assert c.key().getText(SERIES).equals(series);
               count++;

@@ -5,7 +5,7 @@ import io.fovea.Key;
 import io.fovea.Options;
 import io.fovea.PlaceDirectory;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.Task;
 import io.fovea.Transaction;
 import io.fovea.Translation;
@@ -72,7 +72,7 @@ public class ApiPointLookup {
     public String begin;
 
     private Database db;
-    private Table table;
+    private RowTable table;
     private Field first;
 
     /** Loads it, in the order of keys. */
@@ -123,7 +123,7 @@ public class ApiPointLookup {
   public static class Worker {
     private final Task<RuntimeException> one = this::lookUp;
     private final Task<RuntimeException> many = this::lookUpMany;
-    private Table table;
+    private RowTable table;
     private Field first;
     private KeyChooser chooser;
     private Key key;

@@ -2,7 +2,7 @@ package io.fovea.jmh;
 
 import io.fovea.Key;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.Task;
 import io.fovea.Transaction;
 import java.util.concurrent.TimeUnit;
@@ -50,7 +50,7 @@ public class BudgetInsertDelete {
 
     private final Task<RuntimeException> inserts = this::inserts;
     private final Task<RuntimeException> deletes = this::deletes;
-    private Table table;
+    private RowTable table;
     private int districts;
     private int[] newest;
     private int[] oldest;

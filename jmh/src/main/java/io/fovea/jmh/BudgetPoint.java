@@ -4,7 +4,7 @@ import static io.fovea.jmh.BudgetState.OPERATIONS;
 
 import io.fovea.Key;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.Task;
 import io.fovea.Transaction;
 import java.util.concurrent.TimeUnit;
@@ -39,7 +39,7 @@ public class BudgetPoint {
   /** STOCK, filled. */
   @State(Scope.Benchmark)
   public static class Stock extends BudgetState {
-    Table table;
+    RowTable table;
 
     /** Loads it. */
     @Setup(Level.Trial)
@@ -55,7 +55,7 @@ public class BudgetPoint {
     private final Task<RuntimeException> reads = this::reads;
     private final Task<RuntimeException> readsAndUpdate = this::readsAndUpdate;
     private final Task<RuntimeException> updates = this::updates;
-    private Table table;
+    private RowTable table;
     private KeyChooser chooser;
     private Key key;
     private Row row;

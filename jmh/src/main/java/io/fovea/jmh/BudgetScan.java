@@ -1,11 +1,11 @@
 package io.fovea.jmh;
 
-import io.fovea.Cursor;
 import io.fovea.Key;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Task;
 import io.fovea.Transaction;
 import java.util.concurrent.TimeUnit;
@@ -43,7 +43,7 @@ public class BudgetScan {
   /** ORDER-LINE, filled. */
   @State(Scope.Benchmark)
   public static class Lines extends BudgetState {
-    private Table table;
+    private RowTable table;
     private int districts;
     private int orders;
 
@@ -94,7 +94,7 @@ public class BudgetScan {
     private void opens(Transaction tx) {
       for (int i = 0; i < OPENS; i++) {
         order(chooser.next());
-        try (Cursor cursor = lines.table.scan(tx, prefix, ScanOrder.ASCENDING)) {
+        try (RowCursor cursor = lines.table.scan(tx, prefix, ScanOrder.ASCENDING)) {
           if (cursor.next()) {
             sum += cursor.row().getLong(BudgetTables.AMOUNT);
           }
@@ -104,7 +104,7 @@ public class BudgetScan {
 
     private void steps(Transaction tx) {
       order(chooser.random(lines.districts * lines.orders - STEPS / BudgetTables.LINES - 1));
-      try (Cursor cursor = lines.table.scan(tx, fromHere, ScanOrder.ASCENDING)) {
+      try (RowCursor cursor = lines.table.scan(tx, fromHere, ScanOrder.ASCENDING)) {
         for (int i = 0; i < STEPS && cursor.next(); i++) {
           sum += cursor.row().getLong(BudgetTables.AMOUNT);
         }
@@ -114,7 +114,7 @@ public class BudgetScan {
     private void orders(Transaction tx, boolean update) {
       for (int i = 0; i < ORDERS; i++) {
         order(chooser.next());
-        try (Cursor cursor = lines.table.scan(tx, prefix, ScanOrder.ASCENDING)) {
+        try (RowCursor cursor = lines.table.scan(tx, prefix, ScanOrder.ASCENDING)) {
           while (cursor.next()) {
             Row row = cursor.row();
             long delivered = row.getLong(BudgetTables.DELIVERED);

@@ -3,7 +3,7 @@ package io.fovea.jmh;
 import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.schema.Field;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
@@ -99,8 +99,8 @@ final class BudgetTables {
   }
 
   /** Opens STOCK and fills it, in the order of its keys. */
-  static Table loadStock(Database db, int records) {
-    Table table = db.table(STOCK);
+  static RowTable loadStock(Database db, int records) {
+    RowTable table = db.table(STOCK);
     Key key = table.key();
     Row row = table.row();
     for (int from = 0; from < records; from += LOAD_BATCH) {
@@ -121,8 +121,8 @@ final class BudgetTables {
    * Opens ORDER-LINE and fills it with orders of {@value #LINES} lines each, the districts one
    * after the other.
    */
-  static Table loadOrderLine(Database db, int districts, int ordersPerDistrict) {
-    Table table = db.table(ORDER_LINE);
+  static RowTable loadOrderLine(Database db, int districts, int ordersPerDistrict) {
+    RowTable table = db.table(ORDER_LINE);
     Key key = table.key();
     Row row = table.row();
     int batch = LOAD_BATCH / LINES;

@@ -6,7 +6,7 @@ import io.fovea.Database;
 import io.fovea.LoadReport;
 import io.fovea.Markdown;
 import io.fovea.Options;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -115,7 +115,7 @@ public final class BulkLoad implements Callable<Integer> {
     NumberedRecords.remove(path);
     Options options = Options.defaults().bufferBytes(buffer << 20);
     try (Database db = Database.open(path, options)) {
-      Table t = db.table(spec);
+      RowTable t = db.table(spec);
       long before = db.stats().io().writtenBytes();
       long began = System.nanoTime();
       LoadReport report = ascending ? of.load(t, records) : of.loadScattered(t, records);

@@ -1,13 +1,13 @@
 package io.fovea.jmh;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Options;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Task;
 import io.fovea.Transaction;
 import java.io.BufferedReader;
@@ -57,8 +57,8 @@ public final class InliningCheck {
   /** The methods that a point read through the API is made of, as class, dot, method. */
   static final List<String> HOT =
       List.of(
-          "io.fovea.Table.get",
-          "io.fovea.Table.read",
+          "io.fovea.RowTable.get",
+          "io.fovea.RowTable.read",
           "io.fovea.Transaction.enter",
           "io.fovea.Transaction.exit",
           "io.fovea.Key.set",
@@ -311,10 +311,10 @@ public final class InliningCheck {
     private final Task<RuntimeException> deletes = this::deletes;
     private final Task<RuntimeException> scan = this::scan;
     private final KeyChooser chooser = new KeyChooser(RECORDS, "uniform", 1);
-    private final Table stock;
+    private final RowTable stock;
     private final Key key;
     private final Row row;
-    private final Table lines;
+    private final RowTable lines;
     private final Key lineKey;
     private final Row line;
     private final Key from;
@@ -323,7 +323,7 @@ public final class InliningCheck {
     private int deleted;
     private long sum;
 
-    Work(Table stock, Table lines) {
+    Work(RowTable stock, RowTable lines) {
       this.stock = stock;
       this.key = stock.key();
       this.row = stock.row();
@@ -366,7 +366,7 @@ public final class InliningCheck {
       int order = Math.max(0, inserted - 1);
       int district = order % 100;
       from.set(district / BudgetTables.DISTRICTS + 1, district % BudgetTables.DISTRICTS + 1);
-      try (Cursor cursor = lines.scan(tx, range, ScanOrder.ASCENDING)) {
+      try (RowCursor cursor = lines.scan(tx, range, ScanOrder.ASCENDING)) {
         for (int i = 0; i < OPERATIONS && cursor.next(); i++) {
           sum += cursor.row().getLong(BudgetTables.AMOUNT);
         }

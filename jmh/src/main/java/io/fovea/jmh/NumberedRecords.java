@@ -5,7 +5,7 @@ import io.fovea.Key;
 import io.fovea.LoadOptions;
 import io.fovea.LoadReport;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
@@ -54,16 +54,16 @@ final class NumberedRecords {
   }
 
   /** Loads them in the order of their keys. */
-  LoadReport load(Table t, long records) {
+  LoadReport load(RowTable t, long records) {
     return load(t, records, LoadOptions.defaults().ascending(true), i -> i);
   }
 
   /** Loads them in no order. */
-  LoadReport loadScattered(Table t, long records) {
+  LoadReport loadScattered(RowTable t, long records) {
     return load(t, records, LoadOptions.defaults(), i -> i * SCATTER % records);
   }
 
-  private LoadReport load(Table t, long records, LoadOptions options, LongUnaryOperator keys) {
+  private LoadReport load(RowTable t, long records, LoadOptions options, LongUnaryOperator keys) {
     SplittableRandom random = new SplittableRandom(1);
     byte[] bytes = new byte[padBytes];
     return t.load(
@@ -81,14 +81,14 @@ final class NumberedRecords {
 
   /** A thread's transactions: each reads a record and counts its number up. */
   static final class Counting {
-    private final Table table;
+    private final RowTable table;
     private final Field number;
     private final long records;
     private final Key key;
     private final Row row;
     private final SplittableRandom random;
 
-    Counting(NumberedRecords of, Table table, long records, long seed) {
+    Counting(NumberedRecords of, RowTable table, long records, long seed) {
       this.table = table;
       this.number = of.number;
       this.records = records;

@@ -7,9 +7,9 @@ import io.fovea.Key;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.Row;
+import io.fovea.RowTable;
 import io.fovea.Table;
 import io.fovea.Transaction;
-import io.fovea.TypedTable;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.Id;
@@ -102,9 +102,9 @@ public class ObjectTables {
       };
 
   private Database db;
-  private TypedTable<Long, Item> objects;
-  private TypedTable<Long, Item> byHand;
-  private Table rows;
+  private Table<Long, Item> objects;
+  private Table<Long, Item> byHand;
+  private RowTable rows;
   private Key key;
   private Row row;
   private long at;
@@ -168,7 +168,7 @@ public class ObjectTables {
     return read(byHand);
   }
 
-  private long read(TypedTable<Long, Item> table) {
+  private long read(Table<Long, Item> table) {
     return db.read(
         tx -> {
           long sum = 0;

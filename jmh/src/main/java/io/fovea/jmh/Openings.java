@@ -8,7 +8,7 @@ import io.fovea.Key;
 import io.fovea.Markdown;
 import io.fovea.Options;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -82,7 +82,7 @@ public final class Openings implements Callable<Integer> {
         opened[i] = (System.nanoTime() - began) / MILLIS;
         touched[i] = (residentKib() - before) / 1024.0;
         began = System.nanoTime();
-        Table t = db.table(of.plain);
+        RowTable t = db.table(of.plain);
         long last = t.count() - 1;
         Key key = t.key();
         Row row = t.row();

@@ -6,7 +6,7 @@ import io.fovea.Database;
 import io.fovea.Markdown;
 import io.fovea.Options;
 import io.fovea.Range;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
@@ -63,7 +63,7 @@ public final class RangeDelete implements Callable<Integer> {
             .transactions(t -> t.bytesMax(limit << 20))
             .log(l -> l.bytesMax(4L << 30));
     try (Database db = Database.open(path, options)) {
-      Table t = db.table(of.plain);
+      RowTable t = db.table(of.plain);
       // One range more than is removed: what is left counts as well.
       long all = (2L * rounds + 1) * records;
       of.load(t, all);
@@ -87,11 +87,11 @@ public final class RangeDelete implements Callable<Integer> {
     return 0;
   }
 
-  private Range range(Table t, long first) {
+  private Range range(RowTable t, long first) {
     return Range.between(t.key().set(first), t.key().set(first + records - 1));
   }
 
-  private long inSteps(Database db, Table t, Range range) {
+  private long inSteps(Database db, RowTable t, Range range) {
     long removed = 0;
     for (long n = step; n == step; ) {
       n = db.call(tx -> t.deleteRange(tx, range, step));

@@ -2,15 +2,15 @@ package io.fovea.jmh;
 
 import io.fovea.ByteCursor;
 import io.fovea.ByteTable;
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Key;
 import io.fovea.Options;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.Work;
@@ -63,7 +63,7 @@ public class ScanRecords {
 
     private Database db;
     private ByteTable bytes;
-    private Table rows;
+    private RowTable rows;
     private Field number;
 
     /** Loads them. */
@@ -156,7 +156,7 @@ public class ScanRecords {
 
     private long rows(Transaction tx, ScanOrder order) {
       long sum = 0;
-      try (Cursor cursor = of.rows.scan(tx, order == ScanOrder.ASCENDING ? up : down, order)) {
+      try (RowCursor cursor = of.rows.scan(tx, order == ScanOrder.ASCENDING ? up : down, order)) {
         for (int i = 0; i < scanned && cursor.next(); i++) {
           sum += cursor.row().getLong(of.number);
         }

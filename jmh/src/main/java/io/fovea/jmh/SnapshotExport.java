@@ -2,15 +2,15 @@ package io.fovea.jmh;
 
 import static io.fovea.jmh.NumberedRecords.text;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
 import io.fovea.Durability;
 import io.fovea.Markdown;
 import io.fovea.Options;
 import io.fovea.Range;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.TxOptions;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -173,13 +173,13 @@ public final class SnapshotExport implements Callable<Integer> {
     long began = System.nanoTime();
     DatabaseStats.Snapshots after;
     try (Database then = db.snapshot()) {
-      Table t = then.table(of.plain);
+      RowTable t = then.table(of.plain);
       then.run(
           TxOptions.forReading(),
           tx -> {
             attempts[0]++;
             found[0] = 0;
-            try (Cursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 found[0] += c.row().getLong(of.number) >= 0 ? 1 : 0;
               }

@@ -11,7 +11,7 @@ import io.fovea.LoadOptions;
 import io.fovea.Options;
 import io.fovea.PlaceDirectory;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.Task;
 import io.fovea.Transaction;
 import io.fovea.Translation;
@@ -191,7 +191,7 @@ final class RecordsEngine implements AutoCloseable {
 
   private final Spec spec;
   private final Database db;
-  private final Table table;
+  private final RowTable table;
   private final Field number;
   private final Field filling;
   private final List<Worker> workers = new ArrayList<>();

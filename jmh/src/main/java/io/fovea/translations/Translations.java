@@ -291,7 +291,7 @@ public final class Translations implements Callable<Integer> {
     String[][] cases = {
       {"one thread, a read at a time", get(1, 0, n, 1)},
       {"two threads, a read at a time each", get(2, 0, n, 1)},
-      {"two threads, Table.getAll of 256 keys", "all 2 0 " + n + " 256"}
+      {"two threads, RowTable.getAll of 256 keys", "all 2 0 " + n + " 256"}
     };
     for (String[] c : cases) {
       System.out.printf(

@@ -3,14 +3,14 @@ package io.fovea.jmh;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Options;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import java.lang.management.ManagementFactory;
 import org.junit.jupiter.api.AfterEach;
@@ -36,7 +36,7 @@ class AllocationTest {
   private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
   private final KeyChooser chooser = new KeyChooser(RECORDS, "uniform", 1);
   private Database db;
-  private Table stock;
+  private RowTable stock;
   private Key key;
   private Row row;
   private long sum;
@@ -144,7 +144,7 @@ class AllocationTest {
     Range all = Range.all();
     assertAllocatesNothing(
         tx -> {
-          try (Cursor cursor = stock.scan(tx, all, ScanOrder.ASCENDING)) {
+          try (RowCursor cursor = stock.scan(tx, all, ScanOrder.ASCENDING)) {
             step(cursor);
             long before = now();
             for (int i = 0; i < OPERATIONS; i++) {
@@ -155,7 +155,7 @@ class AllocationTest {
         });
   }
 
-  private void step(Cursor cursor) {
+  private void step(RowCursor cursor) {
     if (cursor.next()) {
       sum += cursor.row().getInt(BudgetTables.QUANTITY);
     }

@@ -2,7 +2,7 @@ package io.fovea.tpcc;
 
 import io.fovea.Key;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.Transaction;
 import io.fovea.tpcc.Schema.History;
 import io.fovea.tpcc.Schema.Order;
@@ -137,7 +137,7 @@ final class AcknowledgedCheck {
     long sequence = from.getLong(at + 16);
     long amount = from.getLong(at + 24);
     historyKey.clear().int32(stream).int64(sequence);
-    Table histories = tables.history();
+    RowTable histories = tables.history();
     boolean there = histories.get(tx, historyKey, history);
     if (there
         && history.getInt(History.CUSTOMER) == customer

@@ -1,11 +1,11 @@
 package io.fovea.tpcc;
 
-import io.fovea.Cursor;
 import io.fovea.Key;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.tpcc.Schema.Customer;
 import io.fovea.tpcc.Schema.Order;
@@ -13,17 +13,17 @@ import io.fovea.tpcc.Schema.OrderLine;
 
 /** Delivery, clause 2.7: the oldest new order of each district, all ten in one transaction. */
 final class DeliveryTxn extends Txn {
-  private final Table newOrders = session.tables.newOrder();
+  private final RowTable newOrders = session.tables.newOrder();
   private final Key newOrderKey = newOrders.key();
   private final Key districtKey = newOrders.key();
   private final Range newOrdersOfDistrict = Range.prefix(districtKey);
-  private final Table orders = session.tables.order();
+  private final RowTable orders = session.tables.order();
   private final Key orderKey = orders.key();
   private final Row order = orders.row();
-  private final Table lines = session.tables.orderLine();
+  private final RowTable lines = session.tables.orderLine();
   private final Key linesKey = lines.key();
   private final Range linesOfOrder = Range.prefix(linesKey);
-  private final Table customers = session.tables.customer();
+  private final RowTable customers = session.tables.customer();
   private final Key customerKey = customers.key();
   private final Row customer = customers.row();
 
@@ -60,7 +60,7 @@ final class DeliveryTxn extends Txn {
   /** The smallest NO_O_ID of a district, or -1. */
   private int oldest(Transaction tx, int d) {
     districtKey.set(w, d);
-    try (Cursor cursor = newOrders.scan(tx, newOrdersOfDistrict, ScanOrder.ASCENDING)) {
+    try (RowCursor cursor = newOrders.scan(tx, newOrdersOfDistrict, ScanOrder.ASCENDING)) {
       return cursor.next() ? cursor.key().getInt(2) : -1;
     }
   }
@@ -73,7 +73,7 @@ final class DeliveryTxn extends Txn {
     orders.update(tx, order);
     long sum = 0;
     linesKey.set(w, d, o);
-    try (Cursor cursor = lines.scan(tx, linesOfOrder, ScanOrder.ASCENDING)) {
+    try (RowCursor cursor = lines.scan(tx, linesOfOrder, ScanOrder.ASCENDING)) {
       while (cursor.next()) {
         Row line = cursor.row();
         sum += line.getLong(OrderLine.AMOUNT);

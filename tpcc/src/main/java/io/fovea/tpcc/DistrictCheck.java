@@ -1,7 +1,7 @@
 package io.fovea.tpcc;
 
 import io.fovea.Key;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.tpcc.Schema.Customer;
 import io.fovea.tpcc.Schema.Order;
 import io.fovea.tpcc.Schema.OrderLine;
@@ -83,7 +83,7 @@ final class DistrictCheck {
     conditions.get(condition - 1).violated(where + what);
   }
 
-  private void each(Table table, Pieces pieces, Pieces.Extractor e, Pieces.Visitor v) {
+  private void each(RowTable table, Pieces pieces, Pieces.Extractor e, Pieces.Visitor v) {
     Key district = table.key().set(w, d);
     pieces.each(table, district, district, e, v);
   }

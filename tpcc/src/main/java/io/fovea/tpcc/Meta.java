@@ -2,7 +2,7 @@ package io.fovea.tpcc;
 
 import io.fovea.Key;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 
 /**
  * What is known about a loaded database.
@@ -27,7 +27,7 @@ record Meta(boolean complete, int warehouses, Scale scale, int loadCLast, int ru
         .database()
         .read(
             tx -> {
-              Table t = tables.driver();
+              RowTable t = tables.driver();
               Key key = t.key().set(ID);
               Row row = t.row();
               if (!t.get(tx, key, row)) {
@@ -51,7 +51,7 @@ record Meta(boolean complete, int warehouses, Scale scale, int loadCLast, int ru
         .database()
         .run(
             tx -> {
-              Table t = tables.driver();
+              RowTable t = tables.driver();
               Row row = t.row();
               row.setInt(Schema.Driver.COMPLETE, complete ? 1 : 0);
               row.setInt(Schema.Driver.WAREHOUSES, warehouses);
@@ -75,7 +75,7 @@ record Meta(boolean complete, int warehouses, Scale scale, int loadCLast, int ru
         .database()
         .call(
             tx -> {
-              Table t = tables.driver();
+              RowTable t = tables.driver();
               Row row = t.row();
               if (!t.getForUpdate(tx, t.key().set(ID), row)) {
                 throw new IllegalStateException("a run on a database that was never loaded");

@@ -1,12 +1,12 @@
 package io.fovea.tpcc;
 
-import io.fovea.Cursor;
 import io.fovea.Key;
 import io.fovea.Projection;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.tpcc.Schema.Customer;
 import io.fovea.tpcc.Schema.Order;
@@ -19,12 +19,12 @@ final class OrderStatusTxn extends Txn {
       Projection.of(
           Customer.SPEC.layout(), Customer.BALANCE, Customer.LAST, Customer.FIRST, Customer.MIDDLE);
 
-  private final Table customers = session.tables.customer();
+  private final RowTable customers = session.tables.customer();
   private final Key customerKey = customers.key();
   private final Row customer = customers.row();
   private final Key ordersKey = session.tables.orderByCustomer().key();
   private final Range ordersOfCustomer = Range.prefix(ordersKey);
-  private final Table lines = session.tables.orderLine();
+  private final RowTable lines = session.tables.orderLine();
   private final Key linesKey = lines.key();
   private final Range linesOfOrder = Range.prefix(linesKey);
 
@@ -65,7 +65,7 @@ final class OrderStatusTxn extends Txn {
     Session.require(found, "customer", w, d, c);
     balance = customer.getLong(Customer.BALANCE);
     ordersKey.set(w, d, c);
-    try (Cursor newest =
+    try (RowCursor newest =
         session.tables.orderByCustomer().scan(tx, ordersOfCustomer, ScanOrder.DESCENDING)) {
       Session.require(newest.next(), "orders", w, d, c);
       orderId = newest.key().getInt(2);
@@ -73,7 +73,7 @@ final class OrderStatusTxn extends Txn {
     }
     shown = 0;
     linesKey.set(w, d, orderId);
-    try (Cursor cursor = lines.scan(tx, linesOfOrder, ScanOrder.ASCENDING)) {
+    try (RowCursor cursor = lines.scan(tx, linesOfOrder, ScanOrder.ASCENDING)) {
       while (cursor.next()) {
         Row line = cursor.row();
         shown +=

@@ -2,7 +2,7 @@ package io.fovea.tpcc;
 
 import io.fovea.Key;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.Transaction;
 import io.fovea.tpcc.Schema.Customer;
 import io.fovea.tpcc.Schema.District;
@@ -15,16 +15,16 @@ import java.nio.ByteBuffer;
 final class PaymentTxn extends Txn {
   private static final String BAD_CREDIT = "BC";
 
-  private final Table warehouses = session.tables.warehouse();
+  private final RowTable warehouses = session.tables.warehouse();
   private final Key warehouseKey = warehouses.key();
   private final Row warehouse = warehouses.row();
-  private final Table districts = session.tables.district();
+  private final RowTable districts = session.tables.district();
   private final Key districtKey = districts.key();
   private final Row district = districts.row();
-  private final Table customers = session.tables.customer();
+  private final RowTable customers = session.tables.customer();
   private final Key customerKey = customers.key();
   private final Row customer = customers.row();
-  private final Table histories = session.tables.history();
+  private final RowTable histories = session.tables.history();
   private final Key historyKey = histories.key();
   private final Row history = histories.row();
 

@@ -1,12 +1,12 @@
 package io.fovea.tpcc;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 
 /**
  * Reads long ranges of a database at rest in read transactions of moderate size, one after the
@@ -41,7 +41,7 @@ final class Pieces {
   }
 
   /** Visits all rows from one prefix to another, both included, in the order of their keys. */
-  void each(Table table, Key first, Key last, Extractor extractor, Visitor visitor) {
+  void each(RowTable table, Key first, Key last, Extractor extractor, Visitor visitor) {
     Key passed = table.key();
     Key end = table.key();
     Range range = Range.between(first, last);
@@ -57,7 +57,7 @@ final class Pieces {
     } while (n == ROWS);
   }
 
-  private int read(Cursor rows, Key end, Extractor extractor) {
+  private int read(RowCursor rows, Key end, Extractor extractor) {
     try (rows) {
       int n = 0;
       while (n < ROWS && rows.next()) {

@@ -1,8 +1,8 @@
 package io.fovea.tpcc;
 
-import io.fovea.Cursor;
 import io.fovea.Key;
 import io.fovea.Range;
+import io.fovea.RowCursor;
 import io.fovea.ScanOrder;
 import io.fovea.Transaction;
 import io.fovea.tpcc.Schema.Customer;
@@ -85,7 +85,7 @@ final class Session {
   int findByName(Transaction tx, int w, int d, String last) {
     nameKey.clear().int32(w).int32(d).text(last);
     int n = 0;
-    try (Cursor cursor = tables.customerByName().scan(tx, sameName, ScanOrder.ASCENDING)) {
+    try (RowCursor cursor = tables.customerByName().scan(tx, sameName, ScanOrder.ASCENDING)) {
       while (cursor.next()) {
         if (n == namesakes.length) {
           namesakes = Arrays.copyOf(namesakes, 2 * n);

@@ -1,13 +1,13 @@
 package io.fovea.tpcc;
 
 import io.fovea.Batch;
-import io.fovea.Cursor;
 import io.fovea.Key;
 import io.fovea.Projection;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.tpcc.Schema.District;
 import io.fovea.tpcc.Schema.OrderLine;
@@ -20,14 +20,14 @@ final class StockLevelTxn extends Txn {
       Projection.of(District.SPEC.layout(), District.NEXT_ORDER);
   private static final Projection STOCK_FIELDS = Projection.of(Stock.SPEC.layout(), Stock.QUANTITY);
 
-  private final Table districts = session.tables.district();
+  private final RowTable districts = session.tables.district();
   private final Key districtKey = districts.key();
   private final Row district = districts.row();
-  private final Table lines = session.tables.orderLine();
+  private final RowTable lines = session.tables.orderLine();
   private final Key first = lines.key();
   private final Key last = lines.key();
   private final Range lastOrders = Range.between(first, last);
-  private final Table stocks = session.tables.stock();
+  private final RowTable stocks = session.tables.stock();
   private final Batch batch = stocks.batch(ORDERS * 15);
   private final IntSet items = new IntSet(ORDERS * 15);
 
@@ -59,7 +59,7 @@ final class StockLevelTxn extends Txn {
     last.set(w, d, next - 1);
     items.clear();
     batch.clear();
-    try (Cursor cursor = lines.scan(tx, lastOrders, ScanOrder.ASCENDING)) {
+    try (RowCursor cursor = lines.scan(tx, lastOrders, ScanOrder.ASCENDING)) {
       while (cursor.next()) {
         int item = cursor.row().getInt(OrderLine.ITEM);
         if (items.add(item)) {

@@ -1,26 +1,26 @@
 package io.fovea.tpcc;
 
 import io.fovea.Database;
-import io.fovea.Index;
-import io.fovea.Table;
+import io.fovea.RowIndex;
+import io.fovea.RowTable;
 import io.fovea.schema.TableSpec;
 import java.util.List;
 
 /** A database's tables, opened. Any thread. */
 record Tables(
     Database database,
-    Table item,
-    Table warehouse,
-    Table district,
-    Table customer,
-    Index customerByName,
-    Table history,
-    Table order,
-    Index orderByCustomer,
-    Table newOrder,
-    Table orderLine,
-    Table stock,
-    Table driver) {
+    RowTable item,
+    RowTable warehouse,
+    RowTable district,
+    RowTable customer,
+    RowIndex customerByName,
+    RowTable history,
+    RowTable order,
+    RowIndex orderByCustomer,
+    RowTable newOrder,
+    RowTable orderLine,
+    RowTable stock,
+    RowTable driver) {
 
   /** The nine of clause 1.3. */
   private static final List<TableSpec> NINE =
@@ -46,8 +46,8 @@ record Tables(
 
   /** Opens the tables, and makes those that are not there. */
   static Tables open(Database db) {
-    Table customer = db.table(Schema.Customer.SPEC);
-    Table order = db.table(Schema.Order.SPEC);
+    RowTable customer = db.table(Schema.Customer.SPEC);
+    RowTable order = db.table(Schema.Order.SPEC);
     return new Tables(
         db,
         db.table(Schema.Item.SPEC),

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Key;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.Transaction;
 import io.fovea.schema.Field;
 import io.fovea.tpcc.Schema.Customer;
@@ -77,13 +77,13 @@ class CheckerTest {
     assertEquals(new TreeSet<>(List.of(numbers)), violated, conditions.toString());
   }
 
-  private static Row read(Transaction tx, Table table, Key key) {
+  private static Row read(Transaction tx, RowTable table, Key key) {
     Row row = table.row();
     assertTrue(table.get(tx, key, row));
     return row;
   }
 
-  private void add(Table table, Key key, Field field, long n) {
+  private void add(RowTable table, Key key, Field field, long n) {
     db.database.run(
         tx -> {
           Row row = read(tx, table, key);
@@ -95,7 +95,7 @@ class CheckerTest {
         });
   }
 
-  private void delete(Table table, Key key) {
+  private void delete(RowTable table, Key key) {
     db.database.run(tx -> assertTrue(table.delete(tx, key)));
   }
 

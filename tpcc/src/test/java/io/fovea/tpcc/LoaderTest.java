@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.schema.Field;
 import io.fovea.tpcc.Schema.Customer;
 import io.fovea.tpcc.Schema.District;
@@ -230,7 +230,7 @@ class LoaderTest {
 
   private static List<String> contents(SmallDatabase d) {
     List<String> all = new ArrayList<>();
-    for (Table t : List.of(d.tables.item(), d.tables.stock(), d.tables.customer())) {
+    for (RowTable t : List.of(d.tables.item(), d.tables.stock(), d.tables.customer())) {
       d.each(t, (key, row) -> all.add(t.name() + key.getInt(0) + describe(t, row)));
     }
     d.each(
@@ -245,7 +245,7 @@ class LoaderTest {
     return all;
   }
 
-  private static String describe(Table t, Row row) {
+  private static String describe(RowTable t, Row row) {
     StringBuilder s = new StringBuilder();
     for (Field f : t.spec().layout().fields()) {
       if (f.equals(Customer.SINCE)) {

@@ -7,7 +7,7 @@ import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Options;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
@@ -32,7 +32,7 @@ class PiecesTest {
   @Test
   void aPieceThatIsReadTwiceCountsOnce() throws InterruptedException {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(16 << 20))) {
-      Table table = db.table(SPEC);
+      RowTable table = db.table(SPEC);
       db.run(
           tx -> {
             Row row = table.row();
@@ -80,7 +80,7 @@ class PiecesTest {
         Thread.ofPlatform()
             .start(
                 () -> {
-                  Table table = db.table(SPEC);
+                  RowTable table = db.table(SPEC);
                   db.run(
                       tx -> {
                         Row row = table.row();

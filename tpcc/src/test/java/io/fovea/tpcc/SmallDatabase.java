@@ -1,13 +1,13 @@
 package io.fovea.tpcc;
 
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Options;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.tpcc.bench.Progress;
 import io.fovea.tpcc.bench.Shutdown;
 import java.io.PrintWriter;
@@ -31,10 +31,10 @@ final class SmallDatabase implements AutoCloseable {
   }
 
   /** Visits all rows of a table. */
-  void each(Table table, BiConsumer<Key, Row> visitor) {
+  void each(RowTable table, BiConsumer<Key, Row> visitor) {
     database.read(
         tx -> {
-          try (Cursor rows = table.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+          try (RowCursor rows = table.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
             while (rows.next()) {
               visitor.accept(rows.key(), rows.row());
             }
@@ -43,7 +43,7 @@ final class SmallDatabase implements AutoCloseable {
         });
   }
 
-  int count(Table table) {
+  int count(RowTable table) {
     int[] n = {0};
     each(table, (key, row) -> n[0]++);
     return n[0];

@@ -40,14 +40,14 @@ import io.fovea.Range;
 import io.fovea.Receipt;
 import io.fovea.Restore;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowIndex;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 import io.fovea.Sequence;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
-import io.fovea.TypedCursor;
-import io.fovea.TypedIndex;
-import io.fovea.TypedTable;
 import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DuplicateKeyException;
@@ -266,8 +266,8 @@ class GuideTest {
   @TempDir Path folder;
 
   private Database db;
-  private Table orders;
-  private TypedTable<Long, Invoice> invoices;
+  private RowTable orders;
+  private Table<Long, Invoice> invoices;
 
   @BeforeEach
   void open() {
@@ -307,13 +307,13 @@ class GuideTest {
     Field fullname = first.text("fullname", 40);
     Field visits = first.int32("visits");
     first.text("fax", 20);
-    Table before = db.table(TableSpec.of("members", KeySpec.of(FieldType.INT64), first.build()));
+    RowTable before = db.table(TableSpec.of("members", KeySpec.of(FieldType.INT64), first.build()));
     db.run(
         tx ->
             before.insert(
                 tx, before.key().set(7L), before.row().setText(fullname, "Ada").setInt(visits, 3)));
     // begin docs/GUIDE.md
-    Table members = db.table(MEMBERS); // of version 1 or 2 in the file: of version 3 from now on
+    RowTable members = db.table(MEMBERS); // of version 1 or 2 in the file: of version 3 from now on
     Row row = members.row();
     db.run(
         tx -> {
@@ -332,7 +332,7 @@ class GuideTest {
 
   @Test
   void chains() {
-    Table stock = db.table(STOCK);
+    RowTable stock = db.table(STOCK);
     db.run(tx -> stock.insert(tx, stock.key().set("tea"), stock.row().setInt(COUNT, 7)));
     assertEquals(1, stock.count());
   }
@@ -340,7 +340,7 @@ class GuideTest {
   @Test
   void typesAndNulls() {
     // begin docs/GUIDE.md
-    Table payments = db.table(PAYMENTS);
+    RowTable payments = db.table(PAYMENTS);
     UUID id = UUID.randomUUID();
     db.run(
         tx -> {
@@ -351,7 +351,7 @@ class GuideTest {
         });
     db.run(
         tx -> {
-          Index batches = payments.index("by_batch");
+          RowIndex batches = payments.index("by_batch");
           Key none = batches.key().nullValue();
           Row row = payments.row();
           if (batches.get(tx, none, row) && row.isNull(MEMO)) {
@@ -373,7 +373,7 @@ class GuideTest {
   void typed() {
     // begin docs/GUIDE.md
     TableSpec spec = TableSpec.of("customers", KeySpec.of(FieldType.INT64), PERSON.build());
-    TypedTable<Long, Customer> customers = db.table(spec).as(IDS, CUSTOMERS);
+    Table<Long, Customer> customers = db.table(spec).as(IDS, CUSTOMERS);
     db.run(tx -> customers.put(tx, 7L, new Customer("Ada", "London")));
     Customer ada = db.read(tx -> customers.get(tx, 7L));
     // end
@@ -383,7 +383,7 @@ class GuideTest {
   @Test
   void objects() {
     // begin docs/GUIDE.md
-    TypedTable<Long, Invoice> invoices = db.table(INVOICES);
+    Table<Long, Invoice> invoices = db.table(INVOICES);
     Invoice invoice =
         new Invoice(
             1001, "Ada", new BigDecimal("12.50"), List.of(new Line("tea", 2)), Optional.empty());
@@ -398,10 +398,10 @@ class GuideTest {
   @Test
   void indexesOfObjects() {
     // begin docs/GUIDE.md
-    TypedTable<Long, Shipment> shipments = db.table(SHIPMENTS);
-    TypedIndex<String, Long, Shipment> byCustomer = shipments.index("byCustomer", String.class);
-    TypedIndex<Place, Long, Shipment> byPlace = shipments.index("byPlace", Place.class);
-    TypedIndex<String, Long, Shipment> byLabel = shipments.index("byLabel", String.class);
+    Table<Long, Shipment> shipments = db.table(SHIPMENTS);
+    Index<String, Long, Shipment> byCustomer = shipments.index("byCustomer", String.class);
+    Index<Place, Long, Shipment> byPlace = shipments.index("byPlace", Place.class);
+    Index<String, Long, Shipment> byLabel = shipments.index("byLabel", String.class);
     db.run(
         tx -> {
           shipments.put(tx, new Shipment(1, "Ada", new Place("GB", "London"), NOW, "A-1"));
@@ -423,7 +423,7 @@ class GuideTest {
   @Test
   void maps() {
     TableSpec spec = TableSpec.of("customers", KeySpec.of(FieldType.INT64), PERSON.build());
-    TypedTable<Long, Customer> customers = db.table(spec).as(IDS, CUSTOMERS);
+    Table<Long, Customer> customers = db.table(spec).as(IDS, CUSTOMERS);
     // begin docs/GUIDE.md
     ConcurrentNavigableMap<Long, Customer> byId = customers.asMap();
     byId.putIfAbsent(8L, new Customer("Grace", "New York"));
@@ -484,8 +484,8 @@ class GuideTest {
   @Test
   void indexes() {
     // begin docs/GUIDE.md
-    Index byCode = orders.index("by_code");
-    Index byState = orders.index("by_state");
+    RowIndex byCode = orders.index("by_code");
+    RowIndex byState = orders.index("by_state");
     Key code = byCode.key().set("C-17");
     Key open = byState.key().set(1); // a prefix: all times
     Row row = orders.row();
@@ -493,7 +493,7 @@ class GuideTest {
     int oldest =
         db.read(
             tx -> {
-              try (Cursor c = byState.scan(tx, Range.prefix(open), ScanOrder.ASCENDING)) {
+              try (RowCursor c = byState.scan(tx, Range.prefix(open), ScanOrder.ASCENDING)) {
                 return c.next() ? c.key().getInt(NUMBER) : -1;
               }
             });
@@ -570,7 +570,7 @@ class GuideTest {
         db.read(
             tx -> {
               List<Integer> list = new ArrayList<>();
-              try (Cursor c = orders.scan(tx, Range.between(from, to), ScanOrder.DESCENDING)) {
+              try (RowCursor c = orders.scan(tx, Range.between(from, to), ScanOrder.DESCENDING)) {
                 while (list.size() < 10 && c.next()) {
                   list.add(c.key().getInt(NUMBER)); // c.row() would read the fields
                 }
@@ -593,7 +593,7 @@ class GuideTest {
     // begin docs/GUIDE.md
     for (String name : db.tables()) {
       TableSpec spec = db.describe(name);
-      Table table = db.table(spec);
+      RowTable table = db.table(spec);
       print(spec + " has " + table.count() + " records");
     }
     // end
@@ -608,7 +608,7 @@ class GuideTest {
             tx -> {
               Map<Long, Integer> first = new TreeMap<>();
               Key next = orders.key();
-              try (Cursor c = orders.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+              try (RowCursor c = orders.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
                 for (boolean found = c.first(); found; found = c.seek(next)) {
                   long number = c.key().getLong(CUSTOMER);
                   first.put(number, c.key().getInt(NUMBER));
@@ -743,7 +743,7 @@ class GuideTest {
     db.table(TableSpec.of("orders.old", ORDERS.key(), ORDERS.layout()));
     db.table(CACHE);
     // begin docs/GUIDE.md
-    Table fresh = db.table(TableSpec.of("orders.new", ORDERS.key(), ORDERS.layout()));
+    RowTable fresh = db.table(TableSpec.of("orders.new", ORDERS.key(), ORDERS.layout()));
     // ... many transactions, as many as they take, fill it ...
     db.run(
         tx -> {
@@ -757,7 +757,7 @@ class GuideTest {
     db.run(
         tx -> {
           tx.dropTable("cache");
-          Table cache = tx.table(CACHE);
+          RowTable cache = tx.table(CACHE);
           cache.bytes().put(tx, bytes("position"), bytes("17"));
         });
     // end
@@ -789,7 +789,7 @@ class GuideTest {
     TableSpec spec =
         TableSpec.of("sessions", KeySpec.of(FieldType.INT64), fields.build())
             .expireAfter(used, Duration.ofMinutes(30));
-    Table sessions = db.table(spec);
+    RowTable sessions = db.table(spec);
 
     db.run(
         tx -> {
@@ -820,8 +820,7 @@ class GuideTest {
           db.<@Nullable Long, RuntimeException>call(
               tx -> {
                 int count = 0; // of this attempt: the body may run more than once
-                try (TypedCursor<Long, Invoice> c =
-                    invoices.scan(tx, from, null, ScanOrder.ASCENDING)) {
+                try (Cursor<Long, Invoice> c = invoices.scan(tx, from, null, ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     if (count++ == 10) {
                       return c.key(); // the next transaction begins here
@@ -849,7 +848,7 @@ class GuideTest {
   void snapshots() {
     // begin docs/GUIDE.md
     try (Database then = db.snapshot()) {
-      TypedTable<Long, Invoice> frozen = then.table(INVOICES);
+      Table<Long, Invoice> frozen = then.table(INVOICES);
       BigDecimal sum =
           then.read(
               tx ->
@@ -872,8 +871,8 @@ class GuideTest {
 
   /** Sends what is put into the outbox from the first call on: when it is durable, in order. */
   static void send(Database db, Consumer<Event> queue, BooleanSupplier goesOn) {
-    TypedTable<Long, Event> outbox = db.table(OUTBOX);
-    TypedTable<String, Sent> sent = db.table(SENT);
+    Table<Long, Event> outbox = db.table(OUTBOX);
+    Table<String, Sent> sent = db.table(SENT);
     Sent last = db.read(tx -> sent.get(tx, "queue"));
     if (last == null) {
       Sent first = new Sent("queue", db.changesPosition().toString());
@@ -907,7 +906,7 @@ class GuideTest {
     Options followed = Options.defaults().log(log -> log.changesBytes(256L << 20));
     // end
     db = Database.open(folder.resolve("guide.fovea"), followed.bufferBytes(16 << 20));
-    TypedTable<Long, Event> outbox = db.table(OUTBOX);
+    Table<Long, Event> outbox = db.table(OUTBOX);
     List<Event> queue = new ArrayList<>();
     int[] rounds = {0};
     BooleanSupplier twice = () -> rounds[0]++ < 2;
@@ -932,7 +931,7 @@ class GuideTest {
         Database.open(
             folder.resolve("guide.fovea"),
             Options.defaults().bufferBytes(16 << 20).log(log -> log.changesBytes(64 << 20)));
-    TypedTable<Long, Invoice> invoices = db.table(INVOICES);
+    Table<Long, Invoice> invoices = db.table(INVOICES);
     Invoice invoice =
         new Invoice(1001, "Ada", new BigDecimal("12.50"), List.of(), Optional.empty());
     db.run(tx -> invoices.put(tx, invoice));
@@ -940,7 +939,7 @@ class GuideTest {
     Map<Long, Invoice> cache = new ConcurrentHashMap<>();
     ChangePosition at;
     try (Database then = db.snapshot()) {
-      TypedTable<Long, Invoice> frozen = then.table(INVOICES);
+      Table<Long, Invoice> frozen = then.table(INVOICES);
       then.run(tx -> frozen.forEach(tx, null, null, cache::put));
       at = then.changesPosition();
     }
@@ -1123,7 +1122,7 @@ class GuideTest {
     // begin docs/GUIDE.md
     Options looking = Options.defaults().readOnly(true).bufferBytes(64 << 20);
     try (Database report = Database.open(restored.resolve("guide.fovea"), looking)) {
-      TypedTable<Long, Invoice> copy = report.table(INVOICES);
+      Table<Long, Invoice> copy = report.table(INVOICES);
       boolean there = report.read(tx -> copy.exists(tx, 17L));
       System.out.println(there);
     }

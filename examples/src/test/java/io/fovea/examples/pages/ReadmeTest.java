@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.Database;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
-import io.fovea.TypedTable;
+import io.fovea.Table;
 import io.fovea.schema.Id;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
@@ -30,7 +30,7 @@ class ReadmeTest {
   void tenLines() {
     // begin README.md
     try (Database db = Database.open(folder.resolve("bank.fovea"), Options.defaults())) {
-      TypedTable<Long, Account> accounts = db.table(ACCOUNTS); // opens it, or creates it
+      Table<Long, Account> accounts = db.table(ACCOUNTS); // opens it, or creates it
       db.run(tx -> accounts.put(tx, new Account(1, "Ada", 100_00)));
       db.run(tx -> accounts.update(tx, 1L, ada -> ada.minus(25_00))); // again after a conflict
       boolean right = db.read(tx -> accounts.get(tx, 1L)).cents() == 75_00;

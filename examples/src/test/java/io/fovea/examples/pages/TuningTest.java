@@ -4,11 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
-import io.fovea.Index;
 import io.fovea.Key;
 import io.fovea.Options;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowIndex;
+import io.fovea.RowTable;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -44,8 +44,8 @@ class TuningTest {
   /** How many lookups by the index, one for each record, found the record by the entry's hint. */
   private static long hitsOf(TableSpec spec) {
     try (Database db = Database.inMemory(Options.defaults())) {
-      Table table = db.table(spec);
-      Index index = table.index("by_number");
+      RowTable table = db.table(spec);
+      RowIndex index = table.index("by_number");
       Key key = table.key();
       Key number = index.key();
       Row row = table.row();
@@ -71,7 +71,7 @@ class TuningTest {
     TableSpec accounts = TableSpec.of("accounts", KEY, LAYOUT).remembered();
     // end
     try (Database db = Database.inMemory(Options.defaults())) {
-      Table table = db.table(accounts);
+      RowTable table = db.table(accounts);
       Key key = table.key();
       Row row = table.row();
       for (long n = 0; n < RECORDS; n++) {

@@ -8,7 +8,7 @@ import io.fovea.Database;
 import io.fovea.DatabaseStats;
 import io.fovea.Durability;
 import io.fovea.Options;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.FieldType;
@@ -36,7 +36,7 @@ class FoveaMetricsTest {
   void metersSayWhatHappenedAndGoAway() {
     SimpleMeterRegistry registry = new SimpleMeterRegistry();
     Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20).name("orders"));
-    Table t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
+    RowTable t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
     for (int i = 0; i < 10; i++) {
       int id = i;
       db.run(tx -> t.insert(tx, t.key().set(id), t.row()));
@@ -173,7 +173,7 @@ class FoveaMetricsTest {
     SimpleMeterRegistry registry = new SimpleMeterRegistry();
     Database ada = Database.open(one, options);
     Database grace = Database.open(two, options);
-    Table t = grace.table(TableSpec.bytes("t", 10));
+    RowTable t = grace.table(TableSpec.bytes("t", 10));
     assertEquals(copies, ada.id().equals(grace.id()));
     new FoveaMetrics(ada).bindTo(registry);
     int meters = registry.getMeters().size();
@@ -232,7 +232,7 @@ class FoveaMetricsTest {
   /** Tables come and go beside their meters. */
   private static void tables(SimpleMeterRegistry registry, Database db) {
     assertEquals(10, records(registry, "t"));
-    Table late = db.table(TableSpec.bytes("late", 10));
+    RowTable late = db.table(TableSpec.bytes("late", 10));
     db.run(tx -> late.bytes().put(tx, new byte[4], new byte[6]));
     Gauge tables = registry.get("fovea.tables").gauge();
     while (tables.value() < 2) {

@@ -1,9 +1,9 @@
 package io.fovea.replication;
 
 import io.fovea.ObjectSpec;
+import io.fovea.RowTable;
 import io.fovea.Table;
 import io.fovea.Transaction;
-import io.fovea.TypedTable;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.TableSpec;
 import java.time.Instant;
@@ -47,7 +47,7 @@ public final class CommandContext {
    * @throws InvalidUseException if its rows expire: by the clock of each replica, so at different
    *     moments
    */
-  public Table table(TableSpec spec) {
+  public RowTable table(TableSpec spec) {
     if (spec.expiry() != null) {
       throw new InvalidUseException(
           "Table \""
@@ -66,7 +66,7 @@ public final class CommandContext {
    * @param spec what the table is
    * @return the table, for this call
    */
-  public <K, V> TypedTable<K, V> table(ObjectSpec<K, V> spec) {
+  public <K, V> Table<K, V> table(ObjectSpec<K, V> spec) {
     return tx.table(spec);
   }
 

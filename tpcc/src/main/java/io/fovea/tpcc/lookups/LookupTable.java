@@ -4,7 +4,7 @@ import io.fovea.Database;
 import io.fovea.DatabaseStats;
 import io.fovea.Key;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
@@ -40,7 +40,7 @@ final class LookupTable {
   }
 
   final Database database;
-  final Table table;
+  final RowTable table;
   final long records;
   final Field number;
   final Field updates;
@@ -70,7 +70,7 @@ final class LookupTable {
 
     /** Writes it as a load begins and as it ends. */
     void write(Database db) {
-      Table t = db.table(META);
+      RowTable t = db.table(META);
       db.run(
           tx -> {
             Row row = t.row();
@@ -92,7 +92,7 @@ final class LookupTable {
     if (!db.tables().contains(META.name())) {
       return null;
     }
-    Table t = db.table(META);
+    RowTable t = db.table(META);
     return db.read(
         tx -> {
           Key key = t.key().set(META_ID);

@@ -1,9 +1,9 @@
 package io.fovea.tpcc.ycsb;
 
-import io.fovea.Cursor;
 import io.fovea.Key;
 import io.fovea.Range;
 import io.fovea.Row;
+import io.fovea.RowCursor;
 import io.fovea.ScanOrder;
 import io.fovea.tpcc.bench.Crew;
 import io.fovea.tpcc.bench.Progress;
@@ -155,7 +155,7 @@ final class Check {
           records.database.read(
               tx -> {
                 Found p = new Found();
-                try (Cursor cursor = records.table.scan(tx, range, ScanOrder.ASCENDING)) {
+                try (RowCursor cursor = records.table.scan(tx, range, ScanOrder.ASCENDING)) {
                   while (p.records < ROWS_PER_TRANSACTION && cursor.next()) {
                     look(p, cursor);
                     end.set(cursor.key());
@@ -171,7 +171,7 @@ final class Check {
     return found;
   }
 
-  private void look(Found found, Cursor cursor) {
+  private void look(Found found, RowCursor cursor) {
     Row row = cursor.row();
     Key key = cursor.key();
     long number = row.getLong(records.number);

@@ -3,7 +3,7 @@ package io.fovea.tpcc.ycsb;
 import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
@@ -89,7 +89,7 @@ record Meta(
     if (!db.tables().contains(SPEC.name())) {
       return null;
     }
-    Table t = db.table(SPEC);
+    RowTable t = db.table(SPEC);
     return db.read(
         tx -> {
           Key key = t.key().set(ID);
@@ -110,7 +110,7 @@ record Meta(
 
   /** Writes it. */
   void write(Database db) {
-    Table t = db.table(SPEC);
+    RowTable t = db.table(SPEC);
     db.run(
         tx -> {
           Row row = t.row();

@@ -3,7 +3,7 @@ package io.fovea.tpcc.ycsb;
 import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Row;
-import io.fovea.Table;
+import io.fovea.RowTable;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
@@ -32,7 +32,7 @@ final class Records {
   private static final long PREFIX = 0x7963_7362_7573_6572L;
 
   final Database database;
-  final Table table;
+  final RowTable table;
   final Field number;
   final Field stamp;
   private final Field[] counts;

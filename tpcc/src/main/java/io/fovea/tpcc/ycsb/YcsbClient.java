@@ -1,12 +1,12 @@
 package io.fovea.tpcc.ycsb;
 
-import io.fovea.Cursor;
 import io.fovea.Key;
 import io.fovea.Range;
 import io.fovea.Receipt;
 import io.fovea.Row;
+import io.fovea.RowCursor;
+import io.fovea.RowTable;
 import io.fovea.ScanOrder;
-import io.fovea.Table;
 import io.fovea.Task;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
@@ -56,7 +56,7 @@ final class YcsbClient implements Client, Task<RuntimeException> {
 
   private final Crew crew;
   private final Records records;
-  private final Table table;
+  private final RowTable table;
   private final KeyCount count;
   private final Keys keys;
   private final Rng rng;
@@ -382,7 +382,7 @@ final class YcsbClient implements Client, Task<RuntimeException> {
   }
 
   private void scan(Transaction tx, long first, int length) {
-    try (Cursor cursor = table.scan(tx, fromKey, ScanOrder.ASCENDING)) {
+    try (RowCursor cursor = table.scan(tx, fromKey, ScanOrder.ASCENDING)) {
       for (int n = 0; n < length && cursor.next(); n++) {
         long number = cursor.row().getLong(records.number);
         if (n == 0 && number != first) {

@@ -9,11 +9,11 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
-import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.Range;
+import io.fovea.RowCursor;
 import io.fovea.ScanOrder;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
@@ -87,7 +87,7 @@ class LookupsTest {
           tx -> {
             long sum = 0;
             long next = 0;
-            try (Cursor c = lookup.table.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            try (RowCursor c = lookup.table.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 assertEquals(next, c.key().getLong(0));
                 assertEquals(next++, c.row().getLong(lookup.number));

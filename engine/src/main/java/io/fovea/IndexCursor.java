@@ -13,12 +13,12 @@ import java.util.function.Function;
  * @param <V> the class of the values
  * @since 0.1.0
  */
-public final class TypedIndexCursor<I, K, V> extends ObjectCursor<K, V> {
+public final class IndexCursor<I, K, V> extends ObjectCursor<K, V> {
   private final OrderedEntries.Walk.OfBytes<K, V> walk;
   private final Function<I, byte[]> encode;
   private final ScanOrder order;
 
-  TypedIndexCursor(
+  IndexCursor(
       ByteCursor cursor,
       OrderedEntries.Walk.Coding<K, V> coding,
       Function<I, byte[]> encode,
@@ -26,7 +26,7 @@ public final class TypedIndexCursor<I, K, V> extends ObjectCursor<K, V> {
     this(new OrderedEntries.Walk.OfBytes<>(cursor, coding), encode, order);
   }
 
-  private TypedIndexCursor(
+  private IndexCursor(
       OrderedEntries.Walk.OfBytes<K, V> walk, Function<I, byte[]> encode, ScanOrder order) {
     super(walk);
     this.walk = walk;
@@ -36,7 +36,7 @@ public final class TypedIndexCursor<I, K, V> extends ObjectCursor<K, V> {
 
   /**
    * Moves to the first object at a key of the index or, in the scan's order, behind it: as {@link
-   * Cursor#seek}. All entries that begin with the key lie at it.
+   * RowCursor#seek}. All entries that begin with the key lie at it.
    *
    * @param key where to, before or behind where it stands
    * @return false if there is none
@@ -47,8 +47,6 @@ public final class TypedIndexCursor<I, K, V> extends ObjectCursor<K, V> {
   public boolean seek(I key) {
     byte[] bytes = encode.apply(Objects.requireNonNull(key, "key"));
     // Both forget what the walk knows of the object that it stood on.
-    return order == ScanOrder.ASCENDING
-        ? walk.seekTo(bytes)
-        : walk.seekBehind(TypedIndex.behind(bytes));
+    return order == ScanOrder.ASCENDING ? walk.seekTo(bytes) : walk.seekBehind(Index.behind(bytes));
   }
 }

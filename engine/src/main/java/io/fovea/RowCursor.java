@@ -1,0 +1,674 @@
+package io.fovea;
+
+import io.fovea.catalog.RangeDeletion;
+import io.fovea.error.InvalidUseException;
+import io.fovea.error.TransactionAbortedException;
+import io.fovea.index.IndexCore;
+import io.fovea.index.OldRows;
+import io.fovea.index.RecordBuffer;
+import io.fovea.index.RowExpiry;
+import io.fovea.index.Slot;
+import io.fovea.index.TableCore;
+import io.fovea.memory.Mem;
+import io.fovea.txn.Tx;
+import io.fovea.txn.TxScan;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A scan under way: it stands before the first record, then on one after the other.
+ *
+ * <pre>
+ *              previous()   next()
+ *                   ◄───┐ ┌───►
+ *   before the first ── 1 ── 2 ── 3 ── 4 ── behind the last      of the range, in the scan's order
+ *    ▲                  ▲         ▲    ▲
+ *    │                first()     │   last()
+ *   where it begins             seek(3), or what comes first behind it
+ * </pre>
+ *
+ * <p>All moves stay in the range and keep to the order that the scan was opened with: in a
+ * descending scan {@link #first} has the largest key, {@link #next} goes down, and {@link #seek}
+ * finds the largest key that is not above the one that is asked for. A move that returns false
+ * leaves the cursor on no record: behind the last one, or {@link #previous} before the first one.
+ *
+ * <p><b>What they cost.</b> A step in the direction of the one before costs the same both ways. A
+ * seek, {@code first}, {@code last} and a change of direction are a search from the root of the
+ * tree. <b>What they read.</b> What a seek passes over is not read, and others may change it; what
+ * it lands on is read, and that nothing lies between that and the key.
+ *
+ * <p>It sees the records as of the transaction, its own changes included, also those that the
+ * transaction makes while the scan is open. {@link #row} and {@link #key} are copied when they are
+ * asked for; they belong to the cursor and change with each move.
+ *
+ * <p>Belongs to its transaction and to its thread. Close it when it is no longer needed; the
+ * transaction's end closes it at last.
+ *
+ * @since 0.1.0
+ */
+public final class RowCursor implements AutoCloseable {
+  // The file has more than 600 lines because each method of the API has its contract here.
+
+  private final Transaction tx;
+  private final RowTable of;
+  private final TableCore table;
+  private final @Nullable IndexCore index;
+  private final MemorySegment memory;
+
+  /** How rows expire; null where they don't, and a step looks no further. */
+  private final @Nullable RowExpiry expiry;
+
+  private @Nullable TxScan scan;
+  private boolean closed;
+
+  /** Whether it stands on a record. */
+  private boolean on;
+
+  /** The scan is on a record of which a device has not told whether it is hidden: from a move. */
+  private Unsure unsure = Unsure.NO;
+
+  private enum Unsure {
+    NO,
+    ON,
+    BACK
+  }
+
+  private @Nullable Row row;
+  private boolean rowRead;
+  private @Nullable Key key;
+  private boolean keyRead;
+  private @Nullable Key indexKey;
+
+  /** Its neighbours among the transaction's open cursors. */
+  @Nullable RowCursor newer;
+
+  @Nullable RowCursor older;
+
+  /** Where it was opened, if the leak detector asks. */
+  private final @Nullable Throwable site;
+
+  private RowCursor(Transaction tx, RowTable of, @Nullable IndexCore index, MemorySegment memory) {
+    this.tx = tx;
+    this.of = of;
+    this.table = of.core();
+    this.index = index;
+    this.memory = memory;
+    this.expiry = table.expiry();
+    this.site = of.database().leaks().siteOfCursor();
+  }
+
+  /** Opens a cursor, within an operation. */
+  static RowCursor open(
+      Transaction tx, Tx t, RowTable of, @Nullable IndexCore index, Range range, ScanOrder order) {
+    Slot slot = tx.slot();
+    TableCore table = of.core();
+    int rowBytes = rowBytes(of);
+    int keyBytes = align(table.key.bytesMax());
+    int entryBytes = index == null ? 0 : align(index.entryBytesMax());
+    int stride = stride(table, index);
+    MemorySegment stage = slot.entries(2L * stride);
+    TxScan scan =
+        index == null
+            ? range.open(t, table.tree, table, true, order, stage, stride)
+            : range.open(t, index.tree, index, index.unique, order, stage, stride);
+    RowCursor cursor =
+        new RowCursor(tx, of, index, slot.take((long) rowBytes + keyBytes + entryBytes));
+    cursor.scan = scan;
+    tx.opened(cursor);
+    return cursor;
+  }
+
+  /** The room that an end of a range takes. */
+  private static int stride(TableCore table, @Nullable IndexCore index) {
+    int keyBytes = align(table.key.bytesMax());
+    return index == null ? keyBytes : Math.max(keyBytes, align(index.entryBytesMax()));
+  }
+
+  /** Estimates what a scan would find, within an operation. */
+  static Estimate estimate(Slot slot, TableCore table, @Nullable IndexCore index, Range range) {
+    int stride = stride(table, index);
+    MemorySegment stage = slot.entries(2L * stride);
+    return index == null
+        ? range.estimate(table.tree, table, true, stage, stride)
+        : range.estimate(index.tree, index, index.unique, stage, stride);
+  }
+
+  /** Removes the records of a range in one pass, within an operation. */
+  static long delete(Transaction tx, Tx t, TableCore core, Range range, long most) {
+    int stride = stride(core, null);
+    MemorySegment stage = tx.slot().entries(2L * stride);
+    return delete(
+        tx,
+        t,
+        core,
+        range.open(t, core.tree, core, true, ScanOrder.ASCENDING, stage, stride),
+        most);
+  }
+
+  /** The same of what a scan meets; of null, nothing. */
+  static long delete(Transaction tx, Tx t, TableCore core, @Nullable TxScan scan, long most) {
+    if (scan == null) {
+      return 0;
+    }
+    Database db = tx.database();
+    // Who follows changes is told of each record that goes.
+    int leaves =
+        db.store().isFollowed() ? Integer.MAX_VALUE : db.options().experiments().cutLeaves();
+    long records = RangeDeletion.run(tx.slot(), t, core, scan, most, leaves, tx::catalogChanges);
+    tx.deletedRange(core.name, records);
+    return records;
+  }
+
+  static void checkMost(long most) {
+    if (most < 0) {
+      throw new IllegalArgumentException("At most " + most + " records.");
+    }
+  }
+
+  /** What its row takes of its memory; behind that are its keys. */
+  private static int rowBytes(RowTable of) {
+    return align(RecordBuffer.bytes(of.core().recordBytes(), of.core().key.bytesMax()));
+  }
+
+  private static int align(int bytes) {
+    return (bytes + 7) & ~7;
+  }
+
+  /** Moves on, within an operation. */
+  boolean advance() {
+    boolean again = unsure == Unsure.ON;
+    leave();
+    return arrive(again || scan != null && scan.next(), false);
+  }
+
+  /** It stands on nothing while it moves, also if the scan throws. */
+  private void leave() {
+    if (row != null) {
+      row.invalidate();
+    }
+    rowRead = false;
+    keyRead = false;
+    on = false;
+    unsure = Unsure.NO;
+  }
+
+  /**
+   * Goes on, or back, until it stands on a record that the transaction sees. Where a device refuses
+   * to tell, the move has not happened: the next one the same way looks at that record once more.
+   */
+  private boolean arrive(boolean found, boolean back) {
+    if (expiry != null) {
+      return arriveAtSeen(expiry, found, back);
+    }
+    on = found;
+    return found;
+  }
+
+  private boolean arriveAtSeen(RowExpiry by, boolean moved, boolean back) {
+    boolean found = moved;
+    TxScan s = scan;
+    unsure = back ? Unsure.BACK : Unsure.ON;
+    while (found && s != null && isHidden(s, by)) {
+      unsure = Unsure.NO; // for this one is done with
+      found = back ? s.previous() : s.next();
+      unsure = back ? Unsure.BACK : Unsure.ON;
+    }
+    unsure = Unsure.NO;
+    on = found;
+    return found;
+  }
+
+  /**
+   * Whether the record has expired. In a scan of an index it is read for that; one that is not
+   * there, or has a wrong size, is for {@link #row} to speak of.
+   */
+  private boolean isHidden(TxScan s, RowExpiry by) {
+    Slot slot = tx.slot();
+    Tx t = tx.context();
+    if (index == null) {
+      return by.hides(slot, t, table, s.valueLength(), s.valueSegment(), s.valueOffset());
+    }
+    int length = keyLength(s);
+    MemorySegment pk = slot.keyStage(table.keyBytesMax + index.hints.bytes());
+    Mem.copy(s.valueSegment(), s.valueOffset(), pk, 0, length);
+    return RowExpiry.isHidden(slot, t, table, pk, 0, length);
+  }
+
+  /**
+   * Copies the value of the entry that it stands on, within an operation: the primary key, and the
+   * hint behind it.
+   *
+   * @return the length of the primary key
+   */
+  int entryValue(MemorySegment out) {
+    TxScan s = standing();
+    int len = keyLength(s);
+    Mem.copy(s.valueSegment(), s.valueOffset(), out, 0, s.valueLength());
+    return len;
+  }
+
+  /** The handle of the read of the entry that it stands on, or negative. */
+  int entryHandle() {
+    return standing().handle();
+  }
+
+  private int keyLength(TxScan s) {
+    IndexCore i = index;
+    if (i == null) {
+      return s.keyLength();
+    }
+    int length = i.hints.keyLength(s.valueLength());
+    if (length < 0 || length > table.keyBytesMax) {
+      throw RowIndex.wrongKey(table, i, s.page(), length);
+    }
+    return length;
+  }
+
+  /** The cursor has room for the longest key that there can be. */
+  private void requireKey(TxScan s, int bytesMax) {
+    if (s.keyLength() > bytesMax) {
+      throw table.longKey(s.page(), bytesMax, s.keyLength());
+    }
+  }
+
+  private TxScan standing() {
+    TxScan s = scan;
+    if (!on || s == null) {
+      throw new InvalidUseException(
+          "The cursor stands on no record: next(), or another move, must return true first.");
+    }
+    return s;
+  }
+
+  private Tx enter() {
+    if (closed) {
+      if (tx.isActive()) {
+        throw new InvalidUseException("The cursor is closed.");
+      }
+      tx.requireMine("The cursor has ended with its transaction");
+    }
+    return tx.enter(of.database());
+  }
+
+  /**
+   * Moves to the next record.
+   *
+   * @return false if there is none
+   * @throws TransactionAbortedException when the transaction can't go on
+   * @throws InvalidUseException if the cursor or its transaction has ended, or belongs to another
+   *     thread
+   * @throws io.fovea.error.DatabaseClosedException if the database was closed
+   */
+  public boolean next() {
+    enter();
+    try {
+      return advance();
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Moves to the record before: back along the scan's order. Behind the last record, to the last
+   * one.
+   *
+   * @return false if there is none
+   * @throws TransactionAbortedException as {@link #next}
+   * @throws InvalidUseException as {@link #next}
+   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
+   */
+  public boolean previous() {
+    enter();
+    try {
+      boolean again = unsure == Unsure.BACK;
+      leave();
+      return arrive(again || scan != null && scan.previous(), true);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Moves to the first record of the range, in the scan's order.
+   *
+   * @return false if there is none
+   * @throws TransactionAbortedException as {@link #next}
+   * @throws InvalidUseException as {@link #next}
+   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
+   */
+  public boolean first() {
+    enter();
+    try {
+      leave();
+      return arrive(scan != null && scan.first(), false);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Moves to the last record of the range, in the scan's order.
+   *
+   * @return false if there is none
+   * @throws TransactionAbortedException as {@link #next}
+   * @throws InvalidUseException as {@link #next}
+   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
+   */
+  public boolean last() {
+    enter();
+    try {
+      leave();
+      return arrive(scan != null && scan.last(), true);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Moves to the first record of the range that lies at a key or, in the scan's order, behind it.
+   * It may be called again and again, with keys before and behind where the cursor stands.
+   *
+   * @param to a key of the table, or of the index that is scanned; of a prefix, all that begins
+   *     with it lies at it
+   * @return false if there is none
+   * @throws TransactionAbortedException as {@link #next}
+   * @throws InvalidUseException if the key is another table's or index's, or as {@link #next}
+   * @throws io.fovea.error.KeyTooLargeException if no key of that length can be there
+   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
+   */
+  public boolean seek(Key to) {
+    Objects.requireNonNull(to, "to");
+    enter();
+    try {
+      Range.requireOwner(to, index == null ? table : index);
+      leave();
+      TxScan s = scan;
+      if (s == null) {
+        return false;
+      }
+      int stride = stride(table, index);
+      MemorySegment stage = tx.slot().entries(2L * stride);
+      boolean exact = index == null || index.unique;
+      return arrive(Range.seek(s, to, exact, stage, stride), false);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /** Moves to the first record behind a {@link #position}, be it there or not. */
+  boolean seekBehind(byte[] position) {
+    enter();
+    try {
+      leave();
+      TxScan s = scan;
+      if (s == null) {
+        return false;
+      }
+      MemorySegment stage = tx.slot().entries(position.length);
+      Mem.putBytes(stage, 0, position, 0, position.length);
+      return arrive(s.seek(stage, 0, position.length, false), false);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /** The key by which the scan's tree has the record that it stands on. */
+  byte[] position() {
+    enter();
+    try {
+      TxScan s = standing();
+      byte[] key = new byte[s.keyLength()];
+      Mem.getBytes(s.keySegment(), s.keyOffset(), key, 0, key.length);
+      return key;
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * The record that it stands on; of a scan of an index, it is read when this is called. It may be
+   * changed and given to {@link RowTable#update}.
+   *
+   * @return the row, which belongs to the cursor: it is void after the next move, and can't be used
+   *     after {@link #close}
+   * @throws TransactionAbortedException when the transaction can't go on
+   * @throws InvalidUseException if it stands on no record, if this is a scan of an index and the
+   *     transaction has deleted the record since the move, or as {@link #next}
+   */
+  public Row row() {
+    Tx t = enter();
+    try {
+      TxScan s = standing();
+      Row r = row;
+      if (r == null) {
+        r = of.row(memory);
+        row = r;
+      }
+      if (!rowRead) {
+        read(t, s, r);
+        rowRead = true;
+      }
+      return r;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /** Reads the record that it stands on into a row of the caller's. */
+  void read(Row out) {
+    Tx t = enter();
+    try {
+      if (out.owner() != table) {
+        throw new InvalidUseException(
+            "The row belongs to another table: it is one of " + out.layout() + ".");
+      }
+      read(t, standing(), out);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  private void read(Tx t, TxScan s, Row r) {
+    r.invalidate();
+    if (index == null) {
+      int form = OldRows.AS_IT_IS;
+      requireKey(s, table.keyBytesMax);
+      if (s.valueLength() == table.storedBytes) {
+        Mem.copy(s.valueSegment(), s.valueOffset(), r.segment(), r.base(), r.size());
+      } else {
+        form =
+            table.old.renew(
+                s.valueLength(), s.valueSegment(), s.valueOffset(), r.segment(), r.base());
+        if (form == OldRows.UNKNOWN) {
+          throw table.wrongSize(s.page(), s.valueLength());
+        }
+      }
+      r.read(tx, s.keySegment(), s.keyOffset(), s.keyLength(), s.handle(), r.size(), form);
+      return;
+    }
+    // By the entry and not by the key that a program may have got of this, and changed.
+    int pkLength = keyLength(s);
+    boolean there =
+        RowIndex.resolve(
+            tx,
+            t,
+            table,
+            index,
+            s.valueSegment(),
+            s.valueOffset(),
+            pkLength,
+            s.valueSegment(),
+            s.valueOffset() + pkLength,
+            s.handle(),
+            r);
+    if (!there) {
+      throw new InvalidUseException(
+          "The transaction has let the record expire that the cursor stands on.");
+    }
+  }
+
+  /**
+   * The primary key of the record that it stands on, without reading the record.
+   *
+   * @return the key, which belongs to the cursor: it changes with the next move, and can't be used
+   *     after {@link #close}
+   * @throws InvalidUseException if it stands on no record, or as {@link #next}
+   */
+  public Key key() {
+    enter();
+    try {
+      standing();
+      return primaryKey();
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  private Key primaryKey() {
+    Key k = key;
+    if (k == null) {
+      k = new Key(of.spec().key(), table, memory, rowBytes(of));
+      key = k;
+    }
+    if (!keyRead) {
+      TxScan s = standing();
+      if (index == null) {
+        requireKey(s, table.keyBytesMax);
+        k.load(s.keySegment(), s.keyOffset(), s.keyLength());
+      } else {
+        k.load(s.valueSegment(), s.valueOffset(), keyLength(s));
+      }
+      keyRead = true;
+    }
+    return k;
+  }
+
+  /**
+   * Of a scan of an index, the key of the entry that it stands on: the index's fields, then what of
+   * the primary key is not among them (of a unique index, the fields alone).
+   *
+   * @return the key, which belongs to the cursor: it changes with the next move, and can't be used
+   *     after {@link #close}
+   * @throws InvalidUseException if this is a scan of a table, or as {@link #key}
+   */
+  public Key indexKey() {
+    IndexCore i = index;
+    if (i == null) {
+      throw new InvalidUseException("A scan of a table has no index key.");
+    }
+    enter();
+    try {
+      TxScan s = standing();
+      Key k = indexKey;
+      if (k == null) {
+        k = new Key(i.entry, i, memory, rowBytes(of) + align(table.key.bytesMax()));
+        indexKey = k;
+      }
+      requireKey(s, i.entryBytesMax());
+      k.load(s.keySegment(), s.keyOffset(), s.keyLength());
+      return k;
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Ends the scan. A second call does nothing, as does one after the transaction's end.
+   *
+   * @throws InvalidUseException if it belongs to another thread
+   */
+  @Override
+  public void close() {
+    if (closed || !tx.isActive()) {
+      closed = true;
+      return;
+    }
+    tx.requireMine("The cursor can't be closed");
+    if (tx.slot().enter()) {
+      try {
+        release();
+      } catch (TransactionAbortedException e) {
+        throw tx.doom(e);
+      } finally {
+        tx.exit();
+      }
+    }
+  }
+
+  /** Closes it, within an operation. */
+  void release() {
+    TxScan s = scan;
+    scan = null;
+    closed = true;
+    on = false;
+    tx.closed(this);
+    giveBack(tx.slot());
+    if (s != null) {
+      s.close();
+    }
+  }
+
+  /** What it has handed out is refused from here on: its memory may be another cursor's. */
+  private void giveBack(Slot slot) {
+    if (row != null) {
+      row.end();
+    }
+    if (key != null) {
+      key.end();
+    }
+    if (indexKey != null) {
+      indexKey.end();
+    }
+    slot.give(memory);
+  }
+
+  /**
+   * The transaction has ended, and its scans with it.
+   *
+   * @param newest of its open cursors, which leads to the others
+   */
+  static void abandonAll(@Nullable RowCursor newest, Slot slot) {
+    RowCursor c = newest;
+    try {
+      for (; c != null; c = c.older) {
+        c.abandon(slot);
+      }
+    } finally {
+      if (c != null) {
+        abandonAll(c.older, slot); // whatever the report of this one has met
+      }
+    }
+  }
+
+  private void abandon(Slot slot) {
+    scan = null;
+    closed = true;
+    on = false;
+    giveBack(slot);
+    Throwable s = site;
+    if (s != null) {
+      of.database().leaks().report("A cursor of table " + table.shown() + " was not closed", s);
+    }
+  }
+}
