@@ -167,7 +167,11 @@ final class Control {
     }
   }
 
-  /** The place of the transaction in the order of begins, where there is such an order. */
+  /**
+   * The place of the transaction in the order of begins, where there is such an order; under OCC,
+   * where those begin that have committed since and are held against its reads. Before anything is
+   * read.
+   */
   private void drawTimestamp() {
     switch (kind) {
       case STO -> timestamp = 2 * memory.clock.incrementAndGet();
@@ -185,9 +189,9 @@ final class Control {
    * and where writes lock, locks it now instead of after the read. Two transactions that both read
    * it and then both want to write it would abort each other.
    *
-   * <p>Where the serial order is that of the begins, the transaction takes a new place in it if
-   * this is its first operation: as if it had begun when its wait was over. Its old place is before
-   * those that it has waited for, which have read and written the key.
+   * <p>Where the begin matters (STO, MVTO, OCC), and this is the first operation, the transaction
+   * begins anew, as if it had done so when its wait was over. Its old place is before those that it
+   * has waited for, which have read and written the key.
    */
   void lockForUpdate(long item) {
     if (pessimistic.on()) {
