@@ -7,6 +7,7 @@ import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.memory.Waits;
+import io.fovea.txn.CommitAppender.Phase;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 import java.util.function.Supplier;
@@ -88,9 +89,6 @@ final class Commit {
   /** Whether a commit that waits may go on; nothing has happened yet. */
   private final Waits.Check mayWait;
 
-  /** Whether what the last commit had is gone: false where an error has cut its end short. */
-  private boolean clean = true;
-
   Commit(TxLife life, Workspace work, Control control, TxReads reader) {
     TxShared shared = life.shared;
     this.life = life;
@@ -132,11 +130,10 @@ final class Commit {
       control.publish(control.decide());
       return work.readLsn;
     }
-    if (!clean) {
-      clear();
+    if (appender.phase() != Phase.NONE) {
+      clear(); // an error has cut the end of the last one short
     }
-    clean = false;
-    boolean failed = true;
+    appender.begun();
     try {
       awaitRoom(catalog);
       boolean first = control.pessimistic.waitsForBodies();
@@ -163,7 +160,6 @@ final class Commit {
       if (catalog == null && !writesAnything()) {
         // What was decided under the locks is a read all the same: the dummy write protects it.
         control.publish(commitTs);
-        failed = false;
         return work.readLsn;
       }
       counts.collect(writes, catalog);
@@ -179,7 +175,7 @@ final class Commit {
       control.publish(commitTs);
       gate.passed(pass);
       appender.release();
-      failed = false;
+      appender.published();
       return end;
     } catch (Throwable t) {
       if (!appender.happened()) {
@@ -195,7 +191,7 @@ final class Commit {
       throw t;
     } finally {
       try {
-        if (!(failed && appender.happened())) {
+        if (appender.phase() != Phase.HAPPENED) {
           gate.passed(pass);
           session.end();
           appender.releasePages(false);
@@ -222,7 +218,7 @@ final class Commit {
     appender.clear();
     counts.clear();
     installer.clear();
-    clean = true;
+    appender.over();
   }
 
   /** Moves the pages of a long value, but for the first, of which the commit is. */

@@ -72,7 +72,28 @@ final class CommitAppender {
 
   private int[] lengths = new int[0];
   private boolean chains;
-  private boolean happened;
+
+  /** How far a commit is. Of the transaction's thread. */
+  enum Phase {
+    /** There is none, and nothing is left of the last one. */
+    NONE,
+
+    /** Nothing has happened; whatever fails undoes it. */
+    UNDECIDED,
+
+    /**
+     * Its record is in the log. What fails from here on stops the engine, which keeps its locks.
+     */
+    HAPPENED,
+
+    /** All of it is in the pages, and its locks are free. */
+    PUBLISHED,
+
+    /** It is over, and its leavings go. Where an error cuts that short, the next one ends it. */
+    ENDING
+  }
+
+  private Phase phase = Phase.NONE;
 
   /** Where the pages are, while promises are made; they stay between commits. */
   private @Nullable PagePromises promises;
@@ -397,7 +418,7 @@ final class CommitAppender {
   }
 
   void clear() {
-    happened = false;
+    phase = Phase.ENDING;
     adopted.clear();
     released.clear();
     if (chains) {
@@ -416,7 +437,7 @@ final class CommitAppender {
    */
   long append() {
     if (!session.logging()) {
-      happened = true;
+      phase = Phase.HAPPENED;
       return 0;
     }
     entry = 0;
@@ -456,7 +477,9 @@ final class CommitAppender {
           session.cancel();
         }
       }
-      happened = last; // before the log knows: whatever fails from here on comes too late
+      if (last) {
+        phase = Phase.HAPPENED; // before the log knows: what fails from here on comes too late
+      }
       session.complete();
       if (id == 0) {
         id = session.recordStart();
@@ -501,7 +524,27 @@ final class CommitAppender {
 
   /** Whether the commit counts, whatever comes. */
   boolean happened() {
-    return happened;
+    return phase == Phase.HAPPENED || phase == Phase.PUBLISHED;
+  }
+
+  /** How far the commit is. */
+  Phase phase() {
+    return phase;
+  }
+
+  /** A commit begins. */
+  void begun() {
+    phase = Phase.UNDECIDED;
+  }
+
+  /** All of it is in the pages, and its locks are free. */
+  void published() {
+    phase = Phase.PUBLISHED;
+  }
+
+  /** There is no commit any more, and nothing is left of it. */
+  void over() {
+    phase = Phase.NONE;
   }
 
   /** Moves on by as many operations as fit into a part, and one at least; returns how many. */

@@ -35,6 +35,14 @@ import org.jspecify.annotations.Nullable;
  * who wait and all who come. The same where somebody else says so ({@link #fail}). What was durable
  * stays so and is not denied to who waits for it.
  *
+ * <pre>
+ *   OPEN ──close──► CLOSING ──────► CLOSED     what is complete is written before
+ *     └───abandon─► ABANDONED ────► CLOSED     nothing more is written
+ * </pre>
+ *
+ * <p>These are one word, {@link #state}, which only increases. A failure is apart from it: a log
+ * fails in any state, once, and is closed after that as any other.
+ *
  * <p>Any thread, platform or virtual.
  *
  * <p>The file has more than 600 lines because it is the one door to the parts of the log, with what
@@ -67,7 +75,8 @@ public final class Log implements DurableLog, AutoCloseable {
 
   private static final int OPEN = 0;
   private static final int CLOSING = 1;
-  private static final int CLOSED = 2;
+  private static final int ABANDONED = 2;
+  private static final int CLOSED = 3;
 
   private final LogConfig config;
   private final Ring ring;
@@ -83,7 +92,6 @@ public final class Log implements DurableLog, AutoCloseable {
 
   private volatile LogSession[] sessions = {};
   private volatile @Nullable Throwable failure;
-  private volatile boolean abandoned;
   private volatile Runnable onEnd = () -> {};
   private volatile int state = OPEN;
 
@@ -490,7 +498,7 @@ public final class Log implements DurableLog, AutoCloseable {
 
   /** Whether the writer is to stop at once. */
   boolean hasEnded() {
-    return failure != null || abandoned;
+    return failure != null || state >= ABANDONED;
   }
 
   /** Whether nothing is to be made ahead any more. */
@@ -680,8 +688,7 @@ public final class Log implements DurableLog, AutoCloseable {
 
   /** Ends the threads without writing: what a crash leaves. */
   public void abandon() {
-    if (STATE.compareAndSet(this, OPEN, CLOSING)) {
-      abandoned = true;
+    if (STATE.compareAndSet(this, OPEN, ABANDONED)) {
       wakeAll();
       writer.close();
       end();
