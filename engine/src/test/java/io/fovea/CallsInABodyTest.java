@@ -121,7 +121,8 @@ class CallsInABodyTest {
     transactions(all);
     for (String m : List.of("name", "spec", "key", "count", "dataBytes", "bytes", "toString")) {
       all.add(
-          Case.of("Table." + m, WORKS, (db, t, b) -> call(m.equals("bytes") ? b.table() : t, m)));
+          Case.of(
+              "RowTable." + m, WORKS, (db, t, b) -> call(m.equals("bytes") ? b.table() : t, m)));
     }
     all.add(Case.of("RowTable.row", WORKS, (db, t, b) -> t.row()));
     all.add(Case.of("RowTable.batch", WORKS, (db, t, b) -> t.batch(10)));

@@ -247,7 +247,7 @@ final class FaultPoints {
           });
     }
     at(
-        "Index",
+        "RowIndex",
         "getVouched",
         When.AFTER,
         "Mem.equal",
@@ -256,7 +256,7 @@ final class FaultPoints {
           m.visitFieldInsn(Opcodes.GETFIELD, ROOT + "txn/Tx", "faults", FAULTS_TYPE);
           filter(m, Step.KEY_OF_THE_RECORD, true);
         });
-    at("Index", "get", When.INSTEAD, "Tx.get", m -> {});
+    at("RowIndex", "get", When.INSTEAD, "Tx.get", m -> {});
     omit(Step.MARK_OF_SCANS, "txn/Control", "mark", FaultPoints::returnsMinusOne);
     omit(Step.COMMITS_INSIDE, "txn/CommitGate", "awaitOthers", returns(true));
     answer(Step.VERSIONS_OF_LEAVES, true, "txn/LeafReads", "hold", "LeafVersions.unchanged");
