@@ -72,6 +72,7 @@ public final class ByteTable extends OrderedEntries<byte[], byte[]> {
    * @return a new array, or null if there is no such key
    * @throws KeyTooLargeException if no key of that length can be in the table
    */
+  @Override
   public byte @Nullable [] get(Transaction tx, byte[] key) {
     Tx t = tx.enter(database, core);
     try {

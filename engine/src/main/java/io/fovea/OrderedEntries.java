@@ -4,6 +4,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.index.TableCore;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.function.BiConsumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -211,6 +212,29 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, Table {
   /** The table that it is a view of. */
   abstract TableCore tableCore();
 
+  // ----------------------------------------------------------------------------------------
+  // reading
+
+  /**
+   * Reads a value.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @return the value, or null if there is no such key
+   */
+  public abstract @Nullable V get(Transaction tx, K key);
+
+  /**
+   * Reads a value: {@link #get} for callers that prefer an {@link Optional} to null.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @return the value, or empty if there is no such key
+   */
+  public Optional<V> find(Transaction tx, K key) {
+    return Optional.ofNullable(get(tx, key));
+  }
+
   // -------------------------------------------------------------------------------------- nearest
 
   /**
@@ -296,6 +320,16 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, Table {
   }
 
   /**
+   * Visits all records in ascending order.
+   *
+   * @param tx the transaction
+   * @param visitor gets key and value; it may change and delete that record
+   */
+  public void forEach(Transaction tx, BiConsumer<? super K, ? super V> visitor) {
+    forEach(tx, null, null, visitor);
+  }
+
+  /**
    * Visits the records of an interval in ascending order.
    *
    * @param tx the transaction
@@ -311,6 +345,29 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, Table {
         visitor.accept(w.key(), w.value());
       }
     }
+  }
+
+  /**
+   * Returns all records as a stream, in ascending order: as {@link #stream(Transaction, Object,
+   * Object, ScanOrder)}.
+   *
+   * @param tx the transaction
+   * @return a new stream of keys and values
+   */
+  public Stream<Map.Entry<K, V>> stream(Transaction tx) {
+    return stream(tx, null, null, ScanOrder.ASCENDING);
+  }
+
+  /**
+   * Returns the records from a key on as a stream, in ascending order: as {@link
+   * #stream(Transaction, Object, Object, ScanOrder)}.
+   *
+   * @param tx the transaction
+   * @param from the smallest key
+   * @return a new stream of keys and values
+   */
+  public Stream<Map.Entry<K, V>> stream(Transaction tx, K from) {
+    return stream(tx, Objects.requireNonNull(from, "from"), null, ScanOrder.ASCENDING);
   }
 
   /**

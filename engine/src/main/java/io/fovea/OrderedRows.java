@@ -149,6 +149,16 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
   // --------------------------------------------------------------------------------------- ranges
 
   /**
+   * Visits all records in ascending order.
+   *
+   * @param tx the transaction
+   * @param visitor as in {@link #forEach(Transaction, Range, BiConsumer)}
+   */
+  public void forEach(Transaction tx, BiConsumer<? super Key, ? super Row> visitor) {
+    forEach(tx, Range.all(), visitor);
+  }
+
+  /**
    * Visits the records of a range in ascending order.
    *
    * @param tx the transaction
@@ -163,6 +173,20 @@ public abstract sealed class OrderedRows permits RowTable, RowIndex {
         visitor.accept(c.key(), c.row());
       }
     }
+  }
+
+  /**
+   * Returns all records as a stream, in ascending order: as {@link #stream(Transaction, Range,
+   * ScanOrder, BiFunction)}.
+   *
+   * @param <T> what a record is turned into
+   * @param tx the transaction
+   * @param mapper as there
+   * @return a new stream
+   */
+  public <T> Stream<T> stream(
+      Transaction tx, BiFunction<? super Key, ? super Row, ? extends T> mapper) {
+    return stream(tx, Range.all(), ScanOrder.ASCENDING, mapper);
   }
 
   /**

@@ -124,6 +124,7 @@ public final class Table<K, V> extends OrderedEntries<K, V> {
    * @param key its key
    * @return a new object, or null if there is no such key
    */
+  @Override
   public @Nullable V get(Transaction tx, K key) {
     return backing.get(tx, Objects.requireNonNull(key, "key"));
   }

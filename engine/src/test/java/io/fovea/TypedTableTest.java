@@ -12,7 +12,11 @@ import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
@@ -92,6 +96,22 @@ class TypedTableTest {
           assertNull(people.get(tx, 3L));
           assertEquals(true, people.delete(tx, 1L));
           assertNull(people.get(tx, 1L));
+        });
+  }
+
+  @Test
+  void findsAndVisitsWithoutBounds() {
+    db.run(
+        tx -> {
+          people.put(tx, 1L, new Person("Ada", 2));
+          people.put(tx, 2L, new Person("Bob", 1));
+          assertEquals(Optional.of(new Person("Bob", 1)), people.find(tx, 2L));
+          assertEquals(Optional.empty(), people.find(tx, 3L));
+          assertEquals(List.of(1L, 2L), people.stream(tx).map(Map.Entry::getKey).toList());
+          assertEquals(List.of(2L), people.stream(tx, 2L).map(Map.Entry::getKey).toList());
+          List<Long> visited = new ArrayList<>();
+          people.forEach(tx, (id, person) -> visited.add(id));
+          assertEquals(List.of(1L, 2L), visited);
         });
   }
 

@@ -15,11 +15,13 @@ import org.jspecify.annotations.Nullable;
 public final class DuplicateKeyException extends FoveaException {
   private static final long serialVersionUID = 2L;
 
+  /** The table's name; empty for a tree. */
   private final String table;
 
   /** Null for the primary key. */
   private final @Nullable String index;
 
+  /** As it is stored. */
   private final byte[] key;
 
   private DuplicateKeyException(String table, @Nullable String index, byte[] key, String message) {
