@@ -292,6 +292,28 @@ class DoubleWriteTest {
     }
   }
 
+  /**
+   * Pages are whole in the system's memory, and a failed sync has left them torn on the device: the
+   * next opening gives their copies up, so it has to write them again.
+   */
+  @Test
+  void whatAFailedSyncLeavesInDoubtIsWrittenAgain() {
+    for (long seed = 0; seed < 20; seed++) {
+      Workload work = new Workload(seed, true);
+      BufferPool pool = work.begin();
+      work.round(pool);
+      work.disk.fail(SimFault.once(1).of(IoOp.SYNC));
+      assertThrows(StorageException.class, () -> work.data.sync());
+      work.disk.heal();
+      pool.abandon();
+      long next = restore(work.disk).nextBatch();
+      new DoubleWrite(work.disk.device(AREA), PAGE, next);
+      for (int i = 0; i < 10; i++) {
+        assertEquals(null, wrong(work.disk.crash(SimCrash.RANDOM), work), "seed " + seed);
+      }
+    }
+  }
+
   @Test
   void aCopyOfLongAgoIsNoCopyOfNow() {
     Workload work = new Workload(11, true);
