@@ -26,6 +26,7 @@ import io.fovea.wal.LogSession;
 import io.fovea.wal.LogStart;
 import java.lang.System.Logger.Level;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntSupplier;
 import java.util.function.LongSupplier;
@@ -80,6 +81,10 @@ public final class Journal {
 
   private @Nullable LogSession session;
   private @Nullable LogSession hold;
+
+  /** Those that were given away, and may hold back the redo point for pages that nobody knows. */
+  private final List<LogSession> taken = new CopyOnWriteArrayList<>();
+
   private @Nullable Checkpointer checkpointer;
 
   /** Null where nobody follows changes. */
@@ -442,9 +447,10 @@ public final class Journal {
 
   /** Gives it away, and has another one from now on. */
   LogSession takeHold() {
-    LogSession taken = hold();
+    LogSession given = hold();
     hold = log().session();
-    return taken;
+    taken.add(given);
+    return given;
   }
 
   Checkpointer checkpointer() {
@@ -468,8 +474,7 @@ public final class Journal {
   /**
    * Writes everything and says that the file is complete. Nobody changes anything any more.
    *
-   * <p>Where something still holds back the redo point, this throws as well: only recovery can
-   * finish it.
+   * <p>Where pages that no tree knows could not be freed, this throws as well: recovery frees them.
    *
    * <p>Where the log is full to its end and the disk gives no more, this throws: what is behind the
    * durable end of the log is lost then, as by a crash, and nobody was told of it.
@@ -482,7 +487,7 @@ public final class Journal {
     Log l = log();
     l.requireAlive();
     leftovers.run();
-    if (l.minActive() != Long.MAX_VALUE) {
+    if (taken.stream().anyMatch(LogSession::begun)) {
       persist();
       throw new DurabilityLostException(
           name
