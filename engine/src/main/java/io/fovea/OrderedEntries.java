@@ -212,8 +212,7 @@ public abstract sealed class OrderedEntries<K, V> permits ByteTable, Table {
   /** The table that it is a view of. */
   abstract TableCore tableCore();
 
-  // ----------------------------------------------------------------------------------------
-  // reading
+  // ------------------------------------------------------------------------------------- reading
 
   /**
    * Reads a value.

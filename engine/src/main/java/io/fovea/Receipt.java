@@ -117,9 +117,7 @@ public final class Receipt {
 
   private static <R extends @Nullable Object> void complete(
       CompletableFuture<R> stage, R value, @Nullable List<Runnable> actions) {
-    if (actions != null) {
-      Transaction.runAll(actions);
-    }
+    Transaction.runAll(actions);
     stage.complete(value);
   }
 }

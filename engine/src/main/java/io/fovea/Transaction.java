@@ -456,10 +456,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
         "A body can't commit its transaction: that is done when it returns. Return from it"
             + " instead, or use Database.begin.");
     commitAndWait();
-    List<Runnable> actions = takeAfterCommit();
-    if (actions != null) {
-      runAll(actions);
-    }
+    runAll(takeAfterCommit());
   }
 
   /** The same, also for the loop around a body. */
@@ -683,7 +680,10 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * Runs the actions of a transaction that has committed. Throws nothing, not even an error of the
    * JVM: whoever waits for the commit would take that for its failure, and do the work again.
    */
-  static void runAll(List<Runnable> actions) {
+  static void runAll(@Nullable List<Runnable> actions) {
+    if (actions == null) {
+      return;
+    }
     for (Runnable action : actions) {
       try {
         action.run();

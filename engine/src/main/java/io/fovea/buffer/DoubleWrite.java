@@ -44,11 +44,11 @@ import org.jspecify.annotations.Nullable;
  * writes the same copies again before anything else, until the device takes them.
  *
  * <p><b>Restore</b> takes batch numbers, not LSNs, for the order, as two batches may have the same
- * page with the same LSN. It repairs torn pages, writes whole ones again, which a failed sync may
- * have left torn on the device, and ends with a sync, so that the areas are not needed any more;
- * opening an area for writing voids what is in it, lest a copy of long ago be taken for one of now.
- * A file that was written to without the area makes the area's content wrong: who turns it off
- * removes the file.
+ * page with the same LSN. It repairs torn pages, rewrites whole ones, which a failed sync may have
+ * left torn on the device, and ends with a sync, so that the areas are no longer needed. Opening an
+ * area for writing voids its contents: a stale copy must not be taken for a current one. A file
+ * that was written to without the area makes the area's content wrong: who turns it off removes the
+ * file.
  *
  * <p>A failed sync of the area is final, as any.
  *
@@ -269,7 +269,7 @@ public final class DoubleWrite {
       int newest = even > odd ? 0 : 1;
       restore.restore(newest, Math.max(even, odd));
       restore.restore(1 - newest, Math.min(even, odd));
-      data.sync(); // always: the copies of what was written in place are about to be given up
+      data.sync(); // always: the copies of these pages are voided next
       return new Restored(restore.checked, restore.restored, Math.max(even, odd) + 1);
     }
   }
@@ -344,8 +344,8 @@ public final class DoubleWrite {
       checked++;
       data.read(pid * pageSize, memory, place, pageSize);
       if (PageHeader.sound(memory, place, pageSize, pid)) {
-        // It may be whole in the system's memory only: where a sync of it failed, no later one
-        // counts for it unless it is written again. And its copy is about to be given up.
+        // It may be whole only in the page cache: after a failed sync, a later sync covers the page
+        // only if it is written again, and its copy is voided next.
         data.write(pid * pageSize, memory, place, pageSize);
         return;
       }

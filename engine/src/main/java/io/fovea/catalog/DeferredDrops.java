@@ -107,8 +107,8 @@ public final class DeferredDrops {
     /** A transaction makes the tree, and may yet make a table of it. */
     volatile boolean held;
 
-    /** Of one that the catalog does not know. */
-    final @Nullable RedoHold unknown;
+    /** What holds back the redo point for a tree that the catalog does not know; else null. */
+    @Nullable RedoHold unknown;
 
     Drop(BTree tree, Grace grace, @Nullable Runnable then) {
       this.treeId = tree.treeId();
@@ -116,10 +116,9 @@ public final class DeferredDrops {
       this.tree = tree;
       this.grace = grace;
       this.then = then;
-      this.unknown = null;
     }
 
-    /** Of one that was made in vain. */
+    /** Of one that the catalog does not know. */
     Drop(BTree tree, RedoHold unknown) {
       this.treeId = tree.treeId();
       this.rootPid = tree.rootPid();
@@ -133,7 +132,6 @@ public final class DeferredDrops {
       this.rootPid = tree.rootPid();
       this.tree = tree;
       this.held = true;
-      this.unknown = null;
     }
 
     /** Of one that a close or a crash has cut short. */
@@ -141,7 +139,6 @@ public final class DeferredDrops {
       this.treeId = treeId;
       this.rootPid = rootPid;
       this.tree = null;
-      this.unknown = null;
     }
   }
 
@@ -268,9 +265,10 @@ public final class DeferredDrops {
   }
 
   /**
-   * Takes over trees that no record of the catalog names and nobody uses, because they were made in
-   * vain and could not be freed then. Only recovery would find their pages if the redo point stayed
-   * before these, so it does until they are free; a close leaves the file to recovery otherwise.
+   * Takes over trees of a table or an index that was not created, and that could not be freed at
+   * once. The catalog does not name them, so only a recovery from before their creation finds their
+   * pages: the redo point stays there until they are free. A close that comes earlier leaves the
+   * file to recovery.
    *
    * @param hold what holds back the redo point since before the trees were made; it belongs to this
    *     from now on

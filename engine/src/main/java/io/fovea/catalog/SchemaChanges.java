@@ -264,7 +264,7 @@ final class SchemaChanges {
   }
 
   /**
-   * Frees the pages of trees that nobody can use.
+   * Frees the pages of trees that were not published.
    *
    * @return whether the redo point may go on: false where recovery has to free them, and where they
    *     are still to be freed
@@ -322,14 +322,14 @@ final class SchemaChanges {
       known = true;
     } finally {
       if (!known) {
-        store.engine().poison(new IllegalStateException("A tree that nobody knows."));
+        store.engine().poison(new IllegalStateException("A new tree could not be noted."));
       }
     }
     change.publishes(tree);
     return tree;
   }
 
-  /** Frees the pages of a tree that nobody can use; false where they can't be freed now. */
+  /** Frees the pages of a tree that was not published; false if they can't be freed now. */
   private boolean drop(BTree tree) {
     LogSession session = store.session();
     try {

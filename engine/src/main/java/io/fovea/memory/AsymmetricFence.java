@@ -36,7 +36,7 @@ import java.lang.invoke.VarHandle;
  *   <li><i>The kernel.</i> Between the call and the return of {@code membarrier} each thread of the
  *       process passes through a state P in which its accesses match its program order; a thread
  *       that does not run has passed through one when it lost its processor. If F1 is before P, its
- *       store is visible at P, and R2 comes later. Else F3 is behind P, and P is behind R1.
+ *       store is visible at P, and R2 comes later. Otherwise F3 comes after P, and P after R1.
  * </ol>
  *
  * <p>F2 is therefore a part of the protocol, and its result has to be used: a load whose value

@@ -82,7 +82,7 @@ public final class Journal {
   private @Nullable LogSession session;
   private @Nullable LogSession hold;
 
-  /** Those that were given away, and may hold back the redo point for pages that nobody knows. */
+  /** Sessions that were handed over: each holds back the redo point until its pages are free. */
   private final List<LogSession> taken = new CopyOnWriteArrayList<>();
 
   private @Nullable Checkpointer checkpointer;
@@ -445,7 +445,7 @@ public final class Journal {
     return s;
   }
 
-  /** Gives it away, and has another one from now on. */
+  /** Hands the session over to the caller; {@link #hold} returns another one from now on. */
   LogSession takeHold() {
     LogSession given = hold();
     hold = log().session();
@@ -474,7 +474,7 @@ public final class Journal {
   /**
    * Writes everything and says that the file is complete. Nobody changes anything any more.
    *
-   * <p>Where pages that no tree knows could not be freed, this throws as well: recovery frees them.
+   * <p>If pages outside of all trees could not be freed, this throws as well: recovery frees them.
    *
    * <p>Where the log is full to its end and the disk gives no more, this throws: what is behind the
    * durable end of the log is lost then, as by a crash, and nobody was told of it.

@@ -368,8 +368,8 @@ public final class Store {
   }
 
   /**
-   * Gives away {@link #hold}, which goes on holding back the redo point: the next call of it
-   * returns another session.
+   * Hands {@link #hold} over to the caller, and it still holds back the redo point. The next call
+   * of {@code hold} returns another session.
    */
   public LogSession takeHold() {
     return journal == null ? LogSession.NONE : journal.takeHold();

@@ -7,6 +7,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Update locks: a transaction that reads a record in order to change it takes the record's update
@@ -19,7 +20,7 @@ import java.util.concurrent.locks.LockSupport;
  * </pre>
  *
  * <p><b>Advisory.</b> No other read or write asks for these locks, and every commit validates as
- * ever: a transaction that goes on without the lock is right, and at worst aborted. Therefore a
+ * before: a transaction that goes on without the lock is right, and at worst aborted. Therefore a
  * lock is one of few, chosen by the item's hash, and a wait may end without it:
  *
  * <ul>
@@ -37,9 +38,9 @@ import java.util.concurrent.locks.LockSupport;
  * meanwhile, so that short bodies don't pay for the wake-up. That goes on until a sleeper has
  * waited for {@link #URGENT_NANOS}. From then on only the first one takes the lock.
  *
- * <p><b>No lost wake-up.</b> A sleeper enters the queue and then looks at the owner; a release
- * clears the owner and then looks at the queue; all four are volatile. A sleeper that leaves
- * without the lock looks again, and wakes the next one.
+ * <p><b>No lost wake-up.</b> A sleeper enters the queue and then reads the owner; a release clears
+ * the owner and then reads the queue; all four are volatile. A sleeper that leaves without the lock
+ * looks again, and wakes the next one.
  *
  * <p>Any thread; {@link Held} that of the transaction.
  */
@@ -55,20 +56,28 @@ final class UpdateLocks {
   /** How long a lock is waited for. A test sets it. */
   volatile long patienceNanos = 1_000_000_000L;
 
-  private final Lock[] locks = new Lock[LOCKS];
+  /** Made for the first lock: most databases, and all snapshots, never need them. */
+  private final AtomicReference<Lock @Nullable []> made = new AtomicReference<>();
 
-  UpdateLocks() {
-    Arrays.setAll(locks, i -> new Lock());
+  private Lock[] locks() {
+    Lock[] there = made.get();
+    if (there == null) {
+      Lock[] mine = new Lock[LOCKS];
+      Arrays.setAll(mine, i -> new Lock());
+      Lock[] before = made.compareAndExchange(null, mine);
+      there = before == null ? mine : before;
+    }
+    return there;
   }
 
   /** How many locks are held now. */
   int held() {
-    return (int) Arrays.stream(locks).filter(lock -> lock.get() != null).count();
+    return (int) Arrays.stream(locks()).filter(lock -> lock.get() != null).count();
   }
 
   /** How many transactions sleep. */
   int sleeping() {
-    return Arrays.stream(locks).mapToInt(lock -> lock.sleepers.size()).sum();
+    return Arrays.stream(locks()).mapToInt(lock -> lock.sleepers.size()).sum();
   }
 
   /** Its value is the thread of the transaction that has it; null if none has. */
@@ -175,7 +184,7 @@ final class UpdateLocks {
       if (size == held.length) {
         held = Arrays.copyOf(held, 2 * size); // before the lock, since it may fail
       }
-      Lock lock = all.locks[n];
+      Lock lock = all.locks()[n];
       Thread self = Thread.currentThread();
       if (lock.tryTake(self) || lock.await(self, ascends, all.patienceNanos)) {
         held[size++] = n; // nothing can fail between the lock and this
@@ -185,7 +194,7 @@ final class UpdateLocks {
     /** Releases all; nothing where that was done. */
     void release() {
       while (size > 0) {
-        all.locks[held[--size]].release();
+        all.locks()[held[--size]].release();
       }
     }
   }
