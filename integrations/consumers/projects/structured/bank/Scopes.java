@@ -1,8 +1,8 @@
 package bank;
 
-import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Options;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.schema.TableSpec;
@@ -34,8 +34,8 @@ public final class Scopes {
   private static final long EACH = 1000;
 
   private final Database db;
-  private final ByteTable accounts;
-  private final ByteTable receipts;
+  private final Table<byte[], byte[]> accounts;
+  private final Table<byte[], byte[]> receipts;
   private final long seed;
 
   private final AtomicInteger done = new AtomicInteger();

@@ -173,8 +173,10 @@ public final class Change {
     if (value == null) {
       return null;
     }
-    OrderedEntries.Walk.Coding<K, V> coding = table.coding();
-    return fitting("object", () -> coding.value(coding.key(key), value));
+    Coding<K, V> coding = table.coding();
+    return fitting(
+        "object",
+        () -> coding.needsKey() ? coding.value(coding.key(key), value) : coding.value(value));
   }
 
   /**

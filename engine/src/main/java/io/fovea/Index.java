@@ -1,18 +1,22 @@
 package io.fovea;
 
+import io.fovea.btree.RangeEstimate;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.index.ByteReads;
 import io.fovea.index.IndexCore;
 import io.fovea.index.Slot;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
-import io.fovea.object.EntryKey;
-import io.fovea.object.ObjectWriter;
+import io.fovea.schema.IndexSpec;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxScan;
 import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.BiConsumer;
@@ -21,8 +25,10 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A secondary index of a table of Java records: its objects in the order of some of their
- * components, and within it in that of their keys.
+ * A secondary index of a {@link Table}: its records in the order of a key that is computed from
+ * them, and within it in that of their keys.
+ *
+ * <p>Of objects, by some of their components:
  *
  * <pre>{@code
  * static final ObjectSpec<Long, Account> ACCOUNTS =
@@ -33,13 +39,32 @@ import org.jspecify.annotations.Nullable;
  * db.read(tx -> byOwner.stream(tx, "Ada", ScanOrder.ASCENDING).map(Map.Entry::getValue).toList());
  * }</pre>
  *
- * <p>Where the class of the keys has the first components alone, each key is a prefix: all entries
- * that begin with it lie at it. A component of a key may be null where it is one of a record; null
- * comes before all values.
+ * <p>Of byte strings, by what an extractor of the program makes of key and value; keys of the index
+ * are made by {@link #key}:
+ *
+ * <pre>{@code
+ * static final TableSpec FILES =
+ *     TableSpec.bytes("files", 200)
+ *         .with(
+ *             IndexSpec.bytes(
+ *                 "by_size",
+ *                 KeySpec.of(FieldType.INT32),
+ *                 false,
+ *                 (name, content, entry) -> {
+ *                   entry.int32(content.length);
+ *                   return true;
+ *                 }));
+ *
+ * Index<Key, byte[], byte[]> bySize = db.table(FILES).bytes().index("by_size", Key.class);
+ * db.read(tx -> bySize.last(tx)); // name and content of the largest
+ * }</pre>
+ *
+ * <p>A key with the first parts alone is a prefix: all entries that begin with it lie at it. A
+ * component of a key may be null where it is one of a record; null comes before all values.
  *
  * <p>A handle, good in every thread for as long as the database is open. Operations throw the
  * exceptions of those of a {@link RowTable}, and what accessors and constructors of the records
- * throw.
+ * throw; {@link InvalidUseException} where a {@link Key} is another index's, or a table's.
  *
  * @param <I> the class of the index's keys
  * @param <K> the class of the table's keys
@@ -50,24 +75,20 @@ public final class Index<I, K, V> {
   private final RowIndex index;
   private final TableCore table;
   private final IndexCore core;
-  private final EntryKey keys;
-  private final Supplier<OrderedEntries.Walk.Coding<K, V>> coding;
-
-  /** Whether its keys have all components. */
-  private final boolean complete;
+  private final IndexKeys<I> keys;
+  private final Supplier<Coding<K, V>> coding;
 
   /**
    * A handle.
    *
-   * @param coding makes what reads keys and objects, for one thread
+   * @param coding makes what reads keys and values, for one thread
    */
-  Index(RowIndex index, EntryKey keys, Supplier<OrderedEntries.Walk.Coding<K, V>> coding) {
+  Index(RowIndex index, IndexKeys<I> keys, Supplier<Coding<K, V>> coding) {
     this.index = index;
     this.table = index.table().core();
     this.core = index.core();
     this.keys = keys;
     this.coding = coding;
-    this.complete = keys.parts() == Objects.requireNonNull(core.objects).entries().parts().size();
   }
 
   /**
@@ -80,16 +101,37 @@ public final class Index<I, K, V> {
   }
 
   /**
-   * Whether values without null belong to one object at most.
+   * The specification that the index was opened with.
    *
-   * @return true for one that {@link ObjectSpec#unique} has declared
+   * @return the specification
+   */
+  public IndexSpec spec() {
+    return index.spec();
+  }
+
+  /**
+   * Makes a key of an index of byte strings: the parts that its extractor computes. To be set and
+   * used again and again.
+   *
+   * @return a new key without parts
+   * @throws InvalidUseException if it is an index of objects, whose keys are objects
+   */
+  public Key key() {
+    return index.key();
+  }
+
+  /**
+   * Whether a key without null belongs to one record at most.
+   *
+   * @return true for a unique index
    */
   public boolean isUnique() {
     return core.unique;
   }
 
   /**
-   * How many entries the index has: one for each object. As {@link RowTable#count}.
+   * How many entries the index has: one for each object, and for each byte string of which the
+   * extractor makes one. As {@link RowTable#count}.
    *
    * @return the number of entries
    * @throws InvalidUseException if the index or its table was dropped; inside the body of a
@@ -99,59 +141,53 @@ public final class Index<I, K, V> {
     return index.count();
   }
 
-  // -------------------------------------------------------------------------------------- reading
-
-  private byte[] encoded(I key) {
-    ObjectWriter out = new ObjectWriter();
-    keys.write(out, Objects.requireNonNull(key, "key"));
-    return out.toArray();
+  /**
+   * How many bytes its entries have, as they are stored: as {@link RowTable#dataBytes}.
+   *
+   * @return bytes
+   */
+  public long dataBytes() {
+    return index.dataBytes();
   }
 
+  // ------------------------------------------------------------------------------------- reading
+
   /**
-   * Reads the object of an entry: of a complete key without null in a unique index the only one,
+   * Reads the record of an entry: of a complete key without null in a unique index the only one,
    * otherwise the first that begins with the key.
    *
    * @param tx the transaction
    * @param key a key of this index
-   * @return the object's key and the object, or null if there is none
+   * @return the record's key and value, or null if there is none
    * @throws KeyTooLargeException if no key of that length can be in the index
    */
   public Map.@Nullable Entry<K, V> get(Transaction tx, I key) {
-    ObjectWriter out = new ObjectWriter();
-    boolean whole = keys.write(out, Objects.requireNonNull(key, "key"));
-    if (!core.unique || !complete || !whole) {
-      try (OrderedEntries.Walk<K, V> w = walk(tx, out.toArray(), ScanOrder.ASCENDING)) {
-        return w.next() ? Map.entry(w.key(), w.value()) : null;
-      }
+    IndexKeys.Encoded k = keys.encode(key);
+    if (!k.exact()) {
+      return nearest(tx, at(k), ScanOrder.ASCENDING);
     }
-    byte[][] found = find(tx, out);
-    if (found == null) {
-      return null;
-    }
-    OrderedEntries.Walk.Coding<K, V> by = coding.get();
-    K pk = by.key(found[0]);
-    return Map.entry(pk, by.value(pk, found[1]));
+    byte[][] found = find(tx, k.bytes());
+    return found == null ? null : entry(coding.get(), found[0], found[1]);
   }
 
-  /** The primary key and the object of an entry of a unique index. */
-  private byte @Nullable [][] find(Transaction tx, ObjectWriter key) {
+  private static <K, V> Map.Entry<K, V> entry(Coding<K, V> by, byte[] key, byte[] value) {
+    K k = by.key(key);
+    return Map.entry(k, by.needsKey() ? by.value(k, value) : by.value(value));
+  }
+
+  /** The primary key and the value of an entry of a unique index. */
+  private byte @Nullable [][] find(Transaction tx, byte[] key) {
     Tx t = tx.enter(index.table().database(), table);
     try {
       requireThere(table, core);
-      int length = key.length();
-      require(core, length);
       Slot slot = tx.slot();
-      int room = table.keyBytesMax + core.hints.bytes();
-      MemorySegment wanted = slot.entries(length);
-      Mem.putBytes(wanted, 0, key.array(), 0, length);
-      MemorySegment pk = slot.keyStage(room);
-      int n = t.get(core.tree, wanted, 0, length, pk, 0, room);
-      if (n < 0) {
+      MemorySegment pk = slot.keyStage(table.keyBytesMax + core.hints.bytes());
+      int length = find(t, slot, key, pk);
+      if (length < 0) {
         return null;
       }
-      int pkLen = Reads.keyLength(table, core, t.page(), n);
-      byte[] found = ByteCursor.copy(pk, 0, pkLen);
-      return new byte[][] {found, Reads.value(slot, t, table, core, pk, pkLen, t.lastRead())};
+      byte[] found = EntryScan.copy(pk, 0, length);
+      return new byte[][] {found, EntryReads.value(slot, t, table, core, pk, length, t.lastRead())};
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -159,7 +195,17 @@ public final class Index<I, K, V> {
     }
   }
 
-  private static void require(IndexCore core, int length) {
+  /** Reads an entry of a unique index; returns the length of its primary key, or -1 for none. */
+  private int find(Tx t, Slot slot, byte[] key, MemorySegment pk) {
+    requireLength(core, key.length);
+    MemorySegment wanted = slot.entries(key.length);
+    Mem.putBytes(wanted, 0, key, 0, key.length);
+    int room = table.keyBytesMax + core.hints.bytes();
+    int n = t.get(core.tree, wanted, 0, key.length, pk, 0, room);
+    return n < 0 ? -1 : EntryReads.keyLength(table, core, t.page(), n);
+  }
+
+  private static void requireLength(IndexCore core, int length) {
     if (length > core.tree.maxKeySize()) {
       throw core.keyTooLong(length);
     }
@@ -177,86 +223,281 @@ public final class Index<I, K, V> {
     }
   }
 
-  // ------------------------------------------------------------------------------------- scanning
-
-  /** Opens a scan of what begins with a key. */
-  private OrderedEntries.Walk<K, V> walk(Transaction tx, byte[] key, ScanOrder order) {
-    return new OrderedEntries.Walk.OfBytes<>(
-        open(tx, key, behind(key), Objects.requireNonNull(order, "order")), coding.get());
-  }
-
-  private OrderedEntries.Walk<K, V> walk(
-      Transaction tx, @Nullable I from, @Nullable I to, ScanOrder order) {
-    return new OrderedEntries.Walk.OfBytes<>(open(tx, from, to, order), coding.get());
-  }
-
-  private ByteCursor open(Transaction tx, @Nullable I from, @Nullable I to, ScanOrder order) {
-    return open(
-        tx,
-        from == null ? null : encoded(from),
-        to == null ? null : encoded(to),
-        Objects.requireNonNull(order, "order"));
-  }
-
-  /** The first bytes behind all that begin with some; there are such, as 0xFF begins no entry. */
-  static byte[] behind(byte[] key) {
-    int n = key.length;
-    while (key[n - 1] == (byte) 0xFF) {
-      n--;
+  /**
+   * Reads the records of several entries, whose values are read at once, which overlaps their cache
+   * misses and their I/O.
+   *
+   * @param tx the transaction
+   * @param wanted keys of this index, in any order; of each, what {@link #get} gives
+   * @return keys and values in the order of {@code wanted}, null where there is no such record
+   * @throws KeyTooLargeException if no key of the length of one of them can be in the index
+   */
+  public List<Map.@Nullable Entry<K, V>> getAll(Transaction tx, Collection<? extends I> wanted) {
+    List<IndexKeys.Encoded> all = new ArrayList<>(wanted.size());
+    for (I key : wanted) {
+      all.add(keys.encode(key));
     }
-    byte[] next = Arrays.copyOf(key, n);
-    next[n - 1]++;
-    return next;
+    byte[] @Nullable [] primary = new byte[all.size()][];
+    byte[] @Nullable [] values = new byte[all.size()][];
+    for (int from = 0; from < all.size(); from += ByteReads.KEYS_MAX) {
+      int to = Math.min(all.size(), from + ByteReads.KEYS_MAX);
+      Tx t = tx.enter(index.table().database(), table);
+      try {
+        requireThere(table, core);
+        readAll(t, tx.slot(), all, primary, values, from, to);
+      } catch (TransactionAbortedException e) {
+        throw tx.doom(e);
+      } finally {
+        tx.exit();
+      }
+    }
+    List<Map.@Nullable Entry<K, V>> found = new ArrayList<>(all.size());
+    Coding<K, V> by = coding.get();
+    for (int i = 0; i < all.size(); i++) {
+      byte[] key = primary[i];
+      byte[] value = values[i];
+      found.add(key == null || value == null ? null : entry(by, key, value));
+    }
+    return Collections.unmodifiableList(found);
   }
 
-  private ByteCursor open(
-      Transaction tx, byte @Nullable [] from, byte @Nullable [] to, ScanOrder order) {
-    return open(tx, index.table(), core, from, to, order);
+  private void readAll(
+      Tx t,
+      Slot slot,
+      List<IndexKeys.Encoded> all,
+      byte[] @Nullable [] primary,
+      byte[] @Nullable [] values,
+      int from,
+      int to) {
+    byte[][] there = new byte[to - from][];
+    int[] places = new int[to - from];
+    int n = 0;
+    for (int i = from; i < to; i++) {
+      byte[] pk = primaryKey(t, slot, all.get(i));
+      if (pk != null) {
+        primary[i] = pk;
+        there[n] = pk;
+        places[n++] = i;
+      }
+    }
+    if (n == 0) {
+      return;
+    }
+    byte[] @Nullable [] read = new byte[n][];
+    ByteReads.readAll(t, slot, table.tree, there, read, 0, n);
+    for (int i = 0; i < n; i++) {
+      byte[] value = read[i];
+      if (value == null) {
+        t.requireReadsValid();
+        throw table.damaged(
+            "record that an entry of index " + core.shown() + " names, its size", t.page(), 1, -1);
+      }
+      values[places[i]] = value;
+    }
   }
 
-  /** Opens a scan of entries between two keys, the second one excluded. */
-  static ByteCursor open(
+  /** The primary key of the first entry that begins with a key; null for none. */
+  private byte @Nullable [] primaryKey(Tx t, Slot slot, IndexKeys.Encoded key) {
+    if (key.exact()) {
+      MemorySegment pk = slot.keyStage(table.keyBytesMax + core.hints.bytes());
+      int length = find(t, slot, key.bytes(), pk);
+      return length < 0 ? null : EntryScan.copy(pk, 0, length);
+    }
+    TxScan scan = open(t, slot, core, at(key), ScanOrder.ASCENDING);
+    if (scan == null) {
+      return null;
+    }
+    try {
+      return scan.next()
+          ? EntryScan.copy(
+              scan.valueSegment(), scan.valueOffset(), EntryReads.keyLength(table, core, scan))
+          : null;
+    } finally {
+      scan.close();
+    }
+  }
+
+  // ------------------------------------------------------------------------------------ intervals
+
+  /** All entries that begin with a key. */
+  private static Table.Interval<byte[]> at(IndexKeys.Encoded key) {
+    return new Table.Interval<>(
+        key.bytes(), true, key.exact() ? key.bytes() : key.behind(), key.exact());
+  }
+
+  /** All entries behind those that begin with a key; null where there can be none. */
+  private static Table.@Nullable Interval<byte[]> behind(IndexKeys.Encoded key) {
+    byte[] from = key.exact() ? key.bytes() : key.behind();
+    return from == null ? null : new Table.Interval<>(from, !key.exact(), null, true);
+  }
+
+  /** All entries up to those that begin with a key. */
+  private static Table.Interval<byte[]> upTo(IndexKeys.Encoded key) {
+    return new Table.Interval<>(null, true, key.exact() ? key.bytes() : key.behind(), key.exact());
+  }
+
+  private Table.Interval<byte[]> between(@Nullable I from, @Nullable I to) {
+    return new Table.Interval<>(
+        from == null ? null : keys.encode(from).bytes(),
+        true,
+        to == null ? null : keys.encode(to).bytes(),
+        false);
+  }
+
+  /** Opens a scan of an interval of entries, within an operation; null where none can be in it. */
+  private static @Nullable TxScan open(
+      Tx t, Slot slot, IndexCore core, Table.Interval<byte[]> interval, ScanOrder order) {
+    byte[] lo = interval.lo();
+    byte[] hi = interval.hi();
+    if (isEmpty(interval)) {
+      return null;
+    }
+    MemorySegment s = stage(slot, core, lo, hi);
+    TxScan scan =
+        t.scan(
+            core.tree,
+            s,
+            0,
+            length(lo),
+            interval.loInclusive(),
+            s,
+            lo == null ? 0 : lo.length,
+            length(hi),
+            interval.hiInclusive(),
+            order == ScanOrder.DESCENDING);
+    scan.readsItems();
+    return scan;
+  }
+
+  /** Nothing is below an upper end without bytes. */
+  private static boolean isEmpty(Table.Interval<byte[]> interval) {
+    byte[] hi = interval.hi();
+    return hi != null && hi.length == 0 && !interval.hiInclusive();
+  }
+
+  /** Of an end for a scan; -1 for no bound. */
+  private static int length(byte @Nullable [] end) {
+    return end == null || end.length == 0 ? -1 : end.length;
+  }
+
+  /** The ends of an interval, one behind the other. */
+  private static MemorySegment stage(
+      Slot slot, IndexCore core, byte @Nullable [] lo, byte @Nullable [] hi) {
+    int loLen = lo == null ? 0 : lo.length;
+    int hiLen = hi == null ? 0 : hi.length;
+    requireLength(core, loLen);
+    requireLength(core, hiLen);
+    MemorySegment s = slot.entries((long) loLen + hiLen + 8);
+    if (lo != null) {
+      Mem.putBytes(s, 0, lo, 0, loLen);
+    }
+    if (hi != null) {
+      Mem.putBytes(s, loLen, hi, 0, hiLen);
+    }
+    return s;
+  }
+
+  private EntryScan<K, V> open(Transaction tx, Table.Interval<byte[]> interval, ScanOrder order) {
+    return open(tx, index, interval, order, coding.get());
+  }
+
+  /** Opens a scan of an interval of entries. */
+  static <K, V> EntryScan<K, V> open(
       Transaction tx,
-      RowTable of,
-      IndexCore core,
-      byte @Nullable [] from,
-      byte @Nullable [] to,
-      ScanOrder order) {
-    TableCore table = of.core();
-    Tx t = tx.enter(of.database(), table);
+      RowIndex of,
+      Table.Interval<byte[]> interval,
+      ScanOrder order,
+      Coding<K, V> coding) {
+    Objects.requireNonNull(order, "order");
+    IndexCore core = of.core();
+    TableCore table = of.table().core();
+    Tx t = tx.enter(of.table().database(), table);
     try {
       requireThere(table, core);
-      int loLen = from == null ? 0 : from.length;
-      int hiLen = to == null ? 0 : to.length;
-      require(core, loLen);
-      require(core, hiLen);
-      MemorySegment s = tx.slot().entries((long) loLen + hiLen + 8);
-      if (from != null) {
-        Mem.putBytes(s, 0, from, 0, loLen);
-      }
-      if (to != null) {
-        Mem.putBytes(s, loLen, to, 0, hiLen);
-      }
-      TxScan scan =
-          t.scan(
-              core.tree,
-              s,
-              0,
-              from == null ? -1 : loLen,
-              true,
-              s,
-              loLen,
-              to == null ? -1 : hiLen,
-              false,
-              order == ScanOrder.DESCENDING);
-      scan.readsItems();
-      return new ByteCursor(tx, of, core, scan);
+      TxScan scan = open(t, tx.slot(), core, interval, order);
+      return new EntryScan<>(tx, of.table(), core, scan, coding);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
       tx.exit();
     }
   }
+
+  // -------------------------------------------------------------------------------------- nearest
+
+  /**
+   * Reads the first record.
+   *
+   * @param tx the transaction
+   * @return its key and value, or null if there is none
+   */
+  public Map.@Nullable Entry<K, V> first(Transaction tx) {
+    return nearest(tx, between(null, null), ScanOrder.ASCENDING);
+  }
+
+  /**
+   * Reads the last record.
+   *
+   * @param tx the transaction
+   * @return its key and value, or null if there is none
+   */
+  public Map.@Nullable Entry<K, V> last(Transaction tx) {
+    return nearest(tx, between(null, null), ScanOrder.DESCENDING);
+  }
+
+  /**
+   * Reads the last record of the largest key that is not above a key.
+   *
+   * @param tx the transaction
+   * @param key a key of this index, or a prefix
+   * @return its key and value, or null if there is none
+   */
+  public Map.@Nullable Entry<K, V> floor(Transaction tx, I key) {
+    return nearest(tx, upTo(keys.encode(key)), ScanOrder.DESCENDING);
+  }
+
+  /**
+   * Reads the first record of the smallest key that is not below a key.
+   *
+   * @param tx the transaction
+   * @param key a key of this index, or a prefix
+   * @return its key and value, or null if there is none
+   */
+  public Map.@Nullable Entry<K, V> ceiling(Transaction tx, I key) {
+    return nearest(tx, between(Objects.requireNonNull(key, "key"), null), ScanOrder.ASCENDING);
+  }
+
+  /**
+   * Reads the last record of the largest key below a key.
+   *
+   * @param tx the transaction
+   * @param key a key of this index, or a prefix
+   * @return its key and value, or null if there is none
+   */
+  public Map.@Nullable Entry<K, V> lower(Transaction tx, I key) {
+    return nearest(tx, between(null, Objects.requireNonNull(key, "key")), ScanOrder.DESCENDING);
+  }
+
+  /**
+   * Reads the first record of the smallest key above a key.
+   *
+   * @param tx the transaction
+   * @param key a key of this index, or a prefix
+   * @return its key and value, or null if there is none
+   */
+  public Map.@Nullable Entry<K, V> higher(Transaction tx, I key) {
+    Table.Interval<byte[]> rest = behind(keys.encode(key));
+    return rest == null ? null : nearest(tx, rest, ScanOrder.ASCENDING);
+  }
+
+  private Map.@Nullable Entry<K, V> nearest(
+      Transaction tx, Table.Interval<byte[]> interval, ScanOrder order) {
+    try (Cursor<K, V> c = open(tx, interval, order)) {
+      return c.next() ? Map.entry(c.key(), c.value()) : null;
+    }
+  }
+
+  // ------------------------------------------------------------------------------------- scanning
 
   /**
    * Opens a scan of an interval.
@@ -265,99 +506,125 @@ public final class Index<I, K, V> {
    * @param from the smallest key of the index, null for no bound
    * @param to the key of the index below which the scan ends, itself excluded; null for no bound
    * @param order in which direction
-   * @return a cursor before the first object; to be closed, and closed with the transaction at last
+   * @return a cursor before the first record; to be closed, and closed with the transaction at last
    * @throws KeyTooLargeException if a bound is longer than a key of the index can be
    */
   public IndexCursor<I, K, V> scan(
       Transaction tx, @Nullable I from, @Nullable I to, ScanOrder order) {
-    return new IndexCursor<>(open(tx, from, to, order), coding.get(), this::encoded, order);
+    return new IndexCursor<>(open(tx, between(from, to), order), core, keys, order);
   }
 
   /**
-   * Opens a scan of all objects with a key, or whose entries begin with it.
+   * Opens a scan of all records with a key, or whose entries begin with it.
    *
    * @param tx the transaction
    * @param key the key
    * @param order in which direction
-   * @return a cursor before the first object; to be closed, and closed with the transaction at last
+   * @return a cursor before the first record; to be closed, and closed with the transaction at last
    * @throws KeyTooLargeException if no key of that length can be in the index
    */
   public IndexCursor<I, K, V> scan(Transaction tx, I key, ScanOrder order) {
-    byte[] bytes = encoded(key);
-    return new IndexCursor<>(
-        open(tx, bytes, behind(bytes), Objects.requireNonNull(order, "order")),
-        coding.get(),
-        this::encoded,
-        order);
+    return new IndexCursor<>(open(tx, at(keys.encode(key)), order), core, keys, order);
   }
 
   /**
-   * Visits the objects of an interval in ascending order.
+   * Opens a scan of an index of byte strings, with any ends.
+   *
+   * @param tx the transaction
+   * @param range which entries, by keys of this index
+   * @param order in which direction
+   * @return a cursor before the first record; to be closed, and closed with the transaction at last
+   * @throws InvalidUseException if it is an index of objects, or a key of the range is another
+   *     index's
+   * @throws KeyTooLargeException if no key of that length can be in the index
+   */
+  public IndexCursor<I, K, V> scan(Transaction tx, Range range, ScanOrder order) {
+    Objects.requireNonNull(range, "range");
+    Objects.requireNonNull(order, "order");
+    Tx t = tx.enter(index.table().database(), table);
+    try {
+      requireThere(table, core);
+      int stride = (core.entryBytesMax() + 7) & ~7;
+      MemorySegment ends = tx.slot().entries(2L * stride);
+      TxScan scan = range.open(t, core.tree, core, core.unique, order, ends, stride);
+      return new IndexCursor<>(
+          new EntryScan<>(tx, index.table(), core, scan, coding.get()), core, keys, order);
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
+    }
+  }
+
+  /**
+   * Visits the records of an interval in ascending order.
    *
    * @param tx the transaction
    * @param from the smallest key of the index, null for no bound
    * @param to the key of the index below which the visit ends, itself excluded; null for no bound
-   * @param visitor gets an object's key and the object; it may change and delete that object
+   * @param visitor gets key and value of a record; it may change and delete that record
    */
   public void forEach(
       Transaction tx, @Nullable I from, @Nullable I to, BiConsumer<? super K, ? super V> visitor) {
-    visit(walk(tx, from, to, ScanOrder.ASCENDING), visitor);
+    visit(tx, between(from, to), visitor);
   }
 
   /**
-   * Visits all objects with a key, or whose entries begin with it, in ascending order.
+   * Visits all records with a key, or whose entries begin with it, in ascending order.
    *
    * @param tx the transaction
    * @param key the key
-   * @param visitor gets an object's key and the object; it may change and delete that object
+   * @param visitor gets key and value of a record; it may change and delete that record
    */
   public void forEach(Transaction tx, I key, BiConsumer<? super K, ? super V> visitor) {
-    visit(walk(tx, encoded(key), ScanOrder.ASCENDING), visitor);
+    visit(tx, at(keys.encode(key)), visitor);
   }
 
-  private void visit(OrderedEntries.Walk<K, V> opened, BiConsumer<? super K, ? super V> visitor) {
-    try (OrderedEntries.Walk<K, V> w = opened) {
-      Objects.requireNonNull(visitor, "visitor");
-      while (w.next()) {
-        visitor.accept(w.key(), w.value());
+  private void visit(
+      Transaction tx, Table.Interval<byte[]> interval, BiConsumer<? super K, ? super V> visitor) {
+    Objects.requireNonNull(visitor, "visitor");
+    try (Cursor<K, V> c = open(tx, interval, ScanOrder.ASCENDING)) {
+      while (c.next()) {
+        visitor.accept(c.key(), c.value());
       }
     }
   }
 
   /**
-   * The objects of an interval as a stream: as {@link OrderedEntries#stream}.
+   * The records of an interval as a stream: as {@link Table#stream}.
    *
    * @param tx the transaction
    * @param from the smallest key of the index, null for no bound
    * @param to the key of the index below which the stream ends, itself excluded; null for no bound
    * @param order in which direction
-   * @return a new stream of keys of the table and objects
+   * @return a new stream of keys of the table and values
    */
   public Stream<Map.Entry<K, V>> stream(
       Transaction tx, @Nullable I from, @Nullable I to, ScanOrder order) {
-    return streamOf(walk(tx, from, to, order));
+    return stream(tx, between(from, to), order);
   }
 
   /**
-   * All objects with a key, or whose entries begin with it, as a stream: as {@link
-   * OrderedEntries#stream}.
+   * All records with a key, or whose entries begin with it, as a stream: as {@link Table#stream}.
    *
    * @param tx the transaction
    * @param key the key
    * @param order in which direction
-   * @return a new stream of keys of the table and objects
+   * @return a new stream of keys of the table and values
    */
   public Stream<Map.Entry<K, V>> stream(Transaction tx, I key, ScanOrder order) {
-    return streamOf(walk(tx, encoded(key), order));
+    return stream(tx, at(keys.encode(key)), order);
   }
 
-  private Stream<Map.Entry<K, V>> streamOf(OrderedEntries.Walk<K, V> w) {
-    return OrderedRows.streamOf(w::next, () -> Map.entry(w.key(), w.value()), w::close);
+  private Stream<Map.Entry<K, V>> stream(
+      Transaction tx, Table.Interval<byte[]> interval, ScanOrder order) {
+    Cursor<K, V> c = open(tx, interval, order);
+    return OrderedRows.streamOf(c::next, () -> Map.entry(c.key(), c.value()), c::close);
   }
 
   /**
-   * Reads an interval page by page: as {@link OrderedEntries#page}. A token holds the last object's
-   * place in the index, its key included.
+   * Reads an interval page by page: as {@link Table#page}. A token holds the last record's position
+   * in the index, its key included.
    *
    * @param tx the transaction; each page may be read in one of its own
    * @param from the smallest key of the index, null for no bound; {@code from} and {@code to}
@@ -366,7 +633,7 @@ public final class Index<I, K, V> {
    *     bound
    * @param order in which direction
    * @param after {@link Page#next} of the page before; null for the first page
-   * @param limit how many objects the page has at most
+   * @param limit how many records the page has at most
    * @return the page
    * @throws IllegalArgumentException if the limit is not positive
    * @throws InvalidUseException if the token is damaged, or was made by another index or in the
@@ -379,19 +646,18 @@ public final class Index<I, K, V> {
       ScanOrder order,
       @Nullable String after,
       int limit) {
-    Page.Token.checkLimit(limit);
-    return page(walk(tx, from, to, order), order, after, limit);
+    return page(tx, between(from, to), order, after, limit);
   }
 
   /**
-   * Reads all objects with a key, or whose entries begin with it, page by page: as {@link
+   * Reads all records with a key, or whose entries begin with it, page by page: as {@link
    * #page(Transaction, Object, Object, ScanOrder, String, int)}.
    *
    * @param tx the transaction; each page may be read in one of its own
    * @param key the key; decides what can be read, whatever the token says
    * @param order in which direction
    * @param after {@link Page#next} of the page before; null for the first page
-   * @param limit how many objects the page has at most
+   * @param limit how many records the page has at most
    * @return the page
    * @throws IllegalArgumentException if the limit is not positive
    * @throws InvalidUseException if the token is damaged, or was made by another index or in the
@@ -399,83 +665,85 @@ public final class Index<I, K, V> {
    */
   public Page<Map.Entry<K, V>> page(
       Transaction tx, I key, ScanOrder order, @Nullable String after, int limit) {
-    Page.Token.checkLimit(limit);
-    return page(walk(tx, encoded(key), order), order, after, limit);
+    return page(tx, at(keys.encode(key)), order, after, limit);
   }
 
   private Page<Map.Entry<K, V>> page(
-      OrderedEntries.Walk<K, V> opened, ScanOrder order, @Nullable String after, int limit) {
-    try (OrderedEntries.Walk<K, V> w = opened) {
+      Transaction tx,
+      Table.Interval<byte[]> interval,
+      ScanOrder order,
+      @Nullable String after,
+      int limit) {
+    Page.Token.checkLimit(limit);
+    try (Cursor<K, V> c = open(tx, interval, order)) {
       return Page.read(
           limit,
-          after == null ? w.next() : w.seekBehind(Page.Token.key(table, core, order, after)),
-          () -> Map.entry(w.key(), w.value()),
-          () -> Page.Token.of(table, core, order, w.position()),
-          w::next);
+          after == null ? c.next() : c.seekBehind(Page.Token.key(table, core, order, after)),
+          () -> Map.entry(c.key(), c.value()),
+          () -> Page.Token.of(table, core, order, c.position()),
+          c::next);
+    }
+  }
+
+  /**
+   * Estimates how many entries an interval has, and how large they are: as {@link
+   * RowTable#estimate}.
+   *
+   * @param tx the transaction
+   * @param from the smallest key of the index, null for no bound
+   * @param to the key of the index below which the interval ends, itself excluded; null for no
+   *     bound
+   * @return the estimate
+   * @throws KeyTooLargeException if a bound is longer than a key of the index can be
+   */
+  public Estimate estimate(Transaction tx, @Nullable I from, @Nullable I to) {
+    return estimate(tx, between(from, to));
+  }
+
+  /**
+   * Estimates how many entries begin with a key, and how large they are: as {@link
+   * RowTable#estimate}.
+   *
+   * @param tx the transaction
+   * @param key the key
+   * @return the estimate
+   * @throws KeyTooLargeException if no key of that length can be in the index
+   */
+  public Estimate estimate(Transaction tx, I key) {
+    return estimate(tx, at(keys.encode(key)));
+  }
+
+  private Estimate estimate(Transaction tx, Table.Interval<byte[]> interval) {
+    tx.enter(index.table().database(), table);
+    try {
+      requireThere(table, core);
+      if (isEmpty(interval)) {
+        return new Estimate(0, 0);
+      }
+      byte[] lo = interval.lo();
+      byte[] hi = interval.hi();
+      MemorySegment s = stage(tx.slot(), core, lo, hi);
+      RangeEstimate e =
+          RangeEstimate.of(
+              core.tree,
+              s,
+              0,
+              length(lo),
+              interval.loInclusive(),
+              s,
+              lo == null ? 0 : lo.length,
+              length(hi),
+              interval.hiInclusive());
+      return new Estimate(e.entries(), e.bytes());
+    } catch (TransactionAbortedException e) {
+      throw tx.doom(e);
+    } finally {
+      tx.exit();
     }
   }
 
   @Override
   public String toString() {
     return index.toString();
-  }
-
-  /** Reads objects by entries of an index, within an operation. */
-  static final class Reads {
-    private Reads() {}
-
-    /** The length of the primary key in the entry that a scan stands on. */
-    static int keyLength(TableCore table, IndexCore index, TxScan s) {
-      return keyLength(table, index, s.page(), s.valueLength());
-    }
-
-    /**
-     * The length of the primary key in an entry.
-     *
-     * @param valueLength of the entry
-     */
-    static int keyLength(TableCore table, IndexCore index, long page, int valueLength) {
-      int length = index.hints.keyLength(valueLength);
-      if (length < 0 || length > table.keyBytesMax) {
-        throw RowIndex.wrongKey(table, index, page, length);
-      }
-      return length;
-    }
-
-    /** The object that the entry names on which a scan stands. */
-    static byte[] value(Transaction tx, Tx t, TableCore table, IndexCore index, TxScan s) {
-      int pkLen = keyLength(table, index, s);
-      MemorySegment pk = tx.slot().keyStage(s.valueLength());
-      Mem.copy(s.valueSegment(), s.valueOffset(), pk, 0, s.valueLength());
-      return value(tx.slot(), t, table, index, pk, pkLen, s.handle());
-    }
-
-    /**
-     * The object that an entry names.
-     *
-     * @param pk the value of the entry, from its beginning
-     * @param entry the handle of the entry's read, or negative
-     */
-    static byte[] value(
-        Slot slot, Tx t, TableCore table, IndexCore index, MemorySegment pk, int pkLen, int entry) {
-      MemorySegment v = slot.valueStage(0);
-      int room = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
-      int n = index.hints.get(slot, t, table, index, pk, 0, pkLen, pk, pkLen, entry, v, 0, room);
-      while (n > room) {
-        v = slot.valueStage(n);
-        room = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
-        n = t.get(table.tree, pk, 0, pkLen, v, 0, room);
-      }
-      if (n < 0) {
-        t.requireReadsValid();
-        if (t.wrote(table.tree, pk, 0, pkLen)) {
-          throw new InvalidUseException(
-              "The transaction has deleted the record that the cursor stands on.");
-        }
-        throw table.damaged(
-            "object that an entry of index " + index.shown() + " names, its size", t.page(), 1, n);
-      }
-      return ByteCursor.copy(v, 0, n);
-    }
   }
 }

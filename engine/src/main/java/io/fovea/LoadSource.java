@@ -3,7 +3,7 @@ package io.fovea;
 /**
  * Where the records of a load come from: code that adds them one by one.
  *
- * @param <L> what they are added to: {@link RowLoad} or {@link ByteLoad}
+ * @param <L> what they are added to: {@link RowLoad} or {@link TableLoad}
  * @param <X> what it throws
  * @since 0.1.0
  */

@@ -6,7 +6,6 @@ import io.fovea.index.ObjectPlan;
 import io.fovea.object.ObjectText;
 import io.fovea.schema.NameText;
 import io.fovea.schema.Shape;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -134,28 +133,18 @@ public final class ObjectDump {
    * @throws IllegalArgumentException if the table was opened without an index of that name, if
    *     there are too many parts, or one is no value of its part
    */
-  public ByteCursor scanIndex(
+  public Cursor<byte[], byte[]> scanIndex(
       Transaction tx, String index, List<@Nullable String> texts, ScanOrder order) {
     Objects.requireNonNull(texts, "texts");
     Objects.requireNonNull(order, "order");
     RowIndex of = table.index(index);
     ObjectPlan plan = of.core().objects;
-    if (plan == null || texts.isEmpty()) {
-      return table.bytes().scanIndex(tx, index, order);
+    Table.Interval<byte[]> interval = Table.Interval.of(null, null);
+    if (plan != null && !texts.isEmpty()) {
+      byte[] from = ObjectText.entry(plan.entries(), texts);
+      interval = Table.Interval.of(from, new IndexKeys.Encoded(from, false).behind());
     }
-    byte[] from = ObjectText.entry(plan.entries(), texts);
-    return Index.open(tx, table, of.core(), from, behind(from), order);
-  }
-
-  /** The least bytes that are behind all that begin with some; there are, as no part begins so. */
-  private static byte[] behind(byte[] prefix) {
-    int n = prefix.length;
-    while (prefix[n - 1] == (byte) 0xFF) {
-      n--;
-    }
-    byte[] next = Arrays.copyOf(prefix, n);
-    next[n - 1]++;
-    return next;
+    return Index.open(tx, of, interval, order, Coding.IDENTITY);
   }
 
   @Override

@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A handle, good in every thread for as long as the database is open. Operations throw the
  * exceptions of those of a {@link RowTable}. Of a table of objects or byte strings it only tells
- * what the index is: {@link Index} and {@link ByteIndex} read it.
+ * what the index is: {@link Index} reads it.
  *
  * @since 0.1.0
  */
@@ -94,9 +94,12 @@ public final class RowIndex extends OrderedRows {
    * computes. To be set and used again and again.
    *
    * @return a new key without parts
+   * @throws InvalidUseException if it is an index of objects, whose keys are objects
    */
   public Key key() {
-    requireRows();
+    if (core.objects != null) {
+      requireRows();
+    }
     table.database().requireServing();
     return new Key(core.key, core);
   }
@@ -350,8 +353,8 @@ public final class RowIndex extends OrderedRows {
           "Index "
               + core.shown()
               + (core.objects != null
-                  ? " is one of objects: ask Table.index for it, or ByteTable.scanIndex."
-                  : " is one of byte strings: ask ByteTable.index for it."));
+                  ? " is one of objects: ask Table.index for it."
+                  : " is one of byte strings: ask RowTable.bytes().index for it."));
     }
   }
 
@@ -412,7 +415,7 @@ public final class RowIndex extends OrderedRows {
       IndexSpec.ByteExtractor ofBytes = index.byteExtractor();
       KeySpec key = index.extractedKey();
       if (key != null && ofBytes != null) {
-        return new ByteIndex.Extracted(index.name(), ofBytes, key);
+        return new ExtractedFromBytes(index.name(), ofBytes, key);
       }
       return extractor == null || key == null
           ? null
@@ -501,6 +504,50 @@ public final class RowIndex extends OrderedRows {
         row = new Row(layout, new RowFields(layout), layout.size(), this, 0);
         entry = new Key(key, this);
       }
+    }
+  }
+
+  /**
+   * Has a user's extractor make entries of byte strings, with a key for each slot. The extractor
+   * gets arrays of its own: it may keep them, and what it reads can't change under it.
+   */
+  static final class ExtractedFromBytes implements EntryMaker {
+    private final String index;
+    private final IndexSpec.ByteExtractor extractor;
+    private final KeySpec key;
+    private final SlotLocal<Key> entries = new SlotLocal<>();
+
+    /**
+     * Entries of an index.
+     *
+     * @param key what the extractor makes
+     */
+    ExtractedFromBytes(String index, IndexSpec.ByteExtractor extractor, KeySpec key) {
+      this.index = index;
+      this.extractor = extractor;
+      this.key = key;
+    }
+
+    @Override
+    public int make(
+        Slot slot,
+        MemorySegment pk,
+        long pkOff,
+        int pkLen,
+        MemorySegment record,
+        long recordOff,
+        int recordLen,
+        MemorySegment out,
+        long outOff) {
+      Key entry = entries.get(slot);
+      if (entry == null) {
+        entry = new Key(key, this);
+        entries.set(slot, entry);
+      }
+      entry.clear();
+      byte[] k = EntryScan.copy(pk, pkOff, pkLen);
+      byte[] v = EntryScan.copy(record, recordOff, recordLen);
+      return extractor.extract(k, v, entry) ? Extracted.take(index, entry, out, outOff) : -1;
     }
   }
 }

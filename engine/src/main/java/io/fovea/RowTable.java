@@ -655,7 +655,7 @@ public final class RowTable extends OrderedRows {
    */
   public <K, V> Table<K, V> as(KeyCodec<K> keys, Codec<V> values) {
     requireRows();
-    return new Table<>(
+    return new CodedRows<>(
         this, Objects.requireNonNull(keys, "keys"), Objects.requireNonNull(values, "values"));
   }
 
@@ -665,7 +665,28 @@ public final class RowTable extends OrderedRows {
    * @return the view; any thread
    * @throws InvalidUseException if this is a table of rows
    */
-  public ByteTable bytes() {
+  public Table<byte[], byte[]> bytes() {
+    return byteTable();
+  }
+
+  /**
+   * A view of a table of byte strings as Java objects.
+   *
+   * @param <K> the class of the keys
+   * @param <V> the class of the values
+   * @param keys turns objects into keys and back
+   * @param values turns objects into values and back
+   * @return the view; any thread
+   * @throws InvalidUseException if this is a table of rows
+   */
+  public <K, V> Table<K, V> as(ByteCodec<K> keys, ByteCodec<V> values) {
+    return new CodedTable<>(
+        byteTable(),
+        Objects.requireNonNull(keys, "keys"),
+        Objects.requireNonNull(values, "values"));
+  }
+
+  ByteTable byteTable() {
     if (!spec.isBytes()) {
       throw new InvalidUseException("Table " + core.shown() + " holds rows, not byte strings.");
     }

@@ -2,28 +2,36 @@ package io.fovea;
 
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
-import io.fovea.index.Scratch;
-import io.fovea.index.SlotLocal;
-import io.fovea.index.TableCore;
-import io.fovea.memory.Mem;
+import io.fovea.error.KeyTooLargeException;
+import io.fovea.error.ValueTooLargeException;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
+import java.util.function.BiConsumer;
 import java.util.function.BiPredicate;
 import java.util.function.Function;
-import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A table of Java objects, which codecs turn into records and back.
+ * A table of keys and values in the order of the keys: byte strings as they are ({@link
+ * RowTable#bytes}), Java records that Fovea stores ({@link Database#table(ObjectSpec)}), or objects
+ * that codecs of the program turn into byte strings or rows and back ({@link RowTable#as}).
  *
- * <p>The pleasant form: every operation makes objects. Codecs may be called for transactions that
- * are aborted later. An exception of a codec is thrown on by the operation, which changes nothing.
+ * <p>Keys are ordered by the bytes that are stored, unsigned, a prefix before what it is a prefix
+ * of. They have at least one byte, and at most as many as the table was made for; values are from
+ * empty to larger than a page. Arguments are copied before a method returns.
+ *
+ * <p>Codecs may be called for transactions that are aborted later. An exception of a codec is
+ * thrown on by the operation, which changes nothing. A statement that changes a record of a table
+ * with secondary indexes reads the old one, and throws what the extractor of an index throws.
+ *
+ * <p>To look for the nearest record is a scan that ends at its first record. It reads that record,
+ * and that nothing lies between it and the key: who inserts there, and no other, is in its way.
  *
  * <p>A handle, good in every thread for as long as the database is open. Operations throw the
  * exceptions of those of a {@link RowTable}.
@@ -32,101 +40,54 @@ import org.jspecify.annotations.Nullable;
  * @param <V> the class of the values
  * @since 0.1.0
  */
-public final class Table<K, V> extends OrderedEntries<K, V> {
-  // The file has more than 600 lines because each method of the API has its contract here, and
-  // what stands behind a table, rows or bytes, can't be named by others.
-
-  /** The kinds of tables behind it. */
-  interface Backing<K, V> {
-    RowTable table();
-
-    /** Compares two keys as the table does. */
-    int compare(K a, K b);
-
-    @Nullable V get(Transaction tx, K key);
-
-    /** Before {@link #get}: as {@link RowTable#getForUpdate}. */
-    void lockForUpdate(Transaction tx, K key);
-
-    boolean exists(Transaction tx, K key);
-
-    List<@Nullable V> getAll(Transaction tx, Collection<? extends K> keys);
-
-    void insert(Transaction tx, K key, V value);
-
-    void put(Transaction tx, K key, V value);
-
-    /** Under the key that the object knows. */
-    default void insert(Transaction tx, V value) {
-      throw noKeys();
-    }
-
-    /** Likewise. */
-    default void put(Transaction tx, V value) {
-      throw noKeys();
-    }
-
-    private static IllegalStateException noKeys() {
-      return new IllegalStateException(
-          "Objects of this table don't know their keys: give the key beside the object.");
-    }
-
-    boolean delete(Transaction tx, K key);
-
-    long deleteRange(Transaction tx, Interval<K> interval, long most);
-
-    LoadReport load(
-        LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source);
-
-    /** Reads keys and values from bytes; for one thread. */
-    Walk.Coding<K, V> coding();
-
-    /** Opens a scan. */
-    Walk<K, V> walk(Transaction tx, Interval<K> interval, ScanOrder order);
-
-    /** An index by components. */
-    default <I> Index<I, K, V> index(String name, Class<I> keys) {
-      throw new InvalidUseException(
-          "Table "
-              + table().core().shown()
-              + " holds no objects of an ObjectSpec, which have indexes by components. A table of"
-              + " rows has its indexes by RowTable.index, one of byte strings by ByteTable.index.");
-    }
-  }
+public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTable, CodedRows {
 
   /** An interval of keys; null for no bound. */
-  record Interval<K>(@Nullable K lo, boolean loInclusive, @Nullable K hi, boolean hiInclusive) {}
-
-  private final Backing<K, V> backing;
-
-  Table(RowTable table, KeyCodec<K> keys, Codec<V> values) {
-    this.backing = new Rows<>(table, keys, values);
+  record Interval<K>(@Nullable K lo, boolean loInclusive, @Nullable K hi, boolean hiInclusive) {
+    static <K> Interval<K> of(@Nullable K from, @Nullable K to) {
+      return new Interval<>(from, true, to, false);
+    }
   }
 
-  Table(ByteTable table, ByteCodec<K> keys, ByteCodec<V> values) {
-    this.backing = new Bytes<>(table, keys, values);
-  }
+  Table() {}
 
-  /** A table of objects, which {@link ObjectSpec} stores. */
-  Table(Backing<K, V> backing) {
-    this.backing = backing;
-  }
+  /**
+   * The table that this is a view of.
+   *
+   * @return the table
+   */
+  public abstract RowTable table();
+
+  /** Compares two keys as the table does. */
+  abstract int compare(K a, K b);
 
   /** Reads keys and values from bytes; for one thread. */
-  Walk.Coding<K, V> coding() {
-    return backing.coding();
-  }
+  abstract Coding<K, V> coding();
+
+  /** Opens a scan. */
+  abstract Cursor<K, V> open(Transaction tx, Interval<K> interval, ScanOrder order);
+
+  // ------------------------------------------------------------------------------------- reading
 
   /**
    * Reads a record.
    *
    * @param tx the transaction
    * @param key its key
-   * @return a new object, or null if there is no such key
+   * @return the value, a new object; null if there is no such key
+   * @throws KeyTooLargeException if no key of that length can be in the table
    */
-  @Override
-  public @Nullable V get(Transaction tx, K key) {
-    return backing.get(tx, Objects.requireNonNull(key, "key"));
+  public abstract @Nullable V get(Transaction tx, K key);
+
+  /**
+   * Reads a value: {@link #get} for callers that prefer an {@link Optional} to null.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @return the value, or empty if there is no such key
+   */
+  public Optional<V> find(Transaction tx, K key) {
+    return Optional.ofNullable(get(tx, key));
   }
 
   /**
@@ -135,12 +96,16 @@ public final class Table<K, V> extends OrderedEntries<K, V> {
    *
    * @param tx the transaction
    * @param key its key
-   * @return a new object, or null if there is no such key
+   * @return the value, a new object; null if there is no such key
+   * @throws KeyTooLargeException if no key of that length can be in the table
    */
   public @Nullable V getForUpdate(Transaction tx, K key) {
-    backing.lockForUpdate(tx, Objects.requireNonNull(key, "key"));
+    lockForUpdate(tx, Objects.requireNonNull(key, "key"));
     return get(tx, key);
   }
+
+  /** Before {@link #get}: as {@link #getForUpdate}. */
+  abstract void lockForUpdate(Transaction tx, K key);
 
   /**
    * Whether there is a record of a key.
@@ -148,20 +113,37 @@ public final class Table<K, V> extends OrderedEntries<K, V> {
    * @param tx the transaction
    * @param key the key
    * @return true if there is
+   * @throws KeyTooLargeException if no key of that length can be in the table
    */
-  public boolean exists(Transaction tx, K key) {
-    return backing.exists(tx, Objects.requireNonNull(key, "key"));
-  }
+  public abstract boolean exists(Transaction tx, K key);
 
   /**
    * Reads several records at once, which overlaps their cache misses and their I/O.
    *
    * @param tx the transaction
    * @param keys their keys, in any order; a key may be there twice
-   * @return new objects in the order of the keys, null where there is no such key
+   * @return the values in the order of the keys, null where there is no such key
+   * @throws KeyTooLargeException if no key of the length of one of them can be in the table
    */
-  public List<@Nullable V> getAll(Transaction tx, Collection<? extends K> keys) {
-    return backing.getAll(tx, keys);
+  public abstract List<@Nullable V> getAll(Transaction tx, Collection<? extends K> keys);
+
+  /**
+   * Reads a value, as it is stored, into memory of the caller's.
+   *
+   * @param tx the transaction
+   * @param key its key, as it is stored
+   * @param out where as much of the value goes as fits
+   * @return the length of the whole value in bytes, or -1 if there is no such key
+   * @throws KeyTooLargeException if no key of that length can be in the table
+   * @throws InvalidUseException if this is a view of a table of rows
+   */
+  public long get(Transaction tx, MemorySegment key, MemorySegment out) {
+    throw rows();
+  }
+
+  private InvalidUseException rows() {
+    return new InvalidUseException(
+        "Table " + table().core().shown() + " holds rows: RowTable reads and writes their memory.");
   }
 
   /**
@@ -170,7 +152,7 @@ public final class Table<K, V> extends OrderedEntries<K, V> {
    * @return the number, of a moment between commits
    */
   public long count() {
-    return backing.table().count();
+    return table().count();
   }
 
   /**
@@ -179,8 +161,33 @@ public final class Table<K, V> extends OrderedEntries<K, V> {
    * @return the number, of a moment between commits
    */
   public long dataBytes() {
-    return backing.table().dataBytes();
+    return table().dataBytes();
   }
+
+  /**
+   * Estimates how many records an interval has, and how large they are: as {@link
+   * RowTable#estimate}.
+   *
+   * @param tx the transaction
+   * @param from the smallest key of the interval, null for no bound
+   * @param to the key below which the interval ends, itself excluded; null for no bound
+   * @return the estimate
+   * @throws KeyTooLargeException if a bound is longer than a key of the table can be
+   */
+  public abstract Estimate estimate(Transaction tx, @Nullable K from, @Nullable K to);
+
+  /**
+   * Estimates how many records have keys that begin with a prefix, as {@link #scanPrefix}, and how
+   * large they are.
+   *
+   * @param tx the transaction
+   * @param prefix what they begin with
+   * @return the estimate
+   * @throws KeyTooLargeException if the prefix is longer than a key of the table can be
+   */
+  public abstract Estimate estimatePrefix(Transaction tx, K prefix);
+
+  // -------------------------------------------------------------------------------------- writing
 
   /**
    * Adds a record.
@@ -188,11 +195,27 @@ public final class Table<K, V> extends OrderedEntries<K, V> {
    * @param tx the transaction
    * @param key its key
    * @param value its value
-   * @throws DuplicateKeyException if the key is there already, or another record has the same
-   *     values in a unique index; nothing is changed then
+   * @throws DuplicateKeyException if the key is there already, or a unique index has another record
+   *     with the same entry; nothing is changed then
+   * @throws KeyTooLargeException if the key is longer than the table allows, or its entry too long
+   *     for an index
+   * @throws ValueTooLargeException if the value is longer than any can be
    */
-  public void insert(Transaction tx, K key, V value) {
-    backing.insert(tx, Objects.requireNonNull(key, "key"), Objects.requireNonNull(value, "value"));
+  public abstract void insert(Transaction tx, K key, V value);
+
+  /**
+   * Adds a record, given as it is stored. Heap and native segments are equal.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @param value its value
+   * @throws DuplicateKeyException as {@link #insert(Transaction, Object, Object)}
+   * @throws KeyTooLargeException as {@link #insert(Transaction, Object, Object)}
+   * @throws ValueTooLargeException as {@link #insert(Transaction, Object, Object)}
+   * @throws InvalidUseException if this is a view of a table of rows
+   */
+  public void insert(Transaction tx, MemorySegment key, MemorySegment value) {
+    throw rows();
   }
 
   /**
@@ -201,11 +224,27 @@ public final class Table<K, V> extends OrderedEntries<K, V> {
    * @param tx the transaction
    * @param key its key
    * @param value its value
-   * @throws DuplicateKeyException if another record has the same values in a unique index; nothing
+   * @throws DuplicateKeyException if a unique index has another record with the same entry; nothing
    *     is changed then
+   * @throws KeyTooLargeException if the key is longer than the table allows, or its entry too long
+   *     for an index
+   * @throws ValueTooLargeException if the value is longer than any can be
    */
-  public void put(Transaction tx, K key, V value) {
-    backing.put(tx, Objects.requireNonNull(key, "key"), Objects.requireNonNull(value, "value"));
+  public abstract void put(Transaction tx, K key, V value);
+
+  /**
+   * Sets a record, given as it is stored, whether it is there or not.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @param value its value
+   * @throws DuplicateKeyException as {@link #put(Transaction, Object, Object)}
+   * @throws KeyTooLargeException as {@link #put(Transaction, Object, Object)}
+   * @throws ValueTooLargeException as {@link #put(Transaction, Object, Object)}
+   * @throws InvalidUseException if this is a view of a table of rows
+   */
+  public void put(Transaction tx, MemorySegment key, MemorySegment value) {
+    throw rows();
   }
 
   /**
@@ -217,7 +256,7 @@ public final class Table<K, V> extends OrderedEntries<K, V> {
    * @throws IllegalStateException if no component of its class has {@link io.fovea.schema.Id}
    */
   public void insert(Transaction tx, V value) {
-    backing.insert(tx, Objects.requireNonNull(value, "value"));
+    throw noKeys();
   }
 
   /**
@@ -229,7 +268,32 @@ public final class Table<K, V> extends OrderedEntries<K, V> {
    * @throws IllegalStateException if no component of its class has {@link io.fovea.schema.Id}
    */
   public void put(Transaction tx, V value) {
-    backing.put(tx, Objects.requireNonNull(value, "value"));
+    throw noKeys();
+  }
+
+  private static IllegalStateException noKeys() {
+    return new IllegalStateException(
+        "Objects of this table don't know their keys: give the key beside the object.");
+  }
+
+  /**
+   * Replaces the value of a record that is there.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @param value its new value
+   * @return false if there is no such key; then nothing is changed
+   * @throws DuplicateKeyException as {@link #put(Transaction, Object, Object)}
+   * @throws KeyTooLargeException if the key is longer than the table allows
+   * @throws ValueTooLargeException if the value is longer than any can be
+   */
+  public boolean update(Transaction tx, K key, V value) {
+    Objects.requireNonNull(value, "value");
+    if (!exists(tx, key)) {
+      return false;
+    }
+    put(tx, key, value);
+    return true;
   }
 
   /**
@@ -260,9 +324,21 @@ public final class Table<K, V> extends OrderedEntries<K, V> {
    * @param tx the transaction
    * @param key its key
    * @return whether there was one
+   * @throws KeyTooLargeException if no key of that length can be in the table
    */
-  public boolean delete(Transaction tx, K key) {
-    return backing.delete(tx, Objects.requireNonNull(key, "key"));
+  public abstract boolean delete(Transaction tx, K key);
+
+  /**
+   * Removes a record.
+   *
+   * @param tx the transaction
+   * @param key its key, as it is stored
+   * @return whether there was one
+   * @throws KeyTooLargeException if no key of that length can be in the table
+   * @throws InvalidUseException if this is a view of a table of rows
+   */
+  public boolean delete(Transaction tx, MemorySegment key) {
+    throw rows();
   }
 
   /**
@@ -270,13 +346,71 @@ public final class Table<K, V> extends OrderedEntries<K, V> {
    * Range)}.
    *
    * @param tx the transaction
-   * @param from the smallest key, null for no bound
+   * @param from the smallest key of the interval, null for no bound
    * @param to the key below which the interval ends, itself excluded; null for no bound
    * @return how many records there were
+   * @throws KeyTooLargeException if a bound is longer than a key of the table can be
    */
   public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to) {
-    return deleteRange(tx, new Interval<>(from, true, to, false), Long.MAX_VALUE);
+    return deleteRange(tx, Interval.of(from, to), Long.MAX_VALUE);
   }
+
+  /**
+   * Removes records of an interval, up to some number of them, the first ones: as {@link
+   * RowTable#deleteRange(Transaction, Range, long)}.
+   *
+   * @param tx the transaction
+   * @param from the smallest key of the interval, null for no bound
+   * @param to the key below which the interval ends, itself excluded; null for no bound
+   * @param most how many records it removes at most
+   * @return how many it has removed
+   * @throws IllegalArgumentException if {@code most} is negative
+   * @throws KeyTooLargeException if a bound is longer than a key of the table can be
+   */
+  public long deleteRange(Transaction tx, @Nullable K from, @Nullable K to, long most) {
+    return deleteRange(tx, Interval.of(from, to), most);
+  }
+
+  abstract long deleteRange(Transaction tx, Interval<K> interval, long most);
+
+  /**
+   * Removes all records whose keys begin with a prefix, as {@link #scanPrefix}.
+   *
+   * @param tx the transaction
+   * @param prefix what they begin with
+   * @return how many records there were
+   * @throws KeyTooLargeException if the prefix is longer than a key of the table can be
+   */
+  public abstract long deletePrefix(Transaction tx, K prefix);
+
+  // -------------------------------------------------------------------------------------- loading
+
+  /**
+   * Loads records by {@link LoadOptions#defaults}: as {@link RowTable#load(LoadOptions,
+   * LoadSource)}.
+   *
+   * @param <X> what the source throws
+   * @param source adds the records, in any order
+   * @return what was done
+   * @throws X if the source does
+   */
+  public <X extends Exception> LoadReport load(LoadSource<? super TableLoad<K, V>, X> source)
+      throws X {
+    return load(LoadOptions.defaults(), source);
+  }
+
+  /**
+   * Loads many records at once, all of them or none: as {@link RowTable#load(LoadOptions,
+   * LoadSource)}.
+   *
+   * @param <X> what the source throws
+   * @param options how
+   * @param source adds the records
+   * @return what was done
+   * @throws X if the source does; then nothing was loaded
+   */
+  public abstract <X extends Exception> LoadReport load(
+      LoadOptions options, LoadSource<? super TableLoad<K, V>, X> source) throws X;
 
   /**
    * Loads many records at once, all of them or none: as {@link RowTable#load(LoadOptions,
@@ -288,8 +422,76 @@ public final class Table<K, V> extends OrderedEntries<K, V> {
    */
   public LoadReport load(
       LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source) {
-    return backing.load(options, Objects.requireNonNull(source, "source"));
+    Objects.requireNonNull(source, "source");
+    return this.<RuntimeException>load(
+        options,
+        into -> {
+          while (source.hasNext()) {
+            Map.Entry<? extends K, ? extends V> e = source.next();
+            into.add(e.getKey(), e.getValue());
+          }
+        });
   }
+
+  // -------------------------------------------------------------------------------------- indexes
+
+  /**
+   * A secondary index.
+   *
+   * <p>Of objects, one that {@link ObjectSpec#index} has declared. The class of its keys is that of
+   * its component; of several components a record class whose components are those in order, by any
+   * names. Records in it are as if their components stood in their place, and numbers may be
+   * narrower. A class of the first components alone is one of prefixes.
+   *
+   * <p>Of byte strings, one that {@link io.fovea.schema.IndexSpec#bytes} has declared; its keys are
+   * of class {@link Key}, made by {@link Index#key}.
+   *
+   * @param <I> the class of its keys
+   * @param name its name
+   * @param keys the class of its keys
+   * @return the index; any thread
+   * @throws IllegalArgumentException if the table was opened without an index of that name, or the
+   *     class is no key of it, in words that name the part
+   * @throws InvalidUseException if this is a view with codecs, or the table or the index was
+   *     dropped
+   */
+  public <I> Index<I, K, V> index(String name, Class<I> keys) {
+    throw new InvalidUseException(
+        "Table "
+            + table().core().shown()
+            + " is seen through codecs here, and has no indexes of its own: ask RowTable.index for"
+            + " those of rows, and RowTable.bytes().index for those of byte strings.");
+  }
+
+  // ------------------------------------------------------------------------------------- scanning
+
+  /**
+   * Opens a scan of an interval.
+   *
+   * @param tx the transaction
+   * @param from the smallest key of the interval, null for no bound
+   * @param to the key below which the interval ends, itself excluded; null for no bound
+   * @param order in which direction
+   * @return a cursor before the first record; to be closed, and closed with the transaction at last
+   * @throws KeyTooLargeException if a bound is longer than a key of the table can be
+   */
+  public Cursor<K, V> scan(Transaction tx, @Nullable K from, @Nullable K to, ScanOrder order) {
+    return open(tx, Interval.of(from, to), Objects.requireNonNull(order, "order"));
+  }
+
+  /**
+   * Opens a scan of all keys that begin with a prefix. A byte string begins with the bytes of the
+   * prefix. A key of a table of objects has the same parts; the last one, where it is text or
+   * bytes, may go on, so that {@code new Address("Paris", "")} is a prefix of all addresses in
+   * Paris. A key of a row begins with the parts that its codec writes.
+   *
+   * @param tx the transaction
+   * @param prefix what they begin with
+   * @param order in which direction
+   * @return a cursor before the first record; to be closed, and closed with the transaction at last
+   * @throws KeyTooLargeException if the prefix is longer than a key of the table can be
+   */
+  public abstract Cursor<K, V> scanPrefix(Transaction tx, K prefix, ScanOrder order);
 
   /**
    * Visits records in order until there are no more or the visitor has enough.
@@ -308,41 +510,203 @@ public final class Table<K, V> extends OrderedEntries<K, V> {
       BiPredicate<? super K, ? super V> visitor) {
     Objects.requireNonNull(order, "order");
     Objects.requireNonNull(visitor, "visitor");
-    scan(tx, new Interval<>(from, true, to, false), order, visitor);
+    scan(tx, Interval.of(from, to), order, visitor);
+  }
+
+  // -------------------------------------------------------------------------------------- nearest
+
+  /**
+   * Reads the first record.
+   *
+   * @param tx the transaction
+   * @return its key and value, or null if there is none
+   */
+  public Map.@Nullable Entry<K, V> first(Transaction tx) {
+    return nearest(tx, null, true, true);
   }
 
   /**
-   * Opens a scan.
+   * Reads the last record.
+   *
+   * @param tx the transaction
+   * @return its key and value, or null if there is none
+   */
+  public Map.@Nullable Entry<K, V> last(Transaction tx) {
+    return nearest(tx, null, true, false);
+  }
+
+  /**
+   * Reads the record with the largest key that is not above a key.
+   *
+   * @param tx the transaction
+   * @param key the key
+   * @return its key and value, or null if there is none
+   */
+  public Map.@Nullable Entry<K, V> floor(Transaction tx, K key) {
+    return nearest(tx, Objects.requireNonNull(key, "key"), true, false);
+  }
+
+  /**
+   * Reads the record with the smallest key that is not below a key.
+   *
+   * @param tx the transaction
+   * @param key the key
+   * @return its key and value, or null if there is none
+   */
+  public Map.@Nullable Entry<K, V> ceiling(Transaction tx, K key) {
+    return nearest(tx, Objects.requireNonNull(key, "key"), true, true);
+  }
+
+  /**
+   * Reads the record with the largest key below a key.
+   *
+   * @param tx the transaction
+   * @param key the key
+   * @return its key and value, or null if there is none
+   */
+  public Map.@Nullable Entry<K, V> lower(Transaction tx, K key) {
+    return nearest(tx, Objects.requireNonNull(key, "key"), false, false);
+  }
+
+  /**
+   * Reads the record with the smallest key above a key.
+   *
+   * @param tx the transaction
+   * @param key the key
+   * @return its key and value, or null if there is none
+   */
+  public Map.@Nullable Entry<K, V> higher(Transaction tx, K key) {
+    return nearest(tx, Objects.requireNonNull(key, "key"), false, true);
+  }
+
+  private Map.@Nullable Entry<K, V> nearest(
+      Transaction tx, @Nullable K key, boolean inclusive, boolean up) {
+    Interval<K> rest =
+        up
+            ? new Interval<>(key, inclusive, null, true)
+            : new Interval<>(null, true, key, inclusive);
+    try (Cursor<K, V> c = open(tx, rest, up ? ScanOrder.ASCENDING : ScanOrder.DESCENDING)) {
+      return c.next() ? Map.entry(c.key(), c.value()) : null;
+    }
+  }
+
+  /**
+   * Visits all records in ascending order.
+   *
+   * @param tx the transaction
+   * @param visitor gets key and value; it may change and delete that record
+   */
+  public void forEach(Transaction tx, BiConsumer<? super K, ? super V> visitor) {
+    forEach(tx, null, null, visitor);
+  }
+
+  /**
+   * Visits the records of an interval in ascending order.
    *
    * @param tx the transaction
    * @param from the smallest key, null for no bound
-   * @param to the key below which the scan ends, itself excluded; null for no bound
-   * @param order in which direction
-   * @return a cursor before the first record; to be closed, and closed with the transaction at last
+   * @param to the key below which the visit ends, itself excluded; null for no bound
+   * @param visitor gets key and value; it may change and delete that record
    */
-  public Cursor<K, V> scan(Transaction tx, @Nullable K from, @Nullable K to, ScanOrder order) {
-    Objects.requireNonNull(order, "order");
-    return new Cursor<>(walk(tx, new Interval<>(from, true, to, false), order));
+  public void forEach(
+      Transaction tx, @Nullable K from, @Nullable K to, BiConsumer<? super K, ? super V> visitor) {
+    Objects.requireNonNull(visitor, "visitor");
+    try (Cursor<K, V> c = scan(tx, from, to, ScanOrder.ASCENDING)) {
+      while (c.next()) {
+        visitor.accept(c.key(), c.value());
+      }
+    }
   }
 
   /**
-   * A secondary index by components of the objects, which {@link ObjectSpec#index} has declared.
+   * Returns all records as a stream, in ascending order: as {@link #stream(Transaction, Object,
+   * Object, ScanOrder)}.
    *
-   * @param <I> the class of its keys
-   * @param name its name
-   * @param keys the class of its keys: of one component, its class; of several, a record class
-   *     whose components are those in order, by any names. Records in it are as if their components
-   *     stood in their place, and numbers may be narrower. A class of the first components alone is
-   *     one of prefixes
-   * @return the index; any thread
-   * @throws IllegalArgumentException if the table was opened without an index of that name, or the
-   *     class is no key of it, in words that name the part
-   * @throws InvalidUseException if this is a table of another kind than {@link ObjectSpec} makes,
-   *     or the table or the index was dropped
+   * @param tx the transaction
+   * @return a new stream of keys and values
    */
-  public <I> Index<I, K, V> index(String name, Class<I> keys) {
-    return backing.index(
-        Objects.requireNonNull(name, "name"), Objects.requireNonNull(keys, "keys"));
+  public Stream<Map.Entry<K, V>> stream(Transaction tx) {
+    return stream(tx, null, null, ScanOrder.ASCENDING);
+  }
+
+  /**
+   * Returns the records from a key on as a stream, in ascending order: as {@link
+   * #stream(Transaction, Object, Object, ScanOrder)}.
+   *
+   * @param tx the transaction
+   * @param from the smallest key
+   * @return a new stream of keys and values
+   */
+  public Stream<Map.Entry<K, V>> stream(Transaction tx, K from) {
+    return stream(tx, Objects.requireNonNull(from, "from"), null, ScanOrder.ASCENDING);
+  }
+
+  /**
+   * The records of an interval as a stream, which reads them as it is asked for them. It lives no
+   * longer than the transaction: a step after the transaction's end throws {@link
+   * InvalidUseException}, as does one in another thread, so it must not be made parallel. Closing
+   * it ends the scan, as does reading it to its end.
+   *
+   * @param tx the transaction
+   * @param from the smallest key, null for no bound
+   * @param to the key below which the stream ends, itself excluded; null for no bound
+   * @param order in which direction
+   * @return a new stream of keys and values
+   */
+  public Stream<Map.Entry<K, V>> stream(
+      Transaction tx, @Nullable K from, @Nullable K to, ScanOrder order) {
+    Cursor<K, V> c = scan(tx, from, to, order);
+    return OrderedRows.streamOf(c::next, () -> Map.entry(c.key(), c.value()), c::close);
+  }
+
+  /**
+   * Reads an interval page by page: the records of the interval that lie behind those of the page
+   * before, in the order that is asked for. {@link Page} says what its tokens promise.
+   *
+   * @param tx the transaction; each page may be read in one of its own
+   * @param from the smallest key, null for no bound; {@code from} and {@code to} decide what can be
+   *     read, whatever the token says
+   * @param to the key below which the interval ends, itself excluded; null for no bound
+   * @param order in which direction
+   * @param after {@link Page#next} of the page before; null for the first page
+   * @param limit how many records the page has at most
+   * @return the page
+   * @throws IllegalArgumentException if the limit is not positive
+   * @throws InvalidUseException if the token is damaged, or was made by another table or in the
+   *     other order
+   */
+  public Page<Map.Entry<K, V>> page(
+      Transaction tx,
+      @Nullable K from,
+      @Nullable K to,
+      ScanOrder order,
+      @Nullable String after,
+      int limit) {
+    Page.Token.checkLimit(limit);
+    try (Cursor<K, V> c = scan(tx, from, to, order)) {
+      return Page.read(
+          limit,
+          after == null
+              ? c.next()
+              : c.seekBehind(Page.Token.key(table().core(), null, order, after)),
+          () -> Map.entry(c.key(), c.value()),
+          () -> Page.Token.of(table().core(), null, order, c.position()),
+          c::next);
+    }
+  }
+
+  void scan(
+      Transaction tx,
+      Interval<K> interval,
+      ScanOrder order,
+      BiPredicate<? super K, ? super V> visitor) {
+    try (Cursor<K, V> c = open(tx, interval, order)) {
+      while (c.next()) {
+        if (!visitor.test(c.key(), c.value())) {
+          return;
+        }
+      }
+    }
   }
 
   /**
@@ -354,362 +718,12 @@ public final class Table<K, V> extends OrderedEntries<K, V> {
     return new TableMap<>(this);
   }
 
-  void scan(
-      Transaction tx,
-      Interval<K> interval,
-      ScanOrder order,
-      BiPredicate<? super K, ? super V> visitor) {
-    try (Walk<K, V> w = walk(tx, interval, order)) {
-      while (w.next()) {
-        if (!visitor.test(w.key(), w.value())) {
-          return;
-        }
-      }
-    }
-  }
-
-  @Override
-  Walk<K, V> walk(Transaction tx, Interval<K> interval, ScanOrder order) {
-    return backing.walk(tx, interval, order);
-  }
-
-  @Override
-  TableCore tableCore() {
-    return backing.table().core();
-  }
-
-  long deleteRange(Transaction tx, Interval<K> interval, long most) {
-    return backing.deleteRange(tx, interval, most);
-  }
-
-  int compare(K a, K b) {
-    return backing.compare(a, b);
-  }
-
   Database database() {
-    return backing.table().database();
+    return table().database();
   }
 
-  private static final class Rows<K, V> implements Backing<K, V> {
-    private final RowTable table;
-    private final KeyCodec<K> keys;
-    private final Codec<V> values;
-    private final SlotLocal<Buffers> buffers = new SlotLocal<>();
-    private final Supplier<Buffers> made;
-
-    Rows(RowTable table, KeyCodec<K> keys, Codec<V> values) {
-      this.table = table;
-      this.keys = keys;
-      this.values = values;
-      this.made = () -> new Buffers(table);
-    }
-
-    /** A key and a row, used again by the next operation of the slot. */
-    private static final class Buffers extends Scratch {
-      static final int BATCH = 64;
-
-      final Key key;
-      final Row row;
-
-      /** Made when it is needed. */
-      private @Nullable Batch batch;
-
-      Buffers(RowTable table) {
-        key = table.key();
-        row = table.row();
-      }
-
-      Batch batch(RowTable table) {
-        Batch b = batch;
-        if (b == null) {
-          b = table.batch(BATCH);
-          batch = b;
-        }
-        return b.clear();
-      }
-    }
-
-    @Override
-    public RowTable table() {
-      return table;
-    }
-
-    private Buffers take(Transaction tx) {
-      return Scratch.take(buffers, tx.slotOfMine(), made);
-    }
-
-    private Key encoded(Buffers b, K key) {
-      b.key.clear();
-      keys.encode(key, b.key);
-      return b.key;
-    }
-
-    private Row encodedValue(Buffers b, V value) {
-      b.row.clear();
-      values.encode(value, b.row);
-      return b.row;
-    }
-
-    /** One that lasts longer than an operation. */
-    private Key encoded(K key) {
-      Key k = table.key();
-      keys.encode(key, k);
-      return k;
-    }
-
-    @Override
-    public @Nullable V get(Transaction tx, K key) {
-      Buffers b = take(tx);
-      try {
-        return table.get(tx, encoded(b, key), b.row) ? values.decode(b.row) : null;
-      } finally {
-        b.giveBack();
-      }
-    }
-
-    @Override
-    public void lockForUpdate(Transaction tx, K key) {
-      Buffers b = take(tx);
-      try {
-        table.lockForUpdate(tx, encoded(b, key));
-      } finally {
-        b.giveBack();
-      }
-    }
-
-    @Override
-    public boolean exists(Transaction tx, K key) {
-      Buffers b = take(tx);
-      try {
-        return table.exists(tx, encoded(b, key));
-      } finally {
-        b.giveBack();
-      }
-    }
-
-    @Override
-    public List<@Nullable V> getAll(Transaction tx, Collection<? extends K> wanted) {
-      List<@Nullable V> found = new ArrayList<>(wanted.size());
-      Iterator<? extends K> rest = wanted.iterator();
-      Buffers b = take(tx);
-      try {
-        do {
-          Batch batch = b.batch(table);
-          while (rest.hasNext() && batch.size() < batch.capacity()) {
-            keys.encode(Objects.requireNonNull(rest.next(), "key"), batch.add());
-          }
-          table.getAll(tx, batch);
-          for (int i = 0; i < batch.size(); i++) {
-            found.add(batch.found(i) ? values.decode(batch.row(i)) : null);
-          }
-        } while (rest.hasNext());
-      } finally {
-        b.giveBack();
-      }
-      return found;
-    }
-
-    @Override
-    public void insert(Transaction tx, K key, V value) {
-      Buffers b = take(tx);
-      try {
-        table.insert(tx, encoded(b, key), encodedValue(b, value));
-      } finally {
-        b.giveBack();
-      }
-    }
-
-    @Override
-    public void put(Transaction tx, K key, V value) {
-      Buffers b = take(tx);
-      try {
-        table.put(tx, encoded(b, key), encodedValue(b, value));
-      } finally {
-        b.giveBack();
-      }
-    }
-
-    @Override
-    public boolean delete(Transaction tx, K key) {
-      Buffers b = take(tx);
-      try {
-        return table.delete(tx, encoded(b, key));
-      } finally {
-        b.giveBack();
-      }
-    }
-
-    @Override
-    public long deleteRange(Transaction tx, Interval<K> interval, long most) {
-      return table.deleteRange(tx, range(interval), most);
-    }
-
-    @Override
-    public LoadReport load(
-        LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source) {
-      Key k = table.key();
-      Row r = table.row();
-      return table.load(
-          options,
-          into -> {
-            while (source.hasNext()) {
-              Map.Entry<? extends K, ? extends V> e = source.next();
-              k.clear();
-              keys.encode(e.getKey(), k);
-              r.clear();
-              values.encode(e.getValue(), r);
-              into.add(k, r);
-            }
-          });
-    }
-
-    /** An empty key is a prefix of all. */
-    private Range range(Interval<K> i) {
-      K lo = i.lo();
-      K hi = i.hi();
-      return Range.of(
-          lo == null ? table.key() : encoded(lo),
-          lo == null || i.loInclusive(),
-          hi == null ? table.key() : encoded(hi),
-          hi == null || i.hiInclusive());
-    }
-
-    @Override
-    public int compare(K a, K b) {
-      return encoded(a).compareTo(encoded(b));
-    }
-
-    @Override
-    public Walk<K, V> walk(Transaction tx, Interval<K> interval, ScanOrder order) {
-      return new Walk.OfRows<>(table.scan(tx, range(interval), order), table, keys, values);
-    }
-
-    @Override
-    public Walk.Coding<K, V> coding() {
-      return new Walk.Coding<>() {
-        @Override
-        public byte[] encode(K key) {
-          Key k = encoded(key);
-          byte[] bytes = new byte[k.length()];
-          Mem.getBytes(k.segment(), k.base(), bytes, 0, bytes.length);
-          return bytes;
-        }
-
-        @Override
-        public K key(byte[] stored) {
-          return keys.decode(Change.key(table, stored));
-        }
-
-        @Override
-        public V value(K key, byte[] stored) {
-          return values.decode(Change.row(table, stored));
-        }
-      };
-    }
-  }
-
-  private record Bytes<K, V>(ByteTable bytes, ByteCodec<K> keys, ByteCodec<V> values)
-      implements Backing<K, V>, Walk.Coding<K, V> {
-    @Override
-    public RowTable table() {
-      return bytes.table();
-    }
-
-    @Override
-    public int compare(K a, K b) {
-      return Arrays.compareUnsigned(keys.encode(a), keys.encode(b));
-    }
-
-    @Override
-    public @Nullable V get(Transaction tx, K key) {
-      byte[] value = bytes.get(tx, keys.encode(key));
-      return value == null ? null : values.decode(value);
-    }
-
-    @Override
-    public void lockForUpdate(Transaction tx, K key) {
-      bytes.lockForUpdate(tx, MemorySegment.ofArray(keys.encode(key)));
-    }
-
-    @Override
-    public boolean exists(Transaction tx, K key) {
-      return bytes.exists(tx, keys.encode(key));
-    }
-
-    @Override
-    public List<@Nullable V> getAll(Transaction tx, Collection<? extends K> wanted) {
-      List<byte[]> encoded = new ArrayList<>(wanted.size());
-      for (K key : wanted) {
-        encoded.add(keys.encode(Objects.requireNonNull(key, "key")));
-      }
-      List<@Nullable V> found = new ArrayList<>(encoded.size());
-      for (byte[] value : bytes.getAll(tx, encoded)) {
-        found.add(value == null ? null : values.decode(value));
-      }
-      return found;
-    }
-
-    @Override
-    public void insert(Transaction tx, K key, V value) {
-      bytes.insert(tx, keys.encode(key), values.encode(value));
-    }
-
-    @Override
-    public void put(Transaction tx, K key, V value) {
-      bytes.put(tx, keys.encode(key), values.encode(value));
-    }
-
-    @Override
-    public boolean delete(Transaction tx, K key) {
-      return bytes.delete(tx, keys.encode(key));
-    }
-
-    @Override
-    public long deleteRange(Transaction tx, Interval<K> i, long most) {
-      return bytes.deleteRange(
-          tx, encoded(i.lo()), i.loInclusive(), encoded(i.hi()), i.hiInclusive(), false, most);
-    }
-
-    private byte @Nullable [] encoded(@Nullable K end) {
-      return end == null ? null : keys.encode(end);
-    }
-
-    @Override
-    public LoadReport load(
-        LoadOptions options, Iterator<? extends Map.Entry<? extends K, ? extends V>> source) {
-      return bytes.load(
-          options,
-          into -> {
-            while (source.hasNext()) {
-              Map.Entry<? extends K, ? extends V> e = source.next();
-              into.add(keys.encode(e.getKey()), values.encode(e.getValue()));
-            }
-          });
-    }
-
-    @Override
-    public Walk<K, V> walk(Transaction tx, Interval<K> interval, ScanOrder order) {
-      return bytes.walk(tx, interval, order, this);
-    }
-
-    @Override
-    public Walk.Coding<K, V> coding() {
-      return this;
-    }
-
-    @Override
-    public byte[] encode(K key) {
-      return keys.encode(key);
-    }
-
-    @Override
-    public K key(byte[] stored) {
-      return keys.decode(stored);
-    }
-
-    @Override
-    public V value(K key, byte[] stored) {
-      return values.decode(stored);
-    }
+  @Override
+  public String toString() {
+    return table().toString();
   }
 }

@@ -37,7 +37,7 @@ class AfterCommitTest {
 
   private final SimDisk disk = new SimDisk(1);
   private Database db = open();
-  private ByteTable table = db.table(TableSpec.bytes("t", 8)).bytes();
+  private Table<byte[], byte[]> table = db.table(TableSpec.bytes("t", 8)).bytes();
 
   /** What has run. */
   private final List<String> ran = Collections.synchronizedList(new ArrayList<>());

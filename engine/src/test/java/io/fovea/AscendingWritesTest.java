@@ -42,7 +42,7 @@ class AscendingWritesTest {
     return Database.inMemory(OPTIONS.experiments(exp -> exp.protocol(protocol)));
   }
 
-  private static ByteTable table(Database db, String name) {
+  private static Table<byte[], byte[]> table(Database db, String name) {
     return db.table(TableSpec.bytes(name, KEY_MAX)).bytes();
   }
 
@@ -105,11 +105,12 @@ class AscendingWritesTest {
     return keys;
   }
 
-  private static void assertSame(NavigableMap<byte[], byte[]> model, Database db, ByteTable t) {
+  private static void assertSame(
+      NavigableMap<byte[], byte[]> model, Database db, Table<byte[], byte[]> t) {
     db.read(
         tx -> {
           Iterator<Map.Entry<byte[], byte[]>> expected = model.entrySet().iterator();
-          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+          try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               Map.Entry<byte[], byte[]> e = expected.next();
               assertArrayEquals(e.getKey(), c.key());
@@ -128,7 +129,7 @@ class AscendingWritesTest {
   void runsBesideAMap(Protocol protocol) {
     Random random = new Random(SEED + protocol.ordinal());
     try (Database db = open(protocol)) {
-      List<ByteTable> tables = List.of(table(db, "a"), table(db, "b"));
+      List<Table<byte[], byte[]>> tables = List.of(table(db, "a"), table(db, "b"));
       List<NavigableMap<byte[], byte[]>> models =
           List.of(new TreeMap<>(Arrays::compareUnsigned), new TreeMap<>(Arrays::compareUnsigned));
       for (int round = 0; round < 60; round++) {
@@ -169,7 +170,11 @@ class AscendingWritesTest {
   }
 
   private static void write(
-      Transaction tx, ByteTable t, TreeMap<byte[], byte[]> model, byte[] key, Random r) {
+      Transaction tx,
+      Table<byte[], byte[]> t,
+      TreeMap<byte[], byte[]> model,
+      byte[] key,
+      Random r) {
     byte[] value = value(r);
     switch (r.nextInt(12)) {
       case 0 -> {
@@ -202,8 +207,8 @@ class AscendingWritesTest {
     int perThread = 30;
     int batch = 40;
     try (Database db = open(protocol)) {
-      ByteTable own = table(db, "own");
-      ByteTable shared = table(db, "shared");
+      Table<byte[], byte[]> own = table(db, "own");
+      Table<byte[], byte[]> shared = table(db, "shared");
       AtomicReference<Throwable> failure = new AtomicReference<>();
       CountDownLatch go = new CountDownLatch(1);
       List<Thread> all = new ArrayList<>();
@@ -247,7 +252,13 @@ class AscendingWritesTest {
   }
 
   private static void rise(
-      Transaction tx, ByteTable own, ByteTable shared, int me, int threads, int from, int batch) {
+      Transaction tx,
+      Table<byte[], byte[]> own,
+      Table<byte[], byte[]> shared,
+      int me,
+      int threads,
+      int from,
+      int batch) {
     for (int i = from; i < from + batch; i++) {
       own.put(tx, key((long) i * threads + me), new byte[100]);
     }
@@ -262,7 +273,7 @@ class AscendingWritesTest {
   @Test
   void blindPutsCountOnce() throws Exception {
     try (Database db = open(Protocol.TICTOC)) {
-      ByteTable t = table(db, "t");
+      Table<byte[], byte[]> t = table(db, "t");
       AtomicReference<Throwable> failure = new AtomicReference<>();
       List<Thread> all = new ArrayList<>();
       for (int id = 0; id < 4; id++) {
@@ -303,7 +314,7 @@ class AscendingWritesTest {
           db.read(
               tx -> {
                 long n = 0;
-                try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+                try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     n++;
                   }

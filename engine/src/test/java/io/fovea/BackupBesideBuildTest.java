@@ -188,10 +188,10 @@ class BackupBesideBuildTest {
   private long check(Path file, boolean index) {
     try (Database db = Database.open(file, Options.defaults())) {
       assertEquals(List.of(), db.verify().problems());
-      ByteTable t = db.table(index ? indexed : PLAIN).bytes();
+      Table<byte[], byte[]> t = db.table(index ? indexed : PLAIN).bytes();
       long n = db.read(tx -> count(t.scan(tx, null, null, ScanOrder.ASCENDING)));
       if (index) {
-        ByteIndex i = t.index("i");
+        Index<Key, byte[], byte[]> i = t.index("i", Key.class);
         assertEquals(n, i.count());
         assertEquals(List.of(), db.verify().problems());
       }
@@ -199,7 +199,7 @@ class BackupBesideBuildTest {
     }
   }
 
-  private static long count(ByteCursor c) {
+  private static long count(Cursor<byte[], byte[]> c) {
     long n = 0;
     try (c) {
       while (c.next()) {

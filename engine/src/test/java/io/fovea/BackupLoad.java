@@ -163,7 +163,7 @@ final class BackupLoad implements AutoCloseable {
       RowTable counters = db.table(COUNTERS);
       RowTable money = db.table(MONEYS);
       RowTable lines = db.table(LINES);
-      ByteTable longs = db.table(LONGS).bytes();
+      Table<byte[], byte[]> longs = db.table(LONGS).bytes();
       while (!stop) {
         int from = r.nextInt(ACCOUNTS);
         int to = r.nextInt(ACCOUNTS);
@@ -244,7 +244,7 @@ final class BackupLoad implements AutoCloseable {
     RowTable counters = copy.table(COUNTERS);
     RowTable money = copy.table(MONEYS);
     RowTable lines = copy.table(LINES);
-    ByteTable longs = copy.table(LONGS).bytes();
+    Table<byte[], byte[]> longs = copy.table(LONGS).bytes();
     copy.read(
         tx -> {
           Row row = counters.row();

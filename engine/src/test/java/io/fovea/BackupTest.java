@@ -111,7 +111,7 @@ class BackupTest {
           new Thread(
               () -> {
                 for (int i = 0; done.get() == 0; i++) {
-                  ByteTable t = db.table(TableSpec.bytes("extra" + i % 3, 20)).bytes();
+                  Table<byte[], byte[]> t = db.table(TableSpec.bytes("extra" + i % 3, 20)).bytes();
                   int n = i;
                   db.run(
                       tx -> {

@@ -359,7 +359,7 @@ class BadArgumentsTest {
               .with(IndexSpec.on("by_number", number));
       TableSpec byteSpec = TableSpec.bytes("bytes" + i, 16);
       RowTable rows = db.table(spec);
-      ByteTable bytes = db.table(byteSpec).bytes();
+      Table<byte[], byte[]> bytes = db.table(byteSpec).bytes();
       Table<Long, Thing> things = db.table(ObjectSpec.of("things", Long.class, Thing.class));
       Sequence sequence = db.sequence("s" + i);
       db.run(
@@ -373,7 +373,7 @@ class BadArgumentsTest {
       Key key = rows.key().set(1);
       Row row = rows.row();
       RowCursor cursor = rows.scan(tx, Range.all(), ScanOrder.ASCENDING);
-      ByteCursor byteCursor = bytes.scan(tx, null, null, ScanOrder.ASCENDING);
+      Cursor<byte[], byte[]> byteCursor = bytes.scan(tx, null, null, ScanOrder.ASCENDING);
       if (i == 0) {
         Changes changes = db.changes(from);
         add(

@@ -81,7 +81,7 @@ class BufferShareTest {
     open.clear();
   }
 
-  private static ByteTable table(Database db) {
+  private static Table<byte[], byte[]> table(Database db) {
     return db.table(TableSpec.bytes("t", 8)).bytes();
   }
 
@@ -96,7 +96,7 @@ class BufferShareTest {
   }
 
   private void fill(Database db, int records) {
-    ByteTable t = table(db);
+    Table<byte[], byte[]> t = table(db);
     for (int from = 0; from < records; from += 100) {
       int first = from;
       working(
@@ -111,7 +111,7 @@ class BufferShareTest {
   }
 
   private void read(Database db, int records, Random random, int times) {
-    ByteTable t = table(db);
+    Table<byte[], byte[]> t = table(db);
     for (int n = 0; n < times; n++) {
       int i = random.nextInt(records);
       working(() -> assertArrayEquals(value(i), db.read(tx -> t.get(tx, key(i)))));

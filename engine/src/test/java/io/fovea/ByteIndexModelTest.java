@@ -189,7 +189,7 @@ class ByteIndexModelTest {
     }
 
     void step() {
-      ByteTable t = db.table(spec()).bytes();
+      Table<byte[], byte[]> t = db.table(spec()).bytes();
       byte[] key = key();
       switch (r.nextInt(12)) {
         case 0, 1, 2, 3, 4, 5 -> put(t, key, any());
@@ -213,7 +213,7 @@ class ByteIndexModelTest {
       }
     }
 
-    private void put(ByteTable t, byte[] key, byte[] value) {
+    private void put(Table<byte[], byte[]> t, byte[] key, byte[] value) {
       boolean taken = taken(key, value);
       boolean insert = r.nextInt(4) == 0;
       boolean refused = taken || insert && model.containsKey(key);
@@ -236,7 +236,7 @@ class ByteIndexModelTest {
       }
     }
 
-    private void load(ByteTable t) {
+    private void load(Table<byte[], byte[]> t) {
       TreeMap<byte[], byte[]> more = new TreeMap<>(Arrays::compareUnsigned);
       for (int i = 0; i < 5; i++) {
         int n = r.nextInt(100_000);
@@ -282,19 +282,19 @@ class ByteIndexModelTest {
     }
 
     void look() {
-      ByteTable t = db.table(spec()).bytes();
+      Table<byte[], byte[]> t = db.table(spec()).bytes();
       for (int kind = 0; kind < 3; kind++) {
         if (!has[kind]) {
           continue;
         }
-        ByteIndex index = t.index("i" + kind);
+        Index<Key, byte[], byte[]> index = t.index("i" + kind, Key.class);
         List<Map.Entry<byte[], byte[]>> wanted = expected(kind, model);
         same(wanted, index, ScanOrder.ASCENDING);
         same(wanted.reversed(), index, ScanOrder.DESCENDING);
         assertEquals(wanted.size(), index.count());
       }
       if (has[2]) {
-        ByteIndex index = t.index("i2");
+        Index<Key, byte[], byte[]> index = t.index("i2", Key.class);
         db.run(
             tx -> {
               List<Key> keys = new ArrayList<>();
@@ -311,11 +311,12 @@ class ByteIndexModelTest {
       assertEquals(List.of(), db.verify().problems());
     }
 
-    private void same(List<Map.Entry<byte[], byte[]>> wanted, ByteIndex index, ScanOrder order) {
+    private void same(
+        List<Map.Entry<byte[], byte[]>> wanted, Index<Key, byte[], byte[]> index, ScanOrder order) {
       db.read(
           tx -> {
             int n = 0;
-            try (ByteIndexCursor c = index.scan(tx, Range.all(), order)) {
+            try (IndexCursor<Key, byte[], byte[]> c = index.scan(tx, null, null, order)) {
               while (c.next()) {
                 assertArrayEquals(wanted.get(n).getKey(), c.key());
                 assertArrayEquals(wanted.get(n).getValue(), c.value());
@@ -355,7 +356,7 @@ class ByteIndexModelTest {
     Options options =
         Options.defaults().bufferBytes(16 << 20).experiments(exp -> exp.protocol(protocol));
     try (Database db = Database.inMemory(options)) {
-      ByteTable t = db.table(PLAIN).bytes();
+      Table<byte[], byte[]> t = db.table(PLAIN).bytes();
       for (int from = 0; from < 3_000; from += 100) {
         int first = from;
         db.run(
@@ -405,7 +406,9 @@ class ByteIndexModelTest {
       assertEquals(null, failure.get());
       assertEquals(List.of(), db.verify().problems());
       TableSpec left = PLAIN.with(index(2, "i2")).with(index(1, "i1"));
-      assertEquals(db.tableSizes().get("t").records(), db.table(left).bytes().index("i2").count());
+      assertEquals(
+          db.tableSizes().get("t").records(),
+          db.table(left).bytes().index("i2", Key.class).count());
     }
   }
 
@@ -419,7 +422,7 @@ class ByteIndexModelTest {
       Options options =
           Options.defaults().bufferBytes(16 << 20).experiments(exp -> exp.protocol(protocol));
       try (Database db = Database.inMemory(options)) {
-        ByteTable t = db.table(PLAIN).bytes();
+        Table<byte[], byte[]> t = db.table(PLAIN).bytes();
         db.run(
             tx -> {
               for (int k = 0; k < 1_000; k++) {
@@ -482,20 +485,20 @@ class ByteIndexModelTest {
         }
         assertEquals(List.of(), db.verify().problems());
         int tens = unique ? 74 : 100;
-        ByteIndex index = db.table(with).bytes().index("i");
+        Index<Key, byte[], byte[]> index = db.table(with).bytes().index("i", Key.class);
         assertEquals(1_000 - tens, index.count()); // two less, one more
         assertEquals(
             (long) 1_000 - tens,
-            db.read(tx -> index.stream(tx, Range.all(), ScanOrder.ASCENDING).count()).longValue());
+            db.read(tx -> index.stream(tx, null, null, ScanOrder.ASCENDING).count()).longValue());
       }
     }
   }
 
-  private static void set(Database db, ByteTable t, int k, int code) {
+  private static void set(Database db, Table<byte[], byte[]> t, int k, int code) {
     db.run(tx -> t.put(tx, key(k), value(code, k % 3, 1)));
   }
 
-  private static void remove(Database db, ByteTable t, int k) {
+  private static void remove(Database db, Table<byte[], byte[]> t, int k) {
     db.run(tx -> t.delete(tx, key(k)));
   }
 
@@ -514,8 +517,8 @@ class ByteIndexModelTest {
     Options options =
         Options.defaults().bufferBytes(16 << 20).experiments(exp -> exp.protocol(protocol));
     try (Database db = Database.inMemory(options)) {
-      ByteTable t = db.table(PLAIN.with(index(2, "i2"))).bytes();
-      ByteIndex byCode = t.index("i2");
+      Table<byte[], byte[]> t = db.table(PLAIN.with(index(2, "i2"))).bytes();
+      Index<Key, byte[], byte[]> byCode = t.index("i2", Key.class);
       AtomicReference<Throwable> failure = new AtomicReference<>();
       List<Thread> threads = new ArrayList<>();
       for (int w = 0; w < 3; w++) {
@@ -588,7 +591,7 @@ class ByteIndexModelTest {
             db -> db.table(one),
             db -> db.table(two),
             db -> {
-              ByteTable t = db.table(two).bytes();
+              Table<byte[], byte[]> t = db.table(two).bytes();
               db.run(
                   tx -> {
                     t.put(tx, key(1), value(1_000, 2_000, 7));
@@ -600,7 +603,7 @@ class ByteIndexModelTest {
             Database::checkpoint,
             db -> assertTrue(db.dropIndex("t", "i2")));
     try (Database db = Database.open(new SimStorage(disk), options)) {
-      ByteTable t = db.table(PLAIN).bytes();
+      Table<byte[], byte[]> t = db.table(PLAIN).bytes();
       db.run(
           tx -> {
             for (int k = 0; k < 200; k++) {
@@ -636,18 +639,18 @@ class ByteIndexModelTest {
     assertTrue(
         names.size() >= (done >= 6 ? 1 : Math.min(done, 2)) - (done == 5 ? 1 : 0), names::toString);
     assertTrue(done < 4 || names.contains("other"), done + ": " + names);
-    ByteTable t = db.table(spec).bytes();
+    Table<byte[], byte[]> t = db.table(spec).bytes();
     assertEquals(List.of(), db.verify().problems());
     long first = db.read(tx -> t.get(tx, key(1))).length;
     assertTrue(done < 3 || first == 2_004, first + " bytes");
     for (String name : names) {
-      ByteIndex index = t.index(name);
+      Index<Key, byte[], byte[]> index = t.index(name, Key.class);
       assertEquals(200, index.count());
-      db.run(tx -> index.forEach(tx, Range.all(), (k, v) -> assertArrayEquals(t.get(tx, k), v)));
+      db.run(tx -> index.forEach(tx, null, null, (k, v) -> assertArrayEquals(t.get(tx, k), v)));
     }
     db.run(tx -> t.put(tx, key(500), value(500, 0, 0)));
     for (String name : names) {
-      assertEquals(201, t.index(name).count());
+      assertEquals(201, t.index(name, Key.class).count());
     }
     assertEquals(List.of(), db.verify().problems());
   }

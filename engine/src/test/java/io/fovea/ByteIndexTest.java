@@ -93,7 +93,7 @@ class ByteIndexTest {
     return e == null ? null : string(e.getKey()) + "=" + string(e.getValue());
   }
 
-  private static void put(Database db, ByteTable t, String... records) {
+  private static void put(Database db, Table<byte[], byte[]> t, String... records) {
     db.run(
         tx -> {
           for (String r : records) {
@@ -103,12 +103,12 @@ class ByteIndexTest {
         });
   }
 
-  private static List<String> all(Database db, ByteIndex index, Range range, ScanOrder order) {
-    return db.read(tx -> index.stream(tx, range, order).map(e -> string(e)).toList());
+  private static List<String> all(Database db, Index<Key, byte[], byte[]> index, ScanOrder order) {
+    return db.read(tx -> index.stream(tx, null, null, order).map(e -> string(e)).toList());
   }
 
-  private static List<String> all(Database db, ByteIndex index) {
-    return all(db, index, Range.all(), ScanOrder.ASCENDING);
+  private static List<String> all(Database db, Index<Key, byte[], byte[]> index) {
+    return all(db, index, ScanOrder.ASCENDING);
   }
 
   private static void requireSound(Database db) {
@@ -121,14 +121,14 @@ class ByteIndexTest {
   void recordsInAnotherOrder(Protocol protocol) {
     Options options = SMALL.experiments(e -> e.protocol(protocol));
     try (Database db = Database.inMemory(options)) {
-      ByteTable t = db.table(SPEC).bytes();
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
       put(db, t, "a=333", "b=1", "c=22", "d=", "e=99", "f=-none");
-      ByteIndex byLength = t.index("by_length");
-      ByteIndex unique = t.index("unique");
+      Index<Key, byte[], byte[]> byLength = t.index("by_length", Key.class);
+      Index<Key, byte[], byte[]> unique = t.index("unique", Key.class);
       assertEquals(List.of("b=1", "c=22", "e=99", "a=333", "f=-none"), all(db, byLength));
       assertEquals(5, byLength.count());
       assertEquals(5, unique.count());
-      assertEquals(6, t.index("by_value").count());
+      assertEquals(6, t.index("by_value", Key.class).count());
       assertTrue(byLength.dataBytes() > 0);
       assertEquals("by_length", byLength.name());
       assertFalse(byLength.isUnique());
@@ -136,7 +136,9 @@ class ByteIndexTest {
       assertEquals(BY_LENGTH, byLength.spec());
       Key two = byLength.key().set(2);
       assertEquals(
-          List.of("e=99", "c=22"), all(db, byLength, Range.prefix(two), ScanOrder.DESCENDING));
+          List.of("e=99", "c=22"),
+          db.read(
+              tx -> byLength.stream(tx, two, ScanOrder.DESCENDING).map(e -> string(e)).toList()));
       db.run(
           tx -> {
             assertEquals("c=22", string(byLength.get(tx, two)));
@@ -172,7 +174,7 @@ class ByteIndexTest {
                     .map(e -> string(e))
                     .toList());
             assertEquals(List.of(), byLength.getAll(tx, List.of()));
-            assertTrue(byLength.estimate(tx, Range.all()).count() > 0);
+            assertTrue(byLength.estimate(tx, null, null).count() > 0);
           });
       requireSound(db);
     }
@@ -181,13 +183,14 @@ class ByteIndexTest {
   @Test
   void aCursorGivesIndexKeyAndKeyAndValue() {
     try (Database db = Database.inMemory(SMALL)) {
-      ByteTable t = db.table(PLAIN.with(BY_LENGTH).with(BY_VALUE)).bytes();
+      Table<byte[], byte[]> t = db.table(PLAIN.with(BY_LENGTH).with(BY_VALUE)).bytes();
       put(db, t, "a=xx", "b=x", "c=xx", "da=y");
-      ByteIndex byValue = t.index("by_value");
-      ByteIndex other = t.index("by_length");
+      Index<Key, byte[], byte[]> byValue = t.index("by_value", Key.class);
+      Index<Key, byte[], byte[]> other = t.index("by_length", Key.class);
       db.run(
           tx -> {
-            try (ByteIndexCursor c = byValue.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            try (IndexCursor<Key, byte[], byte[]> c =
+                byValue.scan(tx, null, null, ScanOrder.ASCENDING)) {
               assertThrows(InvalidUseException.class, c::indexKey);
               assertTrue(c.next());
               assertArrayEquals(bytes("x"), c.indexKey().getBytes(0));
@@ -211,7 +214,8 @@ class ByteIndexTest {
               assertThrows(InvalidUseException.class, c::key);
               assertThrows(InvalidUseException.class, () -> c.seek(other.key().set(1)));
             }
-            ByteIndexCursor down = byValue.scan(tx, Range.all(), ScanOrder.DESCENDING);
+            IndexCursor<Key, byte[], byte[]> down =
+                byValue.scan(tx, null, null, ScanOrder.DESCENDING);
             assertTrue(down.seek(byValue.key().bytes(bytes("xx"))));
             assertArrayEquals(bytes("c"), down.key());
             down.close();
@@ -219,7 +223,7 @@ class ByteIndexTest {
             assertThrows(InvalidUseException.class, down::next);
             assertThrows(
                 InvalidUseException.class,
-                () -> byValue.scan(tx, Range.prefix(other.key().set(1)), ScanOrder.ASCENDING));
+                () -> byValue.scan(tx, other.key().set(1), ScanOrder.ASCENDING));
           });
     }
   }
@@ -228,7 +232,7 @@ class ByteIndexTest {
   @Test
   void anyBytesAreSorted() {
     try (Database db = Database.inMemory(SMALL)) {
-      ByteTable t = db.table(PLAIN.with(BY_VALUE)).bytes();
+      Table<byte[], byte[]> t = db.table(PLAIN.with(BY_VALUE)).bytes();
       List<byte[]> values = new ArrayList<>();
       for (int a : new int[] {-1, 0, 1, 0xFE, 0xFF}) {
         for (int b : new int[] {-1, 0, 1, 0xFF}) {
@@ -251,7 +255,7 @@ class ByteIndexTest {
       List<byte[]> found =
           db.read(
               tx ->
-                  t.index("by_value").stream(tx, Range.all(), ScanOrder.ASCENDING)
+                  t.index("by_value", Key.class).stream(tx, null, null, ScanOrder.ASCENDING)
                       .map(Map.Entry::getValue)
                       .toList());
       assertEquals(2 * values.size(), found.size());
@@ -269,8 +273,8 @@ class ByteIndexTest {
   @Test
   void everyStatementKeepsIt() {
     try (Database db = Database.inMemory(SMALL)) {
-      ByteTable t = db.table(SPEC).bytes();
-      ByteIndex byLength = t.index("by_length");
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
+      Index<Key, byte[], byte[]> byLength = t.index("by_length", Key.class);
       put(db, t, "a=1", "b=22", "c=333", "d=4444", "e=55555");
       db.run(
           tx -> {
@@ -302,7 +306,7 @@ class ByteIndexTest {
               return string(b);
             }
           };
-      ConcurrentNavigableMap<String, String> map = t.as(codec, codec).asMap();
+      ConcurrentNavigableMap<String, String> map = t.table().as(codec, codec).asMap();
       map.compute("f", (k, v) -> v + "6");
       map.putIfAbsent("g", "7");
       map.merge("g", "7", String::concat);
@@ -323,14 +327,15 @@ class ByteIndexTest {
   @Test
   void whoVisitsMayChange() {
     try (Database db = Database.inMemory(SMALL)) {
-      ByteTable t = db.table(SPEC).bytes();
-      ByteIndex byLength = t.index("by_length");
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
+      Index<Key, byte[], byte[]> byLength = t.index("by_length", Key.class);
       put(db, t, "a=1", "b=22", "c=333");
       db.run(
           tx ->
               byLength.forEach(
                   tx,
-                  Range.atMost(byLength.key().set(2)),
+                  null,
+                  byLength.key().set(3),
                   (k, v) -> {
                     t.delete(tx, k);
                     t.put(tx, bytes(string(k) + "+"), new byte[10 + v.length]);
@@ -338,7 +343,8 @@ class ByteIndexTest {
       assertEquals(3, byLength.count());
       db.run(
           tx -> {
-            try (ByteIndexCursor c = byLength.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            try (IndexCursor<Key, byte[], byte[]> c =
+                byLength.scan(tx, null, null, ScanOrder.ASCENDING)) {
               assertTrue(c.next());
               t.delete(tx, c.key());
               assertThrows(InvalidUseException.class, c::value);
@@ -351,7 +357,7 @@ class ByteIndexTest {
   @Test
   void aValueOfAUniqueIndexHasOneRecord() {
     try (Database db = Database.inMemory(SMALL)) {
-      ByteTable t = db.table(SPEC).bytes();
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
       put(db, t, "a=1", "b=-1", "c=-1");
       db.run(
           tx -> {
@@ -366,14 +372,14 @@ class ByteIndexTest {
             t.put(tx, bytes("a"), bytes("2"));
             t.put(tx, bytes("d"), bytes("1"));
           });
-      assertEquals(List.of("d=1", "a=2"), all(db, t.index("unique")));
+      assertEquals(List.of("d=1", "a=2"), all(db, t.index("unique", Key.class)));
       requireSound(db);
       assertTrue(db.dropIndex("t", "unique"));
       put(db, t, "e=1");
       assertThrows(DuplicateKeyException.class, () -> db.table(SPEC));
       assertEquals(2, db.describe("t").indexes().size());
       db.run(tx -> t.delete(tx, bytes("e")));
-      assertEquals(2, db.table(SPEC).bytes().index("unique").count());
+      assertEquals(2, db.table(SPEC).bytes().index("unique", Key.class).count());
       requireSound(db);
     }
   }
@@ -397,7 +403,7 @@ class ByteIndexTest {
               return true;
             });
     try (Database db = Database.inMemory(SMALL)) {
-      ByteTable t = db.table(PLAIN.with(picky)).bytes();
+      Table<byte[], byte[]> t = db.table(PLAIN.with(picky)).bytes();
       put(db, t, "a=1");
       db.run(
           tx -> {
@@ -414,21 +420,24 @@ class ByteIndexTest {
             }
             assertThrows(KeyTooLargeException.class, () -> t.insert(tx, bytes("b"), bytes("long")));
           });
-      assertEquals(List.of("a=1"), all(db, t.index("picky")));
+      assertEquals(List.of("a=1"), all(db, t.index("picky", Key.class)));
       assertThrows(
           KeyTooLargeException.class,
           () ->
               db.run(
                   tx ->
-                      t.index("picky")
+                      t.index("picky", Key.class)
                           .get(
                               tx,
-                              t.index("picky").key().bytes(new byte[9]).bytes(new byte[50_000]))));
+                              t.index("picky", Key.class)
+                                  .key()
+                                  .bytes(new byte[9])
+                                  .bytes(new byte[50_000]))));
       requireSound(db);
     }
     for (String bad : List.of("none", "bounds", "half", "long")) {
       try (Database db = Database.inMemory(SMALL)) {
-        ByteTable t = db.table(PLAIN).bytes();
+        Table<byte[], byte[]> t = db.table(PLAIN).bytes();
         put(db, t, "a=1", "b=" + bad);
         assertThrows(RuntimeException.class, () -> db.table(PLAIN.with(picky)), bad);
         assertEquals(List.of(), db.describe("t").indexes());
@@ -450,8 +459,8 @@ class ByteIndexTest {
               return true;
             });
     try (Database db = Database.inMemory(SMALL)) {
-      ByteTable t = db.table(PLAIN.with(byEnd)).bytes();
-      ByteIndex index = t.index("by_end");
+      Table<byte[], byte[]> t = db.table(PLAIN.with(byEnd)).bytes();
+      Index<Key, byte[], byte[]> index = t.index("by_end", Key.class);
       for (int i = 0; i < 20; i++) {
         byte[] value = new byte[1 + i * 7_000];
         value[value.length - 1] = (byte) (100 - i);
@@ -481,8 +490,8 @@ class ByteIndexTest {
   @Test
   void pagesOfRecords() {
     try (Database db = Database.inMemory(SMALL)) {
-      ByteTable t = db.table(PLAIN.with(BY_LENGTH)).bytes();
-      ByteIndex index = t.index("by_length");
+      Table<byte[], byte[]> t = db.table(PLAIN.with(BY_LENGTH)).bytes();
+      Index<Key, byte[], byte[]> index = t.index("by_length", Key.class);
       db.run(
           tx -> {
             for (int i = 0; i < 100; i++) {
@@ -495,7 +504,7 @@ class ByteIndexTest {
         do {
           String token = after;
           Page<Map.Entry<byte[], byte[]>> page =
-              db.read(tx -> index.page(tx, Range.all(), order, token, 7));
+              db.read(tx -> index.page(tx, null, null, order, token, 7));
           page.items().forEach(e -> seen.add(e.getValue().length * 1000 + e.getKey()[0]));
           after = page.next();
         } while (after != null);
@@ -506,14 +515,14 @@ class ByteIndexTest {
       }
       assertThrows(
           InvalidUseException.class,
-          () -> db.read(tx -> index.page(tx, Range.all(), ScanOrder.ASCENDING, "x", 7)));
+          () -> db.read(tx -> index.page(tx, null, null, ScanOrder.ASCENDING, "x", 7)));
     }
   }
 
   @Test
   void loadsMakeEntries() {
     try (Database db = Database.inMemory(SMALL)) {
-      ByteTable t = db.table(SPEC).bytes();
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
       put(db, t, "b0=000");
       t.load(
           into -> {
@@ -521,11 +530,11 @@ class ByteIndexTest {
               into.add(bytes("a" + i), bytes(i % 10 == 0 ? "-" : "v" + i));
             }
           });
-      assertEquals(2_001, t.index("by_length").count());
-      assertEquals(1_801, t.index("unique").count());
+      assertEquals(2_001, t.index("by_length", Key.class).count());
+      assertEquals(1_801, t.index("unique", Key.class).count());
       assertThrows(
           DuplicateKeyException.class, () -> t.load(into -> into.add(bytes("c"), bytes("v1"))));
-      ByteIndex unique = t.index("unique");
+      Index<Key, byte[], byte[]> unique = t.index("unique", Key.class);
       assertEquals(
           "a1999=v1999", db.read(tx -> string(unique.get(tx, unique.key().text("v1999")))));
       requireSound(db);
@@ -553,25 +562,26 @@ class ByteIndexTest {
       assertThrows(
           IncompatibleSchemaException.class,
           () -> db.table(PLAIN.with(other).with(BY_VALUE).with(UNIQUE)));
-      ByteTable t = db.table(SPEC).bytes();
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
       put(db, t, "c=333", "a=4444");
-      assertEquals(List.of("b=22", "c=333", "a=4444"), all(db, t.index("by_length")));
+      assertEquals(List.of("b=22", "c=333", "a=4444"), all(db, t.index("by_length", Key.class)));
       requireSound(db);
       try (Database then = db.snapshot()) {
-        ByteTable old = then.table(SPEC).bytes();
+        Table<byte[], byte[]> old = then.table(SPEC).bytes();
         put(db, t, "d=1");
-        assertEquals(3, all(then, old.index("by_length")).size());
-        assertEquals(3, all(then, old.index("unique")).size());
+        assertEquals(3, all(then, old.index("by_length", Key.class)).size());
+        assertEquals(3, all(then, old.index("unique", Key.class)).size());
         requireSound(then);
       }
     }
     try (Database db = Database.open(dir.resolve("file"), SMALL.readOnly(true))) {
-      ByteTable t = db.table(db.describe("t")).bytes();
+      Table<byte[], byte[]> t = db.table(db.describe("t")).bytes();
       List<String> keys =
           db.read(
               tx -> {
                 List<String> found = new ArrayList<>();
-                try (ByteCursor c = t.scanIndex(tx, "by_length", ScanOrder.DESCENDING)) {
+                try (IndexCursor<Key, byte[], byte[]> c =
+                    t.index("by_length", Key.class).scan(tx, null, null, ScanOrder.DESCENDING)) {
                   while (c.next()) {
                     found.add(string(c.key()) + "=" + string(c.value()));
                   }
@@ -579,7 +589,8 @@ class ByteIndexTest {
                 return found;
               });
       assertEquals(List.of("a=4444", "c=333", "b=22", "d=1"), keys);
-      assertEquals(List.of("d=1", "b=22", "c=333", "a=4444"), all(db, t.index("by_length")));
+      assertEquals(
+          List.of("d=1", "b=22", "c=333", "a=4444"), all(db, t.index("by_length", Key.class)));
     }
     assertEquals(List.of(), FileReport.verify(dir.resolve("file"), SMALL).problems());
   }
@@ -593,9 +604,9 @@ class ByteIndexTest {
     try (Database db = file()) {
       db.run(
           tx -> {
-            ByteTable t = tx.table(SPEC).bytes();
+            Table<byte[], byte[]> t = tx.table(SPEC).bytes();
             t.put(tx, bytes("a"), bytes("1"));
-            assertEquals("a=1", string(t.index("by_length").first(tx)));
+            assertEquals("a=1", string(t.index("by_length", Key.class).first(tx)));
           });
       db.run(tx -> tx.renameTable("t", "other"));
       assertTrue(db.renameIndex("other", "unique", "only"));
@@ -604,8 +615,8 @@ class ByteIndexTest {
     try (Database db = file()) {
       IndexSpec only = IndexSpec.bytes("only", UNIQUE.extractedKey(), true, UNIQUE.byteExtractor());
       TableSpec renamed = TableSpec.bytes("other", 40).with(BY_LENGTH).with(BY_VALUE).with(only);
-      ByteTable t = db.table(renamed).bytes();
-      assertEquals(1, t.index("only").count());
+      Table<byte[], byte[]> t = db.table(renamed).bytes();
+      assertEquals(1, t.index("only", Key.class).count());
       requireSound(db);
     }
   }
@@ -616,8 +627,8 @@ class ByteIndexTest {
   void hintsInEntries(EntryHints hints) {
     TableSpec spec = PLAIN.with(BY_LENGTH.hints(hints)).with(UNIQUE.hints(hints));
     try (Database db = Database.inMemory(SMALL)) {
-      ByteTable t = db.table(spec).bytes();
-      ByteIndex unique = t.index("unique");
+      Table<byte[], byte[]> t = db.table(spec).bytes();
+      Index<Key, byte[], byte[]> unique = t.index("unique", Key.class);
       for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 2_000; i += 1 + round) {
           String name = "k" + i * 7919 % 2_000;
@@ -653,7 +664,7 @@ class ByteIndexTest {
         () -> IndexSpec.bytes("i", KeySpec.ofBytes(10), false, (k, v, e) -> false));
     AtomicInteger calls = new AtomicInteger();
     try (Database db = Database.inMemory(SMALL)) {
-      ByteTable t =
+      Table<byte[], byte[]> t =
           db.table(
                   PLAIN.with(
                       IndexSpec.bytes(
@@ -667,23 +678,22 @@ class ByteIndexTest {
               .bytes();
       put(db, t, "a=1");
       assertTrue(calls.get() > 0);
-      assertEquals(0, t.index("i").count());
-      assertThrows(IllegalArgumentException.class, () -> t.index("j"));
+      assertEquals(0, t.index("i", Key.class).count());
+      assertThrows(IllegalArgumentException.class, () -> t.index("j", Key.class));
       RowIndex index = t.table().index("i");
       assertEquals(0, index.count());
-      assertThrows(InvalidUseException.class, index::key);
       db.run(
           tx ->
               assertThrows(
                   InvalidUseException.class,
                   () -> index.scan(tx, Range.all(), ScanOrder.ASCENDING)));
-      ByteIndex i = t.index("i");
+      Index<Key, byte[], byte[]> i = t.index("i", Key.class);
       assertTrue(db.dropIndex("t", "i"));
       db.run(tx -> assertThrows(InvalidUseException.class, () -> i.first(tx)));
       ObjectSpec<Long, Thing> things = ObjectSpec.of("things", Long.class, Thing.class);
       db.table(things);
-      ByteTable raw = db.table(db.describe("things")).bytes();
-      assertThrows(InvalidUseException.class, () -> raw.index("i"));
+      Table<byte[], byte[]> raw = db.table(db.describe("things")).bytes();
+      assertThrows(InvalidUseException.class, () -> raw.index("i", Key.class));
     }
   }
 

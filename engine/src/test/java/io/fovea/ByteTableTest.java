@@ -42,7 +42,7 @@ class ByteTableTest {
   void arraysAndSegmentsAreEqual() {
     try (Database db = Database.inMemory(SMALL);
         Arena arena = Arena.ofConfined()) {
-      ByteTable t = db.table(SPEC).bytes();
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
       MemorySegment off = arena.allocate(5);
       off.copyFrom(MemorySegment.ofArray(bytes("value")));
       MemorySegment out = arena.allocate(3);
@@ -75,7 +75,7 @@ class ByteTableTest {
   @Test
   void prefixesAreExact() {
     try (Database db = Database.inMemory(SMALL)) {
-      ByteTable t = db.table(SPEC).bytes();
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
       byte[] ff = {'a', (byte) 0xFF};
       db.run(
           tx -> {
@@ -90,14 +90,15 @@ class ByteTableTest {
       assertEquals(1, scan(db, t, ff, ScanOrder.ASCENDING).size());
       db.read(
           tx -> {
-            try (ByteCursor c = t.scan(tx, bytes("ab"), bytes("ac"), ScanOrder.ASCENDING)) {
+            try (Cursor<byte[], byte[]> c =
+                t.scan(tx, bytes("ab"), bytes("ac"), ScanOrder.ASCENDING)) {
               assertThrows(InvalidUseException.class, c::key);
               assertTrue(c.next());
               assertTrue(c.next());
               assertArrayEquals(bytes("abc"), c.key());
               assertFalse(c.next());
             }
-            try (ByteCursor c = t.scan(tx, null, new byte[0], ScanOrder.ASCENDING)) {
+            try (Cursor<byte[], byte[]> c = t.scan(tx, null, new byte[0], ScanOrder.ASCENDING)) {
               assertFalse(c.next());
             }
             return null;
@@ -105,11 +106,12 @@ class ByteTableTest {
     }
   }
 
-  private static List<String> scan(Database db, ByteTable t, byte[] prefix, ScanOrder order) {
+  private static List<String> scan(
+      Database db, Table<byte[], byte[]> t, byte[] prefix, ScanOrder order) {
     return db.read(
         tx -> {
           List<String> found = new ArrayList<>();
-          try (ByteCursor c = t.scanPrefix(tx, prefix, order)) {
+          try (Cursor<byte[], byte[]> c = t.scanPrefix(tx, prefix, order)) {
             while (c.next()) {
               assertArrayEquals(c.key(), c.value());
               found.add(new String(c.key(), StandardCharsets.UTF_8));
@@ -126,7 +128,7 @@ class ByteTableTest {
     try (Database db =
         Database.inMemory(
             SMALL.device(dev -> dev.pageSize(4096 << r.nextInt(4))).bufferBytes(12 << 20))) {
-      ByteTable t = db.table(SPEC).bytes();
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
       for (int i = 0; i < 25; i++) {
         TreeMap<byte[], byte[]> local = new TreeMap<>(model);
         boolean commit = r.nextInt(4) > 0;
@@ -161,12 +163,12 @@ class ByteTableTest {
   }
 
   private static void check(
-      Database db, ByteTable t, TreeMap<byte[], byte[]> model, ScanOrder order) {
+      Database db, Table<byte[], byte[]> t, TreeMap<byte[], byte[]> model, ScanOrder order) {
     db.read(
         tx -> {
           var expected =
               (order == ScanOrder.ASCENDING ? model : model.descendingMap()).entrySet().iterator();
-          try (ByteCursor c = t.scan(tx, null, null, order)) {
+          try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, order)) {
             while (c.next()) {
               var e = expected.next();
               assertArrayEquals(e.getKey(), c.key());
@@ -216,7 +218,6 @@ class ByteTableTest {
       objects(
           db,
           db.table(TableSpec.bytes("objects", 8))
-              .bytes()
               .as(
                   codec(i -> new byte[] {i.byteValue()}, x -> (int) x[0]),
                   codec(

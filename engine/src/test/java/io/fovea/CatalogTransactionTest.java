@@ -352,7 +352,7 @@ class CatalogTransactionTest {
         };
     try (Database db = Database.inMemory(options(protocol))) {
       RowTable a = db.table(spec("a"));
-      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 8)).bytes().as(same, same);
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 8)).as(same, same);
       try (Transaction user = db.begin()) {
         t.scan(user, null, null, ScanOrder.ASCENDING, (k, v) -> true);
         put(a, user, 1, 1);

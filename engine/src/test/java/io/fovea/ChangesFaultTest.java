@@ -49,7 +49,7 @@ class ChangesFaultTest {
   }
 
   private static void work(Database db, int from, int to) {
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     for (int i = from; i < to; i++) {
       byte[] value = new byte[200 + i % 7 * 900];
       new Random(i).nextBytes(value);
@@ -139,7 +139,7 @@ class ChangesFaultTest {
   void theEndOfTheLogIsTold() {
     SimDisk disk = new SimDisk(3);
     Database db = open(disk);
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     try (Changes changes = db.changes(db.changesPosition())) {
       db.run(tx -> t.put(tx, new byte[] {1}, new byte[] {1}));
       disk.fail(SimFault.from(1).of(IoOp.SYNC));
@@ -164,7 +164,7 @@ class ChangesFaultTest {
       ChangePosition from = db.changesPosition();
       work(db, 0, 100);
       disk.capacity("db.log", new SimStorage(disk).open(Storage.LOG).size());
-      ByteTable t = db.table(SPEC).bytes();
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
       int refused = 0;
       for (int i = 100; i < 1200; ) {
         try {
@@ -211,7 +211,7 @@ class ChangesFaultTest {
     byte[][] values = new byte[200][3000];
     ChangesCopy copy = new ChangesCopy();
     try (Database db = open(disk)) {
-      ByteTable t = db.table(SPEC).bytes();
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
       for (int i = 0; i < values.length; i++) {
         byte[] key = {(byte) i};
         db.run(tx -> t.put(tx, key, values[key[0] & 0xFF]));
@@ -250,7 +250,7 @@ class ChangesFaultTest {
     }
     try (Database db = open(disk)) {
       copy.check(db);
-      ByteTable t = db.table(SPEC).bytes();
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
       for (int i = 0; i < values.length; i++) {
         byte[] key = {(byte) i};
         assertArrayEquals(values[i], db.read(tx -> t.get(tx, key)), "record " + i);

@@ -93,7 +93,7 @@ class ChangesTest {
   @Test
   void eachCommitComesAsAWhole() {
     try (Database db = open()) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       try (Changes changes = db.changes(db.changesPosition())) {
         assertNull(changes.poll(Duration.ZERO));
         db.run(
@@ -263,7 +263,7 @@ class ChangesTest {
     Options options = options().expiry(e -> e.clock(clock).sweepInterval(Duration.ZERO));
     try (Database db = Database.open(folder.resolve("db"), options)) {
       RowTable t = db.table(spec);
-      ByteTable large = db.table(BYTES).bytes();
+      Table<byte[], byte[]> large = db.table(BYTES).bytes();
       ChangesCopy copy = new ChangesCopy();
       copy.begin(db);
       db.run(
@@ -298,7 +298,7 @@ class ChangesTest {
   @Test
   void longValuesAndLargeCommits() {
     try (Database db = open()) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       ChangesCopy copy = new ChangesCopy();
       copy.begin(db);
       for (int round = 0; round < 6; round++) {
@@ -323,7 +323,7 @@ class ChangesTest {
   void manyPagesOfLongValues() {
     Options options = options().log(l -> l.bufferBytes(64 << 10));
     try (Database db = Database.open(folder.resolve("db"), options)) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       ChangesCopy copy = new ChangesCopy();
       copy.begin(db);
       for (int round = 0; round < 2; round++) {
@@ -349,7 +349,7 @@ class ChangesTest {
     try (Database db = open()) {
       ChangesCopy copy = new ChangesCopy();
       copy.begin(db);
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       db.run(tx -> t.put(tx, bytes("a"), bytes("1")));
       copy.check(db);
       db.renameTable("b", "c");
@@ -358,7 +358,7 @@ class ChangesTest {
       db.run(
           tx -> {
             tx.renameTable("c", "d");
-            ByteTable n = tx.table(BYTES).bytes();
+            Table<byte[], byte[]> n = tx.table(BYTES).bytes();
             n.put(tx, bytes("x"), bytes("y"));
             t.put(tx, bytes("b"), bytes("2"));
           });
@@ -386,7 +386,7 @@ class ChangesTest {
   @Test
   void loadsAreTold() throws Exception {
     try (Database db = open()) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       db.run(tx -> t.put(tx, bytes("z"), bytes("1")));
       ChangesCopy copy = new ChangesCopy();
       copy.begin(db);
@@ -415,7 +415,7 @@ class ChangesTest {
     ChangesCopy copy = new ChangesCopy();
     for (int round = 0; round < 12; round++) {
       Database db = open();
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       if (copy.position == null) {
         copy.begin(db);
       } else {
@@ -449,7 +449,7 @@ class ChangesTest {
   void theLogGoesRound() {
     try (Database db =
         Database.open(folder.resolve("db"), options().log(l -> l.changesBytes(400 << 10)))) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       ChangesCopy copy = new ChangesCopy();
       copy.begin(db);
       for (int i = 0; i < 4000; i++) {
@@ -471,7 +471,7 @@ class ChangesTest {
     ChangePosition from;
     try (Database db =
         Database.open(folder.resolve("db"), options().log(l -> l.changesBytes(128 << 10)))) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       from = db.changesPosition();
       try (Changes changes = db.changes(from)) {
         for (int i = 0; i < 2000; i++) {
@@ -502,7 +502,7 @@ class ChangesTest {
         List.of(options().log(l -> l.changesBytes(0)), options().durability(Durability.NONE))) {
       ChangePosition from;
       try (Database db = open()) {
-        ByteTable t = db.table(BYTES).bytes();
+        Table<byte[], byte[]> t = db.table(BYTES).bytes();
         from = db.changesPosition();
         db.run(tx -> t.put(tx, bytes("k"), bytes("v")));
       }
@@ -512,13 +512,13 @@ class ChangesTest {
         }
       }
       try (Database db = Database.open(folder.resolve("db"), other)) {
-        ByteTable t = db.table(BYTES).bytes();
+        Table<byte[], byte[]> t = db.table(BYTES).bytes();
         assertThrows(InvalidUseException.class, () -> db.changes(from));
         assertThrows(InvalidUseException.class, db::changesPosition);
         db.run(tx -> t.put(tx, bytes("k"), bytes("w")));
       }
       try (Database db = open()) {
-        ByteTable t = db.table(BYTES).bytes();
+        Table<byte[], byte[]> t = db.table(BYTES).bytes();
         assertThrows(ChangesLostException.class, () -> db.changes(from));
         ChangesCopy copy = new ChangesCopy();
         copy.begin(db);
@@ -534,7 +534,7 @@ class ChangesTest {
     ChangePosition from;
     Path backup = folder.resolve("backup");
     try (Database db = open()) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       db.run(tx -> t.put(tx, bytes("k"), bytes("v")));
       from = db.changesPosition();
       db.backup(backup);
@@ -556,7 +556,7 @@ class ChangesTest {
     try (Database db = Database.open(folder.resolve("restored"), options())) {
       ChangesLostException e = assertThrows(ChangesLostException.class, () -> db.changes(from));
       assertTrue(e.getMessage().contains("another") || e.getMessage().contains("database"));
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       ChangesCopy copy = new ChangesCopy();
       copy.begin(db);
       db.run(tx -> t.put(tx, bytes("k"), bytes("x")));
@@ -594,7 +594,7 @@ class ChangesTest {
   void itWaitsForWhatComes() throws Exception {
     for (boolean virtual : new boolean[] {false, true}) {
       try (Database db = open()) {
-        ByteTable t = db.table(BYTES).bytes();
+        Table<byte[], byte[]> t = db.table(BYTES).bytes();
         try (Changes changes = db.changes(db.changesPosition())) {
           AtomicReference<ChangeBatch> got = new AtomicReference<>();
           CountDownLatch began = new CountDownLatch(1);
@@ -666,8 +666,8 @@ class ChangesTest {
   void manyFollowWhileManyWrite() throws Exception {
     Options options = options().durability(Durability.ASYNC).log(l -> l.changesBytes(64 << 20));
     try (Database db = Database.open(folder.resolve("db"), options)) {
-      ByteTable t = db.table(BYTES).bytes();
-      ByteTable other = db.table(TableSpec.bytes("o", 40)).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> other = db.table(TableSpec.bytes("o", 40)).bytes();
       List<ChangesCopy> copies = List.of(new ChangesCopy(), new ChangesCopy(), new ChangesCopy());
       AtomicBoolean stop = new AtomicBoolean();
       List<Thread> writers = new ArrayList<>();
@@ -744,7 +744,7 @@ class ChangesTest {
   @Test
   void aSnapshotFitsItsPosition() throws Exception {
     try (Database db = open()) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       AtomicBoolean stop = new AtomicBoolean();
       List<Thread> writers = new ArrayList<>();
       for (int w = 0; w < 3; w++) {

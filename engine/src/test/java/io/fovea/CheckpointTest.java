@@ -65,7 +65,7 @@ class CheckpointTest {
   }
 
   private static void put(Database db, int from, int to) {
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     for (int i = from; i < to; i++) {
       byte[] key = bytes("key" + i);
       db.run(tx -> t.put(tx, key, new byte[200]));
@@ -379,7 +379,7 @@ class CheckpointTest {
     DurabilityLostException e = assertThrows(DurabilityLostException.class, db::close);
     assertTrue(e.getMessage().contains("again"), e.getMessage());
     try (Database again = Database.open(new SimStorage(disk), SMALL)) {
-      ByteTable t = again.table(SPEC).bytes();
+      Table<byte[], byte[]> t = again.table(SPEC).bytes();
       for (int i = 0; i < 100; i++) {
         byte[] key = bytes("key" + i);
         assertArrayEquals(new byte[200], again.read(tx -> t.get(tx, key)));
@@ -482,7 +482,7 @@ class CheckpointTest {
     }
     byte[] before = disk.peek("db", 0, 8192);
     Database db = Database.open(new SimStorage(disk), SMALL);
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     assertEquals(true, db.read(tx -> t.exists(tx, bytes("key1"))));
     db.abandon();
     assertArrayEquals(before, disk.peek("db", 0, 8192));

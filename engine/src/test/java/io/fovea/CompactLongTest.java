@@ -49,12 +49,12 @@ class CompactLongTest {
     return v;
   }
 
-  private static ByteTable table(Database db, String name) {
+  private static Table<byte[], byte[]> table(Database db, String name) {
     return db.table(TableSpec.bytes(name, 8)).bytes();
   }
 
   /** Between those that stay lie those that go. */
-  private static void fill(Database db, ByteTable stays, ByteTable goes) {
+  private static void fill(Database db, Table<byte[], byte[]> stays, Table<byte[], byte[]> goes) {
     for (int i = 0; i < VALUES; i++) {
       int n = i;
       db.run(
@@ -67,7 +67,7 @@ class CompactLongTest {
     }
   }
 
-  private static void empty(Database db, ByteTable goes) {
+  private static void empty(Database db, Table<byte[], byte[]> goes) {
     for (int first = 0; first < VALUES; first += 10) {
       int from = first;
       db.run(
@@ -79,7 +79,7 @@ class CompactLongTest {
     }
   }
 
-  private static void check(Database db, ByteTable stays) {
+  private static void check(Database db, Table<byte[], byte[]> stays) {
     db.read(
         tx -> {
           for (int i = 0; i < VALUES; i++) {
@@ -108,8 +108,8 @@ class CompactLongTest {
   void theFileIsAsLongAsWhatItHolds(Protocol protocol) throws Exception {
     Path file = dir.resolve("long.fovea");
     try (Database db = Database.open(file, under(protocol))) {
-      ByteTable stays = table(db, "stays");
-      ByteTable goes = table(db, "goes");
+      Table<byte[], byte[]> stays = table(db, "stays");
+      Table<byte[], byte[]> goes = table(db, "goes");
       fill(db, stays, goes);
       empty(db, goes);
       CompactReport report = db.compact(CompactOptions.defaults());
@@ -132,7 +132,7 @@ class CompactLongTest {
   @Test
   void oneVeryLongValue() {
     try (Database db = Database.open(dir.resolve("one.fovea"), OPTIONS)) {
-      ByteTable table = table(db, "a");
+      Table<byte[], byte[]> table = table(db, "a");
       byte[] small = new byte[40_000];
       byte[] large = new byte[12_000_000];
       new Random(1).nextBytes(large);
@@ -159,8 +159,8 @@ class CompactLongTest {
     id.int64("id");
     TableSpec wide = TableSpec.of("wide", id.build(), layout.build());
     try (Database db = Database.open(file, OPTIONS)) {
-      ByteTable goes = table(db, "goes");
-      ByteTable stays = table(db, "stays");
+      Table<byte[], byte[]> goes = table(db, "goes");
+      Table<byte[], byte[]> stays = table(db, "stays");
       fill(db, stays, goes);
       db.table(wide);
       empty(db, goes);
@@ -181,8 +181,8 @@ class CompactLongTest {
     Path full = dir.resolve("full.fovea");
     Path more = dir.resolve("more.fovea");
     try (Database db = Database.open(file, OPTIONS)) {
-      ByteTable stays = table(db, "stays");
-      ByteTable goes = table(db, "goes");
+      Table<byte[], byte[]> stays = table(db, "stays");
+      Table<byte[], byte[]> goes = table(db, "goes");
       fill(db, stays, goes);
       empty(db, goes);
       BackupReport first = db.backup(full);
@@ -208,8 +208,8 @@ class CompactLongTest {
   void whoFollowsChangesIsToldNothing() {
     Options followed = OPTIONS.log(l -> l.changesBytes(64 << 20));
     try (Database db = Database.open(dir.resolve("followed.fovea"), followed)) {
-      ByteTable stays = table(db, "stays");
-      ByteTable goes = table(db, "goes");
+      Table<byte[], byte[]> stays = table(db, "stays");
+      Table<byte[], byte[]> goes = table(db, "goes");
       fill(db, stays, goes);
       empty(db, goes);
       ChangesCopy copy = new ChangesCopy();
@@ -231,9 +231,9 @@ class CompactLongTest {
   void besideWriters(Protocol protocol) throws Exception {
     Path file = dir.resolve("writers.fovea");
     try (Database db = Database.open(file, under(protocol).bufferBytes(4 << 20))) {
-      ByteTable stays = table(db, "stays");
-      ByteTable goes = table(db, "goes");
-      ByteTable changes = table(db, "changes");
+      Table<byte[], byte[]> stays = table(db, "stays");
+      Table<byte[], byte[]> goes = table(db, "goes");
+      Table<byte[], byte[]> changes = table(db, "changes");
       AtomicBoolean stop = new AtomicBoolean();
       AtomicLong done = new AtomicLong();
       List<Throwable> failures = new ArrayList<>();
@@ -282,7 +282,8 @@ class CompactLongTest {
     }
   }
 
-  private static void work(Database db, ByteTable stays, ByteTable changes, int me, Random r) {
+  private static void work(
+      Database db, Table<byte[], byte[]> stays, Table<byte[], byte[]> changes, int me, Random r) {
     int n = r.nextInt(20) * 3 + me;
     switch (r.nextInt(4)) {
       case 0 -> db.run(tx -> changes.delete(tx, key(n)));

@@ -43,11 +43,11 @@ class CompactRootsTest {
     return v;
   }
 
-  private static ByteTable table(Database db, String name) {
+  private static Table<byte[], byte[]> table(Database db, String name) {
     return db.table(TableSpec.bytes(name, 8)).bytes();
   }
 
-  private static void fill(Database db, ByteTable table) {
+  private static void fill(Database db, Table<byte[], byte[]> table) {
     for (int first = 0; first < FILL; first += 200) {
       int begin = first;
       db.run(
@@ -59,7 +59,7 @@ class CompactRootsTest {
     }
   }
 
-  private static void empty(Database db, ByteTable table) {
+  private static void empty(Database db, Table<byte[], byte[]> table) {
     for (int first = 0; first < FILL; first += 200) {
       int begin = first;
       db.run(
@@ -73,10 +73,10 @@ class CompactRootsTest {
 
   /** Behind many pages that become free: many small tables. */
   private static void small(Database db) {
-    ByteTable big = table(db, "big");
+    Table<byte[], byte[]> big = table(db, "big");
     fill(db, big);
     for (int t = 0; t < TABLES; t++) {
-      ByteTable table = table(db, "t" + t);
+      Table<byte[], byte[]> table = table(db, "t" + t);
       int mine = t;
       db.run(tx -> table.put(tx, key(mine), value(mine, 100)));
     }
@@ -86,7 +86,7 @@ class CompactRootsTest {
   private static void checkSmall(Database db) {
     for (int t = 0; t < TABLES; t++) {
       int mine = t;
-      ByteTable table = table(db, "t" + t);
+      Table<byte[], byte[]> table = table(db, "t" + t);
       assertArrayEquals(value(t, 100), db.read(tx -> table.get(tx, key(mine))));
     }
   }
@@ -151,7 +151,7 @@ class CompactRootsTest {
     Path file = dir.resolve("writers.fovea");
     int tables = 12;
     try (Database db = Database.open(file, OPTIONS.bufferBytes(4 << 20))) {
-      ByteTable big = table(db, "big");
+      Table<byte[], byte[]> big = table(db, "big");
       AtomicBoolean stop = new AtomicBoolean();
       AtomicLong done = new AtomicLong();
       List<Throwable> failures = new ArrayList<>();
@@ -204,7 +204,7 @@ class CompactRootsTest {
   }
 
   /** A tree of some leaves, looked at, and emptied again. */
-  private static void grow(Database db, ByteTable table, Random r) {
+  private static void grow(Database db, Table<byte[], byte[]> table, Random r) {
     int n = 1 + r.nextInt(120);
     int first = r.nextInt(1000);
     db.run(

@@ -50,7 +50,7 @@ class CompactTest {
     return v;
   }
 
-  private static void put(Database db, ByteTable table, int from, int to, int version) {
+  private static void put(Database db, Table<byte[], byte[]> table, int from, int to, int version) {
     for (int first = from; first < to; first += 200) {
       int begin = first;
       db.run(
@@ -63,7 +63,7 @@ class CompactTest {
   }
 
   /** Nine of ten go, in the order of no key. */
-  private static void thin(Database db, ByteTable table) {
+  private static void thin(Database db, Table<byte[], byte[]> table) {
     for (int first = 0; first < RECORDS; first += 200) {
       int begin = first;
       db.run(
@@ -77,7 +77,7 @@ class CompactTest {
     }
   }
 
-  private static void check(Database db, ByteTable table, int version) {
+  private static void check(Database db, Table<byte[], byte[]> table, int version) {
     VerifyReport report = db.verify();
     assertTrue(report.ok(), report::toString);
     db.read(
@@ -94,7 +94,7 @@ class CompactTest {
         });
   }
 
-  private static ByteTable table(Database db, String name) {
+  private static Table<byte[], byte[]> table(Database db, String name) {
     return db.table(TableSpec.bytes(name, 8)).bytes();
   }
 
@@ -102,7 +102,7 @@ class CompactTest {
   void theFileIsAsLongAsWhatItHolds() throws Exception {
     Path file = dir.resolve("compact.fovea");
     try (Database db = Database.open(file, OPTIONS)) {
-      ByteTable table = table(db, "a");
+      Table<byte[], byte[]> table = table(db, "a");
       put(db, table, 0, RECORDS, 1);
       thin(db, table);
       db.checkpoint();
@@ -137,8 +137,8 @@ class CompactTest {
     Options options = OPTIONS.bufferBytes(2 << 20).durability(Durability.ASYNC);
     int n = 9_000_000 / length;
     try (Database db = Database.open(dir.resolve("free.fovea"), options)) {
-      ByteTable goes = table(db, "goes");
-      ByteTable stays = table(db, "stays");
+      Table<byte[], byte[]> goes = table(db, "goes");
+      Table<byte[], byte[]> stays = table(db, "stays");
       int some = 500_000 / length;
       for (int first = 0; first < n; first += some) {
         int begin = first;
@@ -183,7 +183,7 @@ class CompactTest {
     // Not synced: what a compaction moves and cuts off is the same.
     Options options = OPTIONS.bufferBytes(4 << 20).durability(Durability.ASYNC);
     try (Database db = Database.open(file, options)) {
-      ByteTable[] tables = {table(db, "a"), table(db, "b")};
+      List<Table<byte[], byte[]>> tables = List.of(table(db, "a"), table(db, "b"));
       for (int round = 0; round < 2; round++) {
         AtomicBoolean stop = new AtomicBoolean();
         AtomicReference<Throwable> failure = new AtomicReference<>();
@@ -194,7 +194,7 @@ class CompactTest {
                     () -> {
                       try {
                         for (int n = 0; n < 50 || !stop.get(); n++) {
-                          churn(db, tables[n % 2], r);
+                          churn(db, tables.get(n % 2), r);
                         }
                       } catch (Throwable e) {
                         failure.set(e);
@@ -218,7 +218,7 @@ class CompactTest {
   }
 
   /** Some hundred records more, or most of a part of them less. */
-  private static void churn(Database db, ByteTable table, Random r) {
+  private static void churn(Database db, Table<byte[], byte[]> table, Random r) {
     int first = r.nextInt(8) * 500;
     if (r.nextInt(3) == 0) {
       put(db, table, first, first + 500, r.nextInt(100));
@@ -241,7 +241,7 @@ class CompactTest {
     Path full = dir.resolve("full.fovea");
     Path more = dir.resolve("more.fovea");
     try (Database db = Database.open(file, OPTIONS)) {
-      ByteTable table = table(db, "a");
+      Table<byte[], byte[]> table = table(db, "a");
       put(db, table, 0, RECORDS, 1);
       thin(db, table);
       BackupReport first = db.backup(full);
@@ -263,7 +263,7 @@ class CompactTest {
     Path file = dir.resolve("closed.fovea");
     AtomicReference<Throwable> thrown = new AtomicReference<>();
     Database db = Database.open(file, OPTIONS);
-    ByteTable table = table(db, "a");
+    Table<byte[], byte[]> table = table(db, "a");
     put(db, table, 0, RECORDS, 1);
     thin(db, table);
     CountDownLatch moves = new CountDownLatch(1);
@@ -293,8 +293,8 @@ class CompactTest {
   void besideEverythingElse() throws Exception {
     Path file = dir.resolve("beside.fovea");
     try (Database db = Database.open(file, OPTIONS.bufferBytes(2 << 20))) {
-      ByteTable still = table(db, "still");
-      ByteTable moves = table(db, "moves");
+      Table<byte[], byte[]> still = table(db, "still");
+      Table<byte[], byte[]> moves = table(db, "moves");
       put(db, still, 0, RECORDS, 1);
       put(db, moves, 0, RECORDS, 1);
       thin(db, still);
@@ -342,7 +342,8 @@ class CompactTest {
     }
   }
 
-  private static void work(Database db, ByteTable still, ByteTable moves, int me, Random r) {
+  private static void work(
+      Database db, Table<byte[], byte[]> still, Table<byte[], byte[]> moves, int me, Random r) {
     switch (r.nextInt(12)) {
       case 0 -> {
         String name = "t" + me;
@@ -373,7 +374,7 @@ class CompactTest {
   @Test
   void anInterruptEndsIt() {
     try (Database db = Database.open(dir.resolve("interrupt.fovea"), OPTIONS)) {
-      ByteTable table = table(db, "a");
+      Table<byte[], byte[]> table = table(db, "a");
       put(db, table, 0, RECORDS, 1);
       thin(db, table);
       CompactOptions slowly = CompactOptions.defaults().bytesPerSecond(1 << 20);

@@ -141,7 +141,7 @@ class CopyInUseTest {
     Path file = dir.resolve("db");
     byte[] key = {1};
     try (Database db = Database.open(file, SMALL)) {
-      ByteTable t = db.table(TableSpec.bytes("t", 20)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 20)).bytes();
       db.run(tx -> t.put(tx, key, new byte[5000]));
       db.checkpoint();
       BackupReport full = FileDump.backup(file, dir.resolve("full"), BackupOptions.defaults());
@@ -154,7 +154,7 @@ class CopyInUseTest {
     Path restored = dir.resolve("restored");
     Restore.from(dir.resolve("full")).then(dir.resolve("more")).to(restored, SMALL);
     try (Database db = Database.open(restored, SMALL)) {
-      ByteTable t = db.table(TableSpec.bytes("t", 20)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 20)).bytes();
       assertEquals(1, db.read(tx -> t.get(tx, key)).length);
     }
   }
@@ -163,7 +163,7 @@ class CopyInUseTest {
   void aFileThatIsClosedOrOnlyRead() throws IOException {
     Path file = dir.resolve("db");
     try (Database db = Database.open(file, SMALL)) {
-      ByteTable t = db.table(TableSpec.bytes("t", 20)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 20)).bytes();
       db.run(tx -> t.put(tx, new byte[] {1}, new byte[5000]));
     }
     FileDump.backup(file, dir.resolve("closed"), BackupOptions.defaults());
@@ -184,7 +184,7 @@ class CopyInUseTest {
         IncompatibleFormatException.class,
         () -> FileDump.backup(file, dir.resolve("to"), BackupOptions.defaults()));
     try (Database db = Database.open(file, SMALL.durability(Durability.NONE))) {
-      ByteTable t = db.table(TableSpec.bytes("t", 20)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 20)).bytes();
       db.run(tx -> t.put(tx, new byte[] {1}, new byte[5000]));
       InvalidUseException e =
           assertThrows(

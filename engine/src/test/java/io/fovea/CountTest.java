@@ -64,7 +64,7 @@ class CountTest {
   /** Some random changes, of some of which a transaction thinks better; long values among them. */
   private static void change(Database db, Random r, int transactions) {
     RowTable t = db.table(SPEC);
-    ByteTable b = db.table(BYTES).bytes();
+    Table<byte[], byte[]> b = db.table(BYTES).bytes();
     for (int i = 0; i < transactions; i++) {
       try (Transaction tx = db.begin()) {
         Key key = t.key();
@@ -110,7 +110,7 @@ class CountTest {
 
   private static long[] scanned(Database db) {
     RowTable t = db.table(SPEC);
-    ByteTable b = db.table(BYTES).bytes();
+    Table<byte[], byte[]> b = db.table(BYTES).bytes();
     return db.read(
         tx -> {
           long[] n = new long[4];
@@ -124,7 +124,7 @@ class CountTest {
               n[1]++;
             }
           }
-          try (ByteCursor c = b.scan(tx, null, null, ScanOrder.ASCENDING)) {
+          try (Cursor<byte[], byte[]> c = b.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               n[2]++;
               n[3] += c.key().length + c.value().length;

@@ -133,10 +133,10 @@ class CutLogTest {
   }
 
   private static void bytes(Database db, String name, TreeMap<String, String> state) {
-    ByteTable t = db.table(TableSpec.bytes(name, 60)).bytes();
+    Table<byte[], byte[]> t = db.table(TableSpec.bytes(name, 60)).bytes();
     db.read(
         tx -> {
-          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+          try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               state.put(
                   name + " " + new String(c.key(), StandardCharsets.UTF_8),
@@ -372,7 +372,7 @@ class CutLogTest {
     Steps s = new Steps();
     s.db.table(BYTES);
     s.db.checkpoint();
-    ByteTable t = s.db.table(BYTES).bytes();
+    Table<byte[], byte[]> t = s.db.table(BYTES).bytes();
     TreeMap<String, String> before = state(s.db);
     for (int round = 0; round < 4; round++) {
       int n = round;
@@ -411,7 +411,7 @@ class CutLogTest {
             c -> c.with(c.durability(), 8 << 10));
     s.db.table(BYTES);
     s.db.checkpoint();
-    ByteTable t = s.db.table(BYTES).bytes();
+    Table<byte[], byte[]> t = s.db.table(BYTES).bytes();
     TreeMap<String, String> before = state(s.db);
     s.run(
         db ->
@@ -438,7 +438,7 @@ class CutLogTest {
     Steps s = new Steps();
     s.db.table(BYTES);
     s.db.checkpoint();
-    ByteTable t = s.db.table(BYTES).bytes();
+    Table<byte[], byte[]> t = s.db.table(BYTES).bytes();
     TreeMap<String, String> before = state(s.db);
     s.run(db -> db.run(tx -> t.put(tx, key(1), value(1, 10))));
     for (int round = 0; round < 2; round++) {

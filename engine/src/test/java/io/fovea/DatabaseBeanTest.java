@@ -37,7 +37,7 @@ class DatabaseBeanTest {
       ObjectName name = beans(db).iterator().next();
       assertEquals("a,b=c.fovea", ObjectName.unquote(name.getKeyProperty("name")));
       long before = (long) SERVER.getAttribute(name, "commits");
-      ByteTable t = db.table(TableSpec.bytes("t", 10)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 10)).bytes();
       db.run(tx -> t.put(tx, new byte[] {1}, new byte[] {2}));
       assertTrue((long) SERVER.getAttribute(name, "commits") > before);
       assertTrue((long) SERVER.getAttribute(name, "log.bytes") > 0);

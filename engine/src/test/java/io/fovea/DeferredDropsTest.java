@@ -67,7 +67,7 @@ class DeferredDropsTest {
 
   /** Records of all lengths: in leaves, and in chains of some pages. */
   private static void fill(Database db, TableSpec spec, int records) {
-    ByteTable t = db.table(spec).bytes();
+    Table<byte[], byte[]> t = db.table(spec).bytes();
     for (int i = 0; i < records; i += 10) {
       int from = i;
       db.run(
@@ -120,8 +120,8 @@ class DeferredDropsTest {
     SimDisk disk = new SimDisk(1);
     try (Database db = open(disk, SMALL)) {
       fill(db, DOOMED, 600);
-      ByteTable doomed = db.table(DOOMED).bytes();
-      ByteTable other = db.table(OTHER).bytes();
+      Table<byte[], byte[]> doomed = db.table(DOOMED).bytes();
+      Table<byte[], byte[]> other = db.table(OTHER).bytes();
       db.run(tx -> other.put(tx, key(1), new byte[1]));
       db.checkpoint();
       // One read alone: a table that is made may need a page that has to be read, too.
@@ -163,8 +163,8 @@ class DeferredDropsTest {
     SimDisk disk = new SimDisk(1);
     try (Database db = open(disk, SMALL)) {
       fill(db, DOOMED, 60);
-      ByteTable doomed = db.table(DOOMED).bytes();
-      ByteTable other = db.table(OTHER).bytes();
+      Table<byte[], byte[]> doomed = db.table(DOOMED).bytes();
+      Table<byte[], byte[]> other = db.table(OTHER).bytes();
       Transaction[] open = new Transaction[1];
       Worker worker = new Worker();
       worker.run(
@@ -247,7 +247,7 @@ class DeferredDropsTest {
       SimDisk crashed;
       try (Database db = open(disk, SMALL)) {
         fill(db, DOOMED, 40);
-        ByteTable doomed = db.table(DOOMED).bytes();
+        Table<byte[], byte[]> doomed = db.table(DOOMED).bytes();
         db.table(OTHER);
         Worker worker = new Worker();
         Worker second = new Worker();
@@ -320,7 +320,7 @@ class DeferredDropsTest {
         verify(db2);
         if (db2.tables().contains("doomed")) {
           assertFalse(gone, "an acknowledged drop was lost");
-          ByteTable t = db2.table(DOOMED).bytes();
+          Table<byte[], byte[]> t = db2.table(DOOMED).bytes();
           for (int k = 0; k < 150; k++) {
             int i = k;
             assertEquals(k % 9 == 0 ? 20_000 : 700, db2.read(tx -> t.get(tx, key(i))).length);
@@ -328,7 +328,7 @@ class DeferredDropsTest {
           db2.dropTable("doomed");
         }
         // Nothing new is written so far: a first change lets the rest go on.
-        ByteTable other = db2.table(OTHER).bytes();
+        Table<byte[], byte[]> other = db2.table(OTHER).bytes();
         db2.run(tx -> other.put(tx, key(1), new byte[1]));
         awaitPages(db2, expected);
       }
@@ -378,7 +378,7 @@ class DeferredDropsTest {
       }
       for (int i = 0; i < 3; i++) {
         try (Database db = open(disk, options)) {
-          ByteTable other = db.table(OTHER).bytes();
+          Table<byte[], byte[]> other = db.table(OTHER).bytes();
           db.run(tx -> other.put(tx, key(1), new byte[1]));
           verify(db);
           if (i == 2) {
@@ -405,7 +405,7 @@ class DeferredDropsTest {
       }
       try (Database db = Database.open(dir.resolve("copy").resolve("db"), options)) {
         verify(db);
-        ByteTable other = db.table(OTHER).bytes();
+        Table<byte[], byte[]> other = db.table(OTHER).bytes();
         db.run(tx -> other.put(tx, key(1), new byte[1]));
         awaitPages(db, expected);
       }

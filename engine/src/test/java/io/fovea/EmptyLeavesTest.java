@@ -50,11 +50,11 @@ class EmptyLeavesTest {
     }
   }
 
-  private static int count(Database db, ByteTable t, boolean writes, ScanOrder order) {
+  private static int count(Database db, Table<byte[], byte[]> t, boolean writes, ScanOrder order) {
     return db.call(
         tx -> {
           int n = 0;
-          try (ByteCursor c = t.scan(tx, key(0), key(RECORDS), order)) {
+          try (Cursor<byte[], byte[]> c = t.scan(tx, key(0), key(RECORDS), order)) {
             while (c.next()) {
               n++;
             }
@@ -71,7 +71,7 @@ class EmptyLeavesTest {
   @EnumSource(Protocol.class)
   void aScanPassesMoreThanThePoolHas(Protocol protocol) {
     try (Database db = SimDatabase.open(new SimStorage(new SimDisk(1)), options(protocol))) {
-      ByteTable t = db.table(SPEC).bytes();
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
       t.load(
           LoadOptions.defaults().ascending(true),
           into -> {

@@ -134,7 +134,7 @@ class EngineThreadsTest {
   }
 
   private void fill(Database db, TableSpec spec, int records) {
-    ByteTable t = again(() -> db.table(spec)).bytes();
+    Table<byte[], byte[]> t = again(() -> db.table(spec)).bytes();
     for (int i = 0; i < records; i += 20) {
       int from = i;
       again(

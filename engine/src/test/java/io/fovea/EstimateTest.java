@@ -139,7 +139,7 @@ class EstimateTest {
 
   @Test
   void byteStrings() {
-    ByteTable bytes = db.table(TableSpec.bytes("bytes", 100)).bytes();
+    Table<byte[], byte[]> bytes = db.table(TableSpec.bytes("bytes", 100)).bytes();
     db.run(
         tx -> {
           for (int i = 0; i < 200; i++) {

@@ -61,7 +61,7 @@ class FileChangesFaultTest {
 
   /** Commits with values in a page, long ones, and such as are read in two places. */
   private static void work(Database db, int from, int to) {
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     for (int i = from; i < to; i++) {
       byte[] value = new byte[200 + i % 7 * 900];
       new Random(i).nextBytes(value);
@@ -203,7 +203,7 @@ class FileChangesFaultTest {
   void withoutASyncTheLastGroupWaits() {
     SimDisk disk = new SimDisk(SEED);
     try (Database db = open(disk)) {
-      ByteTable t = db.table(SPEC).bytes();
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
       ChangesCopy copy = begun(db);
       AtomicBoolean syncs = new AtomicBoolean();
       try (FileChanges changes = copy.beside(disk, syncs::get)) {
@@ -365,7 +365,7 @@ class FileChangesFaultTest {
   void theWriterLosesItsLog() {
     SimDisk disk = new SimDisk(SEED);
     Database db = open(disk);
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     ChangesCopy copy = begun(db);
     try (FileChanges changes = copy.beside(disk)) {
       db.run(tx -> t.put(tx, new byte[] {1}, new byte[] {1}));
@@ -376,7 +376,7 @@ class FileChangesFaultTest {
       disk.heal();
       assertEquals(0, follow(changes, copy, 0));
       try (Database again = open(disk)) {
-        ByteTable u = again.table(SPEC).bytes();
+        Table<byte[], byte[]> u = again.table(SPEC).bytes();
         again.run(tx -> u.put(tx, new byte[] {3}, new byte[] {3}));
         assertEquals(0, follow(changes, copy, 0));
         copy.checkBeside(again, disk);

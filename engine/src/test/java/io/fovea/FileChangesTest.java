@@ -86,7 +86,7 @@ class FileChangesTest {
   @Test
   void theLastCommitOfADatabaseThatIsOpen() {
     try (Database db = open(8 << 20)) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       db.run(tx -> t.put(tx, bytes("before"), bytes("0")));
       try (FileChanges changes = FileChanges.last(file())) {
         assertNull(changes.poll());
@@ -112,7 +112,7 @@ class FileChangesTest {
   @Test
   void aThreadThatIsInterruptedGoesOn() {
     try (Database db = open(8 << 20)) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       try (FileChanges changes = FileChanges.last(file())) {
         for (int i = 0; i < 4; i++) {
           byte[] key = bytes("k" + i);
@@ -135,7 +135,7 @@ class FileChangesTest {
     try (Database db = open(8 << 20)) {
       from = db.changesPosition();
       try (Changes changes = db.changes(from)) {
-        ByteTable t = db.table(BYTES).bytes();
+        Table<byte[], byte[]> t = db.table(BYTES).bytes();
         for (int i = 0; i < 500; i++) {
           byte[] key = bytes("k" + i % 90);
           byte[] value = new byte[i * 37 % 3000];
@@ -162,7 +162,7 @@ class FileChangesTest {
       assertEquals(within, all(changes), "closed");
       ChangePosition end = changes.position();
       try (Database db = open(8 << 20)) {
-        ByteTable t = db.table(BYTES).bytes();
+        Table<byte[], byte[]> t = db.table(BYTES).bytes();
         db.run(tx -> t.put(tx, bytes("after"), bytes("1")));
         List<String> more = all(changes);
         assertEquals(2, more.size(), "created, and put: " + more);
@@ -196,7 +196,7 @@ class FileChangesTest {
     }
     try (FileChanges changes = FileChanges.from(file(), from)) {
       try (Database db = open(0)) {
-        ByteTable t = db.table(BYTES).bytes();
+        Table<byte[], byte[]> t = db.table(BYTES).bytes();
         db.run(tx -> t.put(tx, bytes("a"), bytes("1")));
         assertThrows(ChangesLostException.class, changes::poll);
       }
@@ -207,7 +207,7 @@ class FileChangesTest {
   @Test
   void whoIsTooSlowIsTold() {
     try (Database db = open(128 << 10)) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       try (FileChanges changes = FileChanges.last(file())) {
         for (int i = 0; i < 3000; i++) {
           byte[] key = bytes("k" + i);
@@ -231,7 +231,7 @@ class FileChangesTest {
             () -> {
               for (int i = 0; i < commits; ) {
                 try (Database db = open(8 << 20)) {
-                  ByteTable t = db.table(BYTES).bytes();
+                  Table<byte[], byte[]> t = db.table(BYTES).bytes();
                   for (int end = i + 100; i < end; i++) {
                     byte[] key = bytes("k" + i);
                     db.run(tx -> t.put(tx, key, new byte[number(key) % 7 * 500]));
@@ -274,7 +274,7 @@ class FileChangesTest {
     AtomicBoolean done = new AtomicBoolean();
     AtomicLong written = new AtomicLong();
     try (Database db = open(256 << 10)) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       Thread writer =
           new Thread(
               () -> {

@@ -126,7 +126,7 @@ class FileNamesTest {
     private static void use() {
       Path file = Path.of("rel");
       try (Database db = Database.open(file, options())) {
-        ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
+        Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 16)).bytes();
         db.run(tx -> t.put(tx, new byte[] {1}, new byte[100]));
         db.backup(Path.of("backup"));
       }

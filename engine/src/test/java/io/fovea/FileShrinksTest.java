@@ -22,7 +22,7 @@ class FileShrinksTest {
   }
 
   private static void fill(Database db, String name) {
-    ByteTable table = db.table(TableSpec.bytes(name, 40)).bytes();
+    Table<byte[], byte[]> table = db.table(TableSpec.bytes(name, 40)).bytes();
     for (int from = 0; from < RECORDS; from += 500) {
       int first = from;
       db.run(
@@ -38,7 +38,7 @@ class FileShrinksTest {
   void afterADropTheFileIsShort() throws Exception {
     Path file = dir.resolve("shrinks.fovea");
     try (Database db = Database.open(file, Options.defaults().bufferBytes(16 << 20))) {
-      ByteTable stays = db.table(TableSpec.bytes("stays", 40)).bytes();
+      Table<byte[], byte[]> stays = db.table(TableSpec.bytes("stays", 40)).bytes();
       db.run(tx -> stays.put(tx, key(1), key(2)));
       fill(db, "goes");
       db.checkpoint();
@@ -56,7 +56,7 @@ class FileShrinksTest {
     }
     try (Database db = Database.open(file, Options.defaults().bufferBytes(16 << 20))) {
       assertTrue(db.verify().ok(), () -> db.verify().toString());
-      ByteTable stays = db.table(TableSpec.bytes("stays", 40)).bytes();
+      Table<byte[], byte[]> stays = db.table(TableSpec.bytes("stays", 40)).bytes();
       assertArrayEquals(key(2), db.call(tx -> stays.get(tx, key(1))));
     }
   }

@@ -80,7 +80,6 @@ class FormsTest {
       @Override
       Table<Long, Note> table(Database db) {
         return db.table(FormsTest.BYTES)
-            .bytes()
             .as(
                 new ByteCodec<>() {
                   @Override
@@ -201,7 +200,7 @@ class FormsTest {
   @Test
   void bytes() {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(8 << 20))) {
-      ByteTable table = db.table(BYTES).bytes();
+      Table<byte[], byte[]> table = db.table(BYTES).bytes();
       byte[] a = {1};
       byte[] b = {2};
       byte[] large = new byte[40_000]; // longer than a page, and than the stage

@@ -119,7 +119,7 @@ public final class GoldenFiles {
   /** The first or the second half of everything. */
   private static void fill(Database db, int half) {
     RowTable people = db.table(SPEC);
-    ByteTable documents = db.table(BYTES).bytes();
+    Table<byte[], byte[]> documents = db.table(BYTES).bytes();
     int from = half * PEOPLE / 2;
     int to = from + PEOPLE / 2;
     db.run(
@@ -149,7 +149,7 @@ public final class GoldenFiles {
   static void check(Database db) {
     assertEquals(List.of("documents", "people"), db.tables());
     RowTable people = db.table(SPEC);
-    ByteTable documents = db.table(BYTES).bytes();
+    Table<byte[], byte[]> documents = db.table(BYTES).bytes();
     db.run(
         tx -> {
           Row row = people.row();

@@ -34,7 +34,7 @@ class HiddenAbortsTest {
   private final Database db =
       Database.inMemory(
           Options.defaults().bufferBytes(4 << 20).transactions(txs -> txs.bytesMax(100_000)));
-  private final ByteTable t = db.table(TableSpec.bytes("t", 10)).bytes();
+  private final Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 10)).bytes();
 
   @AfterEach
   void close() {

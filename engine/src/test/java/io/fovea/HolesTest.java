@@ -55,11 +55,11 @@ class HolesTest {
     return v;
   }
 
-  private static ByteTable table(Database db) {
+  private static Table<byte[], byte[]> table(Database db) {
     return db.table(TableSpec.bytes("wide", 4)).bytes();
   }
 
-  private static void put(Database db, ByteTable table, int version) {
+  private static void put(Database db, Table<byte[], byte[]> table, int version) {
     for (int i = 0; i < RECORDS; i += TOGETHER) {
       int first = i;
       db.run(
@@ -72,7 +72,7 @@ class HolesTest {
   }
 
   /** One of some stays. */
-  private static void thin(Database db, ByteTable table) {
+  private static void thin(Database db, Table<byte[], byte[]> table) {
     for (int i = 0; i < RECORDS; i += TOGETHER) {
       int first = i;
       db.run(
@@ -89,7 +89,7 @@ class HolesTest {
   private static void check(Database db, int version) {
     VerifyReport report = db.verify();
     assertTrue(report.ok(), report::toString);
-    ByteTable table = table(db);
+    Table<byte[], byte[]> table = table(db);
     db.read(
         tx -> {
           for (int i = 0; i < RECORDS; i++) {
@@ -131,7 +131,7 @@ class HolesTest {
     Path file = dir.resolve("holes.fovea");
     CompactReport report;
     try (Database db = Database.open(file, OPTIONS)) {
-      ByteTable table = table(db);
+      Table<byte[], byte[]> table = table(db);
       put(db, table, 1);
       thin(db, table);
       CompactReport none = db.compact(IN_PLACE.punchHoles(false));
@@ -178,7 +178,7 @@ class HolesTest {
       to[i] = dir.resolve("backup" + i);
     }
     try (Database db = Database.open(file, OPTIONS)) {
-      ByteTable table = table(db);
+      Table<byte[], byte[]> table = table(db);
       put(db, table, 1);
       BackupPosition full = Objects.requireNonNull(db.backup(to[0]).position());
       thin(db, table);
@@ -219,7 +219,7 @@ class HolesTest {
   void aPageThatTheDeviceHasLostIsFoundAllTheSame() throws Exception {
     Path file = dir.resolve("whole.fovea");
     try (Database db = Database.open(file, OPTIONS)) {
-      ByteTable table = table(db);
+      Table<byte[], byte[]> table = table(db);
       put(db, table, 1);
       thin(db, table);
       assumeTrue(db.compact(IN_PLACE).bytesPunched() > 0, "no holes");
@@ -272,7 +272,7 @@ class HolesTest {
   void churn() throws Exception {
     Path file = dir.resolve("churn.fovea");
     try (Database db = Database.open(file, OPTIONS.bufferBytes(4 << 20))) {
-      ByteTable table = table(db);
+      Table<byte[], byte[]> table = table(db);
       put(db, table, 1);
       thin(db, table);
       AtomicBoolean stop = new AtomicBoolean();
@@ -307,7 +307,7 @@ class HolesTest {
           punched += db.compact(IN_PLACE).bytesPunched();
           then.read(
               tx -> {
-                ByteTable old = then.table(TableSpec.bytes("wide", 4)).bytes();
+                Table<byte[], byte[]> old = then.table(TableSpec.bytes("wide", 4)).bytes();
                 for (int id = 0; id < RECORDS; id += EVERY) {
                   assertArrayEquals(value(id, 1), old.get(tx, key(id)));
                 }

@@ -252,7 +252,7 @@ class IdentityExplorerTest {
     World world = new World();
     Named files = new Named(world.disk, "g");
     Database db = SimDatabase.open(files, LOGGED);
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     byte[] older = new byte[0];
     for (int i = 0; i < 10; i++) {
       byte[] key = key(i);
@@ -447,7 +447,7 @@ class IdentityExplorerTest {
       TreeSet<Integer> commits = new TreeSet<>(found);
       if (changes) {
         int key = ++world.commits;
-        ByteTable t = db.table(SPEC).bytes();
+        Table<byte[], byte[]> t = db.table(SPEC).bytes();
         db.run(tx -> t.put(tx, key(key), new byte[100]));
         commits.add(key);
       }
@@ -493,12 +493,12 @@ class IdentityExplorerTest {
     if (db.tables().isEmpty()) {
       return all;
     }
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     db.run(
         TxOptions.forReading(),
         tx -> {
           all.clear();
-          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+          try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.add(ByteBuffer.wrap(c.key()).getInt());
             }

@@ -84,7 +84,7 @@ class ImageAheadTest {
   }
 
   private static void insert(Database db, int from, int to) {
-    ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
+    Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 16)).bytes();
     Random random = new Random(from);
     for (int i = from; i < to; i += 20) {
       db.run(

@@ -56,7 +56,7 @@ class IncrementalBackupTest {
   }
 
   private static void fill(Database db, int from, int to) {
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     for (int i = from; i < to; i += 50) {
       int first = i;
       db.run(
@@ -71,11 +71,11 @@ class IncrementalBackupTest {
   private static int count(Path file, Options options) {
     try (Database db = Database.open(file, options.create(false))) {
       assertEquals(List.of(), db.verify().problems());
-      ByteTable t = db.table(SPEC).bytes();
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
       return db.read(
           tx -> {
             int n = 0;
-            try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+            try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
               while (c.next()) {
                 n++;
               }

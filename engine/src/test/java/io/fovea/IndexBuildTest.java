@@ -40,7 +40,7 @@ class IndexBuildTest extends IndexBuilds {
   void othersGoOnWhileAnIndexIsBuilt() throws Exception {
     try (Database db = open(new SimDisk(1), SMALL)) {
       RowTable t = db.table(PLAIN);
-      ByteTable other = db.table(OTHER).bytes();
+      Table<byte[], byte[]> other = db.table(OTHER).bytes();
       put(db, t, 0, 1000);
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(700));

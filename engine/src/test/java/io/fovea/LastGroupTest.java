@@ -55,7 +55,7 @@ class LastGroupTest {
   }
 
   private static void put(Database db, int from, int to, int bytes) {
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     for (int i = from; i < to; i++) {
       int n = i;
       db.run(tx -> t.put(tx, key(n), new byte[bytes + n % 7]));
@@ -67,7 +67,7 @@ class LastGroupTest {
       case CHAINS -> put(db, VALUES, 2 * VALUES, 3_000);
       case SPLITS -> put(db, VALUES, 8 * VALUES, 900);
       case FREES -> {
-        ByteTable t = db.table(SPEC).bytes();
+        Table<byte[], byte[]> t = db.table(SPEC).bytes();
         db.run(
             tx -> {
               for (int i = 0; i < VALUES; i++) {
@@ -86,11 +86,11 @@ class LastGroupTest {
   }
 
   private static Map<Integer, Integer> contents(Database db) {
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     return db.read(
         tx -> {
           Map<Integer, Integer> all = new TreeMap<>();
-          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+          try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.put(ByteBuffer.wrap(c.key()).getInt(), c.value().length);
             }
@@ -105,7 +105,7 @@ class LastGroupTest {
     Path file = dir.resolve("db");
     Database db = Database.open(file, LARGE);
     put(db, 0, VALUES, 3_000);
-    ByteTable other = db.table(TableSpec.bytes("other", 20)).bytes();
+    Table<byte[], byte[]> other = db.table(TableSpec.bytes("other", 20)).bytes();
     for (int i = 0; i < VALUES; i++) {
       int n = i;
       db.run(tx -> other.put(tx, key(n), new byte[3_000]));

@@ -29,7 +29,7 @@ class LatchWaitTest {
   private static final byte[] KEY = {1};
 
   private Database db;
-  private ByteTable table;
+  private Table<byte[], byte[]> table;
   private BufferPool pool;
   private int frame;
 

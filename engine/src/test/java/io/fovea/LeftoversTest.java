@@ -52,7 +52,7 @@ class LeftoversTest {
   }
 
   private static void fill(Database db) {
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     for (int i = 0; i < VALUES; i++) {
       byte[] k = key(i);
       db.run(tx -> t.put(tx, k, new byte[VALUE_BYTES]));
@@ -61,7 +61,7 @@ class LeftoversTest {
 
   /** One commit lets all values go. */
   private static void shorten(Database db) {
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     db.run(
         tx -> {
           for (int i = 0; i < VALUES; i++) {

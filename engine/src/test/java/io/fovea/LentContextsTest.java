@@ -109,7 +109,7 @@ class LentContextsTest {
 
   /** Loads a table, some of it long, and reads what was loaded. */
   private static void load(Database db, String name, int version, boolean ascending) {
-    ByteTable table = db.table(TableSpec.bytes(name, 8)).bytes();
+    Table<byte[], byte[]> table = db.table(TableSpec.bytes(name, 8)).bytes();
     int records = 300;
     table.load(
         LoadOptions.defaults()
@@ -150,7 +150,7 @@ class LentContextsTest {
     try (Database db =
         inMemory ? Database.inMemory(options) : Database.open(dir.resolve(name), options)) {
       RowTable bank = db.table(BANK);
-      ByteTable values = db.table(TableSpec.bytes("values", 20)).bytes();
+      Table<byte[], byte[]> values = db.table(TableSpec.bytes("values", 20)).bytes();
       db.run(
           tx -> {
             for (int i = 0; i < ACCOUNTS; i++) {
@@ -250,14 +250,14 @@ class LentContextsTest {
   private final class Writer implements Runnable {
     private final Database db;
     private final RowTable bank;
-    private final ByteTable values;
+    private final Table<byte[], byte[]> values;
     private final int id;
     private final Random random;
 
     /** The length of each value; 0 where there is none. */
     private final int[] lengths = new int[VALUES];
 
-    Writer(Database db, RowTable bank, ByteTable values, int id) {
+    Writer(Database db, RowTable bank, Table<byte[], byte[]> values, int id) {
       this.db = db;
       this.bank = bank;
       this.values = values;

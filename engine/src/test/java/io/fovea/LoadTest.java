@@ -75,12 +75,12 @@ class LoadTest {
     return v;
   }
 
-  private static void check(Database db, ByteTable t, TreeMap<Long, byte[]> expected) {
+  private static void check(Database db, Table<byte[], byte[]> t, TreeMap<Long, byte[]> expected) {
     List<Long> keys = new ArrayList<>();
     db.read(
         tx -> {
           keys.clear();
-          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+          try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               long k = ByteBuffer.wrap(c.key()).getLong();
               keys.add(k);
@@ -108,7 +108,7 @@ class LoadTest {
     TreeMap<Long, byte[]> expected = new TreeMap<>();
     Random random = new Random(7);
     try (Database db = open()) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       LoadReport none = t.load(into -> {});
       assertEquals(0, none.records());
       for (int round = 0; round < 4; round++) {
@@ -145,7 +145,7 @@ class LoadTest {
   void whatIsDoneIsCounted() {
     int n = 30_000;
     try (Database db = open()) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       DatabaseStats.Loads none = db.stats().loads();
       assertEquals(new DatabaseStats.Loads(0, 0, 0, 0, 0, 0), none);
       LoadReport r =
@@ -189,7 +189,7 @@ class LoadTest {
   void ascendingRecordsAreNotSorted() {
     TreeMap<Long, byte[]> expected = new TreeMap<>();
     try (Database db = open()) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       LoadReport r =
           t.load(
               LoadOptions.defaults().ascending(true),
@@ -228,7 +228,7 @@ class LoadTest {
     Map<Double, Long> pages = new HashMap<>();
     for (double fill : new double[] {0.5, 0.75, LoadOptions.defaults().fill(), 1}) {
       try (Database db = Database.inMemory(Options.defaults().bufferBytes(32 << 20))) {
-        ByteTable t = db.table(BYTES).bytes();
+        Table<byte[], byte[]> t = db.table(BYTES).bytes();
         long before = db.stats().storage().bytes();
         t.load(
             LoadOptions.defaults().fill(fill),
@@ -304,7 +304,7 @@ class LoadTest {
   @Test
   void duplicatesAreNamed() {
     try (Database db = Database.inMemory(Options.defaults())) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       t.load(into -> into.add(key(5), key(1)));
       DuplicateKeyException there =
           assertThrows(DuplicateKeyException.class, () -> t.load(into -> into.add(key(5), key(2))));
@@ -336,8 +336,8 @@ class LoadTest {
   @Test
   void othersReadTheOldStateAndChangeNothing() {
     try (Database db = open()) {
-      ByteTable t = db.table(BYTES).bytes();
-      ByteTable other = db.table(TableSpec.bytes("other", 8)).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> other = db.table(TableSpec.bytes("other", 8)).bytes();
       db.run(tx -> t.put(tx, key(1), key(1)));
       t.load(
           into -> {
@@ -364,8 +364,8 @@ class LoadTest {
             .bufferBytes(8 << 20)
             .log(log -> log.bytesMax(most).segmentBytes(256 << 10).bufferBytes(256 << 10));
     try (Database db = Database.open(dir.resolve("db"), small)) {
-      ByteTable t = db.table(BYTES).bytes();
-      ByteTable other = db.table(TableSpec.bytes("other", 8)).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> other = db.table(TableSpec.bytes("other", 8)).bytes();
       db.run(tx -> t.put(tx, key(1), key(1)));
       t.load(
           into -> {
@@ -392,8 +392,8 @@ class LoadTest {
             .bufferBytes(8 << 20)
             .log(log -> log.bytesMax(1 << 20).segmentBytes(256 << 10).bufferBytes(256 << 10));
     try (Database db = Database.open(dir.resolve("db"), small)) {
-      ByteTable t = db.table(BYTES).bytes();
-      ByteTable other = db.table(TableSpec.bytes("other", 8)).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> other = db.table(TableSpec.bytes("other", 8)).bytes();
       AtomicInteger done = new AtomicInteger();
       Thread[] writer = new Thread[1];
       t.load(
@@ -426,8 +426,8 @@ class LoadTest {
     try (Database db =
         Database.open(
             dir.resolve("db"), Options.defaults().experiments(e -> e.protocol(protocol)))) {
-      ByteTable t = db.table(BYTES).bytes();
-      ByteTable other = db.table(TableSpec.bytes("other", 8)).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> other = db.table(TableSpec.bytes("other", 8)).bytes();
       db.run(tx -> t.put(tx, key(1), key(1)));
       int[] attempts = {0};
       CountDownLatch reading = new CountDownLatch(1);
@@ -468,7 +468,7 @@ class LoadTest {
   void whatEndsALoadLeavesNothing() throws IOException {
     TreeMap<Long, byte[]> expected = new TreeMap<>();
     try (Database db = open()) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       t.load(into -> into.add(key(1), key(1)));
       expected.put(1L, key(1));
       sound(db);
@@ -526,7 +526,7 @@ class LoadTest {
   @Test
   void aCloseEndsALoad() {
     Database db = open();
-    ByteTable t = db.table(BYTES).bytes();
+    Table<byte[], byte[]> t = db.table(BYTES).bytes();
     assertThrows(
         RuntimeException.class,
         () ->
@@ -562,7 +562,7 @@ class LoadTest {
       boolean[] all = {false};
       Random random = new Random(Sample.seed() + (second ? 2 : 1));
       try (Database db = Database.open(new SimStorage(disk), options)) {
-        ByteTable t = db.table(BYTES).bytes();
+        Table<byte[], byte[]> t = db.table(BYTES).bytes();
         db.run(tx -> t.put(tx, key(-1), key(1)));
         if (second) {
           t.load(into -> into.add(key(-2), value(1, 9_000)));
@@ -590,7 +590,7 @@ class LoadTest {
       for (SimDisk cut : cuts) {
         for (SimCrash how : List.of(SimCrash.LOSE_ALL, SimCrash.KEEP_ALL, SimCrash.RANDOM)) {
           try (Database db = Database.open(new SimStorage(cut.crash(how)), options)) {
-            ByteTable t = db.table(BYTES).bytes();
+            Table<byte[], byte[]> t = db.table(BYTES).bytes();
             long n = db.read(tx -> count(t, tx));
             assertEquals(n, db.table(BYTES).count());
             long old = second ? 2 : 1;
@@ -619,8 +619,8 @@ class LoadTest {
     Options options = Options.defaults().bufferBytes(4 << 20);
     SimDisk disk = new SimDisk(1);
     try (Database db = Database.open(new SimStorage(disk), options)) {
-      ByteTable t = db.table(BYTES).bytes();
-      ByteTable other = db.table(TableSpec.bytes("other", 40)).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> other = db.table(TableSpec.bytes("other", 40)).bytes();
       CountDownLatch begun = new CountDownLatch(1);
       CountDownLatch crashed = new CountDownLatch(1);
       Thread[] threads = new Thread[2];
@@ -666,7 +666,8 @@ class LoadTest {
     }
   }
 
-  private static Thread loads(ByteTable table, CountDownLatch begun, CountDownLatch end) {
+  private static Thread loads(
+      Table<byte[], byte[]> table, CountDownLatch begun, CountDownLatch end) {
     return Thread.ofPlatform()
         .start(
             () ->
@@ -681,9 +682,9 @@ class LoadTest {
                     }));
   }
 
-  private static long count(ByteTable t, Transaction tx) {
+  private static long count(Table<byte[], byte[]> t, Transaction tx) {
     long n = 0;
-    try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+    try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
       while (c.next()) {
         n += c.value().length >= 0 ? 1 : 0;
       }
@@ -696,7 +697,7 @@ class LoadTest {
     SimDisk disk = new SimDisk(1);
     Options options = Options.defaults().bufferBytes(600_000).transactions(x -> x.activeMax(2));
     try (Database db = Database.open(new SimStorage(disk), options)) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       db.run(tx -> t.put(tx, key(1), key(1)));
       db.checkpoint();
       disk.capacity("db", disk.device("db").size() + (1 << 20));
@@ -719,7 +720,7 @@ class LoadTest {
   @Test
   void aBackupWhileATableIsLoadedHasAllOrNothing() throws Exception {
     try (Database db = open()) {
-      ByteTable t = db.table(BYTES).bytes();
+      Table<byte[], byte[]> t = db.table(BYTES).bytes();
       Thread loading =
           Thread.ofPlatform()
               .start(
@@ -740,7 +741,7 @@ class LoadTest {
       loading.join();
       for (Path copy : copies) {
         try (Database there = Database.open(copy.resolve("db"), Options.defaults())) {
-          ByteTable c = there.table(BYTES).bytes();
+          Table<byte[], byte[]> c = there.table(BYTES).bytes();
           long n = there.read(tx -> count(c, tx));
           assertTrue(n == 0 || n == 200_000, "records: " + n);
           sound(there);

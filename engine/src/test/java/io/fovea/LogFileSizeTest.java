@@ -40,7 +40,7 @@ class LogFileSizeTest {
   }
 
   private static void write(Database db, int rounds) {
-    ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
+    Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 16)).bytes();
     for (int r = 0; r < rounds; r++) {
       int n = r;
       db.run(
@@ -64,7 +64,7 @@ class LogFileSizeTest {
       assertEquals(SEGMENT, logBytes());
     }
     try (Database db = open()) {
-      ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 16)).bytes();
       assertArrayEquals(new byte[900], db.read(tx -> t.get(tx, new byte[] {(byte) 77, (byte) 3})));
       assertTrue(db.verify().ok());
       assertEquals(0, db.stats().recovery().nanos(), "nothing is recovered");

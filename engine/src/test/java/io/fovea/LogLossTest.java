@@ -97,12 +97,12 @@ class LogLossTest {
     return v;
   }
 
-  private ByteTable table(Database of) {
+  private Table<byte[], byte[]> table(Database of) {
     return of.table(TableSpec.bytes("t", 20)).bytes();
   }
 
   private void commit(int n) {
-    ByteTable t = table(db);
+    Table<byte[], byte[]> t = table(db);
     for (int k = 0; k < n; k++) {
       int i = acked.size();
       db.run(tx -> t.put(tx, key(i), value(i)));
@@ -268,7 +268,7 @@ class LogLossTest {
     }
     int found = 0;
     try (Database again = Database.open(new SimStorage(loss.disk), OPTIONS)) {
-      ByteTable t = table(again);
+      Table<byte[], byte[]> t = table(again);
       for (; found < acked.size(); found++) {
         int i = found;
         byte[] v = again.read(tx -> t.get(tx, key(i)));
@@ -341,7 +341,7 @@ class LogLossTest {
   /** Each group fills a segment. */
   @Test
   void ofLargeGroups() throws IOException {
-    ByteTable t = table(db);
+    Table<byte[], byte[]> t = table(db);
     for (int round = 0; round < 6; round++) {
       int first = acked.size();
       db.run(

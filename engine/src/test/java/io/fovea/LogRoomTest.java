@@ -71,7 +71,7 @@ class LogRoomTest {
             });
   }
 
-  private static void write(Database db, TxOptions how, ByteTable w, Random r) {
+  private static void write(Database db, TxOptions how, Table<byte[], byte[]> w, Random r) {
     db.run(
         how,
         tx -> {
@@ -83,7 +83,7 @@ class LogRoomTest {
 
   /** Writers, transactions that change the catalog, and what holds back the redo point. */
   private void beside(Database db, Work maintenance) throws Exception {
-    ByteTable w = db.table(WRITTEN).bytes();
+    Table<byte[], byte[]> w = db.table(WRITTEN).bytes();
     Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
     AtomicBoolean stop = new AtomicBoolean();
     List<Thread> threads = new ArrayList<>();
@@ -115,7 +115,7 @@ class LogRoomTest {
   @Test
   void loadsBesideChangesOfTheCatalog() throws Exception {
     try (Database db = open()) {
-      ByteTable l = db.table(LOADED).bytes();
+      Table<byte[], byte[]> l = db.table(LOADED).bytes();
       beside(
           db,
           () ->
@@ -156,7 +156,7 @@ class LogRoomTest {
   /** With a load that holds back the redo point until the test lets it end. */
   private void whileLoading(Database db, AtomicReference<Throwable> failure, Work work)
       throws Exception {
-    ByteTable l = db.table(LOADED).bytes();
+    Table<byte[], byte[]> l = db.table(LOADED).bytes();
     CountDownLatch loads = new CountDownLatch(1);
     CountDownLatch end = new CountDownLatch(1);
     Thread load =
@@ -203,7 +203,7 @@ class LogRoomTest {
   void theTimeLimitEndsTheWaitAndNamesTheHolder() throws Exception {
     AtomicReference<Throwable> failure = new AtomicReference<>();
     try (Database db = open()) {
-      ByteTable w = db.table(WRITTEN).bytes();
+      Table<byte[], byte[]> w = db.table(WRITTEN).bytes();
       TxOptions hurried = TxOptions.defaults().timeout(Duration.ofSeconds(2));
       whileLoading(
           db,
@@ -234,7 +234,7 @@ class LogRoomTest {
   void aCloseEndsTheWait() throws Exception {
     AtomicReference<Throwable> failure = new AtomicReference<>();
     Database db = open();
-    ByteTable w = db.table(WRITTEN).bytes();
+    Table<byte[], byte[]> w = db.table(WRITTEN).bytes();
     Queue<Throwable> ends = new ConcurrentLinkedQueue<>();
     List<Thread> threads = new ArrayList<>();
     whileLoading(
@@ -275,8 +275,8 @@ class LogRoomTest {
   @Test
   void aSourceDoesNotWaitForItsLoad() throws Exception {
     try (Database db = open()) {
-      ByteTable w = db.table(WRITTEN).bytes();
-      ByteTable l = db.table(LOADED).bytes();
+      Table<byte[], byte[]> w = db.table(WRITTEN).bytes();
+      Table<byte[], byte[]> l = db.table(LOADED).bytes();
       Random r = new Random(1);
       l.load(
           LoadOptions.defaults().ascending(true),

@@ -101,7 +101,7 @@ class LogSizesTest {
       SimDisk disk = new SimDisk(page);
       int valueBytes = 3 * page;
       try (Database db = Database.open(new SimStorage(disk), o)) {
-        ByteTable t = db.table(TableSpec.bytes("t", 8)).bytes();
+        Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 8)).bytes();
         for (int i = 0; i < 40; i++) {
           byte[] key = {(byte) i};
           db.run(tx -> t.put(tx, key, new byte[valueBytes]));

@@ -61,8 +61,8 @@ class ManyClientsTest {
 
   private int dumps;
   private Database db;
-  private ByteTable accounts;
-  private ByteTable receipts;
+  private Table<byte[], byte[]> accounts;
+  private Table<byte[], byte[]> receipts;
 
   /** How a client waits for its transaction. */
   private enum Way {

@@ -91,7 +91,7 @@ class MemoryTest {
   @EnumSource
   void transactionsTakeNoDirectMemory(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
-      ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 16)).bytes();
       db.run(tx -> t.put(tx, key(0), new byte[1]));
       long before = direct();
       CyclicBarrier all = new CyclicBarrier(THREADS);
@@ -110,13 +110,13 @@ class MemoryTest {
                   });
               db.run(
                   tx -> {
-                    List<ByteCursor> open = new ArrayList<>();
+                    List<Cursor<byte[], byte[]>> open = new ArrayList<>();
                     for (int i = 0; i < 20; i++) {
-                      ByteCursor c = t.scan(tx, key(from), key(from + 301), order(i));
+                      Cursor<byte[], byte[]> c = t.scan(tx, key(from), key(from + 301), order(i));
                       c.next();
                       open.add(c);
                     }
-                    ByteCursor last = open.getFirst();
+                    Cursor<byte[], byte[]> last = open.getFirst();
                     while (last.next()) {
                       last.value();
                     }
@@ -143,7 +143,7 @@ class MemoryTest {
   @EnumSource
   void whatTransactionsTookComesBack(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
-      ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 16)).bytes();
       db.run(tx -> t.put(tx, key(0), new byte[5 * MIB]));
       for (int i = 1; i < 100; i++) {
         int k = i;
@@ -155,13 +155,13 @@ class MemoryTest {
           thread ->
               db.read(
                   tx -> {
-                    List<ByteCursor> open = new ArrayList<>();
+                    List<Cursor<byte[], byte[]>> open = new ArrayList<>();
                     for (int i = 0; i < 25; i++) {
-                      ByteCursor c = t.scan(tx, null, null, order(i));
+                      Cursor<byte[], byte[]> c = t.scan(tx, null, null, order(i));
                       c.next();
                       open.add(c);
                     }
-                    ByteCursor first = open.getFirst();
+                    Cursor<byte[], byte[]> first = open.getFirst();
                     assertEquals(5 * MIB, first.value().length);
                     t.get(tx, key(0));
                     if (all.await() == 0) {
@@ -169,7 +169,7 @@ class MemoryTest {
                     }
                     all.await();
                     if (thread % 2 == 0) {
-                      open.forEach(ByteCursor::close);
+                      open.forEach(Cursor<byte[], byte[]>::close);
                     }
                     return null;
                   }));
@@ -188,7 +188,7 @@ class MemoryTest {
   void tooMuchIsAnAbort() {
     try (Database db =
         Database.inMemory(options(Protocol.TICTOC).transactions(txs -> txs.bytesMax(4 * MIB)))) {
-      ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 16)).bytes();
       for (int bytes : new int[] {5 * MIB, 60 * MIB}) {
         TransactionAbortedException e =
             assertThrows(

@@ -107,7 +107,7 @@ class MessagesTest {
       Key key = table.key().text("Rom");
       assertSays("value", "part code of a key", 9, 4, () -> key.bytes(new byte[9]));
       RowTable raw = db.table(TableSpec.bytes("raw", 40));
-      ByteTable bytes = raw.bytes();
+      Table<byte[], byte[]> bytes = raw.bytes();
       assertSays(
           "key", "table raw", 41, 40, () -> db.run(tx -> bytes.put(tx, new byte[41], new byte[1])));
       assertSays("key", "table raw", 50, 40, () -> db.read(tx -> bytes.get(tx, new byte[50])));

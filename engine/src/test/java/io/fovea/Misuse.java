@@ -67,8 +67,8 @@ final class Misuse {
     volatile RowCursor cursor;
     volatile Key key;
     volatile Row row;
-    volatile ByteTable bytes;
-    volatile ByteCursor byteCursor;
+    volatile Table<byte[], byte[]> bytes;
+    volatile Cursor<byte[], byte[]> byteCursor;
     volatile Batch batch;
     volatile RowIndex index;
   }
@@ -137,7 +137,7 @@ final class Misuse {
     }
   }
 
-  private static void move(Random r, ByteCursor c) {
+  private static void move(Random r, Cursor<byte[], byte[]> c) {
     switch (r.nextInt(6)) {
       case 0 -> c.previous();
       case 1 -> c.first();

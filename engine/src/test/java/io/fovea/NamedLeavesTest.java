@@ -65,7 +65,7 @@ class NamedLeavesTest {
     return Database.open(new SimStorage(disk), OPTIONS);
   }
 
-  private static ByteTable table(Database db, int number) {
+  private static Table<byte[], byte[]> table(Database db, int number) {
     return db.table(TableSpec.bytes("t" + number, 16)).bytes();
   }
 
@@ -129,12 +129,12 @@ class NamedLeavesTest {
   private RecoveryReport recover(SimDisk disk) {
     try (Database db = open(disk)) {
       for (int number = 0; number < 2; number++) {
-        ByteTable t = table(db, number);
+        Table<byte[], byte[]> t = table(db, number);
         TreeMap<Long, byte[]> expected = model.get(number);
         db.read(
             tx -> {
               int n = 0;
-              try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+              try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
                 for (; c.next(); n++) {
                   long k = ByteBuffer.wrap(c.key()).getLong();
                   assertArrayEquals(expected.get(k), c.value(), "record " + k);

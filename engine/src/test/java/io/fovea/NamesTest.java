@@ -193,7 +193,7 @@ class NamesTest {
   @Test
   void tablesOfBytesAreRenamedToo() {
     try (Database db = Database.inMemory(SMALL)) {
-      ByteTable t = db.table(TableSpec.bytes("t", 9)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 9)).bytes();
       db.run(tx -> t.put(tx, new byte[] {1}, new byte[] {2}));
       assertTrue(db.renameTable("t", "u"));
       db.run(tx -> assertArrayEquals(new byte[] {2}, t.get(tx, new byte[] {1})));

@@ -104,7 +104,7 @@ class NavigationModelTest {
   }
 
   /** The tables of a database, be it a snapshot. */
-  private record Tables(RowTable rows, ByteTable bytes, Table<Integer, Thing> things) {
+  private record Tables(RowTable rows, Table<byte[], byte[]> bytes, Table<Integer, Thing> things) {
     static Tables of(Database db) {
       return new Tables(db.table(ROWS), db.table(BYTES).bytes(), db.table(THINGS));
     }
@@ -384,7 +384,7 @@ class NavigationModelTest {
     private static Form open(Transaction tx, Tables t, Kind kind, Part part, ScanOrder order) {
       return switch (kind) {
         case BYTES -> {
-          ByteCursor c = t.bytes.scan(tx, part.fromBytes(), part.toBytes(), order);
+          Cursor<byte[], byte[]> c = t.bytes.scan(tx, part.fromBytes(), part.toBytes(), order);
           yield form(
               c::next,
               c::previous,
@@ -477,7 +477,7 @@ class NavigationModelTest {
       switch (kind) {
         case BYTES -> {
           byte[] key = stored(at);
-          ByteTable b = t.bytes;
+          Table<byte[], byte[]> b = t.bytes;
           for (Map.Entry<byte[], byte[]> e :
               Arrays.asList(
                   b.floor(tx, key),

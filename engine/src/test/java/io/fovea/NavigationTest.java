@@ -49,8 +49,8 @@ class NavigationTest {
     return new byte[] {(byte) n};
   }
 
-  private static ByteTable bytes(Database db) {
-    ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
+  private static Table<byte[], byte[]> bytes(Database db) {
+    Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 16)).bytes();
     db.run(
         tx -> {
           for (int n = 10; n <= 100; n += 10) {
@@ -69,9 +69,9 @@ class NavigationTest {
     for (ScanOrder order : ScanOrder.values()) {
       boolean up = order == ScanOrder.ASCENDING;
       try (Database db = Database.inMemory(options(protocol))) {
-        ByteTable t = bytes(db);
+        Table<byte[], byte[]> t = bytes(db);
         Transaction one = db.begin();
-        ByteCursor c = t.scan(one, null, null, order);
+        Cursor<byte[], byte[]> c = t.scan(one, null, null, order);
         assertTrue(c.first());
         assertTrue(c.seek(key(up ? 90 : 20)));
         assertEquals(up ? 90 : 20, c.key()[0]);
@@ -89,8 +89,8 @@ class NavigationTest {
 
   private record Skew(String name, int inserts, Consumer<Look> look) {}
 
-  private record Look(ByteTable table, Transaction tx) {
-    ByteCursor scan(ScanOrder order) {
+  private record Look(Table<byte[], byte[]> table, Transaction tx) {
+    Cursor<byte[], byte[]> scan(ScanOrder order) {
       return table.scan(tx, null, null, order);
     }
   }
@@ -115,7 +115,7 @@ class NavigationTest {
                 "turn down",
                 55,
                 l -> {
-                  ByteCursor c = l.scan(ScanOrder.ASCENDING);
+                  Cursor<byte[], byte[]> c = l.scan(ScanOrder.ASCENDING);
                   assertTrue(c.seek(key(60)));
                   assertTrue(c.previous());
                 }),
@@ -123,7 +123,7 @@ class NavigationTest {
                 "turn up",
                 55,
                 l -> {
-                  ByteCursor c = l.scan(ScanOrder.DESCENDING);
+                  Cursor<byte[], byte[]> c = l.scan(ScanOrder.DESCENDING);
                   assertTrue(c.seek(key(50)));
                   assertTrue(c.previous());
                 }),
@@ -131,8 +131,8 @@ class NavigationTest {
             new Skew("begin", 5, l -> assertTrue(l.scan(ScanOrder.DESCENDING).last())));
     for (Skew s : skews) {
       try (Database db = Database.inMemory(options(protocol))) {
-        ByteTable t = bytes(db);
-        ByteTable other = db.table(TableSpec.bytes("other", 16)).bytes();
+        Table<byte[], byte[]> t = bytes(db);
+        Table<byte[], byte[]> other = db.table(TableSpec.bytes("other", 16)).bytes();
         db.run(tx -> other.put(tx, key(1), key(1)));
         int committed = 0;
         Transaction one = db.begin();
@@ -169,7 +169,7 @@ class NavigationTest {
   @Test
   void pessimistic() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
-      ByteTable t = bytes(db);
+      Table<byte[], byte[]> t = bytes(db);
       try (Transaction one = db.begin(TxOptions.defaults().abortsBeforeLocking(0))) {
         assertTrue(t.scan(one, null, null, ScanOrder.ASCENDING).seek(key(52)));
         db.run(tx -> t.put(tx, key(20), key(7)));
@@ -188,11 +188,11 @@ class NavigationTest {
   @Test
   void ownRecordsStayWhereTheyAre() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
-      ByteTable t = bytes(db);
+      Table<byte[], byte[]> t = bytes(db);
       db.run(
           tx -> {
             t.put(tx, key(55), key(56));
-            ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING);
+            Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING);
             assertTrue(c.seek(key(51)));
             for (int n = 0; n < 100; n++) {
               t.put(tx, key(101 + n), new byte[1_000 * n]);
@@ -212,10 +212,10 @@ class NavigationTest {
   @Test
   void standsBeforeAndBehind() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
-      ByteTable t = bytes(db);
+      Table<byte[], byte[]> t = bytes(db);
       db.run(
           tx -> {
-            ByteCursor c = t.scan(tx, key(20), key(50), ScanOrder.DESCENDING);
+            Cursor<byte[], byte[]> c = t.scan(tx, key(20), key(50), ScanOrder.DESCENDING);
             assertFalse(c.previous());
             assertThrows(InvalidUseException.class, c::key);
             assertTrue(c.next());
@@ -297,7 +297,7 @@ class NavigationTest {
   @Test
   void streamsEndWithTheirTransaction() throws InterruptedException {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
-      ByteTable t = bytes(db);
+      Table<byte[], byte[]> t = bytes(db);
       RowTable rows = rows(db);
       Stream<Map.Entry<byte[], byte[]>> late =
           db.read(tx -> t.stream(tx, null, null, ScanOrder.ASCENDING));
@@ -394,7 +394,7 @@ class NavigationTest {
         String forged = token.substring(0, n) + c + token.substring(n + 1);
         refused("checksum", () -> page(db, t, ScanOrder.ASCENDING, forged, 3));
       }
-      ByteTable b = bytes(db);
+      Table<byte[], byte[]> b = bytes(db);
       String ofBytes = db.read(tx -> b.page(tx, null, null, ScanOrder.ASCENDING, null, 3)).next();
       refused("another table", () -> page(db, t, ScanOrder.ASCENDING, ofBytes, 3));
       refused(

@@ -231,7 +231,7 @@ class ObjectDumpTest {
     return db.read(
         tx -> {
           List<String> all = new ArrayList<>();
-          try (ByteCursor c =
+          try (Cursor<byte[], byte[]> c =
               dump.scanIndex(tx, index, Arrays.asList(parts), ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.add(String.valueOf(dump.object(c.value()).get("text")));

@@ -221,7 +221,7 @@ class ObjectIndexModelTest {
       }
       open();
       if (db.describe("t") != null && !model.isEmpty() && r.nextInt(3) == 0) {
-        ByteTable bytes = db.table(db.describe("t")).bytes();
+        Table<byte[], byte[]> bytes = db.table(db.describe("t")).bytes();
         db.run(tx -> assertTrue(bytes.delete(tx, bytes.first(tx).getKey())));
         model.remove(model.firstKey());
       }

@@ -446,7 +446,7 @@ class ObjectIndexTest {
                 KeyTooLargeException.class, () -> t.index("byOwner", String.class).get(tx, long1));
             t.insert(tx, account(1, "short", State.OPEN, null, 1)); // the transaction goes on
           });
-      ByteTable bytes = db.table(ACCOUNTS.table()).bytes();
+      Table<byte[], byte[]> bytes = db.table(ACCOUNTS.table()).bytes();
       db.run(
           tx -> {
             InvalidUseException e =
@@ -469,7 +469,6 @@ class ObjectIndexTest {
           InvalidUseException.class,
           () ->
               db.table(TableSpec.bytes("b", 9))
-                  .bytes()
                   .as(Plain.CODEC, Plain.CODEC)
                   .index("i", String.class));
       requireSound(db);
@@ -602,7 +601,7 @@ class ObjectIndexTest {
       Table<Long, Account> t = db.table(ACCOUNTS);
       fill(db, t);
       requireSound(db);
-      BTree tree = t.tableCore().index("byOwner").tree;
+      BTree tree = t.table().core().index("byOwner").tree;
       byte[][] first = new byte[2][];
       TreeWalk.forEach(
           tree,
@@ -878,7 +877,7 @@ class ObjectIndexTest {
     }
     try (Database db = file()) {
       // Nothing here knows the class: the file says what is to be done.
-      ByteTable bytes = db.table(db.describe("accounts")).bytes();
+      Table<byte[], byte[]> bytes = db.table(db.describe("accounts")).bytes();
       db.run(
           tx -> {
             byte[] key = bytes.first(tx).getKey();

@@ -110,7 +110,7 @@ class OpeningCrashTest {
       db = Database.open(new SimStorage(disk), options);
     }
 
-    ByteTable table() {
+    Table<byte[], byte[]> table() {
       return db.table(TableSpec.bytes("t", 20)).bytes();
     }
 
@@ -119,7 +119,7 @@ class OpeningCrashTest {
     }
 
     void commit(int n) {
-      ByteTable t = table();
+      Table<byte[], byte[]> t = table();
       for (int k = 0; k < n; k++) {
         int i = begun;
         begun = i + 1;
@@ -182,10 +182,10 @@ class OpeningCrashTest {
     /** How many commits there are: all that were acknowledged, none that was not begun. */
     int contents() {
       int[] n = {0};
-      ByteTable t = table();
+      Table<byte[], byte[]> t = table();
       db.read(
           tx -> {
-            try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+            try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
               for (; c.next(); n[0]++) {
                 assertArrayEquals(key(n[0]), c.key(), "key");
                 assertArrayEquals(value(n[0]), c.value(), "value");

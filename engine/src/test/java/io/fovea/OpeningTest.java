@@ -101,7 +101,7 @@ class OpeningTest {
     for (int round = 0; round < 4; round++) {
       byte[] key = {(byte) round};
       Database db = SimDatabase.open(new SimStorage(disk), options);
-      ByteTable t = db.table(spec).bytes();
+      Table<byte[], byte[]> t = db.table(spec).bytes();
       db.run(tx -> t.put(tx, key, new byte[100]));
       if (round % 2 == 1) {
         db.checkpoint();
@@ -145,12 +145,12 @@ class OpeningTest {
 
   private static void hasRecords(Database db, TableSpec spec, int records, long fault) {
     int[] found = {0};
-    ByteTable t = db.table(spec).bytes();
+    Table<byte[], byte[]> t = db.table(spec).bytes();
     db.run(
         TxOptions.forReading(),
         tx -> {
           found[0] = 0;
-          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+          try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               found[0]++;
             }
@@ -386,7 +386,7 @@ class OpeningTest {
     }
     Files.delete(beside);
     Database killed = Database.open(path, small());
-    ByteTable t = killed.table(TableSpec.bytes("t", 16)).bytes();
+    Table<byte[], byte[]> t = killed.table(TableSpec.bytes("t", 16)).bytes();
     killed.run(tx -> t.put(tx, new byte[] {1}, new byte[100]));
     killed.checkpoint(); // writes pages, and their copies before
     killed.abandon();
@@ -457,7 +457,7 @@ class OpeningTest {
     }
     Path symbolic = Files.createSymbolicLink(folder.resolve("symbolic"), path);
     Database killed = Database.open(symbolic, small());
-    ByteTable t = killed.table(TableSpec.bytes("t", 16)).bytes();
+    Table<byte[], byte[]> t = killed.table(TableSpec.bytes("t", 16)).bytes();
     killed.run(tx -> t.put(tx, new byte[] {1}, new byte[100]));
     killed.abandon();
     try (Database db = Database.open(path, small())) {

@@ -45,7 +45,7 @@ class PermissionsTest {
     Files.setPosixFilePermissions(file, PosixFilePermissions.fromString(permissions));
     ByteArrayOutputStream archive = new ByteArrayOutputStream();
     try (Database db = Database.open(file, options())) {
-      ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 16)).bytes();
       db.run(tx -> t.put(tx, new byte[] {1}, new byte[100]));
       eachHas(permissions); // log, double-write area, timestamps
       db.backup(folder.resolve("backup"));

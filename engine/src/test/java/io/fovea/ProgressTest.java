@@ -70,8 +70,8 @@ class ProgressTest {
   void aLongTransactionAmongManyWritersCommits(Protocol protocol) throws Exception {
     int keys = 1_000;
     try (Database db = Database.inMemory(options(protocol))) {
-      ByteTable t = table(db, "accounts", keys);
-      ByteTable results = table(db, "results", 1);
+      Table<byte[], byte[]> t = table(db, "accounts", keys);
+      Table<byte[], byte[]> results = table(db, "results", 1);
       AtomicLong moved = new AtomicLong();
       for (int i = 0; i < 40; i++) {
         Random r = new Random(i);
@@ -106,8 +106,8 @@ class ProgressTest {
     int keys = 200;
     int each = 5;
     try (Database db = Database.inMemory(options(protocol))) {
-      ByteTable t = table(db, "accounts", keys);
-      ByteTable results = table(db, "results", 1);
+      Table<byte[], byte[]> t = table(db, "accounts", keys);
+      Table<byte[], byte[]> results = table(db, "results", 1);
       for (int i = 0; i < 8; i++) {
         Random r = new Random(i);
         rival(i % 2 == 0, () -> transfer(db, t, r, keys));
@@ -149,7 +149,7 @@ class ProgressTest {
   void aLongScanBesidePacedWritersEnds(Protocol protocol) throws Exception {
     int keys = 8_000;
     try (Database db = Database.inMemory(options(protocol))) {
-      ByteTable t = table(db, "accounts", keys);
+      Table<byte[], byte[]> t = table(db, "accounts", keys);
       AtomicLong moved = new AtomicLong();
       for (int i = 0; i < 2; i++) {
         Random r = new Random(i);
@@ -170,7 +170,7 @@ class ProgressTest {
                   bounded(++attempts[0]);
                   long s = 0;
                   int n = 0;
-                  try (ByteCursor c = t.scan(tx, null, null, order)) {
+                  try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, order)) {
                     while (c.next()) {
                       s += ByteBuffer.wrap(c.value()).getLong();
                       n++;
@@ -194,8 +194,8 @@ class ProgressTest {
   @EnumSource
   void strangersOfAnotherTableAreNotKeptOut(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
-      ByteTable hot = table(db, "hot", 1);
-      ByteTable other = table(db, "other", 100);
+      Table<byte[], byte[]> hot = table(db, "hot", 1);
+      Table<byte[], byte[]> other = table(db, "other", 100);
       int attempts =
           unlucky(
               db,
@@ -217,7 +217,7 @@ class ProgressTest {
   @EnumSource
   void clientsOfOtherKeysAreNotKeptOut(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
-      ByteTable t = table(db, "t", 2_000);
+      Table<byte[], byte[]> t = table(db, "t", 2_000);
       int attempts =
           unlucky(
               db,
@@ -236,8 +236,8 @@ class ProgressTest {
   @EnumSource
   void anUnluckyOneDoesNotWaitForALongReaderOfOtherKeys(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
-      ByteTable hot = table(db, "hot", 1);
-      ByteTable other = table(db, "other", 100);
+      Table<byte[], byte[]> hot = table(db, "hot", 1);
+      Table<byte[], byte[]> other = table(db, "other", 100);
       CountDownLatch reading = new CountDownLatch(1);
       CountDownLatch read = new CountDownLatch(1);
       Future<?> reader =
@@ -268,9 +268,9 @@ class ProgressTest {
   void anIdleExplicitTransactionDoesNotStarveAnUnluckyOne(Protocol protocol) throws Exception {
     int keys = 200;
     try (Database db = Database.inMemory(options(protocol))) {
-      ByteTable t = table(db, "accounts", keys);
-      ByteTable results = table(db, "results", 1);
-      ByteTable other = table(db, "other", 1);
+      Table<byte[], byte[]> t = table(db, "accounts", keys);
+      Table<byte[], byte[]> results = table(db, "results", 1);
+      Table<byte[], byte[]> other = table(db, "other", 1);
       CountDownLatch begun = new CountDownLatch(1);
       CountDownLatch done = new CountDownLatch(1);
       Future<?> idle =
@@ -324,8 +324,8 @@ class ProgressTest {
   @EnumSource
   void aBodyMayWaitForAnothersTransaction(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
-      ByteTable hot = table(db, "hot", 1);
-      ByteTable other = table(db, "other", 2);
+      Table<byte[], byte[]> hot = table(db, "hot", 1);
+      Table<byte[], byte[]> other = table(db, "other", 2);
       unlucky(
           db,
           protocol,
@@ -344,8 +344,8 @@ class ProgressTest {
   @EnumSource
   void aBodyMayWaitForAnotherUnluckyOne(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
-      ByteTable hot = table(db, "hot", 1);
-      ByteTable other = table(db, "other", 1);
+      Table<byte[], byte[]> hot = table(db, "hot", 1);
+      Table<byte[], byte[]> other = table(db, "other", 1);
       unlucky(
           db,
           protocol,
@@ -362,7 +362,7 @@ class ProgressTest {
   void twoThatCrossBothFinish(Protocol protocol) throws Exception {
     int each = 10;
     try (Database db = Database.inMemory(options(protocol))) {
-      ByteTable t = table(db, "t", 2);
+      Table<byte[], byte[]> t = table(db, "t", 2);
       AtomicLong mine = new AtomicLong();
       AtomicLong rivals = new AtomicLong();
       for (int i = 0; i < 4; i++) {
@@ -411,7 +411,7 @@ class ProgressTest {
   @EnumSource
   void twoUnluckyOnesThatCrossBothFinish(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
-      ByteTable t = table(db, "t", 2);
+      Table<byte[], byte[]> t = table(db, "t", 2);
       // Once both have come to where each has one key, they ask for the other's. Who waits longer
       // than that for the other one goes on alone: it may be kept out for good reason.
       CountDownLatch both = new CountDownLatch(2);
@@ -451,7 +451,7 @@ class ProgressTest {
   @EnumSource
   void anUnluckyOneThatThrowsLeavesNothing(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
-      ByteTable hot = table(db, "hot", 1);
+      Table<byte[], byte[]> hot = table(db, "hot", 1);
       for (int n = 0; n < 3; n++) {
         assertThrows(
             IllegalStateException.class,
@@ -479,7 +479,7 @@ class ProgressTest {
   void anUnluckyOneThatTakesTooLongLeavesNothing(Protocol protocol) throws Exception {
     Options o = options(protocol).transactions(txs -> txs.timeout(Duration.ofSeconds(1)));
     try (Database db = Database.inMemory(o)) {
-      ByteTable hot = table(db, "hot", 1);
+      Table<byte[], byte[]> hot = table(db, "hot", 1);
       TransactionAbortedException e =
           assertThrows(
               TransactionAbortedException.class,
@@ -505,7 +505,7 @@ class ProgressTest {
   @EnumSource
   void whoWantsTheSameKeyGetsItAfterwards(Protocol protocol) throws Exception {
     try (Database db = Database.inMemory(options(protocol))) {
-      ByteTable hot = table(db, "hot", 1);
+      Table<byte[], byte[]> hot = table(db, "hot", 1);
       List<Future<?>> others = new ArrayList<>();
       int[] asked = {0};
       unlucky(
@@ -550,8 +550,8 @@ class ProgressTest {
         .transactions(txs -> txs.activeMax(64).timeout(Duration.ofMinutes(4)));
   }
 
-  private static ByteTable table(Database db, String name, int keys) {
-    ByteTable t = new ByteTable(db.table(TableSpec.bytes(name, 16)));
+  private static Table<byte[], byte[]> table(Database db, String name, int keys) {
+    Table<byte[], byte[]> t = db.table(TableSpec.bytes(name, 16)).bytes();
     db.run(
         tx -> {
           for (int k = 0; k < keys; k++) {
@@ -565,17 +565,17 @@ class ProgressTest {
     return ByteBuffer.allocate(8).putLong(v).array();
   }
 
-  private static long get(ByteTable t, Transaction tx, long key) {
+  private static long get(Table<byte[], byte[]> t, Transaction tx, long key) {
     byte[] value = t.get(tx, bytes(key));
     assertNotNull(value);
     return ByteBuffer.wrap(value).getLong();
   }
 
-  private static void put(ByteTable t, Transaction tx, long key, long value) {
+  private static void put(Table<byte[], byte[]> t, Transaction tx, long key, long value) {
     t.put(tx, bytes(key), bytes(value));
   }
 
-  private static void transfer(Database db, ByteTable t, Random r, int keys) {
+  private static void transfer(Database db, Table<byte[], byte[]> t, Random r, int keys) {
     int a = r.nextInt(keys);
     int b = (a + 1 + r.nextInt(keys - 1)) % keys;
     db.run(
@@ -586,7 +586,7 @@ class ProgressTest {
   }
 
   /** Reads and writes; what it does to a value it takes back. */
-  private static Void strangers(Database db, ByteTable t, int from, int times) {
+  private static Void strangers(Database db, Table<byte[], byte[]> t, int from, int times) {
     for (int i = 0; i < times; i++) {
       int k = from + 10 + i % 80;
       assertEquals(START, (long) db.read(tx -> get(t, tx, k)));
@@ -656,7 +656,7 @@ class ProgressTest {
    *     rival spoils
    * @return the number of attempts
    */
-  private int unlucky(Database db, Protocol protocol, ByteTable t, int key, Body body)
+  private int unlucky(Database db, Protocol protocol, Table<byte[], byte[]> t, int key, Body body)
       throws Exception {
     AtomicInteger attempts = new AtomicInteger();
     db.run(
@@ -674,7 +674,8 @@ class ProgressTest {
   }
 
   /** Reads and writes a key, and sees to it that this can't commit. */
-  private void spoil(Database db, Protocol protocol, ByteTable t, Transaction tx, int key)
+  private void spoil(
+      Database db, Protocol protocol, Table<byte[], byte[]> t, Transaction tx, int key)
       throws Exception {
     if (protocol == Protocol.TWO_PHASE_LOCKING) {
       // A reader holds off the writer, so the writer has to be there first.

@@ -105,7 +105,7 @@ class RangeCutModelTest {
 
     private void fill() {
       String name = name();
-      ByteTable t = db.table(spec(name)).bytes();
+      Table<byte[], byte[]> t = db.table(spec(name)).bytes();
       TreeMap<byte[], byte[]> map = model.get(name);
       boolean longs = r.nextInt(4) == 0;
       for (int part = 0; part < 3; part++) {
@@ -122,7 +122,7 @@ class RangeCutModelTest {
     private void statements(Transaction tx, TreeMap<String, TreeMap<byte[], byte[]>> local) {
       for (int i = 1 + r.nextInt(4); i > 0; i--) {
         String name = List.copyOf(local.keySet()).get(r.nextInt(local.size()));
-        ByteTable t = tx.table(spec(name)).bytes();
+        Table<byte[], byte[]> t = tx.table(spec(name)).bytes();
         TreeMap<byte[], byte[]> map = local.get(name);
         switch (r.nextInt(14)) {
           case 0 -> {
@@ -165,7 +165,7 @@ class RangeCutModelTest {
       }
     }
 
-    private void deleteRange(Transaction tx, ByteTable t, TreeMap<byte[], byte[]> map) {
+    private void deleteRange(Transaction tx, Table<byte[], byte[]> t, TreeMap<byte[], byte[]> map) {
       byte[] a = r.nextInt(5) == 0 ? null : key();
       byte[] b = r.nextInt(5) == 0 ? null : key();
       boolean turn = a != null && b != null && Arrays.compareUnsigned(a, b) > 0;
@@ -185,10 +185,10 @@ class RangeCutModelTest {
       part.clear();
     }
 
-    private static void scan(Transaction tx, ByteTable t, TreeMap<byte[], byte[]> map) {
+    private static void scan(Transaction tx, Table<byte[], byte[]> t, TreeMap<byte[], byte[]> map) {
       List<Map.Entry<byte[], byte[]>> expected = new ArrayList<>(map.entrySet());
       int i = 0;
-      try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+      try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
         while (c.next()) {
           assertTrue(i < expected.size(), "too many");
           assertTrue(Arrays.equals(expected.get(i).getKey(), c.key()));
@@ -243,7 +243,7 @@ class RangeCutModelTest {
             for (Map.Entry<String, TreeMap<byte[], byte[]>> e : state.entrySet()) {
               List<Map.Entry<byte[], byte[]>> records = new ArrayList<>(e.getValue().entrySet());
               int i = 0;
-              try (ByteCursor c =
+              try (Cursor<byte[], byte[]> c =
                   tx.table(spec(e.getKey())).bytes().scan(tx, null, null, ScanOrder.ASCENDING)) {
                 while (c.next()) {
                   // An unfinished commit may have replaced nothing but a value.
@@ -274,7 +274,7 @@ class RangeCutModelTest {
           });
       model.forEach(
           (name, map) -> {
-            ByteTable t = db.table(spec(name)).bytes();
+            Table<byte[], byte[]> t = db.table(spec(name)).bytes();
             assertEquals(map.size(), db.table(spec(name)).count());
             assertEquals(
                 map.entrySet().stream()
@@ -365,7 +365,7 @@ class RangeCutModelTest {
       Options options = SMALL.experiments(exp -> exp.cutLeaves(1));
       long all = 4_000;
       Database db = SimDatabase.open(new SimStorage(disk), options);
-      ByteTable t = db.table(Run.spec("t")).bytes();
+      Table<byte[], byte[]> t = db.table(Run.spec("t")).bytes();
       db.run(
           tx -> {
             for (int i = 0; i < all; i++) {
@@ -406,7 +406,8 @@ class RangeCutModelTest {
         List<Integer> keys = new ArrayList<>();
         again.read(
             tx -> {
-              try (ByteCursor c = of.bytes().scan(tx, null, null, ScanOrder.ASCENDING)) {
+              try (Cursor<byte[], byte[]> c =
+                  of.bytes().scan(tx, null, null, ScanOrder.ASCENDING)) {
                 while (c.next()) {
                   keys.add(number(c.key()));
                 }

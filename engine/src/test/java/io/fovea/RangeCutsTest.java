@@ -376,7 +376,7 @@ class RangeCutsTest {
     with(
         Protocol.TICTOC,
         db -> {
-          ByteTable t = db.table(TableSpec.bytes("u", 20)).bytes();
+          Table<byte[], byte[]> t = db.table(TableSpec.bytes("u", 20)).bytes();
           db.run(
               tx -> {
                 for (int i = 0; i < 2_000; i++) {

@@ -238,7 +238,7 @@ class RangeDeleteTest {
   @EnumSource
   void byteStringsGoWithTheirLongValues(Protocol protocol) {
     try (Database db = open(protocol)) {
-      ByteTable t = db.table(TableSpec.bytes("bytes", 40)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("bytes", 40)).bytes();
       db.run(
           tx -> {
             for (int i = 0; i < 100; i++) {
@@ -290,7 +290,7 @@ class RangeDeleteTest {
               return new String(b, StandardCharsets.UTF_8);
             }
           };
-      Table<String, String> t = db.table(TableSpec.bytes("texts", 40)).bytes().as(text, text);
+      Table<String, String> t = db.table(TableSpec.bytes("texts", 40)).as(text, text);
       db.run(
           tx -> {
             for (String s : List.of("a", "b", "c", "d")) {

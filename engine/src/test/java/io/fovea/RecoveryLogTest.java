@@ -32,7 +32,7 @@ class RecoveryLogTest {
   }
 
   private static void fill(Database db) {
-    ByteTable table = db.table(TableSpec.bytes("t", 8)).bytes();
+    Table<byte[], byte[]> table = db.table(TableSpec.bytes("t", 8)).bytes();
     db.run(tx -> table.put(tx, new byte[] {1}, new byte[] {2}));
   }
 

@@ -91,12 +91,12 @@ class RecoveryTest {
   }
 
   private static TreeMap<String, byte[]> contents(Database db) {
-    ByteTable t = db.table(BYTES).bytes();
+    Table<byte[], byte[]> t = db.table(BYTES).bytes();
     TreeMap<String, byte[]> all = new TreeMap<>();
     db.read(
         tx -> {
           all.clear();
-          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+          try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.put(new String(c.key(), StandardCharsets.UTF_8), c.value());
             }
@@ -115,7 +115,7 @@ class RecoveryTest {
   /** Random transactions; the model has what committed. */
   private static void work(
       Database db, TreeMap<String, byte[]> model, Random random, int transactions, int valueMax) {
-    ByteTable t = db.table(BYTES).bytes();
+    Table<byte[], byte[]> t = db.table(BYTES).bytes();
     for (int i = 0; i < transactions; i++) {
       TreeMap<String, byte[]> changed = new TreeMap<>();
       int n = 1 + random.nextInt(8);
@@ -150,7 +150,7 @@ class RecoveryTest {
   @Test
   void whatWasCommittedIsThere() {
     Database db = open();
-    ByteTable t = db.table(BYTES).bytes();
+    Table<byte[], byte[]> t = db.table(BYTES).bytes();
     db.run(tx -> t.put(tx, bytes("a"), bytes("1")));
     db.abandon();
     try (Database again = open()) {
@@ -240,7 +240,7 @@ class RecoveryTest {
   void transactionsLargerThanTheLogsBuffer() {
     TreeMap<String, byte[]> model = new TreeMap<>();
     Database db = open();
-    ByteTable t = db.table(BYTES).bytes();
+    Table<byte[], byte[]> t = db.table(BYTES).bytes();
     db.run(
         tx -> {
           for (int i = 0; i < 3000; i++) {
@@ -376,7 +376,7 @@ class RecoveryTest {
     Options options =
         SMALL.log(log -> log.bytesMax(1 << 20).checkpointInterval(Duration.ofMillis(30)));
     Database db = open(options);
-    ByteTable t = db.table(BYTES).bytes();
+    Table<byte[], byte[]> t = db.table(BYTES).bytes();
     AtomicReference<Throwable> failed = new AtomicReference<>();
     Thread[] threads = new Thread[3];
     for (int i = 0; i < threads.length; i++) {

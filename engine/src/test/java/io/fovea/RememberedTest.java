@@ -285,7 +285,7 @@ class RememberedTest {
     try (Database db = Database.inMemory(options())) {
       Table<Integer, Item> items =
           db.table(ObjectSpec.of("items", Integer.class, Item.class).remembered());
-      ByteTable bytes = db.table(TableSpec.bytes("bytes", 20).remembered()).bytes();
+      Table<byte[], byte[]> bytes = db.table(TableSpec.bytes("bytes", 20).remembered()).bytes();
       db.run(
           tx -> {
             for (int i = 0; i < 500; i++) {

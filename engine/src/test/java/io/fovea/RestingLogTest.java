@@ -69,7 +69,7 @@ class RestingLogTest {
 
   /** A transaction for each key. */
   private static void write(Database db, int from, int to) {
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     for (int i = from; i < to; i++) {
       int n = i;
       db.run(tx -> t.put(tx, key(n), ByteBuffer.allocate(900).putInt(n).array()));
@@ -78,7 +78,7 @@ class RestingLogTest {
 
   private static void check(Database db, int records) {
     assertTrue(db.verify().ok(), () -> db.verify().toString());
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     db.read(
         tx -> {
           for (int i = 0; i < records; i++) {
@@ -216,7 +216,7 @@ class RestingLogTest {
     Options options =
         options(Duration.ofMillis(30)).log(log -> log.segmentBytes(segment).bytesMax(8 * segment));
     try (Database db = Database.open(new SimStorage(disk), options)) {
-      ByteTable t = db.table(SPEC).bytes();
+      Table<byte[], byte[]> t = db.table(SPEC).bytes();
       t.load(
           LoadOptions.defaults().ascending(true),
           into -> {

@@ -53,7 +53,7 @@ class RestoreTest {
   }
 
   private static void fill(Database db, int from, int to) {
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     for (int i = from; i < to; i++) {
       int n = i;
       db.run(tx -> t.put(tx, new byte[] {1, (byte) (n >> 8), (byte) n}, new byte[n % 500]));
@@ -61,11 +61,11 @@ class RestoreTest {
   }
 
   private static Map<String, Integer> contents(Database db) {
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     return db.read(
         tx -> {
           Map<String, Integer> all = new TreeMap<>();
-          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+          try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.put(HexFormat.of().formatHex(c.key()), c.value().length);
             }

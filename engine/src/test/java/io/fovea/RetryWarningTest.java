@@ -69,7 +69,7 @@ class RetryWarningTest {
   private static final byte[] TWO = {2};
 
   /** Reads a record; in the first attempts another transaction changes both then. */
-  private static byte[] conflict(Database db, ByteTable t, Transaction tx) {
+  private static byte[] conflict(Database db, Table<byte[], byte[]> t, Transaction tx) {
     t.get(tx, ONE);
     if (tx.attempt() <= 16) {
       CompletableFuture.runAsync(
@@ -85,14 +85,14 @@ class RetryWarningTest {
     return ONE;
   }
 
-  private static void assertNamed(BiConsumer<Database, ByteTable> work) {
+  private static void assertNamed(BiConsumer<Database, Table<byte[], byte[]>> work) {
     // Without pessimistic attempts, for which the other transaction would wait.
     Options options =
         Options.defaults()
             .bufferBytes(4 << 20)
             .transactions(txs -> txs.abortsBeforeLocking(Integer.MAX_VALUE));
     try (Database db = Database.inMemory(options)) {
-      ByteTable t = db.table(TableSpec.bytes("t", 8)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 8)).bytes();
       List<String> lines = Logged.warnings(() -> work.accept(db, t));
       assertEquals(1, lines.size(), lines.toString());
       assertTrue(lines.get(0).contains("The work of \"transfer\" was"), lines.get(0));

@@ -24,7 +24,7 @@ class SelfWaitTest {
   private static final TxOptions PESSIMISTIC = TIMED.abortsBeforeLocking(0);
 
   private interface Other {
-    void on(Database db, ByteTable t);
+    void on(Database db, Table<byte[], byte[]> t);
   }
 
   private static Map<String, Other> refused() {
@@ -62,7 +62,7 @@ class SelfWaitTest {
   void whatWouldWaitForItIsRefused() {
     for (Map.Entry<String, Other> other : refused().entrySet()) {
       try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
-        ByteTable t = db.table(TableSpec.bytes("t", 10)).bytes();
+        Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 10)).bytes();
         db.run(tx -> t.put(tx, ONE, new byte[1]));
         try (Transaction mine = db.begin(PESSIMISTIC)) {
           t.put(mine, ONE, new byte[2]);

@@ -51,7 +51,7 @@ class SequenceCrashTest {
 
   private void way(Database db) {
     Sequence s = db.sequence(ORDERS);
-    ByteTable t = db.table(TableSpec.bytes("t", 8)).bytes();
+    Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 8)).bytes();
     for (int i = 0; i < 14; i++) {
       if (i == 5) {
         db.checkpoint();

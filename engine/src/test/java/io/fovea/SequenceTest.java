@@ -291,7 +291,7 @@ class SequenceTest {
       Sequence[] made = new Sequence[3];
       db.run(
           tx -> {
-            ByteTable t = tx.table(TableSpec.bytes("t", 8)).bytes();
+            Table<byte[], byte[]> t = tx.table(TableSpec.bytes("t", 8)).bytes();
             made[0] = tx.sequence(ORDERS);
             for (int i = 1; i <= 25; i++) {
               assertEquals(i, made[0].next());
@@ -519,7 +519,7 @@ class SequenceTest {
   void noConflicts() {
     try (Database db = open()) {
       Sequence s = db.sequence(ORDERS.cached(3));
-      ByteTable t = db.table(TableSpec.bytes("t", 8)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 8)).bytes();
       long retries = db.stats().retries();
       for (int i = 0; i < 50; i++) {
         byte[] key = {(byte) i};

@@ -102,7 +102,7 @@ class SnapshotModelTest {
       }
       surroundings.patiently(
           () -> {
-            ByteTable t = db.table(TableSpec.bytes(name, 40)).bytes();
+            Table<byte[], byte[]> t = db.table(TableSpec.bytes(name, 40)).bytes();
             db.run(
                 tx ->
                     changes.forEach(
@@ -157,7 +157,7 @@ class SnapshotModelTest {
     private void check(Frozen f, Random r) {
       assertEquals(List.copyOf(f.model.keySet()), f.db.tables());
       for (Map.Entry<String, TreeMap<byte[], byte[]>> e : f.model.entrySet()) {
-        ByteTable t = f.db.table(TableSpec.bytes(e.getKey(), 40)).bytes();
+        Table<byte[], byte[]> t = f.db.table(TableSpec.bytes(e.getKey(), 40)).bytes();
         TreeMap<byte[], byte[]> records = e.getValue();
         ScanOrder order = r.nextBoolean() ? ScanOrder.ASCENDING : ScanOrder.DESCENDING;
         if (r.nextBoolean()) {
@@ -170,10 +170,10 @@ class SnapshotModelTest {
     }
 
     private static void scan(
-        ByteTable t, Transaction tx, ScanOrder order, TreeMap<byte[], byte[]> records) {
+        Table<byte[], byte[]> t, Transaction tx, ScanOrder order, TreeMap<byte[], byte[]> records) {
       Map<byte[], byte[]> expected =
           order == ScanOrder.ASCENDING ? records : records.descendingMap();
-      try (ByteCursor c = t.scan(tx, null, null, order)) {
+      try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, order)) {
         for (Map.Entry<byte[], byte[]> e : expected.entrySet()) {
           assertTrue(c.next(), "the snapshot has all");
           assertEquals(hex(e.getKey()), hex(c.key()));

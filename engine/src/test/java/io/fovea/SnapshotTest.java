@@ -296,7 +296,7 @@ class SnapshotTest {
     try (Database db = Database.open(dir.resolve("db"), small())) {
       put(db, 0, 20_000, 1);
       db.table(TableSpec.bytes("gone", 40));
-      ByteTable bytes = db.table(TableSpec.bytes("long", 40)).bytes();
+      Table<byte[], byte[]> bytes = db.table(TableSpec.bytes("long", 40)).bytes();
       db.run(tx -> bytes.put(tx, new byte[] {1}, new byte[100_000]));
       db.run(tx -> bytes.put(tx, new byte[] {1}, new byte[10]));
       try (Database then = db.snapshot()) {

@@ -24,7 +24,7 @@ class StandstillTest {
   }
 
   private static void fill(Database db) {
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     for (int i = 0; i < 100; i++) {
       byte[] key = {(byte) i};
       db.run(tx -> t.put(tx, key, new byte[20_000]));

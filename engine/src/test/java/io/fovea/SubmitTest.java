@@ -43,7 +43,7 @@ class SubmitTest {
 
   private final SimDisk disk = new SimDisk(1);
   private Database db = open();
-  private ByteTable table = db.table(TableSpec.bytes("counters", 8)).bytes();
+  private Table<byte[], byte[]> table = db.table(TableSpec.bytes("counters", 8)).bytes();
 
   private Database open() {
     return SimDatabase.open(

@@ -61,7 +61,7 @@ class TableMapInPlaceTest {
   @ValueSource(longs = {1, 2, 3, 4, 5})
   void whatAFunctionChangesInPlaceIsWritten(long seed) {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
-      Table<Byte, List<Byte>> table = db.table(TableSpec.bytes("lists", 10)).bytes().as(KEY, LIST);
+      Table<Byte, List<Byte>> table = db.table(TableSpec.bytes("lists", 10)).as(KEY, LIST);
       ConcurrentNavigableMap<Byte, List<Byte>> map = table.asMap();
       ConcurrentNavigableMap<Byte, List<Byte>> model = new ConcurrentSkipListMap<>();
       Random random = new Random(seed);

@@ -130,7 +130,7 @@ class TableMapTest {
   }
 
   private static Table<String, String> newBytes(String name) {
-    return db.table(TableSpec.bytes("bytes " + name, 100)).bytes().as(TEXT, TEXT);
+    return db.table(TableSpec.bytes("bytes " + name, 100)).as(TEXT, TEXT);
   }
 
   private static Table<String, String> newRows(String name) {
@@ -374,11 +374,10 @@ class TableMapTest {
   @Test
   void aMapOfASnapshotSeesOneMoment() {
     TableSpec spec = TableSpec.bytes("for a snapshot", 100);
-    ConcurrentNavigableMap<String, String> now = db.table(spec).bytes().as(TEXT, TEXT).asMap();
+    ConcurrentNavigableMap<String, String> now = db.table(spec).as(TEXT, TEXT).asMap();
     IntStream.range(0, 1000).forEach(i -> now.put("k" + i, "old"));
     try (Database snapshot = db.snapshot()) {
-      ConcurrentNavigableMap<String, String> then =
-          snapshot.table(spec).bytes().as(TEXT, TEXT).asMap();
+      ConcurrentNavigableMap<String, String> then = snapshot.table(spec).as(TEXT, TEXT).asMap();
       Iterator<String> values = then.values().iterator();
       int n = 0;
       while (values.hasNext()) {

@@ -176,11 +176,11 @@ class TablesComeAndGoTest {
     return db.store().pool().allocatorState().highWater();
   }
 
-  private record Named(String name, ByteTable table) {}
+  private record Named(String name, Table<byte[], byte[]> table) {}
 
   /** A table of some pages whose records all say which it is. */
   private static Named filled(Database db, int n) {
-    ByteTable t = db.table(TableSpec.bytes("b" + n, 8)).bytes();
+    Table<byte[], byte[]> t = db.table(TableSpec.bytes("b" + n, 8)).bytes();
     byte[] value = ("b" + n + ".").repeat(40).getBytes(StandardCharsets.UTF_8);
     db.run(
         tx -> {

@@ -219,7 +219,7 @@ class TransactionTest {
   @Test
   void aDuplicateKeySaysWhichKeyItIs() {
     RowTable rows = db.table(TableSpec.of("u", KeySpec.of(FieldType.INT32), B.build()).with(BY_V));
-    ByteTable bytes = db.table(TableSpec.bytes("unique index", 8)).bytes();
+    Table<byte[], byte[]> bytes = db.table(TableSpec.bytes("unique index", 8)).bytes();
     byte[] key = {1, 2};
     db.run(
         tx -> {
@@ -354,9 +354,9 @@ class TransactionTest {
   /** Of rows, byte strings and objects, in every way. */
   @Test
   void whoReadsForUpdateIsWaitedFor() {
-    ByteTable bytes = db.table(TableSpec.bytes("bytes", 8)).bytes();
+    Table<byte[], byte[]> bytes = db.table(TableSpec.bytes("bytes", 8)).bytes();
     Table<Integer, Integer> rows = t.as(KEYS, VALUES);
-    Table<byte[], byte[]> typed = bytes.as(SAME, SAME);
+    Table<byte[], byte[]> typed = bytes.table().as(SAME, SAME);
     record Thing(@Id long id, String name) {}
     Table<Long, Thing> things = db.table(ObjectSpec.of("things", Long.class, Thing.class));
     List<Consumer<Transaction>> reads =
@@ -584,7 +584,7 @@ class TransactionTest {
   @Test
   void sizeIsLimited() {
     try (Database small = Database.inMemory(SMALL.transactions(txs -> txs.bytesMax(100_000)))) {
-      ByteTable bytes = small.table(TableSpec.bytes("b", 10)).bytes();
+      Table<byte[], byte[]> bytes = small.table(TableSpec.bytes("b", 10)).bytes();
       TransactionAbortedException e =
           assertThrows(
               TransactionAbortedException.class,

@@ -84,7 +84,7 @@ class UnclosedFileTest {
                 into.add(("l" + i).getBytes(StandardCharsets.UTF_8), new byte[5]);
               }
             });
-    ByteTable t = db.table(TableSpec.bytes("gone", 20)).bytes();
+    Table<byte[], byte[]> t = db.table(TableSpec.bytes("gone", 20)).bytes();
     db.run(
         tx -> {
           for (int i = 0; i < 300; i++) {

@@ -117,7 +117,7 @@ class UniqueBuildModelTest extends IndexBuilds {
     private static final TableSpec STRINGS = TableSpec.bytes("t", 20);
     private final Held held = new Held();
     private final TableSpec with;
-    private @Nullable ByteTable t;
+    private @Nullable Table<byte[], byte[]> t;
     private int seen;
 
     Bytes(int record) {
@@ -137,8 +137,8 @@ class UniqueBuildModelTest extends IndexBuilds {
                   }));
     }
 
-    private ByteTable table() {
-      ByteTable table = t;
+    private Table<byte[], byte[]> table() {
+      Table<byte[], byte[]> table = t;
       if (table == null) {
         throw new IllegalStateException("It is not open.");
       }
@@ -172,8 +172,9 @@ class UniqueBuildModelTest extends IndexBuilds {
 
     @Override
     public long find(Transaction tx, long value) {
-      ByteIndex i = table().index("computed");
-      try (ByteIndexCursor c = i.scan(tx, Range.prefix(i.key().set(value)), ScanOrder.ASCENDING)) {
+      Index<Key, byte[], byte[]> i = table().index("computed", Key.class);
+      try (IndexCursor<Key, byte[], byte[]> c =
+          i.scan(tx, Range.prefix(i.key().set(value)), ScanOrder.ASCENDING)) {
         return c.next() ? ByteBuffer.wrap(c.key()).getLong() : -1;
       }
     }

@@ -392,7 +392,7 @@ class UniqueFromBelowTest extends IndexBuilds {
                   return true;
                 }));
     try (Database db = Database.inMemory(small)) {
-      ByteTable t = db.table(strings).bytes();
+      Table<byte[], byte[]> t = db.table(strings).bytes();
       for (int k = 0; k < 100; k++) {
         int key = k;
         db.run(tx -> t.put(tx, bytes(key, 490), bytes(key, 470)));
@@ -416,7 +416,7 @@ class UniqueFromBelowTest extends IndexBuilds {
       held.go.countDown();
       builder.done();
       verify(db);
-      ByteIndex i = db.table(with).bytes().index("by_value");
+      Index<Key, byte[], byte[]> i = db.table(with).bytes().index("by_value", Key.class);
       assertEquals(115, i.count());
       db.run(
           tx -> {

@@ -39,7 +39,7 @@ class UnloadingTest {
           Database db =
               file ? Database.open(dir.resolve(d + ".fovea"), options) : Database.inMemory(options);
           try (db) {
-            ByteTable t = db.table(spec).bytes();
+            Table<byte[], byte[]> t = db.table(spec).bytes();
             db.run(tx -> t.put(tx, new byte[] {1}, new byte[30_000]));
             db.runAhead(tx -> t.put(tx, new byte[] {2}, new byte[3])).await();
             db.submit(TxOptions.defaults(), pool, tx -> t.get(tx, new byte[] {1}))
@@ -47,7 +47,7 @@ class UnloadingTest {
                 .join();
             db.read(
                 tx -> {
-                  try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+                  try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
                     return c.next();
                   }
                 });

@@ -39,13 +39,13 @@ class UnloggedSpaceTest {
     return v;
   }
 
-  private static ByteTable table(Database db, String name) {
+  private static Table<byte[], byte[]> table(Database db, String name) {
     return db.table(TableSpec.bytes(name, 8)).bytes();
   }
 
   private static void fill(Database db, int version) {
-    ByteTable a = table(db, "a");
-    ByteTable b = table(db, "b");
+    Table<byte[], byte[]> a = table(db, "a");
+    Table<byte[], byte[]> b = table(db, "b");
     for (int first = 0; first < RECORDS; first += 100) {
       int begin = first;
       db.run(
@@ -56,14 +56,14 @@ class UnloggedSpaceTest {
             }
           });
     }
-    ByteTable late = table(db, "late");
+    Table<byte[], byte[]> late = table(db, "late");
     db.run(tx -> late.put(tx, key(1), value(1, version)));
   }
 
   /** Of the first table one of twenty stays, of the second none. */
   private static void thin(Database db) {
-    ByteTable a = table(db, "a");
-    ByteTable b = table(db, "b");
+    Table<byte[], byte[]> a = table(db, "a");
+    Table<byte[], byte[]> b = table(db, "b");
     for (int first = 0; first < RECORDS; first += 100) {
       int begin = first;
       db.run(
@@ -81,12 +81,12 @@ class UnloggedSpaceTest {
   private static void check(Database db, int version) {
     VerifyReport report = db.verify();
     assertTrue(report.ok(), report::toString);
-    ByteTable a = table(db, "a");
+    Table<byte[], byte[]> a = table(db, "a");
     for (int i = 0; i < RECORDS; i += 20) {
       int n = i;
       assertArrayEquals(value(i, version), db.read(tx -> a.get(tx, key(n))));
     }
-    ByteTable late = table(db, "late");
+    Table<byte[], byte[]> late = table(db, "late");
     assertArrayEquals(value(1, version), db.read(tx -> late.get(tx, key(1))));
   }
 
@@ -119,7 +119,7 @@ class UnloggedSpaceTest {
     Path file = dir.resolve("closed.fovea");
     long before;
     try (Database db = Database.open(file, OPTIONS)) {
-      ByteTable stays = table(db, "stays");
+      Table<byte[], byte[]> stays = table(db, "stays");
       db.run(tx -> stays.put(tx, key(1), value(1, 1)));
       fill(db, 1);
       for (String name : List.of("a", "b", "late")) {
@@ -189,7 +189,7 @@ class UnloggedSpaceTest {
     try (Database db = Database.open(file, OPTIONS)) {
       fill(db, 1);
       thin(db);
-      ByteTable moves = table(db, "moves");
+      Table<byte[], byte[]> moves = table(db, "moves");
       AtomicBoolean stop = new AtomicBoolean();
       List<Throwable> failures = new ArrayList<>();
       Thread writer =

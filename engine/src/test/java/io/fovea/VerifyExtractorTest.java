@@ -52,7 +52,7 @@ class VerifyExtractorTest {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20))) {
       RowTable rows =
           db.table(TableSpec.of("r", KeySpec.of(FieldType.INT64), row.build()).with(ofRows));
-      ByteTable t = db.table(TableSpec.bytes("t", 20).with(ofBytes)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 20).with(ofBytes)).bytes();
       db.run(
           tx -> {
             for (int i = 1; i <= 3; i++) {

@@ -413,10 +413,10 @@ public final class Forms {
   }
 
   private static final class Bytes extends Form {
-    private final ByteTable table;
+    private final Table<byte[], byte[]> table;
 
     /** Null if there is none. */
-    private final @Nullable ByteIndex byPrice;
+    private final @Nullable Index<Key, byte[], byte[]> byPrice;
 
     private final @Nullable Key price;
 
@@ -435,7 +435,7 @@ public final class Forms {
                     }));
       }
       table = db.table(spec).bytes();
-      byPrice = indexed ? table.index("by_price") : null;
+      byPrice = indexed ? table.index("by_price", Key.class) : null;
       price = byPrice == null ? null : byPrice.key();
     }
 
@@ -512,7 +512,7 @@ public final class Forms {
     @Override
     long scan(Transaction tx, long from) {
       long sum = 0;
-      try (ByteCursor records = table.scan(tx, key(from), null, ScanOrder.ASCENDING)) {
+      try (Cursor<byte[], byte[]> records = table.scan(tx, key(from), null, ScanOrder.ASCENDING)) {
         for (int i = 0; i < BATCH && records.next(); i++) {
           sum += sum(records.value());
         }
@@ -536,7 +536,8 @@ public final class Forms {
     long indexScan(Transaction tx, long from) {
       long sum = 0;
       Range range = Range.atLeast(price(from));
-      try (ByteIndexCursor records = index().scan(tx, range, ScanOrder.ASCENDING)) {
+      try (IndexCursor<Key, byte[], byte[]> records =
+          index().scan(tx, range, ScanOrder.ASCENDING)) {
         for (int i = 0; i < BATCH && records.next(); i++) {
           sum += sum(records.value());
         }
@@ -544,7 +545,7 @@ public final class Forms {
       return sum;
     }
 
-    private ByteIndex index() {
+    private Index<Key, byte[], byte[]> index() {
       return java.util.Objects.requireNonNull(byPrice, "by_price");
     }
 

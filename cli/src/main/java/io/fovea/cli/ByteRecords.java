@@ -1,13 +1,14 @@
 package io.fovea.cli;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteIndex;
-import io.fovea.ByteIndexCursor;
-import io.fovea.ByteTable;
 import io.fovea.Change;
+import io.fovea.Cursor;
+import io.fovea.Index;
+import io.fovea.IndexCursor;
 import io.fovea.Key;
+import io.fovea.ObjectDump;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.schema.Field;
 import java.nio.charset.StandardCharsets;
@@ -26,7 +27,7 @@ final class ByteRecords extends Records {
   /** What hexadecimal digits begin with, where text is understood as well. */
   private static final String HEX = "0x";
 
-  private final ByteTable bytes;
+  private final Table<byte[], byte[]> bytes;
 
   ByteRecords(FileCommand command, RowTable table) {
     super(command, table);
@@ -54,7 +55,7 @@ final class ByteRecords extends Records {
       scanIndex(tx, bounds, index, order, sink);
       return;
     }
-    try (ByteCursor c = cursor(tx, bounds, order)) {
+    try (Cursor<byte[], byte[]> c = cursor(tx, bounds, order)) {
       boolean goesOn = true;
       while (goesOn && c.next()) {
         goesOn = sink.test(record(c.key(), c.value()));
@@ -62,7 +63,7 @@ final class ByteRecords extends Records {
     }
   }
 
-  private ByteCursor cursor(Transaction tx, Bounds bounds, ScanOrder order) {
+  private Cursor<byte[], byte[]> cursor(Transaction tx, Bounds bounds, ScanOrder order) {
     byte[] prefix = bound(whole(bounds.parts()));
     if (!bounds.isBounded()) {
       return prefix.length == 0
@@ -91,8 +92,13 @@ final class ByteRecords extends Records {
    *     that nothing is above it
    * @param to empty for no upper bound
    */
-  static ByteCursor between(
-      ByteTable table, Transaction tx, boolean open, byte[] from, byte[] to, ScanOrder order) {
+  static Cursor<byte[], byte[]> between(
+      Table<byte[], byte[]> table,
+      Transaction tx,
+      boolean open,
+      byte[] from,
+      byte[] to,
+      ScanOrder order) {
     if (from.length == 0 && !open) {
       byte[] nowhere = {0};
       return table.scan(tx, nowhere, nowhere, order);
@@ -116,7 +122,7 @@ final class ByteRecords extends Records {
       Predicate<Map<String, @Nullable Object>> sink) {
     requireIndex(index);
     if (table.spec().objects() == null) {
-      scanComputed(tx, bounds, bytes.index(index), order, sink);
+      scanComputed(tx, bounds, bytes.index(index, Key.class), order, sink);
       return;
     }
     if (!bounds.isAll()) {
@@ -125,7 +131,7 @@ final class ByteRecords extends Records {
               + TableFile.kind(table.spec())
               + " as bytes is shown as a whole, and takes no key");
     }
-    try (ByteCursor c = bytes.scanIndex(tx, index, order)) {
+    try (Cursor<byte[], byte[]> c = ObjectDump.of(table).scanIndex(tx, index, List.of(), order)) {
       boolean goesOn = true;
       while (goesOn && c.next()) {
         goesOn = sink.test(record(c.key(), c.value()));
@@ -137,11 +143,12 @@ final class ByteRecords extends Records {
   private void scanComputed(
       Transaction tx,
       Bounds bounds,
-      ByteIndex index,
+      Index<Key, byte[], byte[]> index,
       ScanOrder order,
       Predicate<Map<String, @Nullable Object>> sink) {
     List<Field> of = fields(index.spec());
-    try (ByteIndexCursor c = index.scan(tx, range(index::key, of, bounds), order)) {
+    try (IndexCursor<Key, byte[], byte[]> c =
+        index.scan(tx, range(index::key, of, bounds), order)) {
       boolean goesOn = true;
       while (goesOn && c.next()) {
         Map<String, @Nullable Object> m = new LinkedHashMap<>();

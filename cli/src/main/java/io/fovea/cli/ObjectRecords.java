@@ -5,12 +5,12 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParseException;
 import com.google.gson.JsonParser;
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
 import io.fovea.Change;
+import io.fovea.Cursor;
 import io.fovea.ObjectDump;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.schema.Shape;
 import io.fovea.schema.Shape.Component;
@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  * A component that is named as a part of the key is {@code object.NAME}.
  */
 final class ObjectRecords extends Records {
-  private final ByteTable bytes;
+  private final Table<byte[], byte[]> bytes;
   private final ObjectDump dump;
   private final List<String> keyNames;
 
@@ -61,7 +61,7 @@ final class ObjectRecords extends Records {
       @Nullable String index,
       ScanOrder order,
       Predicate<Map<String, @Nullable Object>> sink) {
-    try (ByteCursor c = cursor(tx, bounds, index, order)) {
+    try (Cursor<byte[], byte[]> c = cursor(tx, bounds, index, order)) {
       boolean goesOn = true;
       while (goesOn && c.next()) {
         goesOn = sink.test(record(c.key(), c.value()));
@@ -69,7 +69,7 @@ final class ObjectRecords extends Records {
     }
   }
 
-  private ByteCursor cursor(
+  private Cursor<byte[], byte[]> cursor(
       Transaction tx, Bounds bounds, @Nullable String index, ScanOrder order) {
     if (index != null) {
       requireIndex(index);

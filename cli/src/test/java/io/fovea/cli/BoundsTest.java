@@ -7,7 +7,6 @@ import static io.fovea.cli.Fixture.shell;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.ObjectSpec;
 import io.fovea.RowTable;
@@ -48,7 +47,7 @@ class BoundsTest {
     try (Database db = Database.open(file, SMALL)) {
       RowTable t = db.table(ROWS);
       Table<Place, Thing> things = db.table(THINGS);
-      ByteTable bytes = db.table(TableSpec.bytes("bytes", 2)).bytes();
+      Table<byte[], byte[]> bytes = db.table(TableSpec.bytes("bytes", 2)).bytes();
       db.run(
           tx -> {
             for (int a = -1; a < 3; a++) {

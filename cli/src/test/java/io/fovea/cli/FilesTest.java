@@ -8,9 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Durability;
+import io.fovea.Table;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -91,8 +91,8 @@ class FilesTest {
   void compactGivesSpaceBack() throws IOException {
     Path file = dir.resolve("long");
     try (Database db = Database.open(file, SMALL)) {
-      ByteTable goes = db.table(TableSpec.bytes("goes", 40)).bytes();
-      ByteTable stays = db.table(TableSpec.bytes("stays", 40)).bytes();
+      Table<byte[], byte[]> goes = db.table(TableSpec.bytes("goes", 40)).bytes();
+      Table<byte[], byte[]> stays = db.table(TableSpec.bytes("stays", 40)).bytes();
       db.run(
           tx -> {
             for (int i = 0; i < 8000; i++) {
@@ -252,7 +252,7 @@ class FilesTest {
   }
 
   private static void put(Database db, int from, int to) {
-    ByteTable t = db.table(Fixture.BLOBS).bytes();
+    Table<byte[], byte[]> t = db.table(Fixture.BLOBS).bytes();
     db.run(
         tx -> {
           for (int i = from; i < to; i++) {

@@ -2,12 +2,12 @@ package io.fovea.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.Row;
 import io.fovea.RowTable;
+import io.fovea.Table;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
@@ -60,7 +60,7 @@ final class Fixture {
           }
         });
     db.dropTable("gone");
-    ByteTable blobs = db.table(BLOBS).bytes();
+    Table<byte[], byte[]> blobs = db.table(BLOBS).bytes();
     db.run(
         tx -> {
           for (int i = 0; i < LONGS; i++) {

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.fovea.ByteTable;
 import io.fovea.Database;
+import io.fovea.Table;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.io.InputStream;
@@ -192,7 +192,7 @@ class TerminalTest {
     Path file = dir.resolve("shown.db");
     try (Database db = Database.open(file, SMALL)) {
       Fixture.fill(db);
-      ByteTable t = db.table(TableSpec.bytes("long table", 20)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("long table", 20)).bytes();
       byte[] value = "0123456789".repeat(100).getBytes(StandardCharsets.UTF_8);
       db.run(
           tx -> {

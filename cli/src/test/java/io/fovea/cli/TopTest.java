@@ -7,11 +7,11 @@ import static io.fovea.cli.Fixture.run;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.DatabaseBean;
 import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.Table;
 import io.fovea.schema.TableSpec;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -46,7 +46,7 @@ class TopTest {
         if (Boolean.parseBoolean(args[1])) {
           DatabaseBean.register(db);
         }
-        ByteTable t = db.table(TableSpec.bytes("t", 10)).bytes();
+        Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 10)).bytes();
         System.out.println("ready");
         for (int i = 0; System.in.available() == 0; i++) {
           byte[] key = {(byte) i};

@@ -164,7 +164,7 @@ final class StoredCounts {
   private long trySave(List<Integer> trees, KnownCounts known, long before) {
     try {
       return save(trees, known, before);
-    } catch (FoveaException e) {
+    } catch (FoveaException | OutOfMemoryError e) {
       if (halfway) {
         throw e; // only a recovery completes it
       }

@@ -1,6 +1,9 @@
 package io.fovea.object;
 
 import io.fovea.error.InvalidUseException;
+import io.fovea.schema.Shape;
+import io.fovea.schema.Shape.Composite;
+import io.fovea.schema.Shape.Scalar;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
@@ -129,6 +132,15 @@ final class KeyParts {
   static double getDouble(ObjectReader in) {
     long bits = getLong(in);
     return Double.longBitsToDouble(bits < 0 ? bits ^ Long.MAX_VALUE : bits);
+  }
+
+  /** How many bytes end the last part of a key: those of text and bytes, whose length varies. */
+  static int endBytes(Shape key) {
+    Shape last = key;
+    while (last instanceof Composite c) {
+      last = c.components().getLast().shape();
+    }
+    return last == Scalar.TEXT || last == Scalar.BYTES ? 2 : 0;
   }
 
   static void putText(ObjectWriter out, @Nullable String value) {

@@ -7,6 +7,7 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.RecordComponent;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -148,6 +149,15 @@ public final class ObjectCodec {
   /** Writes a key. */
   public void writeKey(ObjectWriter out, Object of) {
     keys.write(out, Objects.requireNonNull(of, "key"));
+  }
+
+  /**
+   * What keys begin with that go on where a key ends in text or bytes: its bytes without their end.
+   *
+   * @param key the bytes of a key
+   */
+  public byte[] prefixOfKeys(byte[] key) {
+    return Arrays.copyOf(key, key.length - KeyParts.endBytes(keyShape()));
   }
 
   /** Writes the key of a record. */

@@ -1,8 +1,7 @@
 package io.fovea.churn;
 
 import io.fovea.Batch;
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Io;
@@ -15,6 +14,7 @@ import io.fovea.RowCursor;
 import io.fovea.RowIndex;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.TimestampStore;
 import io.fovea.Transaction;
 import io.fovea.Translation;
@@ -83,7 +83,7 @@ final class Deeds {
   private final int worker;
   private final Random r;
   private final RowTable accounts;
-  private final ByteTable bytes;
+  private final Table<byte[], byte[]> bytes;
 
   Deeds(Database db, Path dir, int worker, long seed) {
     this.db = db;
@@ -356,7 +356,7 @@ final class Deeds {
     db.read(
         tx -> {
           int i = 0;
-          try (ByteCursor c = bytes.scanPrefix(tx, prefix, ScanOrder.ASCENDING)) {
+          try (Cursor<byte[], byte[]> c = bytes.scanPrefix(tx, prefix, ScanOrder.ASCENDING)) {
             while (c.next()) {
               byte[] expected = value(length[i], seed + i);
               is(true, Arrays.equals(expected, c.value()), "long value");

@@ -3,11 +3,10 @@ package io.fovea.crash;
 import io.fovea.BackupOptions;
 import io.fovea.BackupReport;
 import io.fovea.Batch;
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
 import io.fovea.ChangePosition;
 import io.fovea.Changes;
 import io.fovea.CompactOptions;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Key;
@@ -104,7 +103,7 @@ final class ApiCalls {
   final Database db;
   private final Path dir;
   private final RowTable accounts;
-  private final ByteTable bytes;
+  private final Table<byte[], byte[]> bytes;
   private final ChangePosition from;
   private final Sequence sequence;
   private final @Nullable BackupReport before;
@@ -456,7 +455,8 @@ final class ApiCalls {
         on ->
             on.db.read(
                 tx -> {
-                  try (ByteCursor c = on.bytes.scan(tx, null, null, ScanOrder.ASCENDING)) {
+                  try (Cursor<byte[], byte[]> c =
+                      on.bytes.scan(tx, null, null, ScanOrder.ASCENDING)) {
                     while (c.next()) {
                       c.value();
                     }

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.ByteTable;
 import io.fovea.CompactOptions;
 import io.fovea.Database;
 import io.fovea.Durability;
@@ -87,7 +86,7 @@ class CallbacksTest {
   }
 
   private interface Use {
-    void run(Database db, ByteTable bytes, Thrower t) throws Exception;
+    void run(Database db, Table<byte[], byte[]> bytes, Thrower t) throws Exception;
   }
 
   private static final Map<String, Use> USES = new LinkedHashMap<>();
@@ -112,7 +111,7 @@ class CallbacksTest {
         (db, b, t) -> {
           // Records that were there before are none of the test's.
           Thrower later = new Thrower(t.thrown, 40 + t.at);
-          ByteTable with = db.table(extracted(later)).bytes();
+          Table<byte[], byte[]> with = db.table(extracted(later)).bytes();
           db.run(
               tx -> {
                 for (int i = 0; i < 20; i++) {
@@ -272,8 +271,8 @@ class CallbacksTest {
     return Database.open(dir.resolve(name), ApiCalls.small(durability));
   }
 
-  private static ByteTable fill(Database db) {
-    ByteTable bytes = db.table(TableSpec.bytes("bytes", 16)).bytes();
+  private static Table<byte[], byte[]> fill(Database db) {
+    Table<byte[], byte[]> bytes = db.table(TableSpec.bytes("bytes", 16)).bytes();
     Table<Long, Thing> things = db.table(THINGS);
     db.run(
         tx -> {
@@ -299,7 +298,7 @@ class CallbacksTest {
         String name = "db" + n++;
         Throwable seen = null;
         Database db = open(durability, name);
-        ByteTable bytes = fill(db);
+        Table<byte[], byte[]> bytes = fill(db);
         try {
           use.getValue().run(db, bytes, new Thrower(one, at));
         } catch (Throwable t) {

@@ -3,14 +3,14 @@ package io.fovea.crash;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.LoadOptions;
 import io.fovea.Options;
 import io.fovea.ScanOrder;
 import io.fovea.SimDatabase;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.VerifyReport;
 import io.fovea.error.DatabaseClosedException;
@@ -59,7 +59,7 @@ class ClaimsOnFullDiskTest {
     /** An interval is cut out as a whole: pages become free. */
     RANGE(12_000, 900, 32, 2) {
       @Override
-      void in(Transaction tx, ByteTable t) {
+      void in(Transaction tx, Table<byte[], byte[]> t) {
         t.deleteRange(tx, key(1), key(records - 1));
       }
 
@@ -72,7 +72,7 @@ class ClaimsOnFullDiskTest {
     /** The pages of long values become free. */
     LONG(3, 900_000, 16, 1) {
       @Override
-      void in(Transaction tx, ByteTable t) {
+      void in(Transaction tx, Table<byte[], byte[]> t) {
         for (int i = 0; i < records; i++) {
           t.delete(tx, key(i));
         }
@@ -96,7 +96,7 @@ class ClaimsOnFullDiskTest {
       this.step = step;
     }
 
-    abstract void in(Transaction tx, ByteTable t);
+    abstract void in(Transaction tx, Table<byte[], byte[]> t);
 
     /** How many records there are afterwards. */
     abstract int left();
@@ -120,11 +120,11 @@ class ClaimsOnFullDiskTest {
   }
 
   private static int count(Database db) {
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     return db.read(
         tx -> {
           int n = 0;
-          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+          try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               n++;
             }
@@ -150,7 +150,7 @@ class ClaimsOnFullDiskTest {
   }
 
   private static void fill(Database db, Deed deed) {
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     t.load(
         LoadOptions.defaults().ascending(true),
         into -> {
@@ -173,7 +173,7 @@ class ClaimsOnFullDiskTest {
                 open(
                     disk,
                     db -> {
-                      ByteTable t = db.table(SPEC).bytes();
+                      Table<byte[], byte[]> t = db.table(SPEC).bytes();
                       disk.capacity(name, disk.allocated(name) + (long) segments * SEGMENT);
                       done[0] = tried(() -> db.run(tx -> deed.in(tx, t)));
                       boolean checked = tried(db::checkpoint);
@@ -228,8 +228,8 @@ class ClaimsOnFullDiskTest {
             Options options =
                 options().transactions(txs -> txs.closeGrace(Duration.ZERO).activeMax(8));
             try (Database db = SimDatabase.open(new SimStorage(disk), options)) {
-              ByteTable t = db.table(SPEC).bytes();
-              ByteTable u = db.table(OTHER).bytes();
+              Table<byte[], byte[]> t = db.table(SPEC).bytes();
+              Table<byte[], byte[]> u = db.table(OTHER).bytes();
               db.checkpoint();
               disk.capacity(name, disk.allocated(name) + (long) more * SEGMENT);
               attempt.start(db, t);
@@ -281,8 +281,8 @@ class ClaimsOnFullDiskTest {
       Options options = options().transactions(txs -> txs.closeGrace(Duration.ZERO));
       Database db = SimDatabase.open(new SimStorage(disk), options);
       try (db) {
-        ByteTable t = db.table(SPEC).bytes();
-        ByteTable u = db.table(OTHER).bytes();
+        Table<byte[], byte[]> t = db.table(SPEC).bytes();
+        Table<byte[], byte[]> u = db.table(OTHER).bytes();
         db.checkpoint();
         loader =
             Thread.ofPlatform()
@@ -344,13 +344,13 @@ class ClaimsOnFullDiskTest {
     volatile @Nullable FoveaException refusal;
 
     /** Starts it, and returns when it has ended, or has stood still for a while. */
-    void start(Database db, ByteTable t) {
+    void start(Database db, Table<byte[], byte[]> t) {
       thread = new Thread(() -> run(db, t));
       thread.start();
       join(1000);
     }
 
-    private void run(Database db, ByteTable t) {
+    private void run(Database db, Table<byte[], byte[]> t) {
       try {
         db.run(
             tx -> {

@@ -7,13 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteLoad;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.LoadSource;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 import io.fovea.SimDatabase;
+import io.fovea.TableLoad;
 import io.fovea.Translation;
 import io.fovea.VerifyReport;
 import io.fovea.buffer.PageHeader;
@@ -105,7 +105,7 @@ class DamagedPagesTest {
     return db.read(
         tx -> {
           int n = 0;
-          try (ByteCursor c = t.bytes().scan(tx, null, null, order)) {
+          try (Cursor<byte[], byte[]> c = t.bytes().scan(tx, null, null, order)) {
             while (c.next()) {
               c.value();
               n++;
@@ -495,7 +495,8 @@ class DamagedPagesTest {
             });
     assertNames(
         assertThrows(CorruptionException.class, () -> db.table(spec.with(more)), "an index"), leaf);
-    LoadSource<ByteLoad, RuntimeException> one = into -> into.add(new byte[] {-1}, new byte[1]);
+    LoadSource<TableLoad<byte[], byte[]>, RuntimeException> one =
+        into -> into.add(new byte[] {-1}, new byte[1]);
     assertNames(
         assertThrows(CorruptionException.class, () -> db.table(spec).bytes().load(one), "a load"),
         leaf);

@@ -1,7 +1,6 @@
 package io.fovea.crash;
 
 import io.fovea.Batch;
-import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Range;
 import io.fovea.Row;
@@ -9,6 +8,7 @@ import io.fovea.RowCursor;
 import io.fovea.RowIndex;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.VerifyReport;
 import io.fovea.crash.State.Contents;
 import io.fovea.crash.State.Kind;
@@ -244,7 +244,7 @@ final class DamagedUse {
     RowTable[] table = new RowTable[1];
     attempt(() -> table[0] = s.db().table(c.spec("bytes")));
     if (table[0] != null) {
-      ByteTable t = table[0].bytes();
+      Table<byte[], byte[]> t = table[0].bytes();
       for (int i = 0; i < 60; i++) {
         byte[] key = DeepBase.key(r.nextInt(220)).bytes();
         int kind = r.nextInt(6);

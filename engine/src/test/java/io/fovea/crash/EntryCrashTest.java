@@ -5,13 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.BackupOptions;
 import io.fovea.BackupReport;
-import io.fovea.ByteTable;
 import io.fovea.CompactOptions;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.LoadOptions;
 import io.fovea.Options;
 import io.fovea.Restore;
+import io.fovea.Table;
 import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;
@@ -92,7 +92,7 @@ class EntryCrashTest {
   }
 
   private static void put(Database db, int from, int to) {
-    ByteTable t = db.table(SPEC).bytes();
+    Table<byte[], byte[]> t = db.table(SPEC).bytes();
     db.run(
         tx -> {
           for (int i = from; i < to; i++) {
@@ -110,7 +110,7 @@ class EntryCrashTest {
     return folder -> {
       try (Database db = Database.open(folder.resolve(file), options().create(false))) {
         assertTrue(db.verify().ok());
-        ByteTable t = db.table(SPEC).bytes();
+        Table<byte[], byte[]> t = db.table(SPEC).bytes();
         long n = t.table().count();
         assertTrue(n >= from && n <= to, () -> file + " has " + n + " records of " + from);
         for (int i = 0; i < n; i++) {
@@ -293,7 +293,7 @@ class EntryCrashTest {
           put(db, 100, 200);
           acknowledge("db", has("db", 200, 200));
           expect("db", has("db", 200, 50_200));
-          ByteTable t = db.table(SPEC).bytes();
+          Table<byte[], byte[]> t = db.table(SPEC).bytes();
           t.load(
               LoadOptions.defaults().memoryBytes(1 << 20),
               into -> {

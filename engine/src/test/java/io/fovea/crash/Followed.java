@@ -1,15 +1,15 @@
 package io.fovea.crash;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
 import io.fovea.Change;
 import io.fovea.ChangeBatch;
 import io.fovea.ChangePosition;
 import io.fovea.Changes;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.FileChanges;
 import io.fovea.Options;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.error.ChangesLostException;
 import io.fovea.schema.TableSpec;
@@ -38,8 +38,8 @@ final class Followed {
   private static final String[] NAMES = {"a", "b", "c"};
   private static final byte[] POSITION = "position".getBytes(StandardCharsets.UTF_8);
 
-  private final ByteTable position;
-  private final ByteTable records;
+  private final Table<byte[], byte[]> position;
+  private final Table<byte[], byte[]> records;
   private final Database copy;
 
   private Followed(Database copy) {
@@ -98,15 +98,15 @@ final class Followed {
   private static TreeMap<String, byte[]> read(Database db) {
     TreeMap<String, byte[]> all = new TreeMap<>();
     for (String name : db.tables()) {
-      ByteTable t = db.table(TableSpec.bytes(name, 40)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes(name, 40)).bytes();
       db.run(tx -> add(tx, t, name, all));
     }
     return all;
   }
 
   private static void add(
-      Transaction tx, ByteTable t, @Nullable String name, TreeMap<String, byte[]> out) {
-    try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+      Transaction tx, Table<byte[], byte[]> t, @Nullable String name, TreeMap<String, byte[]> out) {
+    try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
       while (c.next()) {
         byte[] key = name == null ? c.key() : key(name, c.key());
         out.put(HexFormat.of().formatHex(key), c.value());
@@ -147,7 +147,7 @@ final class Followed {
     byte[] from = {(byte) c.table().charAt(0)};
     byte[] to = {(byte) (c.table().charAt(0) + 1)};
     byte first = (byte) String.valueOf(c.newName()).charAt(0);
-    try (ByteCursor all = records.scan(tx, from, to, ScanOrder.ASCENDING)) {
+    try (Cursor<byte[], byte[]> all = records.scan(tx, from, to, ScanOrder.ASCENDING)) {
       while (all.next()) {
         byte[] key = all.key();
         key[0] = first;
@@ -217,7 +217,7 @@ final class Followed {
                 tx.renameTable(name, other);
               }
             }
-            ByteTable t = tx.table(TableSpec.bytes(name, 40)).bytes();
+            Table<byte[], byte[]> t = tx.table(TableSpec.bytes(name, 40)).bytes();
             for (int i = random.nextInt(4); i >= 0; i--) {
               byte[] key = bytes("k" + random.nextInt(30));
               if (random.nextInt(4) == 0) {

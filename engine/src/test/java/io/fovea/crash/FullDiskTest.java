@@ -4,13 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.ByteTable;
 import io.fovea.CompactOptions;
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
 import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
+import io.fovea.Table;
 import io.fovea.TimestampStore;
 import io.fovea.error.StorageFullException;
 import io.fovea.schema.TableSpec;
@@ -72,12 +72,12 @@ class FullDiskTest {
     final int id;
     final Random random;
     final TreeMap<Integer, byte[]> model = new TreeMap<>();
-    final ByteTable a;
-    final ByteTable b;
+    final Table<byte[], byte[]> a;
+    final Table<byte[], byte[]> b;
     final Database db;
     int refused;
 
-    Client(int id, long seed, Database db, ByteTable a, ByteTable b) {
+    Client(int id, long seed, Database db, Table<byte[], byte[]> a, Table<byte[], byte[]> b) {
       this.id = id;
       this.random = new Random(seed * 31 + id);
       this.db = db;
@@ -196,8 +196,8 @@ class FullDiskTest {
 
   private static Outcome run(long seed, String file, SimDisk disk, Database db, Options options)
       throws Exception {
-    ByteTable a = db.table(TableSpec.bytes("a", 16)).bytes();
-    ByteTable b = db.table(TableSpec.bytes("b", 16)).bytes();
+    Table<byte[], byte[]> a = db.table(TableSpec.bytes("a", 16)).bytes();
+    Table<byte[], byte[]> b = db.table(TableSpec.bytes("b", 16)).bytes();
     Client[] clients = new Client[THREADS];
     for (int i = 0; i < THREADS; i++) {
       clients[i] = new Client(i, seed, db, a, b);
@@ -243,8 +243,8 @@ class FullDiskTest {
 
   private static void reopened(SimDisk disk, Options options, Client[] clients) {
     try (Database db = SimDatabase.open(new SimStorage(disk), options)) {
-      ByteTable a = db.table(TableSpec.bytes("a", 16)).bytes();
-      ByteTable b = db.table(TableSpec.bytes("b", 16)).bytes();
+      Table<byte[], byte[]> a = db.table(TableSpec.bytes("a", 16)).bytes();
+      Table<byte[], byte[]> b = db.table(TableSpec.bytes("b", 16)).bytes();
       for (Client c : clients) {
         Client again = new Client(c.id, 1, db, a, b);
         again.model.putAll(c.model);
@@ -301,7 +301,7 @@ class FullDiskTest {
   /** A database whose file is mostly holes, with two small tables. */
   private static Database withHoles(SimDisk disk, Options options) {
     Database db = SimDatabase.open(new SimStorage(disk), options);
-    ByteTable wide = db.table(TableSpec.bytes("wide", 16)).bytes();
+    Table<byte[], byte[]> wide = db.table(TableSpec.bytes("wide", 16)).bytes();
     for (int i = 0; i < HOLES; i++) {
       byte[] key = {(byte) i};
       db.run(tx -> wide.put(tx, key, new byte[30_000]));
@@ -368,8 +368,8 @@ class FullDiskTest {
     Options options = options(Durability.SYNC).bufferBytes(4 << 20);
     try (Database db = withHoles(disk, options)) {
       limit(disk, SimStorage.NAME, disk.allocated(SimStorage.NAME));
-      ByteTable a = db.table(TableSpec.bytes("a", 16)).bytes();
-      ByteTable wide = db.table(TableSpec.bytes("wide", 16)).bytes();
+      Table<byte[], byte[]> a = db.table(TableSpec.bytes("a", 16)).bytes();
+      Table<byte[], byte[]> wide = db.table(TableSpec.bytes("wide", 16)).bytes();
       int before = fill(db, a, 0);
       recovers(disk, before, options);
       db.checkpoint();
@@ -412,7 +412,7 @@ class FullDiskTest {
   }
 
   /** Puts records until one is refused; returns how many there are then. */
-  private static int fill(Database db, ByteTable table, int from) {
+  private static int fill(Database db, Table<byte[], byte[]> table, int from) {
     for (int i = from; ; i++) {
       byte[] key = {(byte) (i >> 8), (byte) i};
       try {

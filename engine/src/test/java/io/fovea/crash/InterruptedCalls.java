@@ -2,11 +2,10 @@ package io.fovea.crash;
 
 import io.fovea.BackupOptions;
 import io.fovea.BackupPosition;
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
 import io.fovea.ChangePosition;
 import io.fovea.Changes;
 import io.fovea.CompactOptions;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.FileChanges;
@@ -16,6 +15,7 @@ import io.fovea.Options;
 import io.fovea.Restore;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.schema.Field;
@@ -176,7 +176,8 @@ public final class InterruptedCalls {
             c.db.read(
                 tx -> {
                   int n = 0;
-                  try (ByteCursor scan = c.bytes().scan(tx, null, null, ScanOrder.DESCENDING)) {
+                  try (Cursor<byte[], byte[]> scan =
+                      c.bytes().scan(tx, null, null, ScanOrder.DESCENDING)) {
                     while (scan.next()) {
                       n++;
                     }
@@ -249,7 +250,7 @@ public final class InterruptedCalls {
     InterruptedCalls c = new InterruptedCalls(closed);
     try (Database db = Database.open(c.file, options())) {
       c.db = db;
-      ByteTable t = c.bytes();
+      Table<byte[], byte[]> t = c.bytes();
       db.run(
           tx -> {
             for (int i = 0; i < RECORDS; i++) {
@@ -308,12 +309,12 @@ public final class InterruptedCalls {
     return new byte[] {(byte) (i >> 8), (byte) i};
   }
 
-  private ByteTable bytes() {
+  private Table<byte[], byte[]> bytes() {
     return db.table(BYTES).bytes();
   }
 
   private void put(int i) {
-    ByteTable t = bytes();
+    Table<byte[], byte[]> t = bytes();
     db.run(tx -> t.put(tx, key(i), new byte[3000]));
   }
 

@@ -1,11 +1,11 @@
 package io.fovea.crash;
 
-import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.FileChanges;
 import io.fovea.FileDump;
 import io.fovea.FileReport;
 import io.fovea.Options;
+import io.fovea.Table;
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.schema.TableSpec;
 import java.io.BufferedReader;
@@ -71,7 +71,7 @@ public final class LockClient {
   }
 
   private static String put(String key) {
-    ByteTable t = open().table(SPEC).bytes();
+    Table<byte[], byte[]> t = open().table(SPEC).bytes();
     open().run(tx -> t.put(tx, key.getBytes(StandardCharsets.UTF_8), new byte[2000]));
     return "put";
   }

@@ -1,8 +1,8 @@
 package io.fovea.crash;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteIndexCursor;
+import io.fovea.Cursor;
 import io.fovea.Database;
+import io.fovea.IndexCursor;
 import io.fovea.Key;
 import io.fovea.Range;
 import io.fovea.Row;
@@ -415,15 +415,15 @@ final class State {
 
   private static void records(Transaction tx, RowTable t, Contents c) {
     if (c.kind == Kind.BYTES) {
-      try (ByteCursor cursor = t.bytes().scan(tx, null, null, ScanOrder.ASCENDING)) {
+      try (Cursor<byte[], byte[]> cursor = t.bytes().scan(tx, null, null, ScanOrder.ASCENDING)) {
         while (cursor.next()) {
           c.records.put(Pk.of(cursor.key()), Step.bytes(Blob.of(cursor.value())));
         }
       }
       for (String name : c.indexes) {
         int n = 0;
-        try (ByteIndexCursor cursor =
-            t.bytes().index(name).scan(tx, Range.all(), ScanOrder.DESCENDING)) {
+        try (IndexCursor<Key, byte[], byte[]> cursor =
+            t.bytes().index(name, Key.class).scan(tx, null, null, ScanOrder.DESCENDING)) {
           while (cursor.next()) {
             other(t, name, c, Pk.of(cursor.key()), Step.bytes(Blob.of(cursor.value())));
             n++;

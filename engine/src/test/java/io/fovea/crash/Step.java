@@ -3,10 +3,9 @@ package io.fovea.crash;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteLoad;
 import io.fovea.CompactOptions;
 import io.fovea.CompactReport;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Duplicates;
 import io.fovea.Durability;
@@ -18,6 +17,7 @@ import io.fovea.Row;
 import io.fovea.RowCursor;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
+import io.fovea.TableLoad;
 import io.fovea.Transaction;
 import io.fovea.crash.State.Blob;
 import io.fovea.crash.State.Contents;
@@ -338,7 +338,8 @@ sealed interface Step {
         if (group % 2 == 0) {
           return t.bytes().deletePrefix(tx, prefix) > 0;
         }
-        try (ByteCursor cursor = t.bytes().scanPrefix(tx, prefix, ScanOrder.DESCENDING)) {
+        try (Cursor<byte[], byte[]> cursor =
+            t.bytes().scanPrefix(tx, prefix, ScanOrder.DESCENDING)) {
           while (cursor.next()) {
             found.add(Pk.of(cursor.key()));
           }
@@ -594,7 +595,7 @@ sealed interface Step {
       assertEquals(rows.size(), report.added() + report.replaced() + report.kept());
     }
 
-    private void bytes(ByteLoad into) {
+    private void bytes(TableLoad<byte[], byte[]> into) {
       rows.forEach(row -> into.add(row.pk.bytes(), row.value.pad().bytes()));
     }
 

@@ -5,8 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
 import io.fovea.Durability;
@@ -14,6 +13,7 @@ import io.fovea.Options;
 import io.fovea.Protocol;
 import io.fovea.ScanOrder;
 import io.fovea.SimDatabase;
+import io.fovea.Table;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.PoolExhaustedException;
@@ -115,13 +115,13 @@ class StoppedTest {
   private Options options =
       Session.small().transactions(txs -> txs.activeMax(4)).bufferBytes(1 << 20);
 
-  private static ByteTable table(Database db) {
+  private static Table<byte[], byte[]> table(Database db) {
     return db.table(TableSpec.bytes("t", 16)).bytes();
   }
 
   private Database open(Disturbance d) {
     Database db = SimDatabase.open(new SimStorage(disk), options, d.faults(), config -> config);
-    ByteTable t = table(db);
+    Table<byte[], byte[]> t = table(db);
     for (int i = 0; i < OTHERS; i++) {
       int n = i;
       db.run(tx -> t.put(tx, key("key" + n), value(n, 100)));
@@ -131,7 +131,7 @@ class StoppedTest {
 
   private static void change(Database db, Disturbance d) {
     d.whose = Thread.currentThread();
-    ByteTable t = table(db);
+    Table<byte[], byte[]> t = table(db);
     db.run(
         tx -> {
           for (int i = 0; i < CHANGES; i++) {
@@ -141,7 +141,7 @@ class StoppedTest {
   }
 
   private static void mustHold(Database db) {
-    ByteTable t = table(db);
+    Table<byte[], byte[]> t = table(db);
     for (int i = 0; i < CHANGES; i++) {
       String name = changed(i);
       assertArrayEquals(value(99, 150), db.read(tx -> t.get(tx, key(name))), name);
@@ -173,7 +173,7 @@ class StoppedTest {
         AtomicReference<Throwable> thrown = new AtomicReference<>();
         Thread writer = Thread.ofPlatform().start(() -> catching(thrown, () -> change(db, d)));
         d.begun.await();
-        ByteTable t = table(db);
+        Table<byte[], byte[]> t = table(db);
         assertArrayEquals(value(3, 100), db.read(tx -> t.get(tx, key("key3"))));
         db.run(tx -> t.put(tx, key("key4"), value(4, 100)));
         writer.join();
@@ -227,7 +227,7 @@ class StoppedTest {
           assertThrows(DurabilityLostException.class, () -> change(db, d));
       assertTrue(lost.mayHaveCommitted());
       assertEquals(DatabaseStats.Health.STOPPED, db.stats().health());
-      ByteTable t = table(db);
+      Table<byte[], byte[]> t = table(db);
       for (int round = 0; round < 2; round++) {
         int seen = 0;
         for (int i = 0; i < OTHERS; i++) {
@@ -254,7 +254,8 @@ class StoppedTest {
               db.read(
                   tx -> {
                     int n = 0;
-                    try (ByteCursor c = t.scanPrefix(tx, key("key"), ScanOrder.ASCENDING)) {
+                    try (Cursor<byte[], byte[]> c =
+                        t.scanPrefix(tx, key("key"), ScanOrder.ASCENDING)) {
                       while (c.next()) {
                         n++;
                       }
@@ -297,7 +298,7 @@ class StoppedTest {
     Disturbance d = new Disturbance(1, Integer.MAX_VALUE, () -> new IllegalStateException("a bug"));
     Database db = open(d);
     assertThrows(FoveaException.class, () -> change(db, d));
-    ByteTable t = table(db);
+    Table<byte[], byte[]> t = table(db);
     assertThrows(DurabilityLostException.class, () -> db.read(tx -> t.get(tx, key("key3"))));
     assertThrows(DurabilityLostException.class, db::close);
   }
@@ -306,8 +307,8 @@ class StoppedTest {
   @Test
   void whatIsDurableCanBeReadWhenTheLogHasFailed() {
     Database db = SimDatabase.open(new SimStorage(disk), options.durability(Durability.SYNC));
-    ByteTable t = table(db);
-    ByteTable u = db.table(TableSpec.bytes("u", 16)).bytes();
+    Table<byte[], byte[]> t = table(db);
+    Table<byte[], byte[]> u = db.table(TableSpec.bytes("u", 16)).bytes();
     db.run(tx -> t.put(tx, key("a"), value(1, 100)));
     db.run(tx -> u.put(tx, key("a"), value(1, 100)));
     SimDatabase.checkpoint(db);

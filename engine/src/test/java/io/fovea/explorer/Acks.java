@@ -1,7 +1,7 @@
 package io.fovea.explorer;
 
-import io.fovea.ByteTable;
 import io.fovea.Database;
+import io.fovea.Table;
 import io.fovea.schema.TableSpec;
 
 /** What was acknowledged is there. */
@@ -9,7 +9,7 @@ final class Acks {
   private Acks() {}
 
   static void require(Database db, long[] least, String what) {
-    ByteTable small = db.table(TableSpec.bytes("small", 32)).bytes();
+    Table<byte[], byte[]> small = db.table(TableSpec.bytes("small", 32)).bytes();
     db.read(
         tx -> {
           for (int i = 0; i < least.length; i++) {

@@ -1,10 +1,10 @@
 package io.fovea.explorer;
 
-import io.fovea.ByteIndex;
-import io.fovea.ByteIndexCursor;
-import io.fovea.ByteTable;
-import io.fovea.Range;
+import io.fovea.Index;
+import io.fovea.IndexCursor;
+import io.fovea.Key;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;
@@ -33,14 +33,15 @@ final class ByteIndexes {
 
   static void step(Life life, Hand hand) throws Exception {
     Random r = hand.random;
-    ByteTable t = life.db.table(SPEC).bytes();
-    ByteIndex index = t.index("by_number");
+    Table<byte[], byte[]> t = life.db.table(SPEC).bytes();
+    Index<Key, byte[], byte[]> index = t.index("by_number", Key.class);
     if (r.nextInt(4) == 0) {
       life.<@Nullable Void, RuntimeException>readOnly(
           tx -> {
             int n = 0;
             long last = -1;
-            try (ByteIndexCursor c = index.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
+            try (IndexCursor<Key, byte[], byte[]> c =
+                index.scan(tx, null, null, ScanOrder.ASCENDING)) {
               while (c.next()) {
                 long number = Life.number(c.value());
                 Violation.unless(number > last, "number " + number + " behind " + last);

@@ -1,12 +1,12 @@
 package io.fovea.explorer;
 
-import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Range;
 import io.fovea.Row;
 import io.fovea.RowCursor;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Field;
@@ -108,7 +108,7 @@ final class Catalogs {
           long there = Life.number(life.small.get(tx, key));
           if (there > 0) {
             Violation.unless(tx.tables().contains(name), name + " is missing");
-            ByteTable t = tx.table(TableSpec.bytes(name, 20)).bytes();
+            Table<byte[], byte[]> t = tx.table(TableSpec.bytes(name, 20)).bytes();
             Violation.same(there, Ranges.members(t, tx), "records of " + name);
             if (renames) {
               tx.dropTable(name + "x");
@@ -125,7 +125,7 @@ final class Catalogs {
           } else {
             Violation.unless(!tx.tables().contains(name), name + " is there");
           }
-          ByteTable t = tx.table(TableSpec.bytes(name, 20)).bytes();
+          Table<byte[], byte[]> t = tx.table(TableSpec.bytes(name, 20)).bytes();
           for (int i = 0; i < n; i++) {
             t.insert(tx, Life.key("k", i), new byte[i]);
           }

@@ -3,15 +3,15 @@ package io.fovea.explorer;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 import static java.util.Objects.requireNonNull;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
 import io.fovea.Change;
 import io.fovea.ChangeBatch;
 import io.fovea.ChangePosition;
 import io.fovea.Changes;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.FileChanges;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.schema.TableSpec;
 import java.time.Duration;
 import java.util.Arrays;
@@ -145,11 +145,11 @@ final class Followers {
 
   private static TreeMap<byte[], byte[]> content(Database db, String table) {
     TreeMap<byte[], byte[]> all = new TreeMap<>(Arrays::compareUnsigned);
-    ByteTable t = db.table(TableSpec.bytes(table, 32)).bytes();
+    Table<byte[], byte[]> t = db.table(TableSpec.bytes(table, 32)).bytes();
     db.read(
         tx -> {
           all.clear();
-          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+          try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               all.put(c.key(), c.value());
             }

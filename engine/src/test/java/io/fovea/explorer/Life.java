@@ -1,11 +1,11 @@
 package io.fovea.explorer;
 
 import io.fovea.BufferShare;
-import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Receipt;
 import io.fovea.Sequence;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.error.AbortCause;
@@ -80,11 +80,11 @@ final class Life {
   final Sequence ids;
 
   /** Small records that belong to larger ones: acknowledged writes, versions, counts. */
-  final ByteTable small;
+  final Table<byte[], byte[]> small;
 
-  final ByteTable lists;
-  final ByteTable longs;
-  final ByteTable ranges;
+  final Table<byte[], byte[]> lists;
+  final Table<byte[], byte[]> longs;
+  final Table<byte[], byte[]> ranges;
 
   volatile State state = State.RUNNING;
 
@@ -269,7 +269,7 @@ final class Life {
       return setup.bufferBytes() < 8 << 20 || faults || state != State.RUNNING;
     }
     if (t instanceof SnapshotTooOldException) {
-      return f == Feature.SNAPSHOT;
+      return f == Feature.SNAPSHOT || f == Feature.FOLLOW || f == Feature.FOLLOW_FILE;
     }
     if (t instanceof ChangesLostException) {
       return f == Feature.FOLLOW || f == Feature.FOLLOW_FILE;

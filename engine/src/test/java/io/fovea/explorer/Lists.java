@@ -1,10 +1,10 @@
 package io.fovea.explorer;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Page;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.schema.TableSpec;
@@ -50,7 +50,7 @@ final class Lists {
 
   static void append(Life life, Hand hand) throws Exception {
     Random r = hand.random;
-    ByteTable t = life.lists;
+    Table<byte[], byte[]> t = life.lists;
     int list = r.nextInt(LISTS);
     int times = 1 + r.nextInt(3);
     int filler = r.nextInt(10) == 0 ? r.nextInt(6_000) : r.nextInt(100);
@@ -81,7 +81,7 @@ final class Lists {
   /** Takes elements off the end, by single deletes or as a range. */
   static void pop(Life life, Hand hand) throws Exception {
     Random r = hand.random;
-    ByteTable t = life.lists;
+    Table<byte[], byte[]> t = life.lists;
     int list = r.nextInt(LISTS);
     int wanted = 1 + r.nextInt(10);
     boolean range = r.nextBoolean();
@@ -125,7 +125,7 @@ final class Lists {
     if (db.describe("lists") == null) {
       return 0;
     }
-    ByteTable t = db.table(TableSpec.bytes("lists", 32)).bytes();
+    Table<byte[], byte[]> t = db.table(TableSpec.bytes("lists", 32)).bytes();
     long hash = 0;
     for (int i = 0; i < LISTS; i++) {
       hash = hash * 31 + check(t, tx, i, 0);
@@ -133,20 +133,20 @@ final class Lists {
     return hash;
   }
 
-  private static long check(ByteTable t, Transaction tx, int list, int how) {
+  private static long check(Table<byte[], byte[]> t, Transaction tx, int list, int how) {
     byte[] head = t.get(tx, Life.key("h/", list));
     long length = head == null ? 0 : ByteBuffer.wrap(head).getLong();
     List<byte[]> values = new ArrayList<>();
     switch (how) {
       case 0 -> {
-        try (ByteCursor c = t.scanPrefix(tx, prefix(list), ScanOrder.ASCENDING)) {
+        try (Cursor<byte[], byte[]> c = t.scanPrefix(tx, prefix(list), ScanOrder.ASCENDING)) {
           while (c.next()) {
             values.add(c.value());
           }
         }
       }
       case 1 -> {
-        try (ByteCursor c = t.scanPrefix(tx, prefix(list), ScanOrder.DESCENDING)) {
+        try (Cursor<byte[], byte[]> c = t.scanPrefix(tx, prefix(list), ScanOrder.DESCENDING)) {
           while (c.next()) {
             values.addFirst(c.value());
           }

@@ -1,7 +1,6 @@
 package io.fovea.explorer;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Duplicates;
 import io.fovea.LoadOptions;
@@ -10,6 +9,7 @@ import io.fovea.Row;
 import io.fovea.RowCursor;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -64,7 +64,7 @@ final class Loads {
 
   private static void bytes(Life life, Hand hand) throws Exception {
     Random r = hand.random;
-    ByteTable t = life.db.table(TableSpec.bytes("loaded", 20)).bytes();
+    Table<byte[], byte[]> t = life.db.table(TableSpec.bytes("loaded", 20)).bytes();
     long generation = 1 + generation(life.db, t);
     int n = 1 + r.nextInt(r.nextInt(4) == 0 ? 3_000 : 300);
     int size = 16 + r.nextInt(r.nextInt(20) == 0 ? 2_000 : 100);
@@ -95,14 +95,14 @@ final class Loads {
     private static final long serialVersionUID = 1L;
   }
 
-  private static long generation(Database db, ByteTable t) {
+  private static long generation(Database db, Table<byte[], byte[]> t) {
     return db.<Long, RuntimeException>read(
         tx -> {
           long last = Long.MAX_VALUE;
           long newest = 0;
           long n = 0;
           long of = 0;
-          try (ByteCursor c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
+          try (Cursor<byte[], byte[]> c = t.scan(tx, null, null, ScanOrder.ASCENDING)) {
             while (c.next()) {
               ByteBuffer b = ByteBuffer.wrap(c.value());
               long g = b.getLong();

@@ -1,9 +1,9 @@
 package io.fovea.explorer;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.schema.TableSpec;
@@ -102,7 +102,8 @@ final class Longs {
         tx);
   }
 
-  private static long check(ByteTable longs, ByteTable small, Transaction tx) {
+  private static long check(
+      Table<byte[], byte[]> longs, Table<byte[], byte[]> small, Transaction tx) {
     long hash = 0;
     int there = 0;
     for (int k = 0; k < KEYS; k++) {
@@ -116,7 +117,7 @@ final class Longs {
       }
     }
     int n = 0;
-    try (ByteCursor c = longs.scan(tx, null, null, ScanOrder.ASCENDING)) {
+    try (Cursor<byte[], byte[]> c = longs.scan(tx, null, null, ScanOrder.ASCENDING)) {
       while (c.next()) {
         n++;
       }

@@ -1,9 +1,9 @@
 package io.fovea.explorer;
 
 import io.fovea.BufferShare;
-import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Options;
+import io.fovea.Table;
 import io.fovea.schema.TableSpec;
 import java.util.Arrays;
 import java.util.Objects;
@@ -18,7 +18,7 @@ final class Neighbours {
     try (Database db =
         Database.inMemory(
             Options.defaults().bufferBytes(share.bytes() / 2).bufferShare(share, 700_000))) {
-      ByteTable t = db.table(TableSpec.bytes("t", 16)).bytes();
+      Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 16)).bytes();
       db.run(
           tx -> {
             for (int i = 0; i < n; i++) {

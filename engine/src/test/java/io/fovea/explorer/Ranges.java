@@ -1,9 +1,9 @@
 package io.fovea.explorer;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.schema.TableSpec;
 import java.util.Random;
@@ -64,12 +64,12 @@ final class Ranges {
     if (db.describe("ranges") == null || db.describe("small") == null) {
       return 0;
     }
-    ByteTable ranges = db.table(TableSpec.bytes("ranges", 32)).bytes();
-    ByteTable small = db.table(TableSpec.bytes("small", 32)).bytes();
+    Table<byte[], byte[]> ranges = db.table(TableSpec.bytes("ranges", 32)).bytes();
+    Table<byte[], byte[]> small = db.table(TableSpec.bytes("small", 32)).bytes();
     long hash = 0;
     for (int g = 0; g < GROUPS; g++) {
       long n = 0;
-      try (ByteCursor c = ranges.scanPrefix(tx, prefix(g), ScanOrder.ASCENDING)) {
+      try (Cursor<byte[], byte[]> c = ranges.scanPrefix(tx, prefix(g), ScanOrder.ASCENDING)) {
         while (c.next()) {
           n++;
         }
@@ -80,9 +80,9 @@ final class Ranges {
     return hash;
   }
 
-  static long members(ByteTable ranges, Transaction tx) {
+  static long members(Table<byte[], byte[]> ranges, Transaction tx) {
     long n = 0;
-    try (ByteCursor c = ranges.scan(tx, null, null, ScanOrder.DESCENDING)) {
+    try (Cursor<byte[], byte[]> c = ranges.scan(tx, null, null, ScanOrder.DESCENDING)) {
       while (c.next()) {
         n++;
       }

@@ -359,6 +359,10 @@ final class Round {
         if (e instanceof io.fovea.error.CorruptionException) {
           throw new Violation("close without power: " + e, e);
         }
+      } catch (OutOfMemoryError e) {
+        if (!life.refused) {
+          throw e;
+        }
       }
       Violation.unless(!life.db.isOpen(), "the database is open after close without power");
       life.stop = true;

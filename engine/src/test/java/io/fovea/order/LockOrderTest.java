@@ -11,12 +11,12 @@ import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassVisitor;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.FieldVisitor;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.MethodVisitor;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.Opcodes;
-import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Duplicates;
 import io.fovea.Durability;
 import io.fovea.LoadOptions;
 import io.fovea.Options;
+import io.fovea.Table;
 import io.fovea.memory.OperationLock;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
@@ -149,12 +149,12 @@ class LockOrderTest {
             .log(l -> l.changesBytes(1 << 20));
     long before = LockOrder.checks();
     try (Database db = Database.open(folder.resolve("d"), options)) {
-      ByteTable w = db.table(TableSpec.bytes("w", 20)).bytes();
+      Table<byte[], byte[]> w = db.table(TableSpec.bytes("w", 20)).bytes();
       db.run(tx -> w.put(tx, new byte[1], new byte[800]));
       db.run(
           tx -> {
             tx.dropTable("d");
-            ByteTable n = tx.table(TableSpec.bytes("d", 20)).bytes();
+            Table<byte[], byte[]> n = tx.table(TableSpec.bytes("d", 20)).bytes();
             n.put(tx, new byte[1], new byte[100]);
           });
       w.load(

@@ -1,11 +1,11 @@
 package io.fovea.jmh;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.schema.TableSpec;
@@ -13,7 +13,7 @@ import io.fovea.schema.TableSpec;
 /** Fovea, by its API for byte strings. */
 final class BesideFovea implements BesideStore {
   private final Database db;
-  private final ByteTable table;
+  private final Table<byte[], byte[]> table;
 
   BesideFovea(Setup setup) {
     db =
@@ -76,7 +76,7 @@ final class BesideFovea implements BesideStore {
               visitor.again();
             }
             int n = 0;
-            try (ByteCursor cursor = table.scan(tx, from, null, ScanOrder.ASCENDING)) {
+            try (Cursor<byte[], byte[]> cursor = table.scan(tx, from, null, ScanOrder.ASCENDING)) {
               while (n < count && cursor.next()) {
                 visitor.record(cursor.key(), cursor.value());
                 n++;

@@ -1,11 +1,11 @@
 package io.fovea.jmh;
 
-import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
 import io.fovea.Durability;
 import io.fovea.Markdown;
 import io.fovea.Options;
+import io.fovea.Table;
 import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -38,7 +38,7 @@ public final class DurableClients {
   private static final int TOUCHED = 8;
 
   private final Database db;
-  private final ByteTable table;
+  private final Table<byte[], byte[]> table;
   private final LongAdder commits = new LongAdder();
 
   private DurableClients(Database db) {

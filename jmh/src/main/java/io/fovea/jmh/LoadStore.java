@@ -1,11 +1,11 @@
 package io.fovea.jmh;
 
-import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.LoadOptions;
 import io.fovea.LogOptions;
 import io.fovea.Options;
+import io.fovea.Table;
 import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
@@ -56,7 +56,7 @@ interface LoadStore extends AutoCloseable {
     }
 
     private final Database db;
-    private final ByteTable table;
+    private final Table<byte[], byte[]> table;
     private final How how;
 
     Fovea(Path folder, long memory, Durability durability, How how) {

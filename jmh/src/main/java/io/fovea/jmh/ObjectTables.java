@@ -114,7 +114,7 @@ public class ObjectTables {
   public void open() {
     db = Database.inMemory(Options.defaults().durability(Durability.NONE));
     objects = db.table(ObjectSpec.of("objects", Long.class, Item.class));
-    byHand = db.table(TableSpec.bytes("byHand", Long.BYTES)).bytes().as(KEYS, ITEMS);
+    byHand = db.table(TableSpec.bytes("byHand", Long.BYTES)).as(KEYS, ITEMS);
     rows = db.table(ROWS);
     key = rows.key();
     row = rows.row();

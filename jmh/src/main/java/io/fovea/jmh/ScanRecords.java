@@ -1,7 +1,6 @@
 package io.fovea.jmh;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Durability;
 import io.fovea.Key;
@@ -11,6 +10,7 @@ import io.fovea.Row;
 import io.fovea.RowCursor;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.Work;
@@ -62,7 +62,7 @@ public class ScanRecords {
     public int records;
 
     private Database db;
-    private ByteTable bytes;
+    private Table<byte[], byte[]> bytes;
     private RowTable rows;
     private Field number;
 
@@ -145,7 +145,7 @@ public class ScanRecords {
     private long bytes(Transaction tx, ScanOrder order) {
       boolean ascends = order == ScanOrder.ASCENDING;
       long sum = 0;
-      try (ByteCursor cursor =
+      try (Cursor<byte[], byte[]> cursor =
           of.bytes.scan(tx, ascends ? start : null, ascends ? null : start, order)) {
         for (int i = 0; i < scanned && cursor.next(); i++) {
           sum += cursor.key()[0] + cursor.value()[VALUE_BYTES - 1];

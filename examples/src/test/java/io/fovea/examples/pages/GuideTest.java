@@ -10,9 +10,6 @@ import io.fovea.BackupPosition;
 import io.fovea.BackupReport;
 import io.fovea.Batch;
 import io.fovea.BufferShare;
-import io.fovea.ByteIndex;
-import io.fovea.ByteIndexCursor;
-import io.fovea.ByteTable;
 import io.fovea.Change;
 import io.fovea.ChangeBatch;
 import io.fovea.ChangePosition;
@@ -28,6 +25,7 @@ import io.fovea.Durability;
 import io.fovea.Estimate;
 import io.fovea.FileReport;
 import io.fovea.Index;
+import io.fovea.IndexCursor;
 import io.fovea.Key;
 import io.fovea.KeyCodec;
 import io.fovea.LoadOptions;
@@ -436,7 +434,7 @@ class GuideTest {
   @Test
   void byteStrings() {
     // begin docs/GUIDE.md
-    ByteTable blobs = db.table(TableSpec.bytes("blobs", 64)).bytes();
+    Table<byte[], byte[]> blobs = db.table(TableSpec.bytes("blobs", 64)).bytes();
     byte[] name = "logo.png".getBytes(StandardCharsets.UTF_8);
     db.run(tx -> blobs.put(tx, name, new byte[100_000]));
     byte[] value = db.read(tx -> blobs.get(tx, name));
@@ -448,19 +446,19 @@ class GuideTest {
   void indexesOfByteStrings() {
     db.run(
         tx -> {
-          ByteTable t = tx.table(FILES).bytes();
+          Table<byte[], byte[]> t = tx.table(FILES).bytes();
           for (String name : List.of("a.png", "bb.png", "ccc.txt", "dddd")) {
             t.put(tx, name.getBytes(StandardCharsets.UTF_8), new byte[10 * name.length()]);
           }
         });
     // begin docs/GUIDE.md
-    ByteTable files = db.table(FILES).bytes();
-    ByteIndex byType = files.index("by_type");
+    Table<byte[], byte[]> files = db.table(FILES).bytes();
+    Index<Key, byte[], byte[]> byType = files.index("by_type", Key.class);
     Key png = byType.key().text("png"); // a prefix: all sizes
     String largest =
         db.read(
             tx ->
-                byType.stream(tx, Range.prefix(png), ScanOrder.DESCENDING)
+                byType.stream(tx, png, ScanOrder.DESCENDING)
                     .map(e -> new String(e.getKey(), StandardCharsets.UTF_8))
                     .findFirst()
                     .orElse("none"));
@@ -468,7 +466,7 @@ class GuideTest {
         db.read(
             tx -> {
               long sum = 0;
-              try (ByteIndexCursor c = byType.scan(tx, Range.prefix(png), ScanOrder.ASCENDING)) {
+              try (IndexCursor<Key, byte[], byte[]> c = byType.scan(tx, png, ScanOrder.ASCENDING)) {
                 while (c.next()) {
                   sum += c.indexKey().getInt(1); // no file is read
                 }
@@ -739,7 +737,7 @@ class GuideTest {
   @Test
   void tablesInTransactions() {
     TableSpec CACHE = TableSpec.bytes("cache", 40);
-    ByteTable notes = db.table(TableSpec.bytes("notes", 40)).bytes();
+    Table<byte[], byte[]> notes = db.table(TableSpec.bytes("notes", 40)).bytes();
     db.table(TableSpec.of("orders.old", ORDERS.key(), ORDERS.layout()));
     db.table(CACHE);
     // begin docs/GUIDE.md

@@ -1,6 +1,6 @@
 package io.fovea.replication;
 
-import io.fovea.ByteCursor;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Options;
 import io.fovea.Receipt;
@@ -354,7 +354,7 @@ public final class Replica implements AutoCloseable {
         tx -> {
           SortedMap<Long, String> all = new TreeMap<>();
           if (tx.tables().contains(STATE.name())) {
-            try (ByteCursor c =
+            try (Cursor<byte[], byte[]> c =
                 tx.table(STATE).bytes().scanPrefix(tx, SKIPPED, ScanOrder.ASCENDING)) {
               while (c.next()) {
                 long index = ByteBuffer.wrap(c.key()).getLong(SKIPPED.length);

@@ -1,8 +1,8 @@
 package io.fovea.replication;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
+import io.fovea.Cursor;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;
@@ -68,10 +68,10 @@ final class Sessions {
     if (index % EXPIRE_EVERY != 0 || last <= forgotten) {
       return forgotten;
     }
-    ByteTable order = tx.table(ORDER).bytes();
-    ByteTable outcomes = tx.table(OUTCOMES).bytes();
+    Table<byte[], byte[]> order = tx.table(ORDER).bytes();
+    Table<byte[], byte[]> outcomes = tx.table(OUTCOMES).bytes();
     List<byte[]> old = new ArrayList<>();
-    try (ByteCursor c = order.scan(tx, null, index(last + 1), ScanOrder.ASCENDING)) {
+    try (Cursor<byte[], byte[]> c = order.scan(tx, null, index(last + 1), ScanOrder.ASCENDING)) {
       // More than can come within a group, so that a shorter window is reached as well.
       while (old.size() < 4 * EXPIRE_EVERY && c.next()) {
         ByteBuffer value = ByteBuffer.wrap(c.value());

@@ -1,6 +1,6 @@
 package io.fovea.ratis;
 
-import io.fovea.ByteCursor;
+import io.fovea.Cursor;
 import io.fovea.Options;
 import io.fovea.ScanOrder;
 import io.fovea.schema.TableSpec;
@@ -127,7 +127,7 @@ final class Group implements AutoCloseable {
                     : name.equals("fovea.sessions.order")
                         ? 8
                         : name.equals("fovea.replica") ? 16 : 64;
-            try (ByteCursor c =
+            try (Cursor<byte[], byte[]> c =
                 tx.table(TableSpec.bytes(name, keyMax))
                     .bytes()
                     .scan(tx, null, null, ScanOrder.ASCENDING)) {

@@ -1,6 +1,6 @@
 package io.fovea.ratis;
 
-import io.fovea.ByteTable;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.replication.Command;
 import io.fovea.replication.CommandContext;
@@ -103,7 +103,7 @@ final class Operations {
   record Swap(String key, long from, long to) implements Command {
     @Override
     public byte[] apply(CommandContext c) {
-      ByteTable t = c.table(REGISTERS).bytes();
+      Table<byte[], byte[]> t = c.table(REGISTERS).bytes();
       if (number(t.get(c.tx(), utf(key))) != from) {
         return bytes(0);
       }
@@ -125,7 +125,7 @@ final class Operations {
   record Add(String key, long more) implements Command {
     @Override
     public byte[] apply(CommandContext c) {
-      ByteTable t = c.table(REGISTERS).bytes();
+      Table<byte[], byte[]> t = c.table(REGISTERS).bytes();
       long old = number(t.get(c.tx(), utf(key)));
       t.put(c.tx(), utf(key), bytes(old + more));
       return bytes(old);
@@ -147,8 +147,8 @@ final class Operations {
   record Transfer(String from, String to, long amount) implements Command {
     @Override
     public byte[] apply(CommandContext c) throws RefusedException {
-      ByteTable checking = c.table(CHECKING).bytes();
-      ByteTable savings = c.table(SAVINGS).bytes();
+      Table<byte[], byte[]> checking = c.table(CHECKING).bytes();
+      Table<byte[], byte[]> savings = c.table(SAVINGS).bytes();
       long a = number(checking.get(c.tx(), utf(from)));
       long b = number(savings.get(c.tx(), utf(to)));
       checking.put(c.tx(), utf(from), bytes(a - amount));
@@ -186,7 +186,7 @@ final class Operations {
     public byte[] apply(CommandContext c) throws RefusedException {
       long a = add(c, CHECKING, from, -amount);
       long b = add(c, SAVINGS, to, amount);
-      ByteTable ledger = c.table(LEDGER).bytes();
+      Table<byte[], byte[]> ledger = c.table(LEDGER).bytes();
       byte[] old = ledger.get(c.tx(), utf(name));
       ByteBuffer now = ByteBuffer.allocate(16);
       now.putLong(old == null ? 1 : count(old) + 1).putLong(old == null ? c.index() : index(old));
@@ -206,7 +206,7 @@ final class Operations {
     }
 
     private static long add(CommandContext c, TableSpec table, String key, long more) {
-      ByteTable t = c.table(table).bytes();
+      Table<byte[], byte[]> t = c.table(table).bytes();
       long now = number(t.get(c.tx(), utf(key))) + more;
       t.put(c.tx(), utf(key), bytes(now));
       return now;

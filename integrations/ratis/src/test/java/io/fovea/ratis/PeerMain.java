@@ -1,9 +1,9 @@
 package io.fovea.ratis;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
+import io.fovea.Cursor;
 import io.fovea.Options;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.ratis.Operations.Heavy;
 import io.fovea.ratis.Operations.Pay;
@@ -181,7 +181,8 @@ final class PeerMain {
     long sum = 0;
     for (TableSpec t : List.of(Operations.CHECKING, Operations.SAVINGS)) {
       if (tx.tables().contains(t.name())) {
-        try (ByteCursor c = tx.table(t).bytes().scan(tx, null, null, ScanOrder.ASCENDING)) {
+        try (Cursor<byte[], byte[]> c =
+            tx.table(t).bytes().scan(tx, null, null, ScanOrder.ASCENDING)) {
           while (c.next()) {
             sum += Operations.number(c.value());
           }
@@ -211,7 +212,7 @@ final class PeerMain {
     CRC32C hash = new CRC32C();
     for (String name : tx.tables()) {
       if (!name.startsWith("fovea.")) {
-        try (ByteCursor c =
+        try (Cursor<byte[], byte[]> c =
             tx.table(TableSpec.bytes(name, 64)).bytes().scan(tx, null, null, ScanOrder.ASCENDING)) {
           while (c.next()) {
             hash.update(c.key());
@@ -236,8 +237,8 @@ final class PeerMain {
   private static String ledger(Transaction tx) {
     StringBuilder all = new StringBuilder();
     if (tx.tables().contains(Operations.LEDGER.name())) {
-      ByteTable ledger = tx.table(Operations.LEDGER).bytes();
-      try (ByteCursor c = ledger.scan(tx, null, null, ScanOrder.ASCENDING)) {
+      Table<byte[], byte[]> ledger = tx.table(Operations.LEDGER).bytes();
+      try (Cursor<byte[], byte[]> c = ledger.scan(tx, null, null, ScanOrder.ASCENDING)) {
         while (c.next()) {
           all.append(new String(c.key(), StandardCharsets.UTF_8))
               .append('=')

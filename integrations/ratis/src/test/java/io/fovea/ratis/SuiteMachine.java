@@ -1,7 +1,7 @@
 package io.fovea.ratis;
 
-import io.fovea.ByteTable;
 import io.fovea.Options;
+import io.fovea.Table;
 import io.fovea.replication.Command;
 import io.fovea.replication.CommandContext;
 import io.fovea.replication.Commands;
@@ -56,7 +56,7 @@ public final class SuiteMachine implements StateMachine {
   record Text(byte[] text) implements Command {
     @Override
     public byte[] apply(CommandContext c) {
-      ByteTable t = c.table(MESSAGES).bytes();
+      Table<byte[], byte[]> t = c.table(MESSAGES).bytes();
       long n = Operations.number(t.get(c.tx(), COUNT)) + 1;
       t.put(c.tx(), COUNT, Operations.bytes(n));
       t.put(c.tx(), Operations.bytes(n), text);

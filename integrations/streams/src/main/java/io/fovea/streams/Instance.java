@@ -1,10 +1,10 @@
 package io.fovea.streams;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Options;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.error.FoveaException;
 import io.fovea.schema.TableSpec;
@@ -58,7 +58,7 @@ final class Instance {
   private final Path file;
   private final Path base;
   private final Database database;
-  private final ByteTable stores;
+  private final Table<byte[], byte[]> stores;
   private final int keyBytesMax;
   private final long pendingBytesMax;
   private final int rowsMax;
@@ -269,7 +269,8 @@ final class Instance {
     sweptNanos = now;
     database.run(
         tx -> {
-          try (ByteCursor cursor = stores.scan(tx, new byte[] {1}, null, ScanOrder.ASCENDING)) {
+          try (Cursor<byte[], byte[]> cursor =
+              stores.scan(tx, new byte[] {1}, null, ScanOrder.ASCENDING)) {
             while (cursor.next()) {
               byte[] key = cursor.key();
               String id = new String(key, StandardCharsets.UTF_8);
@@ -303,7 +304,7 @@ final class Instance {
     return database;
   }
 
-  ByteTable stores() {
+  Table<byte[], byte[]> stores() {
     return stores;
   }
 

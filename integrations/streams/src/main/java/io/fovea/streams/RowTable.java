@@ -1,9 +1,9 @@
 package io.fovea.streams;
 
-import io.fovea.ByteCursor;
-import io.fovea.ByteTable;
+import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.ScanOrder;
+import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;
@@ -45,9 +45,9 @@ final class RowTable {
   private final Database database;
   private final String name;
   private final int keyBytesMax;
-  private final ByteTable table;
+  private final Table<byte[], byte[]> table;
   private final Layer top;
-  private volatile @Nullable ByteTable longer;
+  private volatile @Nullable Table<byte[], byte[]> longer;
 
   private RowTable(Database database, String name, int keyBytesMax) {
     this.database = database;
@@ -80,7 +80,7 @@ final class RowTable {
     return name + ".long";
   }
 
-  private ByteTable table(String of) {
+  private Table<byte[], byte[]> table(String of) {
     return database.table(TableSpec.bytes(of, keyBytesMax)).bytes();
   }
 
@@ -106,7 +106,7 @@ final class RowTable {
 
   /** About how many rows there are. */
   long count() {
-    ByteTable l = longer;
+    Table<byte[], byte[]> l = longer;
     return table.table().count() + (l == null ? 0 : l.table().count());
   }
 
@@ -116,7 +116,7 @@ final class RowTable {
    * @param base all keys of the table in this layer begin with it
    * @param slice the longest rest of a key that is a row of this layer
    */
-  private record Layer(ByteTable table, byte[] base, int slice) {
+  private record Layer(Table<byte[], byte[]> table, byte[] base, int slice) {
     boolean isLast(byte[] key, int at) {
       return key.length - at <= slice;
     }
@@ -149,7 +149,8 @@ final class RowTable {
     }
 
     boolean isEmpty(Transaction tx) {
-      try (ByteCursor c = table.scan(tx, lower(null), upper(null), ScanOrder.ASCENDING)) {
+      try (Cursor<byte[], byte[]> c =
+          table.scan(tx, lower(null), upper(null), ScanOrder.ASCENDING)) {
         return !c.next();
       }
     }
@@ -163,7 +164,7 @@ final class RowTable {
 
   /** The layer that a link leads to. */
   private Layer below(byte[] key, byte[] layer) {
-    ByteTable l = Objects.requireNonNull(longer);
+    Table<byte[], byte[]> l = Objects.requireNonNull(longer);
     byte[] base = ByteBuffer.allocate(BASE).put(key, 0, HEAD).put(layer).array();
     return new Layer(l, base, keyBytesMax - BASE - 1);
   }
@@ -206,7 +207,7 @@ final class RowTable {
   }
 
   private byte[] nextLayer(Transaction tx) {
-    ByteTable l = Objects.requireNonNull(longer);
+    Table<byte[], byte[]> l = Objects.requireNonNull(longer);
     byte[] last = l.get(tx, LAST_LAYER);
     long next = last == null ? 1 : ByteBuffer.wrap(last).getLong() + 1;
     byte[] layer = ByteBuffer.allocate(Long.BYTES).putLong(next).array();
@@ -238,7 +239,7 @@ final class RowTable {
   /** Deletes all rows below a key, which is the number of a segment. */
   void deleteBelow(Transaction tx, byte[] segment) {
     table.deleteRange(tx, null, segment);
-    ByteTable l = longer;
+    Table<byte[], byte[]> l = longer;
     if (l != null) {
       l.deleteRange(tx, null, segment);
     }
@@ -277,7 +278,7 @@ final class RowTable {
       ScanOrder order,
       Rows rows) {
     int base = in.base.length;
-    try (ByteCursor c = in.table.scan(tx, in.lower(from), in.upper(to), order)) {
+    try (Cursor<byte[], byte[]> c = in.table.scan(tx, in.lower(from), in.upper(to), order)) {
       while (c.next()) {
         byte[] key = c.key();
         boolean more;

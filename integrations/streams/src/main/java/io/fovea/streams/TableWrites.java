@@ -1,6 +1,6 @@
 package io.fovea.streams;
 
-import io.fovea.ByteTable;
+import io.fovea.Table;
 import io.fovea.Task;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
@@ -18,11 +18,11 @@ import java.util.List;
  * written after a transaction that takes the offset away.
  *
  * <p><b>Pages that are not in memory.</b> A transaction looks for its rows one after the other, and
- * waits for each page. So once commits have met such pages, {@link ByteTable#getAll} reads the old
- * rows before: it has many reads under way at once. A commit that is one transaction has no more
- * rows then than there are pages in a quarter of the memory. Where rows go ahead, each transaction
- * has as many as are read at once, and they are written at once: most of the memory are pages that
- * were changed, so the ones to make room for others are those that were just read.
+ * waits for each page. So once commits have met such pages, {@link Table#getAll} reads the old rows
+ * before: it has many reads under way at once. A commit that is one transaction has no more rows
+ * then than there are pages in a quarter of the memory. Where rows go ahead, each transaction has
+ * as many as are read at once, and they are written at once: most of the memory are pages that were
+ * changed, so the ones to make room for others are those that were just read.
  *
  * <p>Commits are durable in their order. Readers see no part of it: the generation is odd
  * meanwhile, and what is pending hides the table until all is there.

@@ -10,9 +10,9 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.ByteTable;
 import io.fovea.Database;
 import io.fovea.Options;
+import io.fovea.Table;
 import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -372,7 +372,7 @@ class CommitTest {
         Database.open(
             directory.resolve("fovea").resolve("stores.fovea"),
             Options.defaults().bufferBytes(16L << 20))) {
-      ByteTable stores = database.table(TableSpec.bytes("stores", 512)).bytes();
+      Table<byte[], byte[]> stores = database.table(TableSpec.bytes("stores", 512)).bytes();
       database.run(
           tx -> {
             for (String name : List.of("a", "w", "s")) {

@@ -2,7 +2,7 @@ package io.fovea.ratis.example;
 
 import static io.fovea.ratis.Consistency.LINEARIZABLE;
 
-import io.fovea.ByteTable;
+import io.fovea.Table;
 import io.fovea.ratis.Peer;
 import io.fovea.ratis.Receipt;
 import io.fovea.ratis.ReplicatedDatabase;
@@ -36,7 +36,7 @@ public final class Shop {
   record Order(String goods, int count) implements Command {
     @Override
     public byte[] apply(CommandContext context) throws RefusedException {
-      ByteTable stock = context.table(STOCK).bytes();
+      Table<byte[], byte[]> stock = context.table(STOCK).bytes();
       int there = number(stock.get(context.tx(), goods.getBytes(StandardCharsets.UTF_8)));
       if (there + count < 0) {
         throw new RefusedException("There are " + there + " of " + goods + ".");

@@ -1,23 +1,18 @@
 package io.fovea;
 
 import io.fovea.catalog.LoadFeed;
-import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
-import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.index.TableCore;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Objects;
 
 /**
- * Takes the records of a load: {@link ByteTable#load(LoadOptions, LoadSource)}.
+ * Takes the records of a load as they are stored.
  *
  * <p>The thread that loads, until the source returns.
- *
- * @since 0.1.0
  */
-public final class ByteLoad implements AutoCloseable {
+final class StoredLoad implements AutoCloseable {
   private static final int STAGE_BYTES = 4096;
 
   private final TableCore core;
@@ -26,40 +21,13 @@ public final class ByteLoad implements AutoCloseable {
   private MemorySegment stage = arena.allocate(STAGE_BYTES, 8);
   private boolean closed;
 
-  ByteLoad(TableCore core, LoadFeed.Sink sink) {
+  StoredLoad(TableCore core, LoadFeed.Sink sink) {
     this.core = core;
     this.sink = sink;
   }
 
-  /**
-   * Adds a record, which is copied.
-   *
-   * @param key its key
-   * @param value its value
-   * @throws InvalidUseException if the key is empty, is below the one before in an {@link
-   *     LoadOptions#ascending} load, or the load has ended
-   * @throws DuplicateKeyException if the options say so
-   * @throws KeyTooLargeException if the key is longer than the table allows
-   * @throws ValueTooLargeException if the value is longer than any can be
-   */
-  public void add(byte[] key, byte[] value) {
-    Objects.requireNonNull(key, "key");
-    Objects.requireNonNull(value, "value");
-    add(MemorySegment.ofArray(key), MemorySegment.ofArray(value));
-  }
-
-  /**
-   * Adds a record, which is copied.
-   *
-   * @param key its key
-   * @param value its value
-   * @throws InvalidUseException if the key is empty, is below the one before in an {@link
-   *     LoadOptions#ascending} load, or the load has ended
-   * @throws DuplicateKeyException if the options say so
-   * @throws KeyTooLargeException if the key is longer than the table allows
-   * @throws ValueTooLargeException if the value is longer than any can be
-   */
-  public void add(MemorySegment key, MemorySegment value) {
+  /** Adds a record, which is copied. */
+  void add(MemorySegment key, MemorySegment value) {
     long keyBytes = key.byteSize();
     long valueBytes = value.byteSize();
     if (closed) {
@@ -85,7 +53,6 @@ public final class ByteLoad implements AutoCloseable {
     sink.add(stage, 0, (int) keyBytes, stage, keyBytes, (int) valueBytes);
   }
 
-  /** Ends it; the load does that when the source returns. */
   @Override
   public void close() {
     if (!closed) {

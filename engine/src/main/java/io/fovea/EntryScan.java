@@ -13,13 +13,15 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A scan of byte strings under way: it stands before the first record, then on one after the other.
- *
- * <p>Belongs to its transaction and to its thread, and moves, as {@link RowCursor} does.
- *
- * @since 0.1.0
+ * A scan of a tree of keys and values: of a table whose values are byte strings, or of one of its
+ * indexes.
  */
-public final class ByteCursor implements AutoCloseable {
+final class EntryScan<K, V> extends Cursor<K, V> {
+  private final Coding<K, V> coding;
+
+  /** That of the record that it stands on, once it was asked for, where values need it. */
+  private @Nullable K key;
+
   private final Transaction tx;
   private final @Nullable IndexCore index;
   private final Database database;
@@ -28,8 +30,8 @@ public final class ByteCursor implements AutoCloseable {
   private boolean closed;
   private boolean on;
 
-  ByteCursor(Transaction tx, RowTable table, @Nullable TxScan scan) {
-    this(tx, table, null, scan);
+  EntryScan(Transaction tx, RowTable table, @Nullable TxScan scan, Coding<K, V> coding) {
+    this(tx, table, null, scan, coding);
   }
 
   /**
@@ -37,7 +39,13 @@ public final class ByteCursor implements AutoCloseable {
    *
    * @param index of a table of objects or byte strings; null for the order of keys
    */
-  ByteCursor(Transaction tx, RowTable table, @Nullable IndexCore index, @Nullable TxScan scan) {
+  EntryScan(
+      Transaction tx,
+      RowTable table,
+      @Nullable IndexCore index,
+      @Nullable TxScan scan,
+      Coding<K, V> coding) {
+    this.coding = coding;
     this.tx = tx;
     this.index = index;
     this.database = table.database();
@@ -64,19 +72,12 @@ public final class ByteCursor implements AutoCloseable {
     return s;
   }
 
-  /**
-   * Moves to the next record.
-   *
-   * @return false if there is none
-   * @throws TransactionAbortedException when the transaction can't go on
-   * @throws InvalidUseException if the cursor or its transaction has ended, or belongs to another
-   *     thread
-   * @throws io.fovea.error.DatabaseClosedException if the database was closed
-   */
+  @Override
   public boolean next() {
     enter();
     try {
       on = false;
+      key = null;
       on = scan != null && scan.next();
       return on;
     } catch (TransactionAbortedException e) {
@@ -86,61 +87,29 @@ public final class ByteCursor implements AutoCloseable {
     }
   }
 
-  /**
-   * Moves to the record before: back along the scan's order. Behind the last record, to the last
-   * one.
-   *
-   * @return false if there is none
-   * @throws TransactionAbortedException as {@link #next}
-   * @throws InvalidUseException as {@link #next}
-   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
-   */
+  @Override
   public boolean previous() {
     return move(TxScan::previous);
   }
 
-  /**
-   * Moves to the first record of the interval, in the scan's order.
-   *
-   * @return false if there is none
-   * @throws TransactionAbortedException as {@link #next}
-   * @throws InvalidUseException as {@link #next}
-   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
-   */
+  @Override
   public boolean first() {
     return move(TxScan::first);
   }
 
-  /**
-   * Moves to the last record of the interval, in the scan's order.
-   *
-   * @return false if there is none
-   * @throws TransactionAbortedException as {@link #next}
-   * @throws InvalidUseException as {@link #next}
-   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
-   */
+  @Override
   public boolean last() {
     return move(TxScan::last);
   }
 
-  /**
-   * Moves to the first record of the interval that lies at a key or, in the scan's order, behind
-   * it: as {@link RowCursor#seek}.
-   *
-   * @param to where to, before or behind where it stands
-   * @return false if there is none
-   * @throws TransactionAbortedException as {@link #next}
-   * @throws InvalidUseException as {@link #next}
-   * @throws io.fovea.error.KeyTooLargeException if no key of that length can be in the table
-   * @throws io.fovea.error.DatabaseClosedException as {@link #next}
-   */
-  public boolean seek(byte[] to) {
-    return seek(Objects.requireNonNull(to, "to"), true);
+  @Override
+  public boolean seek(K to) {
+    return seek(coding.encode(Objects.requireNonNull(to, "to")), true);
   }
 
-  /** Moves to the first record behind a key, be it there or not. */
-  boolean seekBehind(byte[] key) {
-    return seek(key, false);
+  @Override
+  boolean seekBehind(byte[] position) {
+    return seek(position, false);
   }
 
   private boolean seek(byte[] to, boolean inclusive) {
@@ -150,6 +119,7 @@ public final class ByteCursor implements AutoCloseable {
         throw index == null ? table.keyTooLong(to.length) : index.keyTooLong(to.length);
       }
       on = false;
+      key = null;
       TxScan s = scan;
       if (s != null) {
         MemorySegment stage = tx.slot().keyStage(to.length);
@@ -164,23 +134,9 @@ public final class ByteCursor implements AutoCloseable {
     }
   }
 
-  /** Moves to the first record of the interval that lies at a key of its index, or behind it. */
-  boolean seek(Key to, IndexCore in) {
-    enter();
-    try {
-      Range.requireOwner(to, in);
-      on = false;
-      TxScan s = scan;
-      if (s != null) {
-        int stride = ByteIndex.stride(in);
-        on = Range.seek(s, to, in.unique, tx.slot().entries(2L * stride), stride);
-      }
-      return on;
-    } catch (TransactionAbortedException e) {
-      throw tx.doom(e);
-    } finally {
-      tx.exit();
-    }
+  /** Moves to the first record at a key, as it is stored, or behind it. */
+  boolean seekTo(byte[] to) {
+    return seek(to, true);
   }
 
   /** The key of the entry on which it stands, without the primary key behind it. */
@@ -188,7 +144,7 @@ public final class ByteCursor implements AutoCloseable {
     enter();
     try {
       TxScan s = standing();
-      int behind = of.unique ? 0 : Index.Reads.keyLength(table, of, s);
+      int behind = of.unique ? 0 : EntryReads.keyLength(table, of, s);
       int length = s.keyLength() - behind;
       if (length <= 0 || length > of.key.bytesMax()) {
         throw table.damaged(
@@ -215,6 +171,7 @@ public final class ByteCursor implements AutoCloseable {
     enter();
     try {
       on = false;
+      key = null;
       on = scan != null && how.test(scan);
       return on;
     } catch (TransactionAbortedException e) {
@@ -224,18 +181,25 @@ public final class ByteCursor implements AutoCloseable {
     }
   }
 
-  /**
-   * The key of the record that it stands on.
-   *
-   * @return a new array
-   * @throws InvalidUseException if it stands on no record, or as {@link #next}
-   */
-  public byte[] key() {
+  @Override
+  public K key() {
+    if (!coding.needsKey()) {
+      return coding.key(keyBytes());
+    }
+    K k = key;
+    if (k == null) {
+      k = coding.key(keyBytes());
+      key = k;
+    }
+    return k;
+  }
+
+  private byte[] keyBytes() {
     enter();
     try {
       TxScan s = standing();
       if (index != null) {
-        return copy(s.valueSegment(), s.valueOffset(), Index.Reads.keyLength(table, index, s));
+        return copy(s.valueSegment(), s.valueOffset(), EntryReads.keyLength(table, index, s));
       }
       return keyOf(s);
     } catch (TransactionAbortedException e) {
@@ -252,7 +216,7 @@ public final class ByteCursor implements AutoCloseable {
     return copy(s.keySegment(), s.keyOffset(), s.keyLength());
   }
 
-  /** Where it stands: the key of the record, or that of its entry. */
+  @Override
   byte[] position() {
     enter();
     try {
@@ -264,18 +228,17 @@ public final class ByteCursor implements AutoCloseable {
     }
   }
 
-  /**
-   * The value of the record that it stands on.
-   *
-   * @return a new array
-   * @throws InvalidUseException if it stands on no record, or as {@link #next}
-   */
-  public byte[] value() {
+  @Override
+  public V value() {
+    return coding.needsKey() ? coding.value(key(), valueBytes()) : coding.value(valueBytes());
+  }
+
+  private byte[] valueBytes() {
     Tx t = enter();
     try {
       TxScan s = standing();
       if (index != null) {
-        return Index.Reads.value(tx, t, table, index, s);
+        return EntryReads.value(tx, t, table, index, s);
       }
       return copy(s.valueSegment(), s.valueOffset(), s.valueLength());
     } catch (TransactionAbortedException e) {
@@ -291,11 +254,6 @@ public final class ByteCursor implements AutoCloseable {
     return out;
   }
 
-  /**
-   * Ends the scan. A second call does nothing, as does one after the transaction's end.
-   *
-   * @throws InvalidUseException if it belongs to another thread
-   */
   @Override
   public void close() {
     if (closed || !tx.isActive()) {
@@ -309,6 +267,7 @@ public final class ByteCursor implements AutoCloseable {
         scan = null;
         closed = true;
         on = false;
+        key = null;
         if (s != null) {
           s.close();
         }

@@ -1,0 +1,69 @@
+package io.fovea;
+
+import io.fovea.error.InvalidUseException;
+import io.fovea.index.IndexCore;
+import io.fovea.index.Slot;
+import io.fovea.index.TableCore;
+import io.fovea.memory.Mem;
+import io.fovea.txn.Tx;
+import io.fovea.txn.TxScan;
+import java.lang.foreign.MemorySegment;
+
+/** Reads records by entries of an index, within an operation. */
+final class EntryReads {
+  private EntryReads() {}
+
+  /** The length of the primary key in the entry that a scan stands on. */
+  static int keyLength(TableCore table, IndexCore index, TxScan s) {
+    return keyLength(table, index, s.page(), s.valueLength());
+  }
+
+  /**
+   * The length of the primary key in an entry.
+   *
+   * @param valueLength of the entry
+   */
+  static int keyLength(TableCore table, IndexCore index, long page, int valueLength) {
+    int length = index.hints.keyLength(valueLength);
+    if (length < 0 || length > table.keyBytesMax) {
+      throw RowIndex.wrongKey(table, index, page, length);
+    }
+    return length;
+  }
+
+  /** The object that the entry names on which a scan stands. */
+  static byte[] value(Transaction tx, Tx t, TableCore table, IndexCore index, TxScan s) {
+    int pkLen = keyLength(table, index, s);
+    MemorySegment pk = tx.slot().keyStage(s.valueLength());
+    Mem.copy(s.valueSegment(), s.valueOffset(), pk, 0, s.valueLength());
+    return value(tx.slot(), t, table, index, pk, pkLen, s.handle());
+  }
+
+  /**
+   * The object that an entry names.
+   *
+   * @param pk the value of the entry, from its beginning
+   * @param entry the handle of the entry's read, or negative
+   */
+  static byte[] value(
+      Slot slot, Tx t, TableCore table, IndexCore index, MemorySegment pk, int pkLen, int entry) {
+    MemorySegment v = slot.valueStage(0);
+    int room = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
+    int n = index.hints.get(slot, t, table, index, pk, 0, pkLen, pk, pkLen, entry, v, 0, room);
+    while (n > room) {
+      v = slot.valueStage(n);
+      room = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
+      n = t.get(table.tree, pk, 0, pkLen, v, 0, room);
+    }
+    if (n < 0) {
+      t.requireReadsValid();
+      if (t.wrote(table.tree, pk, 0, pkLen)) {
+        throw new InvalidUseException(
+            "The transaction has deleted the record that the cursor stands on.");
+      }
+      throw table.damaged(
+          "record that an entry of index " + index.shown() + " names, its size", t.page(), 1, n);
+    }
+    return EntryScan.copy(v, 0, n);
+  }
+}

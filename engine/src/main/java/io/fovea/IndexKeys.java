@@ -1,0 +1,78 @@
+package io.fovea;
+
+import io.fovea.error.InvalidUseException;
+import io.fovea.index.IndexCore;
+import io.fovea.object.EntryKey;
+import io.fovea.object.ObjectWriter;
+import java.util.Arrays;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** How keys of an index are turned into the bytes with which its entries begin. */
+abstract sealed class IndexKeys<I> {
+  /**
+   * The bytes of a key.
+   *
+   * @param exact whether they are all of an entry, as those of a unique index may be
+   */
+  record Encoded(byte[] bytes, boolean exact) {
+    /**
+     * The first bytes behind all that begin with these; null where there are none, as all begin
+     * with 0xFF, or with nothing.
+     */
+    byte @Nullable [] behind() {
+      int n = bytes.length;
+      while (n > 0 && bytes[n - 1] == (byte) 0xFF) {
+        n--;
+      }
+      if (n == 0) {
+        return null;
+      }
+      byte[] next = Arrays.copyOf(bytes, n);
+      next[n - 1]++;
+      return next;
+    }
+  }
+
+  abstract Encoded encode(I key);
+
+  /** Keys of an index of byte strings, which are made of parts. */
+  static final class OfParts extends IndexKeys<Key> {
+    private final IndexCore index;
+
+    OfParts(IndexCore index) {
+      this.index = index;
+    }
+
+    @Override
+    Encoded encode(Key key) {
+      if (Objects.requireNonNull(key, "key").owner() != index) {
+        throw new InvalidUseException(
+            "The key belongs to another index or to a table: it is one of " + key.spec() + ".");
+      }
+      byte[] bytes = EntryScan.copy(key.segment(), key.base(), key.length());
+      return new Encoded(bytes, index.unique && key.isComplete());
+    }
+  }
+
+  /** Keys of an index of objects, which are objects. */
+  static final class OfObjects<I> extends IndexKeys<I> {
+    private final EntryKey keys;
+
+    /** Whether keys have all components, and one object at most has the same. */
+    private final boolean unique;
+
+    OfObjects(IndexCore index, EntryKey keys) {
+      this.keys = keys;
+      int parts = Objects.requireNonNull(index.objects).entries().parts().size();
+      this.unique = index.unique && keys.parts() == parts;
+    }
+
+    @Override
+    Encoded encode(I key) {
+      ObjectWriter out = new ObjectWriter();
+      boolean whole = keys.write(out, Objects.requireNonNull(key, "key"));
+      return new Encoded(out.toArray(), unique && whole);
+    }
+  }
+}

@@ -1,0 +1,383 @@
+package io.fovea;
+
+import io.fovea.error.InvalidUseException;
+import io.fovea.index.ObjectHistory;
+import io.fovea.index.Scratch;
+import io.fovea.index.SlotLocal;
+import io.fovea.object.EntryKey;
+import io.fovea.object.ObjectCodec;
+import io.fovea.object.ObjectReader;
+import io.fovea.object.ObjectWriter;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** A table of records of a class that Fovea stores itself. */
+final class ObjectTable<K, V> extends Table<K, V> {
+  private final ByteTable bytes;
+  private final ObjectCodec codec;
+
+  /** What is written; 0 where only older objects can be read. */
+  private final int version;
+
+  /** By version; made when the first object of it is met. */
+  private final ObjectCodec.@Nullable Reading[] older =
+      new ObjectCodec.Reading[ObjectHistory.VERSION_MAX + 1];
+
+  private final SlotLocal<Buffers> buffers = new SlotLocal<>();
+
+  ObjectTable(ByteTable bytes, ObjectCodec codec) {
+    this.bytes = bytes;
+    this.codec = codec;
+    this.version = history().version(codec.shape());
+  }
+
+  private ObjectHistory history() {
+    return Objects.requireNonNull(bytes.table().core().objects());
+  }
+
+  /** Memory for keys and objects, used again by the next transaction of the slot. */
+  private static final class Buffers extends Scratch {
+    final ObjectWriter key = new ObjectWriter();
+    final ObjectWriter object = new ObjectWriter();
+    final ObjectReader in = new ObjectReader();
+
+    MemorySegment keySegment() {
+      return MemorySegment.ofArray(key.array()).asSlice(0, key.length());
+    }
+
+    MemorySegment objectSegment() {
+      return MemorySegment.ofArray(object.array()).asSlice(0, object.length());
+    }
+  }
+
+  private Buffers take(Transaction tx) {
+    return Scratch.take(buffers, tx.slotOfMine(), Buffers::new);
+  }
+
+  @Override
+  public RowTable table() {
+    return bytes.table();
+  }
+
+  @SuppressWarnings("unchecked") // the codec makes keys of that class and no others
+  private K key(Object key) {
+    return (K) key;
+  }
+
+  @SuppressWarnings("unchecked") // likewise
+  private V value(Object value) {
+    return (V) value;
+  }
+
+  private byte[] encoded(K key) {
+    ObjectWriter out = new ObjectWriter();
+    codec.writeKey(out, key);
+    return out.toArray();
+  }
+
+  private byte @Nullable [] bound(@Nullable K end) {
+    return end == null ? null : encoded(end);
+  }
+
+  @Override
+  int compare(K a, K b) {
+    return Arrays.compareUnsigned(encoded(a), encoded(b));
+  }
+
+  @Override
+  public @Nullable V get(Transaction tx, K key) {
+    Buffers s = take(tx);
+    try {
+      s.key.clear();
+      codec.writeKey(s.key, key);
+      byte[] buffer = s.in.buffer();
+      long n = bytes.get(tx, s.keySegment(), MemorySegment.ofArray(buffer));
+      if (n > buffer.length) {
+        n = bytes.get(tx, s.keySegment(), MemorySegment.ofArray(s.in.buffer((int) n)));
+      }
+      if (n < 0) {
+        return null;
+      }
+      s.in.load((int) n);
+      return decode(s.in, key);
+    } finally {
+      s.giveBack();
+    }
+  }
+
+  @Override
+  void lockForUpdate(Transaction tx, K key) {
+    Buffers s = take(tx);
+    try {
+      s.key.clear();
+      codec.writeKey(s.key, key);
+      bytes.lockForUpdate(tx, s.keySegment());
+    } finally {
+      s.giveBack();
+    }
+  }
+
+  private V decode(ObjectReader in, Object key) {
+    in.key(key);
+    int stored = Byte.toUnsignedInt(in.getByte());
+    Object object = stored == version ? codec.read(in) : reading(stored).read(in);
+    if (!in.isAtEnd()) {
+      throw bytes.table().core().damaged("end of an object of version " + stored, -1, 0, 1);
+    }
+    return value(object);
+  }
+
+  private ObjectCodec.Reading reading(int stored) {
+    ObjectCodec.Reading known = older[stored];
+    if (known != null) {
+      return known;
+    }
+    ObjectHistory history = history();
+    if (stored == 0 || stored > history.version()) {
+      throw bytes.table().core().damaged("version of an object", -1, history.version(), stored);
+    }
+    if (version > 0 && stored > version) {
+      throw new InvalidUseException(
+          "The object is of version "
+              + stored
+              + " of table "
+              + bytes.table().core().shown()
+              + ", and this is a handle of version "
+              + version
+              + ": use the one that Database.table has returned for the new class.");
+    }
+    ObjectCodec.Reading made = codec.reading(history.shape(stored));
+    older[stored] = made;
+    return made;
+  }
+
+  /**
+   * Writes key and object.
+   *
+   * @param key null: the one that the object knows
+   */
+  private void encode(Buffers s, @Nullable K key, V value) {
+    if (version == 0) {
+      throw new InvalidUseException(
+          "Table "
+              + bytes.table().core().shown()
+              + " was opened for reading only, by a class that is newer than its objects.");
+    }
+    s.key.clear();
+    if (key == null) {
+      codec.writeKeyOf(s.key, value);
+    } else {
+      codec.writeKey(s.key, key);
+      requireItsOwn(s, key, value);
+    }
+    s.object.clear();
+    s.object.putByte((byte) version);
+    codec.write(s.object, value);
+  }
+
+  @Override
+  public boolean exists(Transaction tx, K key) {
+    return bytes.exists(tx, encoded(key));
+  }
+
+  @Override
+  public List<@Nullable V> getAll(Transaction tx, Collection<? extends K> keys) {
+    List<byte[]> stored = new ArrayList<>(keys.size());
+    for (K key : keys) {
+      stored.add(encoded(Objects.requireNonNull(key, "key")));
+    }
+    List<@Nullable V> found = new ArrayList<>(stored.size());
+    ObjectReader in = new ObjectReader();
+    Iterator<? extends K> key = keys.iterator();
+    for (byte[] value : bytes.getAll(tx, stored)) {
+      K of = key.next();
+      found.add(value == null ? null : decode(in.of(value), of));
+    }
+    return found;
+  }
+
+  private void requireItsOwn(Buffers s, K key, V value) {
+    if (codec.hasId()) {
+      s.object.clear();
+      codec.writeKeyOf(s.object, value);
+      if (!s.key.equalTo(s.object)) {
+        throw new InvalidUseException(
+            "The object knows another key than the one that it is to be put under: " + key + ".");
+      }
+    }
+  }
+
+  private void write(Transaction tx, @Nullable K key, V value, boolean insert) {
+    Buffers s = take(tx);
+    try {
+      encode(s, key, value);
+      if (insert) {
+        bytes.insert(tx, s.keySegment(), s.objectSegment());
+      } else {
+        bytes.put(tx, s.keySegment(), s.objectSegment());
+      }
+    } finally {
+      s.giveBack();
+    }
+  }
+
+  @Override
+  public void insert(Transaction tx, K key, V value) {
+    write(tx, key, value, true);
+  }
+
+  @Override
+  public void insert(Transaction tx, V value) {
+    write(tx, null, value, true);
+  }
+
+  @Override
+  public void put(Transaction tx, K key, V value) {
+    write(tx, key, value, false);
+  }
+
+  @Override
+  public void put(Transaction tx, V value) {
+    write(tx, null, value, false);
+  }
+
+  @Override
+  public boolean delete(Transaction tx, K key) {
+    Buffers s = take(tx);
+    try {
+      s.key.clear();
+      codec.writeKey(s.key, key);
+      return bytes.delete(tx, s.keySegment());
+    } finally {
+      s.giveBack();
+    }
+  }
+
+  @Override
+  public long get(Transaction tx, MemorySegment key, MemorySegment out) {
+    return bytes.get(tx, key, out);
+  }
+
+  @Override
+  public void insert(Transaction tx, MemorySegment key, MemorySegment value) {
+    bytes.insert(tx, key, value);
+  }
+
+  @Override
+  public void put(Transaction tx, MemorySegment key, MemorySegment value) {
+    bytes.put(tx, key, value);
+  }
+
+  @Override
+  public boolean delete(Transaction tx, MemorySegment key) {
+    return bytes.delete(tx, key);
+  }
+
+  @Override
+  public Estimate estimate(Transaction tx, @Nullable K from, @Nullable K to) {
+    return bytes.estimate(tx, bound(from), bound(to));
+  }
+
+  @Override
+  public Estimate estimatePrefix(Transaction tx, K prefix) {
+    return bytes.estimatePrefix(tx, prefix(prefix));
+  }
+
+  @Override
+  long deleteRange(Transaction tx, Interval<K> interval, long most) {
+    return bytes.deleteRange(tx, encoded(interval), most);
+  }
+
+  @Override
+  public long deletePrefix(Transaction tx, K prefix) {
+    return bytes.deletePrefix(tx, prefix(prefix));
+  }
+
+  private byte[] prefix(K prefix) {
+    return codec.prefixOfKeys(encoded(Objects.requireNonNull(prefix, "prefix")));
+  }
+
+  private Interval<byte[]> encoded(Interval<K> i) {
+    return new Interval<>(bound(i.lo()), i.loInclusive(), bound(i.hi()), i.hiInclusive());
+  }
+
+  @Override
+  public <X extends Exception> LoadReport load(
+      LoadOptions options, LoadSource<? super TableLoad<K, V>, X> source) throws X {
+    Buffers s = new Buffers();
+    return bytes.<K, V, X>load(
+        options,
+        source,
+        stored ->
+            new TableLoad<>(
+                (key, value) -> {
+                  encode(
+                      s,
+                      Objects.requireNonNull(key, "key"),
+                      Objects.requireNonNull(value, "value"));
+                  stored.add(s.keySegment(), s.objectSegment());
+                },
+                stored));
+  }
+
+  @Override
+  Cursor<K, V> open(Transaction tx, Interval<K> interval, ScanOrder order) {
+    return bytes.open(tx, encoded(interval), false, order, coding());
+  }
+
+  @Override
+  public Cursor<K, V> scanPrefix(Transaction tx, K prefix, ScanOrder order) {
+    return bytes.openPrefix(tx, prefix(prefix), order, coding());
+  }
+
+  @Override
+  public <I> Index<I, K, V> index(String name, Class<I> keys) {
+    Objects.requireNonNull(keys, "keys");
+    RowIndex index = table().index(Objects.requireNonNull(name, "name"));
+    EntryKey by = codec.entryKey(keys);
+    String difference = by.difference(Objects.requireNonNull(index.core().objects).entries());
+    if (difference != null) {
+      throw new IllegalArgumentException(
+          "Keys of " + keys.getName() + " are none of " + index + ": " + difference + ".");
+    }
+    return new Index<>(index, new IndexKeys.OfObjects<>(index.core(), by), this::coding);
+  }
+
+  /** Reads keys and objects; for one thread. */
+  @Override
+  Coding<K, V> coding() {
+    ObjectReader in = new ObjectReader();
+    return new Coding<>() {
+      @Override
+      public byte[] encode(K key) {
+        return encoded(key);
+      }
+
+      @Override
+      public K key(byte[] stored) {
+        return ObjectTable.this.key(codec.readKey(in.of(stored)));
+      }
+
+      @Override
+      public boolean needsKey() {
+        return true;
+      }
+
+      @Override
+      public V value(byte[] stored) {
+        throw new AssertionError("an object is read with its key");
+      }
+
+      @Override
+      public V value(K key, byte[] stored) {
+        return decode(in.of(stored), key);
+      }
+    };
+  }
+}
