@@ -219,7 +219,7 @@ final class CodedRows<K, V> extends Table<K, V> {
   }
 
   private Range prefixed(K prefix) {
-    return Range.prefix(encoded(Objects.requireNonNull(prefix, "prefix")));
+    return Range.prefix(encoded(Objects.requireNonNull(prefix, "prefix")).reopened());
   }
 
   @Override

@@ -541,6 +541,10 @@ public final class Index<I, K, V> {
   public IndexCursor<I, K, V> scan(Transaction tx, Range range, ScanOrder order) {
     Objects.requireNonNull(range, "range");
     Objects.requireNonNull(order, "order");
+    if (core.objects != null) {
+      throw new InvalidUseException(
+          "Index " + core.shown() + " is one of objects: a Range has keys of parts.");
+    }
     Tx t = tx.enter(index.table().database(), table);
     try {
       requireThere(table, core);

@@ -326,6 +326,18 @@ public final class Key implements KeyReader, KeyWriter {
     return this;
   }
 
+  /** Makes the last part, where it is text or bytes, the beginning of one. */
+  Key reopened() {
+    int n = count();
+    FieldType last = n == 0 || open || spec.isRaw() ? null : parts[n - 1].type();
+    if (last == FieldType.TEXT || last == FieldType.BYTES) {
+      length -= Tuple.END_BYTES;
+      count = n - 1;
+      open(true);
+    }
+    return this;
+  }
+
   private int appendText(CharSequence value) {
     Objects.requireNonNull(value, "value");
     Field part = next(FieldType.TEXT);

@@ -3,6 +3,7 @@ package io.fovea;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
+import io.fovea.error.RecordNotFoundException;
 import io.fovea.error.ValueTooLargeException;
 import java.lang.foreign.MemorySegment;
 import java.util.Collection;
@@ -277,7 +278,24 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * Replaces the value of a record that is there.
+   * Replaces the value of a record.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @param value its new value
+   * @throws RecordNotFoundException if there is no such key
+   * @throws DuplicateKeyException as {@link #put(Transaction, Object, Object)}
+   * @throws KeyTooLargeException if the key is longer than the table allows
+   * @throws ValueTooLargeException if the value is longer than any can be
+   */
+  public void update(Transaction tx, K key, V value) {
+    if (!updateIfPresent(tx, key, value)) {
+      throw notFound(key);
+    }
+  }
+
+  /**
+   * Replaces the value of a record, if there is one.
    *
    * @param tx the transaction
    * @param key its key
@@ -287,8 +305,9 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
    * @throws KeyTooLargeException if the key is longer than the table allows
    * @throws ValueTooLargeException if the value is longer than any can be
    */
-  public boolean update(Transaction tx, K key, V value) {
+  public boolean updateIfPresent(Transaction tx, K key, V value) {
     Objects.requireNonNull(value, "value");
+    lockForUpdate(tx, Objects.requireNonNull(key, "key"));
     if (!exists(tx, key)) {
       return false;
     }
@@ -297,25 +316,52 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * Changes a record, if it is there.
+   * Changes a record, which is read as by {@link #getForUpdate}.
    *
    * @param tx the transaction
    * @param key its key
-   * @param change makes the new object of the one that is there; null removes the record
-   * @return the new object, or null if there is none now
+   * @param change makes the new value of the one that is there; null removes the record
+   * @return the new value, or null if there is none now
+   * @throws RecordNotFoundException if there is no such key
    * @throws DuplicateKeyException as {@link #put(Transaction, Object, Object)}
    */
   public @Nullable V update(
       Transaction tx, K key, Function<? super V, ? extends @Nullable V> change) {
     Objects.requireNonNull(change, "change");
     V before = getForUpdate(tx, key);
-    V after = before == null ? null : change.apply(before);
+    if (before == null) {
+      throw notFound(key);
+    }
+    return changed(tx, key, change.apply(before));
+  }
+
+  /**
+   * Changes a record, which is read as by {@link #getForUpdate}, if there is one.
+   *
+   * @param tx the transaction
+   * @param key its key
+   * @param change makes the new value of the one that is there; null removes the record
+   * @return the new value, or null if there is none now
+   * @throws DuplicateKeyException as {@link #put(Transaction, Object, Object)}
+   */
+  public @Nullable V updateIfPresent(
+      Transaction tx, K key, Function<? super V, ? extends @Nullable V> change) {
+    Objects.requireNonNull(change, "change");
+    V before = getForUpdate(tx, key);
+    return before == null ? null : changed(tx, key, change.apply(before));
+  }
+
+  private @Nullable V changed(Transaction tx, K key, @Nullable V after) {
     if (after != null) {
       put(tx, key, after);
-    } else if (before != null) {
+    } else {
       delete(tx, key);
     }
     return after;
+  }
+
+  private RecordNotFoundException notFound(K key) {
+    return new RecordNotFoundException(table().spec().name(), coding().encode(key));
   }
 
   /**
@@ -480,10 +526,9 @@ public abstract sealed class Table<K, V> permits ByteTable, CodedTable, ObjectTa
   }
 
   /**
-   * Opens a scan of all keys that begin with a prefix. A byte string begins with the bytes of the
-   * prefix. A key of a table of objects has the same parts; the last one, where it is text or
-   * bytes, may go on, so that {@code new Address("Paris", "")} is a prefix of all addresses in
-   * Paris. A key of a row begins with the parts that its codec writes.
+   * Opens a scan of all keys that begin with a prefix: byte strings with its bytes, objects and
+   * rows with its parts, of which the last one may go on where it is text or bytes. So {@code new
+   * Address("Paris", "")} is a prefix of all addresses in Paris.
    *
    * @param tx the transaction
    * @param prefix what they begin with

@@ -278,8 +278,8 @@ class ByteIndexTest {
       put(db, t, "a=1", "b=22", "c=333", "d=4444", "e=55555");
       db.run(
           tx -> {
-            assertTrue(t.update(tx, bytes("a"), bytes("1111111")));
-            assertFalse(t.update(tx, bytes("x"), bytes("1")));
+            t.update(tx, bytes("a"), bytes("1111111"));
+            assertFalse(t.updateIfPresent(tx, bytes("x"), bytes("1")));
             assertTrue(t.delete(tx, bytes("b")));
             assertFalse(t.delete(tx, bytes("b")));
             t.insert(tx, bytes("f"), bytes("6"));

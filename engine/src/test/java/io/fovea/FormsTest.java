@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
+import io.fovea.error.RecordNotFoundException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.Id;
@@ -155,7 +156,7 @@ class FormsTest {
       case 0 -> assertEquals(expected.remove(number) != null, table.delete(tx, number));
       case 1 -> {
         Note after = expected.computeIfPresent(number, (k, v) -> note);
-        assertEquals(after, table.update(tx, number, before -> note));
+        assertEquals(after, table.updateIfPresent(tx, number, before -> note));
       }
       default -> {
         table.put(tx, number, note);
@@ -207,10 +208,11 @@ class FormsTest {
       large[39_999] = 7;
       db.run(
           tx -> {
-            assertEquals(false, table.update(tx, a, b));
+            assertEquals(false, table.updateIfPresent(tx, a, b));
+            assertThrows(RecordNotFoundException.class, () -> table.update(tx, a, b));
             assertEquals(Collections.singletonList(null), table.getAll(tx, List.of(a)));
             table.put(tx, a, a);
-            assertTrue(table.update(tx, a, large));
+            table.update(tx, a, large);
             table.put(tx, b, b);
             List<byte @Nullable []> found = table.getAll(tx, List.of(b, a, a));
             assertEquals(7, found.get(1)[39_999]);

@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.InvalidUseException;
+import io.fovea.error.RecordNotFoundException;
 import io.fovea.schema.Dropped;
 import io.fovea.schema.Formerly;
 import io.fovea.schema.Id;
@@ -289,7 +290,11 @@ class ObjectTableTest {
                 accounts.update(
                     tx, 1L, a -> new Account(a.id(), a.owner(), a.balance().add(BigDecimal.ONE)));
             assertEquals(new Account(1, "Ada", new BigDecimal(11)), after);
-            assertNull(accounts.update(tx, 2L, a -> a));
+            assertNull(accounts.updateIfPresent(tx, 2L, a -> a));
+            RecordNotFoundException none =
+                assertThrows(RecordNotFoundException.class, () -> accounts.update(tx, 2L, a -> a));
+            assertEquals("accounts", none.table());
+            assertEquals(8, none.key().length);
             InvalidUseException other =
                 assertThrows(
                     InvalidUseException.class,

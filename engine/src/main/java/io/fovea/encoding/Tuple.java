@@ -76,6 +76,9 @@ public final class Tuple {
   private static final int ZERO = 0xFF;
   private static final int END = 0x01;
 
+  /** How many bytes end a text or byte string. */
+  public static final int END_BYTES = 2;
+
   private Tuple() {}
 
   /**
@@ -279,7 +282,7 @@ public final class Tuple {
   /** Ends a text or byte string; returns the offset behind the mark. */
   public static int end(MemorySegment seg, int off) {
     Mem.putShortBE(seg, off, (short) END);
-    return off + 2;
+    return off + END_BYTES;
   }
 
   /**

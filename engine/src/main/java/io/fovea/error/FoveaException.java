@@ -26,6 +26,7 @@ public abstract sealed class FoveaException extends RuntimeException
         OperationInterruptedException,
         PoolExhaustedException,
         PoolTooSmallException,
+        RecordNotFoundException,
         SequenceExhaustedException,
         SnapshotTooOldException,
         StorageException,
