@@ -12,6 +12,7 @@ import io.fovea.error.UncleanShutdownException;
 import io.fovea.inspection.FollowedFile;
 import io.fovea.io.OverlayStorage;
 import io.fovea.io.Storage;
+import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -191,6 +192,52 @@ public final class FileChanges implements AutoCloseable {
     TablesBeside now = TablesBeside.of(file.path());
     tables = now;
     return now.tables();
+  }
+
+  /**
+   * A table as an application declares it, to decode what comes: by {@link Change#key(RowTable)}
+   * and {@link Change#row(RowTable)}, or those of {@link RowTable#as} and {@link RowTable#bytes}.
+   * It is as {@link #tables} has found it, which is called if it was not, or has not found it. Call
+   * that again after the application has declared a newer version. The handle is good as long as
+   * those of {@link #tables} are.
+   *
+   * @param spec the specification that the application has
+   * @return the table
+   * @throws InvalidUseException if it was closed
+   * @throws IllegalArgumentException if there is no such table
+   * @throws io.fovea.error.IncompatibleSchemaException if it has other keys or rows
+   */
+  public RowTable table(TableSpec spec) {
+    return having(spec.name()).table(spec);
+  }
+
+  /**
+   * A table of objects, to decode what comes: by {@link Change#key(Table)} and {@link
+   * Change#value(Table)}; as {@link #table(TableSpec)}.
+   *
+   * @param <K> the class of the keys
+   * @param <V> the class of the values
+   * @param spec the specification that the application has
+   * @return the table
+   * @throws InvalidUseException if it was closed
+   * @throws IllegalArgumentException if there is no such table
+   * @throws io.fovea.error.IncompatibleSchemaException if its objects are others
+   */
+  public <K, V> Table<K, V> table(ObjectSpec<K, V> spec) {
+    return having(spec.table().name()).table(spec);
+  }
+
+  private Database having(String table) {
+    file.requireOpen();
+    TablesBeside now = tables;
+    if (now == null || !now.tables.containsKey(table)) {
+      tables();
+      now = Objects.requireNonNull(tables);
+    }
+    if (!now.tables.containsKey(table)) {
+      throw new IllegalArgumentException("There is no table " + NameText.of(table) + ".");
+    }
+    return now.there;
   }
 
   /** Closes the files. A second call does nothing. */

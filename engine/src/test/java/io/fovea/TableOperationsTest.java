@@ -73,6 +73,9 @@ class TableOperationsTest {
 
     abstract Table<K, V> table(Database db);
 
+    /** The same for another process, which has the files only. */
+    abstract Table<K, V> table(FileChanges changes);
+
     abstract K key(String name);
 
     abstract String name(K key);
@@ -111,6 +114,11 @@ class TableOperationsTest {
     @Override
     Table<byte[], byte[]> table(Database db) {
       return db.table(INDEXED).bytes();
+    }
+
+    @Override
+    Table<byte[], byte[]> table(FileChanges changes) {
+      return changes.table(INDEXED).bytes();
     }
 
     @Override
@@ -177,6 +185,11 @@ class TableOperationsTest {
     }
 
     @Override
+    Table<String, String> table(FileChanges changes) {
+      return changes.table(BYTES).as(this, this);
+    }
+
+    @Override
     public byte[] encode(String object) {
       return bytes(object);
     }
@@ -194,30 +207,38 @@ class TableOperationsTest {
 
     @Override
     Table<String, String> table(Database db) {
-      return db.table(ROWS)
-          .as(
-              new KeyCodec<>() {
-                @Override
-                public void encode(String name, Key key) {
-                  key.text(name);
-                }
+      return coded(db.table(ROWS));
+    }
 
-                @Override
-                public String decode(Key key) {
-                  return key.getText(0);
-                }
-              },
-              new Codec<>() {
-                @Override
-                public void encode(String text, Row row) {
-                  row.setText(TEXT, text);
-                }
+    @Override
+    Table<String, String> table(FileChanges changes) {
+      return coded(changes.table(ROWS));
+    }
 
-                @Override
-                public String decode(Row row) {
-                  return row.getText(TEXT);
-                }
-              });
+    private static Table<String, String> coded(RowTable table) {
+      return table.as(
+          new KeyCodec<>() {
+            @Override
+            public void encode(String name, Key key) {
+              key.text(name);
+            }
+
+            @Override
+            public String decode(Key key) {
+              return key.getText(0);
+            }
+          },
+          new Codec<>() {
+            @Override
+            public void encode(String text, Row row) {
+              row.setText(TEXT, text);
+            }
+
+            @Override
+            public String decode(Row row) {
+              return row.getText(TEXT);
+            }
+          });
     }
 
     @Override
@@ -234,6 +255,14 @@ class TableOperationsTest {
     @Override
     Table<String, Note> table(Database db) {
       return db.table(NOTES);
+    }
+
+    @Override
+    Table<String, Note> table(FileChanges changes) {
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> changes.table(ObjectSpec.of("none", String.class, Note.class)));
+      return changes.table(NOTES);
     }
 
     @Override
@@ -692,11 +721,11 @@ class TableOperationsTest {
               t.put(tx, f.key("a1"), f.value("a1", "new"));
               t.delete(tx, f.key("a2"));
             });
-        List<Change> all = Objects.requireNonNull(changes.poll(Duration.ofSeconds(60))).changes();
-        assertEquals("a1", form.name(all.get(0).key(t)));
-        assertEquals("new", form.text(Objects.requireNonNull(all.get(0).value(t))));
-        assertEquals("a2", form.name(all.get(1).key(t)));
-        assertNull(all.get(1).value(t));
+        shown(f, t, Objects.requireNonNull(changes.poll(Duration.ofSeconds(60))));
+        try (FileChanges files =
+            FileChanges.from(dir.resolve("notes.fovea"), then.changesPosition())) {
+          shown(f, form.table(files), Objects.requireNonNull(files.poll()));
+        }
         Table<K, V> old = form.table(then);
         assertEquals(ALL, then.read(tx -> old.stream(tx).map(e -> f.shown(e)).toList()));
       }
@@ -709,6 +738,14 @@ class TableOperationsTest {
       Table<K, V> t = form.table(db);
       assertEquals(ALL, db.read(tx -> t.stream(tx).map(e -> form.name(e.getKey())).toList()));
     }
+  }
+
+  private static <K, V> void shown(Filled<K, V> f, Table<K, V> by, ChangeBatch batch) {
+    Change put = batch.changes().get(0);
+    assertEquals("a1=new", f.shown(put.key(by), Objects.requireNonNull(put.value(by))));
+    Change delete = batch.changes().get(1);
+    assertEquals("a2", f.form.name(delete.key(by)));
+    assertNull(delete.value(by));
   }
 
   @Test

@@ -78,7 +78,14 @@ class TerminalTest {
                     Main.class.getName(),
                     "'" + file + "'"));
     ProcessBuilder b =
-        new ProcessBuilder("/usr/bin/script", "-qefc", command, "/dev/null")
+        // A shell has what it starts in the background ignore Ctrl-C, and that is inherited.
+        new ProcessBuilder(
+                "/usr/bin/env",
+                "--default-signal=INT",
+                "/usr/bin/script",
+                "-qefc",
+                command,
+                "/dev/null")
             .redirectErrorStream(true);
     b.environment().put("TERM", "xterm");
     b.environment().put("FOVEA_HISTORY", history.toString());
