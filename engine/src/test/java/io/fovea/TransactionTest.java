@@ -366,7 +366,7 @@ class TransactionTest {
             tx -> rows.getForUpdate(tx, 1),
             tx -> typed.getForUpdate(tx, new byte[] {1}),
             tx -> things.getForUpdate(tx, 1L),
-            tx -> things.update(tx, 1L, thing -> thing));
+            tx -> things.updateIfPresent(tx, 1L, thing -> thing));
     for (Consumer<Transaction> read : reads) {
       db.run(
           tx -> {
