@@ -120,6 +120,17 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
+   * Opens a database by {@link Options#defaults}, and makes one where there is none: as {@link
+   * #open(Path, Options)}.
+   *
+   * @param file the file
+   * @return the database, to be closed
+   */
+  public static Database open(Path file) {
+    return open(file, Options.defaults());
+  }
+
+  /**
    * Opens a file, and creates it where it does not exist. One that was not closed, with a log, is
    * recovered first: everything that was acknowledged is there, and nothing that was half done. For
    * long recoveries the log {@code io.fovea} says how far they are.
@@ -152,13 +163,22 @@ public final class Database extends Catalog implements AutoCloseable {
   }
 
   /**
+   * Makes a database in memory by {@link Options#defaults}: as {@link #inMemory(Options)}.
+   *
+   * @return the database, to be closed
+   */
+  public static Database inMemory() {
+    return inMemory(Options.defaults());
+  }
+
+  /**
    * Makes a database in memory. Pages that do not fit into the buffer are kept outside of it, in
    * memory as well. Nothing is left when the database is closed.
    *
    * @param options how; those about files have no effect
    * @return the database, to be closed
    * @throws PoolTooSmallException if the buffer is smaller than the engine can work with
-   * @throws InvalidUseException as {@link #open}
+   * @throws InvalidUseException as {@link #open(Path, Options)}
    */
   public static Database inMemory(Options options) {
     Objects.requireNonNull(options, "options");

@@ -2,7 +2,6 @@ package io.fovea.examples;
 
 import io.fovea.Database;
 import io.fovea.ObjectSpec;
-import io.fovea.Options;
 import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.schema.Id;
@@ -48,7 +47,7 @@ public final class Bank {
 
   public static void main(String[] args) throws Exception {
     Path file = Path.of(args[0]).resolve("bank.fovea");
-    try (Database db = Database.open(file, Options.defaults())) {
+    try (Database db = Database.open(file)) {
       Bank bank = new Bank(db);
       bank.openAccounts();
       bank.doBusiness();

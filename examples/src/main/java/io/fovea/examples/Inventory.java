@@ -3,7 +3,6 @@ package io.fovea.examples;
 import io.fovea.Database;
 import io.fovea.Index;
 import io.fovea.ObjectSpec;
-import io.fovea.Options;
 import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.error.DuplicateKeyException;
@@ -72,7 +71,7 @@ public final class Inventory {
 
   public static void main(String[] args) {
     Path file = Path.of(args[0]).resolve("inventory.fovea");
-    try (Database db = Database.open(file, Options.defaults())) {
+    try (Database db = Database.open(file)) {
       Inventory inventory = new Inventory(db);
       inventory.add(Product.of("B-1", "Kant, Critique", "book", 18_00, 9780521657297L, 12, 5));
       inventory.add(Product.of("B-2", "Knuth, Volume 3", "book", 75_00, 9780201896855L, 3, 2));

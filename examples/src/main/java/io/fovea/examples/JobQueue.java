@@ -4,7 +4,6 @@ import io.fovea.Database;
 import io.fovea.Index;
 import io.fovea.IndexCursor;
 import io.fovea.ObjectSpec;
-import io.fovea.Options;
 import io.fovea.ScanOrder;
 import io.fovea.Sequence;
 import io.fovea.Table;
@@ -74,7 +73,7 @@ public final class JobQueue {
 
   public static void main(String[] args) throws Exception {
     Path file = Path.of(args[0]).resolve("jobs.fovea");
-    try (Database db = Database.open(file, Options.defaults())) {
+    try (Database db = Database.open(file)) {
       JobQueue queue = new JobQueue(db);
       for (int i = 0; i < JOBS; i++) {
         queue.add("job " + i);

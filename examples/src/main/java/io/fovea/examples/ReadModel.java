@@ -79,7 +79,7 @@ public final class ReadModel {
                         .segmentBytes(64 << 10)
                         .bufferBytes(64 << 10));
     try (Database db = Database.open(folder.resolve("orders.fovea"), followed);
-        Database model = Database.open(folder.resolve("model.fovea"), Options.defaults())) {
+        Database model = Database.open(folder.resolve("model.fovea"))) {
       ReadModel m = new ReadModel(db, model);
       m.follow(0); // begins with what there is
       m.order("");

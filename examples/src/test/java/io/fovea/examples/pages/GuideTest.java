@@ -1103,7 +1103,7 @@ class GuideTest {
     Files.createDirectories(restored);
     Path file = restored.resolve("guide.fovea");
     Restore.from(backups.resolve("monday")).to(file, Options.defaults());
-    try (Database again = Database.open(file, Options.defaults())) {
+    try (Database again = Database.open(file)) {
       System.out.println(again.tables());
     }
     // end

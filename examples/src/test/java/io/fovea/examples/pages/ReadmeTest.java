@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
 import io.fovea.ObjectSpec;
-import io.fovea.Options;
 import io.fovea.Table;
 import io.fovea.schema.Id;
 import java.nio.file.Path;
@@ -29,7 +28,7 @@ class ReadmeTest {
   @Test
   void tenLines() {
     // begin README.md
-    try (Database db = Database.open(folder.resolve("bank.fovea"), Options.defaults())) {
+    try (Database db = Database.open(folder.resolve("bank.fovea"))) {
       Table<Long, Account> accounts = db.table(ACCOUNTS); // opens it, or creates it
       db.run(tx -> accounts.put(tx, new Account(1, "Ada", 100_00)));
       db.run(tx -> accounts.update(tx, 1L, ada -> ada.minus(25_00))); // again after a conflict
