@@ -229,22 +229,22 @@ final class ObjectTable<K, V> extends Table<K, V> {
 
   @Override
   public void insert(Transaction tx, K key, V value) {
-    write(tx, key, value, true);
+    write(tx, Objects.requireNonNull(key, "key"), Objects.requireNonNull(value, "value"), true);
   }
 
   @Override
   public void insert(Transaction tx, V value) {
-    write(tx, null, value, true);
+    write(tx, null, Objects.requireNonNull(value, "value"), true);
   }
 
   @Override
   public void put(Transaction tx, K key, V value) {
-    write(tx, key, value, false);
+    write(tx, Objects.requireNonNull(key, "key"), Objects.requireNonNull(value, "value"), false);
   }
 
   @Override
   public void put(Transaction tx, V value) {
-    write(tx, null, value, false);
+    write(tx, null, Objects.requireNonNull(value, "value"), false);
   }
 
   @Override

@@ -32,6 +32,7 @@ import java.util.function.BiConsumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -704,6 +705,57 @@ class TableOperationsTest {
       }
     }
     return all;
+  }
+
+  @ParameterizedTest
+  @MethodSource("forms")
+  @SuppressWarnings({"NullAway", "DataFlowIssue"}) // that is what is tried
+  <K, V> void nothingIsNull(Form<K, V> form) {
+    try (Filled<K, V> f = new Filled<>(form, open())) {
+      Table<K, V> t = f.table;
+      K key = f.key("a1");
+      V value = f.value("a1", "x");
+      f.db.run(
+          tx -> {
+            List<Executable> calls =
+                List.of(
+                    () -> t.get(tx, null),
+                    () -> t.find(tx, null),
+                    () -> t.getForUpdate(tx, null),
+                    () -> t.exists(tx, null),
+                    () -> t.getAll(tx, Arrays.asList(key, null)),
+                    () -> t.insert(tx, (K) null, value),
+                    () -> t.insert(tx, f.key("c"), (V) null),
+                    () -> t.put(tx, (K) null, value),
+                    () -> t.put(tx, key, (V) null),
+                    () -> t.update(tx, null, value),
+                    () -> t.update(tx, key, (V) null),
+                    () -> t.updateIfPresent(tx, null, value),
+                    () -> t.updateIfPresent(tx, key, (V) null),
+                    () -> t.delete(tx, (K) null),
+                    () -> t.deletePrefix(tx, null),
+                    () -> t.estimatePrefix(tx, null),
+                    () -> t.scanPrefix(tx, null, ScanOrder.ASCENDING),
+                    () -> t.scanPrefix(tx, key, null),
+                    () -> t.scan(tx, key, null, null),
+                    () -> t.forEach(tx, null),
+                    () -> t.floor(tx, null),
+                    () -> t.ceiling(tx, null),
+                    () -> t.lower(tx, null),
+                    () -> t.higher(tx, null),
+                    () -> t.stream(tx, null),
+                    () -> t.index(null, String.class),
+                    () -> t.index("by_text", null));
+            for (int i = 0; i < calls.size(); i++) {
+              Class<? extends RuntimeException> expected =
+                  i >= calls.size() - 2 && form.index(t) == null
+                      ? InvalidUseException.class
+                      : NullPointerException.class;
+              assertThrows(expected, calls.get(i), "call " + i);
+            }
+          });
+      assertEquals(ALL, f.names());
+    }
   }
 
   /** Snapshots, change feeds, copies and the map know the form, too. */
