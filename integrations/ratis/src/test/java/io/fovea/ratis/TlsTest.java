@@ -44,11 +44,17 @@ class TlsTest {
 
   private record Ran(int code, String out, String err) {}
 
+  /** Runs a command; on a machine with much to do once more, with more time. */
   private static Ran run(Group g, String command, String... more) {
+    Ran ran = run(g, 5, command, more);
+    return ran.out.contains("DEADLINE_EXCEEDED") ? run(g, 120, command, more) : ran;
+  }
+
+  private static Ran run(Group g, int seconds, String command, String... more) {
     List<String> args = new ArrayList<>(List.of(command));
     args.add(
         g.peers.stream().map(p -> p.id() + "=" + p.address()).collect(Collectors.joining(",")));
-    args.addAll(List.of("--timeout", "5"));
+    args.addAll(List.of("--timeout", String.valueOf(seconds)));
     args.addAll(Arrays.asList(more));
     StringWriter out = new StringWriter();
     StringWriter err = new StringWriter();
