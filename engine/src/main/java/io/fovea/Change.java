@@ -174,9 +174,7 @@ public final class Change {
       return null;
     }
     Coding<K, V> coding = table.coding();
-    return fitting(
-        "object",
-        () -> coding.needsKey() ? coding.value(coding.key(key), value) : coding.value(value));
+    return fitting("object", () -> coding.value(coding.key(key), value));
   }
 
   /**

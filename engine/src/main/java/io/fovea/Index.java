@@ -172,7 +172,7 @@ public final class Index<I, K, V> {
 
   private static <K, V> Map.Entry<K, V> entry(Coding<K, V> by, byte[] key, byte[] value) {
     K k = by.key(key);
-    return Map.entry(k, by.needsKey() ? by.value(k, value) : by.value(value));
+    return Map.entry(k, by.value(k, value));
   }
 
   /** The primary key and the value of an entry of a unique index. */

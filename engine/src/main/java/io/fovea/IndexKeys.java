@@ -1,9 +1,10 @@
 package io.fovea;
 
-import io.fovea.error.InvalidUseException;
+import io.fovea.encoding.Tuple;
 import io.fovea.index.IndexCore;
 import io.fovea.object.EntryKey;
 import io.fovea.object.ObjectWriter;
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -21,16 +22,9 @@ abstract sealed class IndexKeys<I> {
      * with 0xFF, or with nothing.
      */
     byte @Nullable [] behind() {
-      int n = bytes.length;
-      while (n > 0 && bytes[n - 1] == (byte) 0xFF) {
-        n--;
-      }
-      if (n == 0) {
-        return null;
-      }
-      byte[] next = Arrays.copyOf(bytes, n);
-      next[n - 1]++;
-      return next;
+      byte[] next = bytes.clone();
+      int length = Tuple.successorOfPrefix(MemorySegment.ofArray(next), 0, next.length);
+      return length == 0 ? null : Arrays.copyOf(next, length);
     }
   }
 
@@ -46,10 +40,7 @@ abstract sealed class IndexKeys<I> {
 
     @Override
     Encoded encode(Key key) {
-      if (Objects.requireNonNull(key, "key").owner() != index) {
-        throw new InvalidUseException(
-            "The key belongs to another index or to a table: it is one of " + key.spec() + ".");
-      }
+      RowIndex.requireOwn(Objects.requireNonNull(key, "key"), index);
       byte[] bytes = EntryScan.copy(key.segment(), key.base(), key.length());
       return new Encoded(bytes, index.unique && key.isComplete());
     }

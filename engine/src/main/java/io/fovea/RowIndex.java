@@ -360,12 +360,16 @@ public final class RowIndex extends OrderedRows {
 
   private void require(Key key) {
     requireThere();
+    requireOwn(key, core);
+    if (key.length() > core.tree.maxKeySize()) {
+      throw core.keyTooLong(key.length());
+    }
+  }
+
+  static void requireOwn(Key key, IndexCore core) {
     if (key.owner() != core) {
       throw new InvalidUseException(
           "The key belongs to another index or to a table: it is one of " + key.spec() + ".");
-    }
-    if (key.length() > core.tree.maxKeySize()) {
-      throw core.keyTooLong(key.length());
     }
   }
 
@@ -509,7 +513,7 @@ public final class RowIndex extends OrderedRows {
 
   /**
    * Has a user's extractor make entries of byte strings, with a key for each slot. The extractor
-   * gets arrays of its own: it may keep them, and what it reads can't change under it.
+   * gets copies, which it may keep, and which can't change while it reads them.
    */
   static final class ExtractedFromBytes implements EntryMaker {
     private final String index;
