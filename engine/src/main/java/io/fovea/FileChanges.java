@@ -197,9 +197,9 @@ public final class FileChanges implements AutoCloseable {
   /**
    * A table as an application declares it, to decode what comes: by {@link Change#key(RowTable)}
    * and {@link Change#row(RowTable)}, or those of {@link RowTable#as} and {@link RowTable#bytes}.
-   * It is as {@link #tables} has found it, which is called if it was not, or has not found it. Call
-   * that again after the application has declared a newer version. The handle is good as long as
-   * those of {@link #tables} are.
+   * This uses the tables of the last call of {@link #tables}, and calls it if the table is not
+   * among them. Call it yourself once the application has declared a newer version. The handle is
+   * good as long as those of {@link #tables} are.
    *
    * @param spec the specification that the application has
    * @return the table

@@ -148,9 +148,9 @@ class TableOperationsTest {
     }
   }
 
-  /** Keys and values are strings. */
-  private abstract static class Coded extends Form<String, String> {
-    Coded(String name) {
+  /** Keys are strings. */
+  private abstract static class Named<V> extends Form<String, V> {
+    Named(String name) {
       super(name);
     }
 
@@ -162,6 +162,13 @@ class TableOperationsTest {
     @Override
     String name(String key) {
       return key;
+    }
+  }
+
+  /** Keys and values are strings. */
+  private abstract static class Coded extends Named<String> {
+    Coded(String name) {
+      super(name);
     }
 
     @Override
@@ -248,7 +255,7 @@ class TableOperationsTest {
     }
   }
 
-  private static final class ByClass extends Form<String, Note> {
+  private static final class ByClass extends Named<Note> {
     ByClass() {
       super("objects");
     }
@@ -264,16 +271,6 @@ class TableOperationsTest {
           IllegalArgumentException.class,
           () -> changes.table(ObjectSpec.of("none", String.class, Note.class)));
       return changes.table(NOTES);
-    }
-
-    @Override
-    String key(String name) {
-      return name;
-    }
-
-    @Override
-    String name(String key) {
-      return key;
     }
 
     @Override

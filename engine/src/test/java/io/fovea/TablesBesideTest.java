@@ -155,7 +155,7 @@ class TablesBesideTest {
             assertEquals(60, stay);
             i++;
           } catch (StorageException e) {
-            // Each look met a change: this machine is slow, and the other thread may be as well.
+            // Every attempt met a change: this machine is slow, so the other thread slows down too.
             pause.updateAndGet(p -> 2 * p);
           }
         }

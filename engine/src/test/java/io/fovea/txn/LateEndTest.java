@@ -14,8 +14,8 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * A transaction that outlives the grace of a close ends in an engine that has given back the memory
- * of its locks and timestamps: it reads zeros there, and must end all the same.
+ * A transaction may end after a close has stopped waiting for it and released the memory of locks
+ * and timestamps. It then reads zeros there, and must end without an error of the engine.
  */
 class LateEndTest {
 
@@ -70,7 +70,7 @@ class LateEndTest {
         try {
           late.commit();
         } catch (RuntimeException e) {
-          // Whatever it is told: an Error would be a failure.
+          // Any refusal is right; an Error is not.
         }
       } else {
         late.rollback();
