@@ -140,9 +140,9 @@ do_equal() {
   do_equal_tenth
 }
 
-sketch="--timestamps focus-sketch --exact-bytes"
-counter="--timestamps focus-counter --exact-bytes"
-cache="--timestamps disk-cache --exact-bytes"
+sketch="--timestamps focus-sketch --active-timestamp-bytes"
+counter="--timestamps focus-counter --active-timestamp-bytes"
+cache="--timestamps disk-cache --active-timestamp-bytes"
 
 # do_equal_544k THREADS
 do_equal_544k() {
@@ -151,7 +151,7 @@ do_equal_544k() {
     Memory "--timestamps memory" \
     "Focus-Sketch 512k + 32k" "$sketch 512k --sketch-bytes 32k" \
     "Focus-Sketch 32k + 512k" "$sketch 32k --sketch-bytes 512k" \
-    "Focus-Sketch 32k + 512k, evicted at once" "$sketch 32k --sketch-bytes 512k --evict-at-once" \
+    "Focus-Sketch 32k + 512k, evicted at once" "$sketch 32k --sketch-bytes 512k --evict-immediately" \
     "Focus-Counter 128k + 384k" "$counter 128k --sketch-bytes 384k" \
     "Disk-Cache 128k + 384k" "$cache 128k --sketch-bytes 384k"
 }
@@ -174,7 +174,7 @@ equal_few() {
   shift 2
   equal_slices "$few" "$arguments" "$@" \
     "Focus-Sketch 32k + 32k" "$sketch 32k --sketch-bytes 32k" \
-    "Focus-Sketch 32k + 32k, evicted at once" "$sketch 32k --sketch-bytes 32k --evict-at-once" \
+    "Focus-Sketch 32k + 32k, evicted at once" "$sketch 32k --sketch-bytes 32k --evict-immediately" \
     "Focus-Counter 32k + 32k" "$counter 32k --sketch-bytes 32k" \
     "Disk-Cache 32k + 32k" "$cache 32k --sketch-bytes 32k"
 }

@@ -6,7 +6,7 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.ByteReads;
 import io.fovea.index.ByteStage;
 import io.fovea.index.ObjectMaintenance;
-import io.fovea.index.Slot;
+import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxScan;
@@ -53,13 +53,13 @@ final class ByteTable extends Table<byte[], byte[]> {
   public byte @Nullable [] get(Transaction tx, byte[] key) {
     Tx t = tx.enter(database, core);
     try {
-      Slot slot = tx.slot();
-      MemorySegment k = stage.key(slot, key);
-      int n = ByteReads.value(t, slot, core.tree, k, 0, key.length);
+      StatementContext statementContext = tx.statementContext();
+      MemorySegment k = stage.key(statementContext, key);
+      int n = ByteReads.value(t, statementContext, core.tree, k, 0, key.length);
       if (n < 0) {
         return null;
       }
-      return ByteReads.taken(slot, n);
+      return ByteReads.taken(statementContext, n);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -72,11 +72,11 @@ final class ByteTable extends Table<byte[], byte[]> {
     Objects.requireNonNull(out, "out");
     Tx t = tx.enter(database, core);
     try {
-      Slot slot = tx.slot();
-      MemorySegment k = stage.key(slot, key);
-      int n = ByteReads.value(t, slot, core.tree, k, 0, (int) key.byteSize());
+      StatementContext statementContext = tx.statementContext();
+      MemorySegment k = stage.key(statementContext, key);
+      int n = ByteReads.value(t, statementContext, core.tree, k, 0, (int) key.byteSize());
       if (n >= 0) {
-        MemorySegment.copy(slot.valueStage(n), 0, out, 0, Math.min(n, out.byteSize()));
+        MemorySegment.copy(statementContext.valueStage(n), 0, out, 0, Math.min(n, out.byteSize()));
       }
       return n;
     } catch (TransactionAbortedException e) {
@@ -94,7 +94,7 @@ final class ByteTable extends Table<byte[], byte[]> {
   void lockForUpdate(Transaction tx, MemorySegment key) {
     Tx t = tx.enter(database, core);
     try {
-      MemorySegment k = stage.key(tx.slot(), key);
+      MemorySegment k = stage.key(tx.statementContext(), key);
       t.lockForUpdate(core.tree, k, 0, (int) key.byteSize());
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
@@ -114,7 +114,7 @@ final class ByteTable extends Table<byte[], byte[]> {
         for (int i = from; i < to; i++) {
           stage.requireKey(Objects.requireNonNull(all[i], "key").length);
         }
-        ByteReads.readAll(t, tx.slot(), core.tree, all, values, from, to);
+        ByteReads.readAll(t, tx.statementContext(), core.tree, all, values, from, to);
       } catch (TransactionAbortedException e) {
         throw tx.doom(e);
       } finally {
@@ -128,7 +128,7 @@ final class ByteTable extends Table<byte[], byte[]> {
   public boolean exists(Transaction tx, byte[] key) {
     Tx t = tx.enter(database, core);
     try {
-      MemorySegment k = stage.key(tx.slot(), key);
+      MemorySegment k = stage.key(tx.statementContext(), key);
       return t.getAlone(core.tree, k, 0, key.length, k, 0, 0) >= 0;
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
@@ -155,11 +155,11 @@ final class ByteTable extends Table<byte[], byte[]> {
     try {
       core.requireThere();
       int loLen = from == null ? 0 : from.length;
-      int hiLen = stage.interval(tx.slot(), from, to, prefix);
+      int hiLen = stage.interval(tx.statementContext(), from, to, prefix);
       if (hiLen == ByteStage.EMPTY) {
         return new Estimate(0, 0);
       }
-      MemorySegment s = tx.slot().keyStage(0);
+      MemorySegment s = tx.statementContext().keyStage(0);
       RangeEstimate e =
           RangeEstimate.of(core.tree, s, 0, loLen == 0 ? -1 : loLen, true, s, loLen, hiLen, false);
       return new Estimate(e.entries(), e.bytes());
@@ -189,8 +189,8 @@ final class ByteTable extends Table<byte[], byte[]> {
         write(tx, t, key, value, true);
         return;
       }
-      MemorySegment k = stage.key(tx.slot(), key);
-      MemorySegment v = stage.value(tx.slot(), value);
+      MemorySegment k = stage.key(tx.statementContext(), key);
+      MemorySegment v = stage.value(tx.statementContext(), value);
       core.requireChangeable();
       core.insert(t, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
     } catch (TransactionAbortedException e) {
@@ -217,8 +217,8 @@ final class ByteTable extends Table<byte[], byte[]> {
         write(tx, t, key, value, false);
         return;
       }
-      MemorySegment k = stage.key(tx.slot(), key);
-      MemorySegment v = stage.value(tx.slot(), value);
+      MemorySegment k = stage.key(tx.statementContext(), key);
+      MemorySegment v = stage.value(tx.statementContext(), value);
       core.requireChangeable();
       t.put(core.tree, k, 0, (int) key.byteSize(), v, 0, (int) value.byteSize());
     } catch (TransactionAbortedException e) {
@@ -234,15 +234,15 @@ final class ByteTable extends Table<byte[], byte[]> {
 
   /** Writes a record and the entries of indexes. */
   private void write(Transaction tx, Tx t, MemorySegment key, MemorySegment value, boolean insert) {
-    Slot slot = tx.slot();
+    StatementContext statementContext = tx.statementContext();
     stage.requireKey(Objects.requireNonNull(key, "key").byteSize());
-    MemorySegment v = stage.value(slot, value);
+    MemorySegment v = stage.value(statementContext, value);
     int length = (int) value.byteSize();
     core.requireChangeable();
     if (insert) {
-      ObjectMaintenance.insert(slot, t, core, core.indexes(), key, v, length);
+      ObjectMaintenance.insert(statementContext, t, core, core.indexes(), key, v, length);
     } else {
-      ObjectMaintenance.put(slot, t, core, core.indexes(), key, v, length);
+      ObjectMaintenance.put(statementContext, t, core, core.indexes(), key, v, length);
     }
   }
 
@@ -258,9 +258,9 @@ final class ByteTable extends Table<byte[], byte[]> {
       if (isIndexed()) {
         stage.requireKey(Objects.requireNonNull(key, "key").byteSize());
         core.requireChangeable();
-        return ObjectMaintenance.delete(tx.slot(), t, core, core.indexes(), key);
+        return ObjectMaintenance.delete(tx.statementContext(), t, core, core.indexes(), key);
       }
-      MemorySegment k = stage.key(tx.slot(), key);
+      MemorySegment k = stage.key(tx.statementContext(), key);
       core.requireChangeable();
       return t.delete(core.tree, k, 0, (int) key.byteSize());
     } catch (TransactionAbortedException e) {
@@ -397,11 +397,11 @@ final class ByteTable extends Table<byte[], byte[]> {
       Transaction tx, Tx t, Interval<byte[]> interval, boolean prefix, ScanOrder order) {
     byte[] from = interval.lo();
     int loLen = from == null ? 0 : from.length;
-    int hiLen = stage.interval(tx.slot(), from, interval.hi(), prefix);
+    int hiLen = stage.interval(tx.statementContext(), from, interval.hi(), prefix);
     if (hiLen == ByteStage.EMPTY) {
       return null;
     }
-    MemorySegment s = tx.slot().keyStage(0);
+    MemorySegment s = tx.statementContext().keyStage(0);
     return t.scan(
         core.tree,
         s,

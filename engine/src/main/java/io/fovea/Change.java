@@ -3,7 +3,7 @@ package io.fovea;
 import io.fovea.changes.LoggedChange;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
-import io.fovea.index.OldRows;
+import io.fovea.index.LegacyRowReader;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.schema.NameText;
@@ -221,7 +221,7 @@ public final class Change {
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment old = inMemory(arena, stored);
         int form = core.old.renew(stored.length, old, 0, row.segment(), row.base());
-        if (form == OldRows.UNKNOWN) {
+        if (form == LegacyRowReader.UNKNOWN) {
           throw core.wrongSize(-1, stored.length);
         }
       }

@@ -40,8 +40,8 @@ import org.jspecify.annotations.Nullable;
  * there it goes on after a crash of either side: without a gap, and without a repetition.
  *
  * <p><b>What it costs.</b> They are read from the file of the log, and nobody waits for who reads
- * them; readers have no part in what is kept ({@link LogOptions#changesBytes}). A batch is on the
- * Java heap, as a whole. There may be any number of readers.
+ * them; readers have no part in what is kept ({@link LogOptions#changeRetentionBytes}). A batch is
+ * on the Java heap, as a whole. There may be any number of readers.
  *
  * <p>Any thread, platform or virtual, one at a time: each batch is given to one caller. Closed with
  * the database at the latest.
@@ -75,7 +75,7 @@ public final class Changes implements AutoCloseable {
    * @return the batch; null if there was none in that time
    * @throws IllegalArgumentException if the timeout is negative
    * @throws ChangesLostException if it is not there any more: who reads was too slow for {@link
-   *     LogOptions#changesBytes}
+   *     LogOptions#changeRetentionBytes}
    * @throws StorageException if the log can't be read. The next call tries again
    * @throws CorruptionException if the log is damaged
    * @throws OperationInterruptedException if the thread is interrupted while it waits

@@ -95,7 +95,7 @@ public final class Database extends Catalog implements AutoCloseable {
     this.listeners = new CloseListeners(store);
     this.snapshots = new SnapshotOpening(store, options.snapshots().toStore());
     Hints hints = options.experiments().hints();
-    boolean all = options.experiments().rememberAll();
+    boolean all = options.experiments().cacheAllKeyLocations();
     HintUse use = new HintUse(store::isMarked, hints.pages(), hints.frames(), all);
     this.schema =
         new Schema(
@@ -378,8 +378,8 @@ public final class Database extends Catalog implements AutoCloseable {
    * }
    * }</pre>
    *
-   * <p>The database has been opened with {@link LogOptions#changesBytes}. {@link Changes} says in
-   * which order they come, and what is not among them.
+   * <p>The database has been opened with {@link LogOptions#changeRetentionBytes}. {@link Changes}
+   * says in which order they come, and what is not among them.
    *
    * @param from where to begin: {@link #changesPosition}, of this database or of a snapshot, or the
    *     position of the last batch that was taken, however long ago
@@ -387,7 +387,7 @@ public final class Database extends Catalog implements AutoCloseable {
    * @throws ChangesLostException if some of them are not there any more, or the position is another
    *     database's
    * @throws InvalidUseException if this is a snapshot, has no log, or was opened for reading only
-   *     or without {@link LogOptions#changesBytes}
+   *     or without {@link LogOptions#changeRetentionBytes}
    * @throws DatabaseClosedException if the database was closed
    */
   public Changes changes(ChangePosition from) {
@@ -413,8 +413,8 @@ public final class Database extends Catalog implements AutoCloseable {
    *
    * @return the position, good for this database, while its changes are kept
    * @throws InvalidUseException if the database has no log, or was opened for reading only or
-   *     without {@link LogOptions#changesBytes}; in a transaction of this thread; of a snapshot
-   *     also if it was opened while the log was full
+   *     without {@link LogOptions#changeRetentionBytes}; in a transaction of this thread; of a
+   *     snapshot also if it was opened while the log was full
    * @throws StorageException if the log can't be written
    * @throws StorageFullException if the log is full
    * @throws DurabilityLostException if what lies before can't be made durable any more
@@ -447,7 +447,7 @@ public final class Database extends Catalog implements AutoCloseable {
   /**
    * Makes a checkpoint, and waits for it: what was committed before is then in the data file, and
    * would not have to be recovered after a crash. Checkpoints come by themselves as well ({@link
-   * LogOptions#bytesMax}, {@link LogOptions#checkpointInterval}), so this is for moments that the
+   * LogOptions#maxBytes}, {@link LogOptions#checkpointInterval}), so this is for moments that the
    * application knows better. Transactions go on meanwhile. Without a log it does nothing.
    *
    * @throws StorageException if the operating system refuses; the next one tries again
@@ -588,7 +588,7 @@ public final class Database extends Catalog implements AutoCloseable {
 
   /**
    * Closes the database: lets no more transactions begin, waits a while for those that are active
-   * ({@link TransactionOptions#closeGrace}), aborts the others, writes everything and marks the
+   * ({@link TransactionOptions#closeTimeout}), aborts the others, writes everything and marks the
    * file clean. A second call waits for the first and does nothing.
    *
    * @throws InvalidUseException inside the body of a transaction of this database
@@ -617,7 +617,7 @@ public final class Database extends Catalog implements AutoCloseable {
           onClose,
           snapshots::close,
           schema.expirations()::cancel,
-          () -> quiet[0] = store.quiesce(options.transactions().closeGrace()),
+          () -> quiet[0] = store.quiesce(options.transactions().closeTimeout()),
           () -> {
             schema.end();
             quiet[1] = true;

@@ -32,7 +32,7 @@ import java.util.Map;
  * @param abortsByCause attempts that were aborted, by cause; every cause is a key
  * @param retries attempts after the first
  * @param pessimisticAttempts attempts that reserved what they used ({@link
- *     TxOptions#abortsBeforeLocking(int)})
+ *     TxOptions#pessimisticAfterAborts(int)})
  * @param activeTransactions transactions that run now
  * @param waitingTransactions threads that wait to begin one, because as many run as may
  * @param oldestTransactionNanos the age of the oldest transaction that runs, 0 if none does
@@ -121,7 +121,7 @@ public record DatabaseStats(
   /**
    * The buffer pool.
    *
-   * @param bytesMax the memory that it may take
+   * @param maxBytes the memory that it may take
    * @param bytes the memory that it has
    * @param pageSize the size of a page, in bytes
    * @param frames how many pages it holds
@@ -146,7 +146,7 @@ public record DatabaseStats(
    * @since 0.1.0
    */
   public record Buffer(
-      long bytesMax,
+      long maxBytes,
       long bytes,
       int pageSize,
       long frames,
@@ -180,10 +180,10 @@ public record DatabaseStats(
    * @param places accesses to a record that began where the transaction had seen it before, or
    *     close to it
    * @param placesStale how many of those went down from the root after all
-   * @param remembered accesses of tables and indexes that are {@linkplain
-   *     io.fovea.schema.TableSpec#remembered() remembered}, which began where the key was seen last
-   *     if that was known
-   * @param rememberedRight those where all of that was right
+   * @param cachedLocations accesses of tables and indexes that are {@linkplain
+   *     io.fovea.schema.TableSpec#cacheLocations() remembered}, which began where the key was seen
+   *     last if that was known
+   * @param cachedLocationsRight those where all of that was right
    * @since 0.1.0
    */
   public record Descents(
@@ -195,8 +195,8 @@ public record DatabaseStats(
       long hintRepairsMissed,
       long places,
       long placesStale,
-      long remembered,
-      long rememberedRight) {}
+      long cachedLocations,
+      long cachedLocationsRight) {}
 
   /**
    * Where the pages in the buffer pool lie. {@link Database#placement} counts them; it is no part
@@ -220,8 +220,8 @@ public record DatabaseStats(
    * @param materialised how often a record got timestamps of its own
    * @param approximate how many of those began with a bound that may be another record's
    * @param released how often they were given up
-   * @param doubtful transactions that were aborted for a conflict after they had begun with such a
-   *     bound, which may have been the reason
+   * @param suspectedFalseConflicts transactions that were aborted for a conflict after they had
+   *     begun with such a bound, which may have been the reason
    * @param sketchBytes memory of the sketch, 0 where there is none
    * @param resizes how often the sketch got another size
    * @param pageReads pages of timestamps that were read, where they are on disk
@@ -234,7 +234,7 @@ public record DatabaseStats(
       long materialised,
       long approximate,
       long released,
-      long doubtful,
+      long suspectedFalseConflicts,
       long sketchBytes,
       long resizes,
       long pageReads,
@@ -332,7 +332,7 @@ public record DatabaseStats(
    * @param logBytes the size of the log's file
    * @param bytesMoved how many bytes of pages {@link Database#compact} has moved since the database
    *     was opened
-   * @param bytesGivenBack how many bytes of free pages were cut off the end of the data file since
+   * @param bytesReclaimed how many bytes of free pages were cut off the end of the data file since
    *     then
    * @param bytesPunched of how many bytes of free pages in the middle of it the space was given
    *     back since then ({@link CompactOptions#punchHoles})
@@ -343,7 +343,7 @@ public record DatabaseStats(
       long freeBytes,
       long logBytes,
       long bytesMoved,
-      long bytesGivenBack,
+      long bytesReclaimed,
       long bytesPunched) {}
 
   /**
@@ -353,18 +353,18 @@ public record DatabaseStats(
    * @param pagesCopied pages that were copied before they changed, since the opening
    * @param memoryBytes what copies take of the memory now
    * @param fileBytes what they take of the file now
-   * @param givenUp snapshots that were given up since the opening, for want of room
+   * @param evicted snapshots that were given up since the opening, for want of room
    * @since 0.1.0
    */
   public record Snapshots(
-      long open, long pagesCopied, long memoryBytes, long fileBytes, long givenUp) {}
+      long open, long pagesCopied, long memoryBytes, long fileBytes, long evicted) {}
 
   /**
    * Rows that {@linkplain io.fovea.schema.TableSpec#expireAfter expire}, and the sweep that removes
    * them.
    *
    * @param swept rows that were removed since the opening, those included that a load has left out
-   * @param passedOver how often readers have met a row since then that had expired and was not
+   * @param deferred how often readers have met a row since then that had expired and was not
    *     removed yet
    * @param sweepTransactions transactions of the sweep since then, with those that found nothing
    * @param sweepFailures how often the background has given up until later, since then
@@ -373,11 +373,7 @@ public record DatabaseStats(
    * @since 0.1.0
    */
   public record ExpiredRows(
-      long swept,
-      long passedOver,
-      long sweepTransactions,
-      long sweepFailures,
-      long sweepLagMillis) {}
+      long swept, long deferred, long sweepTransactions, long sweepFailures, long sweepLagMillis) {}
 
   /**
    * Loads of tables ({@link RowTable#load(LoadOptions, LoadSource)}), and builds of indexes of
@@ -416,8 +412,8 @@ public record DatabaseStats(
    * @param transactionBytes of what transactions have written and not committed, and of their
    *     copies of pages that they scan
    * @param treeBytes that tables and indexes keep for splits
-   * @param placeBytes of the places of records, where tables or indexes are remembered
-   * @param placeBytesMax the most that may be, {@link MemoryOptions#placeBytes()}
+   * @param locationCacheBytes of the places of records, where tables or indexes are remembered
+   * @param placeBytesMax the most that may be, {@link MemoryOptions#locationCacheBytes()}
    * @since 0.1.0
    */
   public record Memory(
@@ -428,7 +424,7 @@ public record DatabaseStats(
       long logBytes,
       long transactionBytes,
       long treeBytes,
-      long placeBytes,
+      long locationCacheBytes,
       long placeBytesMax) {
 
     /**
@@ -437,7 +433,12 @@ public record DatabaseStats(
      * @return bytes
      */
     public long bytes() {
-      return bufferBytes + timestampBytes + logBytes + transactionBytes + treeBytes + placeBytes;
+      return bufferBytes
+          + timestampBytes
+          + logBytes
+          + transactionBytes
+          + treeBytes
+          + locationCacheBytes;
     }
 
     /**
@@ -445,7 +446,7 @@ public record DatabaseStats(
      *
      * @return bytes
      */
-    public long bytesMax() {
+    public long maxBytes() {
       return bufferBytesMax
           + timestampBytesMax
           + logBytes
@@ -474,8 +475,8 @@ public record DatabaseStats(
    * @param lineRepairs hints of which only was put right where in the page the record begins
    * @param repairsMissed repairs that were left out, as the leaf of the entry was busy
    * @param repairsSuppressed repairs that were left out, as they were switched off
-   * @param repairsOff how many kinds of hints, summed over the indexes, are not repaired now, as
-   *     they go wrong too often
+   * @param repairsDisabled how many kinds of hints, summed over the indexes, are not repaired now,
+   *     as they go wrong too often
    * @since 0.1.0
    */
   public record HintedLookups(
@@ -494,7 +495,7 @@ public record DatabaseStats(
       long lineRepairs,
       long repairsMissed,
       long repairsSuppressed,
-      long repairsOff) {}
+      long repairsDisabled) {}
 
   // --------------------------------------------------------------------------- where it comes from
 
@@ -551,7 +552,7 @@ public record DatabaseStats(
             timestamps.materialised(),
             timestamps.approximate(),
             timestamps.released(),
-            timestamps.doubtful(),
+            timestamps.suspectedFalseConflicts(),
             timestamps.sketchBytes(),
             timestamps.resizes(),
             timestamps.pageReads(),
@@ -578,7 +579,7 @@ public record DatabaseStats(
             store.pool().checkpoint().space().pagesPunched() * pageSize),
         memory(store, schema, pool, timestamps),
         snapshots(store.pool().copies()),
-        hintedLookups(store.engine().hintCounters(), schema.repairsOff()),
+        hintedLookups(store.engine().hintCounters(), schema.repairsDisabled()),
         expiredRows(schema.expirations()),
         loads(schema, pageSize));
   }
@@ -680,7 +681,7 @@ public record DatabaseStats(
         pool.hintRepairsGivenUp(),
         tx.placesTried(),
         tx.placesStale(),
-        tx.remembered(),
+        tx.cachedLocations(),
         tx.rememberedRight());
   }
 
@@ -694,7 +695,7 @@ public record DatabaseStats(
         store.logMemoryBytes(),
         store.transactionBytes(),
         schema.scratchBytes(),
-        store.placeBytes(),
+        store.locationCacheBytes(),
         store.placeBytesMax());
   }
 }

@@ -19,7 +19,7 @@ public final class DeviceOptions {
     int pageSize = 4096;
     Io io = Io.AUTO;
     boolean directIo = true;
-    int readsMax = PageReads.CAPACITY;
+    int maxInFlightReads = PageReads.CAPACITY;
 
     @Override
     public Values clone() {
@@ -124,10 +124,12 @@ public final class DeviceOptions {
    * @return new options
    * @throws IllegalArgumentException if it is outside of that
    */
-  public DeviceOptions readsMax(int reads) {
+  public DeviceOptions maxInFlightReads(int reads) {
     Options.check(
-        reads >= 1 && reads <= PageReads.CAPACITY, "DeviceOptions.readsMax is 1 to 64", reads);
-    return with(v -> v.readsMax = reads);
+        reads >= 1 && reads <= PageReads.CAPACITY,
+        "DeviceOptions.maxInFlightReads is 1 to 64",
+        reads);
+    return with(v -> v.maxInFlightReads = reads);
   }
 
   /**
@@ -135,8 +137,8 @@ public final class DeviceOptions {
    *
    * @return the number of reads
    */
-  public int readsMax() {
-    return v.readsMax;
+  public int maxInFlightReads() {
+    return v.maxInFlightReads;
   }
 
   @Override
@@ -147,8 +149,8 @@ public final class DeviceOptions {
         + v.io
         + ", directIo="
         + v.directIo
-        + ", readsMax="
-        + v.readsMax
+        + ", maxInFlightReads="
+        + v.maxInFlightReads
         + "]";
   }
 }

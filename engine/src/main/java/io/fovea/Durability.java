@@ -13,7 +13,7 @@ public enum Durability {
   SYNC,
   /**
    * A loss of power but for a bounded window of the newest commits ({@link
-   * LogOptions#asyncWindow}). A suffix of the commits is lost: no commit is there without those
+   * LogOptions#maxFlushDelay}). A suffix of the commits is lost: no commit is there without those
    * that it has read from.
    */
   ASYNC,

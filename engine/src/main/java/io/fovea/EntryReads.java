@@ -2,7 +2,7 @@ package io.fovea;
 
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
-import io.fovea.index.Slot;
+import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.txn.Tx;
@@ -34,9 +34,9 @@ final class EntryReads {
   /** The object that the entry names on which a scan stands. */
   static byte[] value(Transaction tx, Tx t, TableCore table, IndexCore index, TxScan s) {
     int pkLen = keyLength(table, index, s);
-    MemorySegment pk = tx.slot().keyStage(s.valueLength());
+    MemorySegment pk = tx.statementContext().keyStage(s.valueLength());
     Mem.copy(s.valueSegment(), s.valueOffset(), pk, 0, s.valueLength());
-    return value(tx.slot(), t, table, index, pk, pkLen, s.handle());
+    return value(tx.statementContext(), t, table, index, pk, pkLen, s.handle());
   }
 
   /**
@@ -46,12 +46,20 @@ final class EntryReads {
    * @param entry the handle of the entry's read, or negative
    */
   static byte[] value(
-      Slot slot, Tx t, TableCore table, IndexCore index, MemorySegment pk, int pkLen, int entry) {
-    MemorySegment v = slot.valueStage(0);
+      StatementContext statementContext,
+      Tx t,
+      TableCore table,
+      IndexCore index,
+      MemorySegment pk,
+      int pkLen,
+      int entry) {
+    MemorySegment v = statementContext.valueStage(0);
     int room = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
-    int n = index.hints.get(slot, t, table, index, pk, 0, pkLen, pk, pkLen, entry, v, 0, room);
+    int n =
+        index.hints.get(
+            statementContext, t, table, index, pk, 0, pkLen, pk, pkLen, entry, v, 0, room);
     while (n > room) {
-      v = slot.valueStage(n);
+      v = statementContext.valueStage(n);
       room = (int) Math.min(v.byteSize(), Integer.MAX_VALUE);
       n = t.get(table.tree, pk, 0, pkLen, v, 0, room);
     }

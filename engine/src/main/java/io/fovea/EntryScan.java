@@ -122,7 +122,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
       key = null;
       TxScan s = scan;
       if (s != null) {
-        MemorySegment stage = tx.slot().keyStage(to.length);
+        MemorySegment stage = tx.statementContext().keyStage(to.length);
         Mem.putBytes(stage, 0, to, 0, to.length);
         on = s.seek(stage, 0, to.length, inclusive);
       }
@@ -146,11 +146,11 @@ final class EntryScan<K, V> extends Cursor<K, V> {
       TxScan s = standing();
       int behind = of.unique ? 0 : EntryReads.keyLength(table, of, s);
       int length = s.keyLength() - behind;
-      if (length <= 0 || length > of.key.bytesMax()) {
+      if (length <= 0 || length > of.key.maxBytes()) {
         throw table.damaged(
             "length of a key in index " + of.shown() + " of table " + table.shown(),
             s.page(),
-            of.key.bytesMax(),
+            of.key.maxBytes(),
             length);
       }
       out.load(s.keySegment(), s.keyOffset(), length);
@@ -261,7 +261,7 @@ final class EntryScan<K, V> extends Cursor<K, V> {
       return;
     }
     tx.requireMine("The cursor can't be closed");
-    if (tx.slot().enter()) {
+    if (tx.statementContext().enter()) {
       try {
         TxScan s = scan;
         scan = null;

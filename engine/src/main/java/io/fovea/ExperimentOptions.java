@@ -24,12 +24,12 @@ public final class ExperimentOptions {
     Translation translation = Translation.PREDICTIVE;
     Replacement replacement = Replacement.SECOND_CHANCE;
     Hints hints = Hints.ALL;
-    int cutLeaves = 256;
-    boolean rememberAll;
+    int subtreeDeleteThreshold = 256;
+    boolean cacheAllKeyLocations;
     boolean hugePages = true;
     long fileBytesMax;
     PlaceDirectory placeDirectory = PlaceDirectory.FLAT;
-    boolean evictAtOnce;
+    boolean evictImmediately;
     boolean timestampsInBuffer;
     boolean isolated = true;
 
@@ -201,11 +201,11 @@ public final class ExperimentOptions {
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
-  public ExperimentOptions cutLeaves(int leaves) {
+  public ExperimentOptions subtreeDeleteThreshold(int leaves) {
     if (leaves < 0) {
       throw new IllegalArgumentException("From " + leaves + " leaves on.");
     }
-    return with(v -> v.cutLeaves = leaves);
+    return with(v -> v.subtreeDeleteThreshold = leaves);
   }
 
   /**
@@ -213,19 +213,19 @@ public final class ExperimentOptions {
    *
    * @return leaves
    */
-  public int cutLeaves() {
-    return v.cutLeaves;
+  public int subtreeDeleteThreshold() {
+    return v.subtreeDeleteThreshold;
   }
 
   /**
    * Sets whether all tables and indexes are remembered as if their specifications said so: {@link
-   * io.fovea.schema.TableSpec#remembered()}.
+   * io.fovea.schema.TableSpec#cacheLocations()}.
    *
    * @param all whether; by default those are whose specifications say so
    * @return new options
    */
-  public ExperimentOptions rememberAll(boolean all) {
-    return with(v -> v.rememberAll = all);
+  public ExperimentOptions cacheAllKeyLocations(boolean all) {
+    return with(v -> v.cacheAllKeyLocations = all);
   }
 
   /**
@@ -233,8 +233,8 @@ public final class ExperimentOptions {
    *
    * @return false by default
    */
-  public boolean rememberAll() {
-    return v.rememberAll;
+  public boolean cacheAllKeyLocations() {
+    return v.cacheAllKeyLocations;
   }
 
   /**
@@ -309,8 +309,8 @@ public final class ExperimentOptions {
    * @param atOnce whether; the default is false
    * @return new options
    */
-  public ExperimentOptions evictAtOnce(boolean atOnce) {
-    return with(v -> v.evictAtOnce = atOnce);
+  public ExperimentOptions evictImmediately(boolean atOnce) {
+    return with(v -> v.evictImmediately = atOnce);
   }
 
   /**
@@ -318,17 +318,17 @@ public final class ExperimentOptions {
    *
    * @return false by default
    */
-  public boolean evictAtOnce() {
-    return v.evictAtOnce;
+  public boolean evictImmediately() {
+    return v.evictImmediately;
   }
 
   /**
    * Sets whether the memory of timestamps is a part of {@link Options#bufferBytes()}, whatever the
    * store: so that stores are compared at equal memory. The pages of records then have so much
    * less: for {@link TimestampStore#DISK} and {@link TimestampStore#DISK_CACHE} an eighth and the
-   * {@linkplain MemoryOptions#exactBytes() region} of exact timestamps with the cache; for {@link
-   * TimestampStore#MEMORY} all of {@link MemoryOptions#timestampBytes()}; for the others the region
-   * and the sketch. Otherwise all of that is beside the buffer.
+   * {@linkplain MemoryOptions#activeTimestampBytes() region} of exact timestamps with the cache;
+   * for {@link TimestampStore#MEMORY} all of {@link MemoryOptions#timestampBytes()}; for the others
+   * the region and the sketch. Otherwise all of that is beside the buffer.
    *
    * @param inBuffer whether; the default is false
    * @return new options
@@ -348,7 +348,7 @@ public final class ExperimentOptions {
 
   /**
    * Sets whether there is concurrency control at all. Without it one transaction runs at a time,
-   * and the others wait for their turn: what {@link TransactionOptions#activeMax} has to say, 1, or
+   * and the others wait for their turn: what {@link TransactionOptions#maxActive} has to say, 1, or
    * opening is refused with {@link io.fovea.error.InvalidUseException}. So transactions are serial,
    * and nothing is locked, remembered or validated; {@link #protocol} and {@link #timestamps} have
    * no effect. A thread that begins a transaction in the middle of another one waits for itself,
@@ -385,18 +385,18 @@ public final class ExperimentOptions {
         + v.replacement
         + ", hints="
         + v.hints
-        + ", cutLeaves="
-        + v.cutLeaves
-        + ", rememberAll="
-        + v.rememberAll
+        + ", subtreeDeleteThreshold="
+        + v.subtreeDeleteThreshold
+        + ", cacheAllKeyLocations="
+        + v.cacheAllKeyLocations
         + ", hugePages="
         + v.hugePages
         + ", fileBytesMax="
         + v.fileBytesMax
         + ", placeDirectory="
         + v.placeDirectory
-        + ", evictAtOnce="
-        + v.evictAtOnce
+        + ", evictImmediately="
+        + v.evictImmediately
         + ", timestampsInBuffer="
         + v.timestampsInBuffer
         + ", isolated="

@@ -41,12 +41,12 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>What comes, in which order, and what a position means is said in {@link Changes}: both tell
  * the same commits, and take each other's positions. The database must be written with {@link
- * LogOptions#changesBytes}; it may be closed and opened meanwhile.
+ * LogOptions#changeRetentionBytes}; it may be closed and opened meanwhile.
  *
  * <p><b>Nothing is written, and no lock is taken.</b> Nothing is kept for who reads here beyond
- * {@code changesBytes}. A commit comes when it is durable; to know that of the last ones, the file
- * of the log is synced where nothing follows them in it. Its process notices the reads, and these
- * syncs.
+ * {@code changeRetentionBytes}. A commit comes when it is durable; to know that of the last ones,
+ * the file of the log is synced where nothing follows them in it. Its process notices the reads,
+ * and these syncs.
  *
  * <p>One thread at a time. It is closed by whoever opened it.
  *
@@ -141,7 +141,7 @@ public final class FileChanges implements AutoCloseable {
    * @return the batch; null if no more is durable now
    * @throws InvalidUseException if it was closed
    * @throws ChangesLostException if it is not there any more: who reads was too slow for {@link
-   *     LogOptions#changesBytes}, or the database was opened without it
+   *     LogOptions#changeRetentionBytes}, or the database was opened without it
    * @throws CorruptionException if the log is damaged
    * @throws StorageException if it can't be read. The next call tries again
    * @throws OperationInterruptedException if the thread is interrupted while something that was

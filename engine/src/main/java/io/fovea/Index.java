@@ -6,7 +6,7 @@ import io.fovea.error.KeyTooLargeException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.ByteReads;
 import io.fovea.index.IndexCore;
-import io.fovea.index.Slot;
+import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.schema.IndexSpec;
@@ -180,14 +180,16 @@ public final class Index<I, K, V> {
     Tx t = tx.enter(index.table().database(), table);
     try {
       requireThere(table, core);
-      Slot slot = tx.slot();
-      MemorySegment pk = slot.keyStage(table.keyBytesMax + core.hints.bytes());
-      int length = find(t, slot, key, pk);
+      StatementContext statementContext = tx.statementContext();
+      MemorySegment pk = statementContext.keyStage(table.keyBytesMax + core.hints.bytes());
+      int length = find(t, statementContext, key, pk);
       if (length < 0) {
         return null;
       }
       byte[] found = EntryScan.copy(pk, 0, length);
-      return new byte[][] {found, EntryReads.value(slot, t, table, core, pk, length, t.lastRead())};
+      return new byte[][] {
+        found, EntryReads.value(statementContext, t, table, core, pk, length, t.lastRead())
+      };
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -196,9 +198,9 @@ public final class Index<I, K, V> {
   }
 
   /** Reads an entry of a unique index; returns the length of its primary key, or -1 for none. */
-  private int find(Tx t, Slot slot, byte[] key, MemorySegment pk) {
+  private int find(Tx t, StatementContext statementContext, byte[] key, MemorySegment pk) {
     requireLength(core, key.length);
-    MemorySegment wanted = slot.entries(key.length);
+    MemorySegment wanted = statementContext.entries(key.length);
     Mem.putBytes(wanted, 0, key, 0, key.length);
     int room = table.keyBytesMax + core.hints.bytes();
     int n = t.get(core.tree, wanted, 0, key.length, pk, 0, room);
@@ -244,7 +246,7 @@ public final class Index<I, K, V> {
       Tx t = tx.enter(index.table().database(), table);
       try {
         requireThere(table, core);
-        readAll(t, tx.slot(), all, primary, values, from, to);
+        readAll(t, tx.statementContext(), all, primary, values, from, to);
       } catch (TransactionAbortedException e) {
         throw tx.doom(e);
       } finally {
@@ -263,7 +265,7 @@ public final class Index<I, K, V> {
 
   private void readAll(
       Tx t,
-      Slot slot,
+      StatementContext statementContext,
       List<IndexKeys.Encoded> all,
       byte[] @Nullable [] primary,
       byte[] @Nullable [] values,
@@ -273,7 +275,7 @@ public final class Index<I, K, V> {
     int[] places = new int[to - from];
     int n = 0;
     for (int i = from; i < to; i++) {
-      byte[] pk = primaryKey(t, slot, all.get(i));
+      byte[] pk = primaryKey(t, statementContext, all.get(i));
       if (pk != null) {
         primary[i] = pk;
         there[n] = pk;
@@ -284,7 +286,7 @@ public final class Index<I, K, V> {
       return;
     }
     byte[] @Nullable [] read = new byte[n][];
-    ByteReads.readAll(t, slot, table.tree, there, read, 0, n);
+    ByteReads.readAll(t, statementContext, table.tree, there, read, 0, n);
     for (int i = 0; i < n; i++) {
       byte[] value = read[i];
       if (value == null) {
@@ -297,13 +299,14 @@ public final class Index<I, K, V> {
   }
 
   /** The primary key of the first entry that begins with a key; null for none. */
-  private byte @Nullable [] primaryKey(Tx t, Slot slot, IndexKeys.Encoded key) {
+  private byte @Nullable [] primaryKey(
+      Tx t, StatementContext statementContext, IndexKeys.Encoded key) {
     if (key.exact()) {
-      MemorySegment pk = slot.keyStage(table.keyBytesMax + core.hints.bytes());
-      int length = find(t, slot, key.bytes(), pk);
+      MemorySegment pk = statementContext.keyStage(table.keyBytesMax + core.hints.bytes());
+      int length = find(t, statementContext, key.bytes(), pk);
       return length < 0 ? null : EntryScan.copy(pk, 0, length);
     }
-    TxScan scan = open(t, slot, core, at(key), ScanOrder.ASCENDING);
+    TxScan scan = open(t, statementContext, core, at(key), ScanOrder.ASCENDING);
     if (scan == null) {
       return null;
     }
@@ -346,13 +349,17 @@ public final class Index<I, K, V> {
 
   /** Opens a scan of an interval of entries, within an operation; null where none can be in it. */
   private static @Nullable TxScan open(
-      Tx t, Slot slot, IndexCore core, Table.Interval<byte[]> interval, ScanOrder order) {
+      Tx t,
+      StatementContext statementContext,
+      IndexCore core,
+      Table.Interval<byte[]> interval,
+      ScanOrder order) {
     byte[] lo = interval.lo();
     byte[] hi = interval.hi();
     if (isEmpty(interval)) {
       return null;
     }
-    MemorySegment s = stage(slot, core, lo, hi);
+    MemorySegment s = stage(statementContext, core, lo, hi);
     TxScan scan =
         t.scan(
             core.tree,
@@ -382,12 +389,15 @@ public final class Index<I, K, V> {
 
   /** The ends of an interval, one behind the other. */
   private static MemorySegment stage(
-      Slot slot, IndexCore core, byte @Nullable [] lo, byte @Nullable [] hi) {
+      StatementContext statementContext,
+      IndexCore core,
+      byte @Nullable [] lo,
+      byte @Nullable [] hi) {
     int loLen = lo == null ? 0 : lo.length;
     int hiLen = hi == null ? 0 : hi.length;
     requireLength(core, loLen);
     requireLength(core, hiLen);
-    MemorySegment s = slot.entries((long) loLen + hiLen + 8);
+    MemorySegment s = statementContext.entries((long) loLen + hiLen + 8);
     if (lo != null) {
       Mem.putBytes(s, 0, lo, 0, loLen);
     }
@@ -414,7 +424,7 @@ public final class Index<I, K, V> {
     Tx t = tx.enter(of.table().database(), table);
     try {
       requireThere(table, core);
-      TxScan scan = open(t, tx.slot(), core, interval, order);
+      TxScan scan = open(t, tx.statementContext(), core, interval, order);
       return new EntryScan<>(tx, of.table(), core, scan, coding);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
@@ -549,7 +559,7 @@ public final class Index<I, K, V> {
     try {
       requireThere(table, core);
       int stride = (core.entryBytesMax() + 7) & ~7;
-      MemorySegment ends = tx.slot().entries(2L * stride);
+      MemorySegment ends = tx.statementContext().entries(2L * stride);
       TxScan scan = range.open(t, core.tree, core, core.unique, order, ends, stride);
       return new IndexCursor<>(
           new EntryScan<>(tx, index.table(), core, scan, coding.get()), core, keys, order);
@@ -726,7 +736,7 @@ public final class Index<I, K, V> {
       }
       byte[] lo = interval.lo();
       byte[] hi = interval.hi();
-      MemorySegment s = stage(tx.slot(), core, lo, hi);
+      MemorySegment s = stage(tx.statementContext(), core, lo, hi);
       RangeEstimate e =
           RangeEstimate.of(
               core.tree,

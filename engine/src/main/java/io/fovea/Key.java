@@ -54,7 +54,7 @@ public final class Key implements KeyReader, KeyWriter {
   private final boolean nullable;
 
   /** The most bytes of a key; what is read from a file may say more. */
-  private final int bytesMax;
+  private final int maxBytes;
 
   /** The table or index that it belongs to. */
   private Object owner;
@@ -77,7 +77,7 @@ public final class Key implements KeyReader, KeyWriter {
   private boolean guarded;
 
   Key(KeySpec spec, Object owner) {
-    this(spec, owner, Arena.ofAuto().allocate(Math.max(8, spec.bytesMax()), 8), 0);
+    this(spec, owner, Arena.ofAuto().allocate(Math.max(8, spec.maxBytes()), 8), 0);
   }
 
   /** A key in scratch memory of the caller. */
@@ -87,7 +87,7 @@ public final class Key implements KeyReader, KeyWriter {
     this.nullable = spec.hasNullable();
     this.guarded = nullable;
     this.forms = forms(parts);
-    this.bytesMax = spec.bytesMax();
+    this.maxBytes = spec.maxBytes();
     this.owner = owner;
     this.segment = segment;
     this.base = base;
@@ -126,8 +126,8 @@ public final class Key implements KeyReader, KeyWriter {
    * @throws CorruptionException if they are more than a key of this kind has
    */
   void load(MemorySegment src, long off, int len) {
-    if (len > bytesMax) {
-      throw new CorruptionException("length of a key", -1, -1, bytesMax, len);
+    if (len > maxBytes) {
+      throw new CorruptionException("length of a key", -1, -1, maxBytes, len);
     }
     Mem.copy(src, off, segment, base, len);
     length = len;

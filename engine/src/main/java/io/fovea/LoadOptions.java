@@ -1,7 +1,7 @@
 package io.fovea;
 
 import io.fovea.btree.BulkLoader;
-import io.fovea.catalog.LoadHow;
+import io.fovea.catalog.LoadSettings;
 import java.util.Objects;
 import java.util.function.Consumer;
 
@@ -10,7 +10,7 @@ import java.util.function.Consumer;
  *
  * <p><b>What a load does.</b> New trees are built from what comes and from what the table has, and
  * take the place of the old ones at one moment. For imports, restores, and changes that are larger
- * than {@link TransactionOptions#bytesMax}. It costs as much as writing the whole table with its
+ * than {@link TransactionOptions#maxBytes}. It costs as much as writing the whole table with its
  * indexes once, so it is for loads that are not small beside the table; no record goes through a
  * transaction, and almost nothing through the log.
  *
@@ -28,7 +28,7 @@ import java.util.function.Consumer;
  * or {@link #progress} throw; a close of the database ends it too. Then the table is as it was.
  *
  * <p><b>The log.</b> A load holds back the redo point while it builds its trees: what others commit
- * meanwhile must fit into {@link LogOptions#bytesMax}, or they wait. It builds them when the source
+ * meanwhile must fit into {@link LogOptions#maxBytes}, or they wait. It builds them when the source
  * has ended and is sorted, so a source may take its time; with {@link #ascending} it builds while
  * the source gives, and others may wait for a source that is slow. So a load is published behind
  * those that have begun before it and are not built yet, and behind a backup that began before it
@@ -179,12 +179,12 @@ public final class LoadOptions {
         memoryBytes, ascending, fill, duplicates, Objects.requireNonNull(told, "told"));
   }
 
-  LoadHow how() {
-    return new LoadHow(
+  LoadSettings how() {
+    return new LoadSettings(
         memoryBytes,
         ascending,
         fill,
-        LoadHow.Duplicates.valueOf(duplicates.name()),
+        LoadSettings.Duplicates.valueOf(duplicates.name()),
         (phase, done, of) ->
             progress.accept(new LoadProgress(LoadProgress.Phase.valueOf(phase.name()), done, of)));
   }

@@ -17,15 +17,15 @@ public final class LogOptions {
 
   /** The values, mutable only while new options are being made. */
   private static final class Values implements Cloneable {
-    Duration asyncWindow = Duration.ofMillis(10);
+    Duration maxFlushDelay = Duration.ofMillis(10);
     int asyncWindowBytes = 1 << 20;
     boolean doubleWrite = true;
-    long bytesMax = 512L << 20;
+    long maxBytes = 512L << 20;
     int bufferBytes = 4 << 20;
     long segmentBytes = 16L << 20;
     Duration checkpointInterval = Duration.ofMinutes(5);
-    Duration quietTime = Duration.ofSeconds(10);
-    long changesBytes;
+    Duration idleTimeout = Duration.ofSeconds(10);
+    long changeRetentionBytes;
 
     @Override
     public Values clone() {
@@ -69,15 +69,15 @@ public final class LogOptions {
    * @throws IllegalArgumentException if the time is not positive or longer than an hour, or the
    *     bytes are less than 4 KiB
    */
-  public LogOptions asyncWindow(Duration time, int bytes) {
+  public LogOptions maxFlushDelay(Duration time, int bytes) {
     Options.check(
         time.isPositive() && time.compareTo(Duration.ofHours(1)) <= 0,
-        "The time of LogOptions.asyncWindow is positive and at most an hour",
+        "The time of LogOptions.maxFlushDelay is positive and at most an hour",
         time);
-    Options.check(bytes >= 4096, "The bytes of LogOptions.asyncWindow are at least 4096", bytes);
+    Options.check(bytes >= 4096, "The bytes of LogOptions.maxFlushDelay are at least 4096", bytes);
     return with(
         v -> {
-          v.asyncWindow = time;
+          v.maxFlushDelay = time;
           v.asyncWindowBytes = bytes;
         });
   }
@@ -87,8 +87,8 @@ public final class LogOptions {
    *
    * @return the time
    */
-  public Duration asyncWindow() {
-    return v.asyncWindow;
+  public Duration maxFlushDelay() {
+    return v.maxFlushDelay;
   }
 
   /**
@@ -134,9 +134,9 @@ public final class LogOptions {
    * @return new options
    * @throws IllegalArgumentException if it is less than 256 KiB
    */
-  public LogOptions bytesMax(long bytes) {
-    Options.check(bytes >= 256 << 10, "LogOptions.bytesMax is at least 256 KiB", bytes);
-    return with(v -> v.bytesMax = bytes);
+  public LogOptions maxBytes(long bytes) {
+    Options.check(bytes >= 256 << 10, "LogOptions.maxBytes is at least 256 KiB", bytes);
+    return with(v -> v.maxBytes = bytes);
   }
 
   /**
@@ -144,8 +144,8 @@ public final class LogOptions {
    *
    * @return bytes
    */
-  public long bytesMax() {
-    return v.bytesMax;
+  public long maxBytes() {
+    return v.maxBytes;
   }
 
   /**
@@ -203,7 +203,7 @@ public final class LogOptions {
   /**
    * Sets how often there is a checkpoint even where little is written.
    *
-   * @param interval the time between two; zero for checkpoints by {@link #bytesMax} alone
+   * @param interval the time between two; zero for checkpoints by {@link #maxBytes} alone
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
@@ -216,7 +216,7 @@ public final class LogOptions {
   /**
    * How often there is a checkpoint even where little is written.
    *
-   * @return the time between two; zero for checkpoints by {@link #bytesMax} alone
+   * @return the time between two; zero for checkpoints by {@link #maxBytes} alone
    */
   public Duration checkpointInterval() {
     return v.checkpointInterval;
@@ -226,11 +226,11 @@ public final class LogOptions {
    * Sets after how much time without any change the files are made as small as they may be, where
    * the log's has grown, or the data's has much room ahead of need: a checkpoint writes all pages
    * that have changed, the log's file keeps two segments (more where the log's buffer is larger
-   * than a segment, and what {@link #changesBytes} asks for), and the room that the data's file has
-   * ahead of need is given back. When changes go on both grow again, which costs the time to fill
-   * them with zeros.
+   * than a segment, and what {@link #changeRetentionBytes} asks for), and the room that the data's
+   * file has ahead of need is given back. When changes go on both grow again, which costs the time
+   * to fill them with zeros.
    *
-   * <p>Without this the log's file stays as large as it was, about {@link #bytesMax}, until the
+   * <p>Without this the log's file stays as large as it was, about {@link #maxBytes}, until the
    * database is closed. Not where {@link #checkpointInterval} is zero.
    *
    * @param time how long nobody has committed anything, nor changed a table; zero for never. The
@@ -238,9 +238,9 @@ public final class LogOptions {
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
-  public LogOptions quietTime(Duration time) {
-    Options.check(!time.isNegative(), "LogOptions.quietTime is zero or longer", time);
-    return with(v -> v.quietTime = time);
+  public LogOptions idleTimeout(Duration time) {
+    Options.check(!time.isNegative(), "LogOptions.idleTimeout is zero or longer", time);
+    return with(v -> v.idleTimeout = time);
   }
 
   /**
@@ -248,8 +248,8 @@ public final class LogOptions {
    *
    * @return the time; zero for never
    */
-  public Duration quietTime() {
-    return v.quietTime;
+  public Duration idleTimeout() {
+    return v.idleTimeout;
   }
 
   /**
@@ -268,9 +268,9 @@ public final class LogOptions {
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
-  public LogOptions changesBytes(long bytes) {
-    Options.check(bytes >= 0, "LogOptions.changesBytes is zero or positive", bytes);
-    return with(v -> v.changesBytes = bytes);
+  public LogOptions changeRetentionBytes(long bytes) {
+    Options.check(bytes >= 0, "LogOptions.changeRetentionBytes is zero or positive", bytes);
+    return with(v -> v.changeRetentionBytes = bytes);
   }
 
   /**
@@ -278,30 +278,30 @@ public final class LogOptions {
    *
    * @return bytes; 0 for none
    */
-  public long changesBytes() {
-    return v.changesBytes;
+  public long changeRetentionBytes() {
+    return v.changeRetentionBytes;
   }
 
   @Override
   public String toString() {
-    return "LogOptions[asyncWindow="
-        + v.asyncWindow
+    return "LogOptions[maxFlushDelay="
+        + v.maxFlushDelay
         + ", asyncWindowBytes="
         + v.asyncWindowBytes
         + ", doubleWrite="
         + v.doubleWrite
-        + ", bytesMax="
-        + v.bytesMax
+        + ", maxBytes="
+        + v.maxBytes
         + ", bufferBytes="
         + v.bufferBytes
         + ", segmentBytes="
         + v.segmentBytes
         + ", checkpointInterval="
         + v.checkpointInterval
-        + ", quietTime="
-        + v.quietTime
-        + ", changesBytes="
-        + v.changesBytes
+        + ", idleTimeout="
+        + v.idleTimeout
+        + ", changeRetentionBytes="
+        + v.changeRetentionBytes
         + "]";
   }
 }

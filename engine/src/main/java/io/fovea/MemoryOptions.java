@@ -1,6 +1,6 @@
 package io.fovea;
 
-import io.fovea.store.Machine;
+import io.fovea.store.HostResources;
 import java.util.Objects;
 import java.util.function.Consumer;
 
@@ -18,11 +18,11 @@ public final class MemoryOptions {
 
   /** The values, mutable only while new options are being made. */
   private static final class Values implements Cloneable {
-    long timestampBytes = Machine.defaultBytes(256L << 20);
-    long exactBytes;
+    long timestampBytes = HostResources.defaultBytes(256L << 20);
+    long activeTimestampBytes;
     long sketchBytesMin = 32 << 10;
     long sketchBytesMax = 32 << 10;
-    long placeBytes;
+    long locationCacheBytes;
     Pretouch pretouch = Pretouch.NONE;
 
     @Override
@@ -93,12 +93,12 @@ public final class MemoryOptions {
    * @return new options
    * @throws IllegalArgumentException if it is neither 0 nor from 1 KiB to 1 GiB
    */
-  public MemoryOptions exactBytes(long bytes) {
+  public MemoryOptions activeTimestampBytes(long bytes) {
     Options.check(
         bytes == 0 || bytes >= 1 << 10 && bytes <= 1 << 30,
-        "MemoryOptions.exactBytes is 0, or from 1024 to 1 GiB",
+        "MemoryOptions.activeTimestampBytes is 0, or from 1024 to 1 GiB",
         bytes);
-    return with(v -> v.exactBytes = bytes);
+    return with(v -> v.activeTimestampBytes = bytes);
   }
 
   /**
@@ -106,8 +106,8 @@ public final class MemoryOptions {
    *
    * @return bytes; 0 for what suits the store
    */
-  public long exactBytes() {
-    return v.exactBytes;
+  public long activeTimestampBytes() {
+    return v.activeTimestampBytes;
   }
 
   /**
@@ -116,8 +116,8 @@ public final class MemoryOptions {
    * TimestampStore#DISK} and {@link TimestampStore#MEMORY} have neither.
    *
    * @param bytes the default is 32 KiB. For a sketch rounded down to a power of two. A cache is one
-   *     table with the {@linkplain #exactBytes() region of exact timestamps}, and the sum is
-   *     rounded up to a power of two
+   *     table with the {@linkplain #activeTimestampBytes() region of exact timestamps}, and the sum
+   *     is rounded up to a power of two
    * @return new options
    * @throws IllegalArgumentException if it is less than 8 or more than 1 GiB
    */
@@ -171,19 +171,21 @@ public final class MemoryOptions {
 
   /**
    * Sets the memory that places of records may take beside the buffer, where tables or indexes are
-   * {@linkplain io.fovea.schema.TableSpec#remembered() remembered}; where none is, none is taken.
-   * It grows as places are learnt: 8 bytes for each record that is read by its key again and again
-   * are enough.
+   * {@linkplain io.fovea.schema.TableSpec#cacheLocations() remembered}; where none is, none is
+   * taken. It grows as places are learnt: 8 bytes for each record that is read by its key again and
+   * again are enough.
    *
    * @param bytes a hard limit, rounded down to a power of two, of at least 256 KiB; 0, the default:
    *     a sixteenth of the buffer, rounded up to a power of two
    * @return new options
    * @throws IllegalArgumentException if it is negative, or more than 1 TiB
    */
-  public MemoryOptions placeBytes(long bytes) {
+  public MemoryOptions locationCacheBytes(long bytes) {
     Options.check(
-        bytes >= 0 && bytes <= 1L << 40, "MemoryOptions.placeBytes is from 0 to 1 TiB", bytes);
-    return with(v -> v.placeBytes = bytes);
+        bytes >= 0 && bytes <= 1L << 40,
+        "MemoryOptions.locationCacheBytes is from 0 to 1 TiB",
+        bytes);
+    return with(v -> v.locationCacheBytes = bytes);
   }
 
   /**
@@ -191,8 +193,8 @@ public final class MemoryOptions {
    *
    * @return bytes; 0 for a sixteenth of the buffer, rounded up to a power of two
    */
-  public long placeBytes() {
-    return v.placeBytes;
+  public long locationCacheBytes() {
+    return v.locationCacheBytes;
   }
 
   /**
@@ -219,14 +221,14 @@ public final class MemoryOptions {
   public String toString() {
     return "MemoryOptions[timestampBytes="
         + v.timestampBytes
-        + ", exactBytes="
-        + v.exactBytes
+        + ", activeTimestampBytes="
+        + v.activeTimestampBytes
         + ", sketchBytesMin="
         + v.sketchBytesMin
         + ", sketchBytesMax="
         + v.sketchBytesMax
-        + ", placeBytes="
-        + v.placeBytes
+        + ", locationCacheBytes="
+        + v.locationCacheBytes
         + ", pretouch="
         + v.pretouch
         + "]";

@@ -163,12 +163,12 @@ public final class ObjectSpec<K, V> {
 
   /**
    * The same, of a table whose reads by key begin where a key was seen last: {@link
-   * TableSpec#remembered}. Indexes as they are.
+   * TableSpec#cacheLocations}. Indexes as they are.
    *
    * @return another specification
    */
-  public ObjectSpec<K, V> remembered() {
-    return new ObjectSpec<>(codec, table.remembered());
+  public ObjectSpec<K, V> cacheLocations() {
+    return new ObjectSpec<>(codec, table.cacheLocations());
   }
 
   /**
@@ -186,7 +186,7 @@ public final class ObjectSpec<K, V> {
     for (IndexSpec index : table.indexes()) {
       other = other.with(index);
     }
-    return new ObjectSpec<>(codec, table.isRemembered() ? other.remembered() : other);
+    return new ObjectSpec<>(codec, table.cachesLocations() ? other.cacheLocations() : other);
   }
 
   /**

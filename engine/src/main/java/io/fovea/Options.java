@@ -7,7 +7,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.io.DeviceConfig;
 import io.fovea.io.IoKind;
 import io.fovea.memory.Waits;
-import io.fovea.store.Machine;
+import io.fovea.store.HostResources;
 import io.fovea.store.Store;
 import io.fovea.store.StoreConfig;
 import io.fovea.txn.ProtocolKind;
@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  *         .bufferBytes(4L << 30)
  *         .durability(Durability.ASYNC)
  *         .transactions(t -> t.timeout(Duration.ofSeconds(10)))
- *         .log(l -> l.bytesMax(2L << 30));
+ *         .log(l -> l.maxBytes(2L << 30));
  * }</pre>
  *
  * <p>A value: every method with an argument gives a new one. Any thread.
@@ -48,7 +48,7 @@ public final class Options {
   /** The values, mutable only while a new Options is being made. */
   private static final class Values implements Cloneable {
     String name = "";
-    long bufferBytes = Machine.defaultBytes(256L << 20);
+    long bufferBytes = HostResources.defaultBytes(256L << 20);
     @Nullable BufferShare share;
     long shareLeast;
     Durability durability = Durability.SYNC;
@@ -413,15 +413,15 @@ public final class Options {
         new LogConfig(
             log().segmentBytes(),
             log().bufferBytes(),
-            log().asyncWindow().toNanos(),
+            log().maxFlushDelay().toNanos(),
             log().asyncWindowBytes(),
-            log().bytesMax(),
-            log().changesBytes()),
+            log().maxBytes(),
+            log().changeRetentionBytes()),
         Waits.nanos(log().checkpointInterval()),
-        Waits.nanos(log().quietTime()),
+        Waits.nanos(log().idleTimeout()),
         pool(),
         experiments().timestampsInBuffer(),
-        placeBytes(),
+        locationCacheBytes(),
         experiments().placeDirectory() == PlaceDirectory.SHORTCUT,
         logged
             ? config.with(TxConfig.Durability.valueOf(durability().name()), log().bufferBytes())
@@ -432,14 +432,14 @@ public final class Options {
    * What was set; else a sixteenth of the buffer, rounded up to a power of two, which a flat table
    * has: rounded down, a buffer full of records would have up to twice as many as the table.
    */
-  private long placeBytes() {
-    long bytes = memory().placeBytes();
+  private long locationCacheBytes() {
+    long bytes = memory().locationCacheBytes();
     return bytes != 0 ? bytes : Long.highestOneBit(bufferBytes() / BUFFER_BY_PLACES - 1) << 1;
   }
 
-  private long exactBytes(StoreKind kind) {
-    long bytes = memory().exactBytes();
-    return bytes != 0 ? bytes : TimestampConfig.exactBytes(kind);
+  private long activeTimestampBytes(StoreKind kind) {
+    long bytes = memory().activeTimestampBytes();
+    return bytes != 0 ? bytes : TimestampConfig.activeTimestampBytes(kind);
   }
 
   /** The same with what a file says that was opened for reading only. */
@@ -476,7 +476,7 @@ public final class Options {
         .with(ReplacementKind.valueOf(experiments().replacement().name()))
         .withHugePages(experiments().hugePages())
         .withFileBytesMax(experiments().fileBytesMax())
-        .withReadsMax(device().readsMax())
+        .withReadsMax(device().maxInFlightReads())
         .with(io.fovea.buffer.Pretouch.valueOf(memory().pretouch().name()));
   }
 
@@ -484,29 +484,29 @@ public final class Options {
     TxConfig d = TxConfig.DEFAULT;
     StoreKind kind = StoreKind.valueOf(experiments().timestamps().name());
     TxConfig config =
-        d.withLimits(transactions().activeMax(), transactions().bytesMax(), d.itemsMax())
+        d.withLimits(transactions().maxActive(), transactions().maxBytes(), d.itemsMax())
             .with(
                 TimestampConfig.of(
                     kind,
-                    experiments().evictAtOnce()
+                    experiments().evictImmediately()
                         ? TimestampConfig.Release.IMMEDIATE
                         : d.timestamps().release(),
-                    Math.min(exactBytes(kind), memory().timestampBytes()),
+                    Math.min(activeTimestampBytes(kind), memory().timestampBytes()),
                     memory().timestampBytes(),
                     memory().sketchBytesMin(),
                     memory().sketchBytesMax()))
-            .withRevalidation(transactions().revalidateReads())
+            .withRevalidation(transactions().strictSerializability())
             .withPlaces(experiments().hints().sets())
-            .withWholeValues(log().changesBytes() > 0)
+            .withWholeValues(log().changeRetentionBytes() > 0)
             .with(ProtocolKind.valueOf(experiments().protocol().name()));
     if (experiments().isolated()) {
       return config;
     }
-    if (transactions().activeMax() != 1) {
+    if (transactions().maxActive() != 1) {
       throw new InvalidUseException(
           "Without isolation (ExperimentOptions.isolated) one transaction runs at a time:"
-              + " TransactionOptions.activeMax has to be 1, and is "
-              + transactions().activeMax()
+              + " TransactionOptions.maxActive has to be 1, and is "
+              + transactions().maxActive()
               + ".");
     }
     return config.withoutIsolation();

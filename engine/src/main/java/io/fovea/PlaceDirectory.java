@@ -2,7 +2,7 @@ package io.fovea;
 
 /**
  * How the places of records lie in memory, where tables or indexes are {@linkplain
- * io.fovea.schema.TableSpec#remembered() remembered}. Both give the same results.
+ * io.fovea.schema.TableSpec#cacheLocations() remembered}. Both give the same results.
  *
  * @since 0.1.0
  */

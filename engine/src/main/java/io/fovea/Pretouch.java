@@ -9,7 +9,7 @@ public enum Pretouch {
   /** Page by page, as it is used first. The default. */
   NONE,
   /** A background thread touches all of it while the database is already in use. */
-  AHEAD,
+  BACKGROUND,
   /** Opening waits until all of it is there. */
-  ALL
+  BLOCKING
 }

@@ -7,7 +7,7 @@ import io.fovea.encoding.Tuple;
 import io.fovea.encoding.Utf8;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.ValueTooLargeException;
-import io.fovea.index.OldRows;
+import io.fovea.index.LegacyRowReader;
 import io.fovea.index.RecordBuffer;
 import io.fovea.index.RowFields;
 import io.fovea.index.RowRefusal;
@@ -169,22 +169,24 @@ public final class Row implements RowReader {
       int keyLen,
       int n,
       int bytes) {
-    int form = OldRows.AS_IT_IS;
+    int form = LegacyRowReader.AS_IT_IS;
     if (n != core.plainBytes) {
-      if (core.hides(tx.slot(), t, key, keyOff, keyLen, n, segment, base, bytes)) {
+      if (core.hides(tx.statementContext(), t, key, keyOff, keyLen, n, segment, base, bytes)) {
         return false;
       }
-      form = OldRows.settle(tx.slot(), t, core, key, keyOff, keyLen, n, segment, base, bytes);
+      form =
+          LegacyRowReader.settle(
+              tx.statementContext(), t, core, key, keyOff, keyLen, n, segment, base, bytes);
     }
     read(tx, key, keyOff, keyLen, t.lastRead(), bytes, form);
     return true;
   }
 
-  /** Its bytes are in {@link #segment}; in the tree it has a form of {@link OldRows}. */
+  /** Its bytes are in {@link #segment}; in the tree it has a form of {@link LegacyRowReader}. */
   void read(
       Transaction tx, MemorySegment key, long keyOff, int keyLen, int handle, int bytes, int form) {
     buffer.read(key, keyOff, keyLen, handle);
-    if (form != OldRows.AS_IT_IS) {
+    if (form != LegacyRowReader.AS_IT_IS) {
       buffer.form(form);
     }
     this.reader = tx;

@@ -4,10 +4,10 @@ import io.fovea.catalog.RangeDeletion;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.IndexCore;
-import io.fovea.index.OldRows;
+import io.fovea.index.LegacyRowReader;
 import io.fovea.index.RecordBuffer;
 import io.fovea.index.RowExpiry;
-import io.fovea.index.Slot;
+import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.txn.Tx;
@@ -101,19 +101,20 @@ public final class RowCursor implements AutoCloseable {
   /** Opens a cursor, within an operation. */
   static RowCursor open(
       Transaction tx, Tx t, RowTable of, @Nullable IndexCore index, Range range, ScanOrder order) {
-    Slot slot = tx.slot();
+    StatementContext statementContext = tx.statementContext();
     TableCore table = of.core();
     int rowBytes = rowBytes(of);
-    int keyBytes = align(table.key.bytesMax());
+    int keyBytes = align(table.key.maxBytes());
     int entryBytes = index == null ? 0 : align(index.entryBytesMax());
     int stride = stride(table, index);
-    MemorySegment stage = slot.entries(2L * stride);
+    MemorySegment stage = statementContext.entries(2L * stride);
     TxScan scan =
         index == null
             ? range.open(t, table.tree, table, true, order, stage, stride)
             : range.open(t, index.tree, index, index.unique, order, stage, stride);
     RowCursor cursor =
-        new RowCursor(tx, of, index, slot.take((long) rowBytes + keyBytes + entryBytes));
+        new RowCursor(
+            tx, of, index, statementContext.take((long) rowBytes + keyBytes + entryBytes));
     cursor.scan = scan;
     tx.opened(cursor);
     return cursor;
@@ -121,14 +122,15 @@ public final class RowCursor implements AutoCloseable {
 
   /** The room that an end of a range takes. */
   private static int stride(TableCore table, @Nullable IndexCore index) {
-    int keyBytes = align(table.key.bytesMax());
+    int keyBytes = align(table.key.maxBytes());
     return index == null ? keyBytes : Math.max(keyBytes, align(index.entryBytesMax()));
   }
 
   /** Estimates what a scan would find, within an operation. */
-  static Estimate estimate(Slot slot, TableCore table, @Nullable IndexCore index, Range range) {
+  static Estimate estimate(
+      StatementContext statementContext, TableCore table, @Nullable IndexCore index, Range range) {
     int stride = stride(table, index);
-    MemorySegment stage = slot.entries(2L * stride);
+    MemorySegment stage = statementContext.entries(2L * stride);
     return index == null
         ? range.estimate(table.tree, table, true, stage, stride)
         : range.estimate(index.tree, index, index.unique, stage, stride);
@@ -137,7 +139,7 @@ public final class RowCursor implements AutoCloseable {
   /** Removes the records of a range in one pass, within an operation. */
   static long delete(Transaction tx, Tx t, TableCore core, Range range, long most) {
     int stride = stride(core, null);
-    MemorySegment stage = tx.slot().entries(2L * stride);
+    MemorySegment stage = tx.statementContext().entries(2L * stride);
     return delete(
         tx,
         t,
@@ -154,8 +156,11 @@ public final class RowCursor implements AutoCloseable {
     Database db = tx.database();
     // Who follows changes is told of each record that goes.
     int leaves =
-        db.store().isFollowed() ? Integer.MAX_VALUE : db.options().experiments().cutLeaves();
-    long records = RangeDeletion.run(tx.slot(), t, core, scan, most, leaves, tx::catalogChanges);
+        db.store().isFollowed()
+            ? Integer.MAX_VALUE
+            : db.options().experiments().subtreeDeleteThreshold();
+    long records =
+        RangeDeletion.run(tx.statementContext(), t, core, scan, most, leaves, tx::catalogChanges);
     tx.deletedRange(core.name, records);
     return records;
   }
@@ -168,7 +173,7 @@ public final class RowCursor implements AutoCloseable {
 
   /** What its row takes of its memory; behind that are its keys. */
   private static int rowBytes(RowTable of) {
-    return align(RecordBuffer.bytes(of.core().recordBytes(), of.core().key.bytesMax()));
+    return align(RecordBuffer.bytes(of.core().recordBytes(), of.core().key.maxBytes()));
   }
 
   private static int align(int bytes) {
@@ -224,15 +229,16 @@ public final class RowCursor implements AutoCloseable {
    * there, or has a wrong size, is for {@link #row} to speak of.
    */
   private boolean isHidden(TxScan s, RowExpiry by) {
-    Slot slot = tx.slot();
+    StatementContext statementContext = tx.statementContext();
     Tx t = tx.context();
     if (index == null) {
-      return by.hides(slot, t, table, s.valueLength(), s.valueSegment(), s.valueOffset());
+      return by.hides(
+          statementContext, t, table, s.valueLength(), s.valueSegment(), s.valueOffset());
     }
     int length = keyLength(s);
-    MemorySegment pk = slot.keyStage(table.keyBytesMax + index.hints.bytes());
+    MemorySegment pk = statementContext.keyStage(table.keyBytesMax + index.hints.bytes());
     Mem.copy(s.valueSegment(), s.valueOffset(), pk, 0, length);
-    return RowExpiry.isHidden(slot, t, table, pk, 0, length);
+    return RowExpiry.isHidden(statementContext, t, table, pk, 0, length);
   }
 
   /**
@@ -266,9 +272,9 @@ public final class RowCursor implements AutoCloseable {
   }
 
   /** The cursor has room for the longest key that there can be. */
-  private void requireKey(TxScan s, int bytesMax) {
-    if (s.keyLength() > bytesMax) {
-      throw table.longKey(s.page(), bytesMax, s.keyLength());
+  private void requireKey(TxScan s, int maxBytes) {
+    if (s.keyLength() > maxBytes) {
+      throw table.longKey(s.page(), maxBytes, s.keyLength());
     }
   }
 
@@ -396,7 +402,7 @@ public final class RowCursor implements AutoCloseable {
         return false;
       }
       int stride = stride(table, index);
-      MemorySegment stage = tx.slot().entries(2L * stride);
+      MemorySegment stage = tx.statementContext().entries(2L * stride);
       boolean exact = index == null || index.unique;
       return arrive(Range.seek(s, to, exact, stage, stride), false);
     } catch (TransactionAbortedException e) {
@@ -415,7 +421,7 @@ public final class RowCursor implements AutoCloseable {
       if (s == null) {
         return false;
       }
-      MemorySegment stage = tx.slot().entries(position.length);
+      MemorySegment stage = tx.statementContext().entries(position.length);
       Mem.putBytes(stage, 0, position, 0, position.length);
       return arrive(s.seek(stage, 0, position.length, false), false);
     } catch (TransactionAbortedException e) {
@@ -488,7 +494,7 @@ public final class RowCursor implements AutoCloseable {
   private void read(Tx t, TxScan s, Row r) {
     r.invalidate();
     if (index == null) {
-      int form = OldRows.AS_IT_IS;
+      int form = LegacyRowReader.AS_IT_IS;
       requireKey(s, table.keyBytesMax);
       if (s.valueLength() == table.storedBytes) {
         Mem.copy(s.valueSegment(), s.valueOffset(), r.segment(), r.base(), r.size());
@@ -496,7 +502,7 @@ public final class RowCursor implements AutoCloseable {
         form =
             table.old.renew(
                 s.valueLength(), s.valueSegment(), s.valueOffset(), r.segment(), r.base());
-        if (form == OldRows.UNKNOWN) {
+        if (form == LegacyRowReader.UNKNOWN) {
           throw table.wrongSize(s.page(), s.valueLength());
         }
       }
@@ -580,7 +586,7 @@ public final class RowCursor implements AutoCloseable {
       TxScan s = standing();
       Key k = indexKey;
       if (k == null) {
-        k = new Key(i.entry, i, memory, rowBytes(of) + align(table.key.bytesMax()));
+        k = new Key(i.entry, i, memory, rowBytes(of) + align(table.key.maxBytes()));
         indexKey = k;
       }
       requireKey(s, i.entryBytesMax());
@@ -605,7 +611,7 @@ public final class RowCursor implements AutoCloseable {
       return;
     }
     tx.requireMine("The cursor can't be closed");
-    if (tx.slot().enter()) {
+    if (tx.statementContext().enter()) {
       try {
         release();
       } catch (TransactionAbortedException e) {
@@ -623,14 +629,14 @@ public final class RowCursor implements AutoCloseable {
     closed = true;
     on = false;
     tx.closed(this);
-    giveBack(tx.slot());
+    giveBack(tx.statementContext());
     if (s != null) {
       s.close();
     }
   }
 
   /** What it has handed out is refused from here on: its memory may be another cursor's. */
-  private void giveBack(Slot slot) {
+  private void giveBack(StatementContext statementContext) {
     if (row != null) {
       row.end();
     }
@@ -640,7 +646,7 @@ public final class RowCursor implements AutoCloseable {
     if (indexKey != null) {
       indexKey.end();
     }
-    slot.give(memory);
+    statementContext.give(memory);
   }
 
   /**
@@ -648,24 +654,24 @@ public final class RowCursor implements AutoCloseable {
    *
    * @param newest of its open cursors, which leads to the others
    */
-  static void abandonAll(@Nullable RowCursor newest, Slot slot) {
+  static void abandonAll(@Nullable RowCursor newest, StatementContext statementContext) {
     RowCursor c = newest;
     try {
       for (; c != null; c = c.older) {
-        c.abandon(slot);
+        c.abandon(statementContext);
       }
     } finally {
       if (c != null) {
-        abandonAll(c.older, slot); // whatever the report of this one has met
+        abandonAll(c.older, statementContext); // whatever the report of this one has met
       }
     }
   }
 
-  private void abandon(Slot slot) {
+  private void abandon(StatementContext statementContext) {
     scan = null;
     closed = true;
     on = false;
-    giveBack(slot);
+    giveBack(statementContext);
     Throwable s = site;
     if (s != null) {
       of.database().leaks().report("A cursor of table " + table.shown() + " was not closed", s);

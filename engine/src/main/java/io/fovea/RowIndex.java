@@ -1,7 +1,7 @@
 package io.fovea;
 
 import io.fovea.btree.TreeCounts;
-import io.fovea.catalog.Host;
+import io.fovea.catalog.CatalogCallbacks;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.KeyTooLargeException;
@@ -9,11 +9,11 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.EntryMaker;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexHints;
-import io.fovea.index.OldRows;
+import io.fovea.index.LegacyRowReader;
 import io.fovea.index.RowExpiry;
 import io.fovea.index.RowFields;
-import io.fovea.index.Slot;
 import io.fovea.index.SlotLocal;
+import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.schema.EntryHints;
@@ -123,14 +123,14 @@ public final class RowIndex extends OrderedRows {
             "The row belongs to another table than " + tableCore.shown() + ".");
       }
       out.invalidate();
-      Slot slot = tx.slot();
+      StatementContext statementContext = tx.statementContext();
       int stageBytes = tableCore.keyBytesMax + core.hints.bytes();
-      MemorySegment pk = slot.keyStage(stageBytes);
+      MemorySegment pk = statementContext.keyStage(stageBytes);
       int pkLen;
       int entry;
       if (core.unique && indexKey.isComplete()) {
-        if (getVouched(tx, t, slot, indexKey, pk, stageBytes, out)) {
-          return !isExpired(slot, t, out);
+        if (getVouched(tx, t, statementContext, indexKey, pk, stageBytes, out)) {
+          return !isExpired(statementContext, t, out);
         }
         int n =
             t.get(
@@ -141,7 +141,7 @@ public final class RowIndex extends OrderedRows {
                 pk,
                 0,
                 stageBytes,
-                slot.entry);
+                statementContext.entry);
         if (n < 0) {
           return false;
         }
@@ -172,9 +172,9 @@ public final class RowIndex extends OrderedRows {
   }
 
   /** Whether a record that was found has expired; then the row is void. */
-  private boolean isExpired(Slot slot, Tx t, Row out) {
+  private boolean isExpired(StatementContext statementContext, Tx t, Row out) {
     RowExpiry expiry = tableCore.expiry();
-    boolean is = expiry != null && expiry.hides(slot, t, out.segment(), out.base());
+    boolean is = expiry != null && expiry.hides(statementContext, t, out.segment(), out.base());
     if (is) {
       out.invalidate();
     }
@@ -192,34 +192,54 @@ public final class RowIndex extends OrderedRows {
    * tracked, locked or validated. A record that is gone, or has another key by now, proves nothing:
    * then the entry is read.
    *
-   * @return false if that did not help; then the entry, or its gap, may be at {@link Slot#entry}
+   * @return false if that did not help; then the entry, or its gap, may be at {@link
+   *     StatementContext#entry}
    */
   private boolean getVouched(
-      Transaction tx, Tx t, Slot slot, Key indexKey, MemorySegment pk, int stageBytes, Row out) {
+      Transaction tx,
+      Tx t,
+      StatementContext statementContext,
+      Key indexKey,
+      MemorySegment pk,
+      int stageBytes,
+      Row out) {
     if (core.isExtracted()) {
-      slot.entry.clear();
+      statementContext.entry.clear();
       return false; // its author's code would have to run
     }
     MemorySegment wanted = indexKey.segment();
     long wantedOff = indexKey.base();
     int wantedLen = indexKey.length();
-    int n = t.peek(core.tree, wanted, wantedOff, wantedLen, pk, 0, stageBytes, slot.entry);
+    int n =
+        t.peek(core.tree, wanted, wantedOff, wantedLen, pk, 0, stageBytes, statementContext.entry);
     int pkLen = core.hints.keyLength(n);
     if (n < 0 || pkLen < 0 || pkLen > tableCore.keyBytesMax) {
       return false;
     }
     int size =
         core.hints.get(
-            slot, t, tableCore, core, pk, 0, pkLen, pk, pkLen, IndexHints.PEEKED, out.buffer());
-    int form = OldRows.AS_IT_IS;
+            statementContext,
+            t,
+            tableCore,
+            core,
+            pk,
+            0,
+            pkLen,
+            pk,
+            pkLen,
+            IndexHints.PEEKED,
+            out.buffer());
+    int form = LegacyRowReader.AS_IT_IS;
     if (size != tableCore.storedBytes) {
       if (size < 0 || !tableCore.old.knows(size)) {
         return false;
       }
-      form = OldRows.settle(slot, t, tableCore, pk, 0, pkLen, size, out.segment(), out.base());
+      form =
+          LegacyRowReader.settle(
+              statementContext, t, tableCore, pk, 0, pkLen, size, out.segment(), out.base());
     }
-    MemorySegment entry = slot.entries(core.entryBytesMax());
-    int len = core.build(slot, pk, 0, pkLen, out.segment(), out.base(), entry, 0);
+    MemorySegment entry = statementContext.entries(core.entryBytesMax());
+    int len = core.build(statementContext, pk, 0, pkLen, out.segment(), out.base(), entry, 0);
     if (len != wantedLen || !Mem.equal(entry, 0, len, wanted, wantedOff, len)) {
       return false;
     }
@@ -257,7 +277,17 @@ public final class RowIndex extends OrderedRows {
       Row out) {
     int n =
         index.hints.get(
-            tx.slot(), t, table, index, pk, pkOff, pkLen, hint, hintOff, entry, out.buffer());
+            tx.statementContext(),
+            t,
+            table,
+            index,
+            pk,
+            pkOff,
+            pkLen,
+            hint,
+            hintOff,
+            entry,
+            out.buffer());
     if (n != table.storedBytes && !(n >= 0 && table.old.knows(n))) {
       t.requireReadsValid();
       if (n < 0 && t.wrote(table.tree, pk, pkOff, pkLen)) {
@@ -313,7 +343,7 @@ public final class RowIndex extends OrderedRows {
     tx.enter(table.database(), tableCore);
     try {
       requireThere();
-      return RowCursor.estimate(tx.slot(), table.core(), core, range);
+      return RowCursor.estimate(tx.statementContext(), table.core(), core, range);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -389,7 +419,7 @@ public final class RowIndex extends OrderedRows {
   }
 
   /** What the schema needs of the rooms above it. */
-  static final class SchemaHost implements Host {
+  static final class SchemaHost implements CatalogCallbacks {
     private final Database database;
 
     SchemaHost(Database database) {
@@ -399,12 +429,12 @@ public final class RowIndex extends OrderedRows {
     @Override
     public void transact(Piece piece) {
       // No limit: a verification may keep transactions out for as long as it takes.
-      database.runAhead(
+      database.runPipelined(
           TxOptions.defaults().timeout(Duration.ZERO),
           tx -> {
             Tx t = tx.enter(database);
             try {
-              piece.run(tx.slot(), t, tx.attempt());
+              piece.run(tx.statementContext(), t, tx.attempt());
             } catch (TransactionAbortedException e) {
               throw tx.doom(e);
             } finally {
@@ -458,7 +488,7 @@ public final class RowIndex extends OrderedRows {
 
     @Override
     public int make(
-        Slot slot,
+        StatementContext statementContext,
         MemorySegment pk,
         long pkOff,
         int pkLen,
@@ -467,10 +497,10 @@ public final class RowIndex extends OrderedRows {
         int recordLen,
         MemorySegment out,
         long outOff) {
-      Extraction e = extractions.get(slot);
+      Extraction e = extractions.get(statementContext);
       if (e == null) {
         e = new Extraction(tableKey, tableLayout, key);
-        extractions.set(slot, e);
+        extractions.set(statementContext, e);
       }
       e.primaryKey.load(pk, pkOff, pkLen);
       Mem.copy(record, recordOff, e.row.segment(), e.row.base(), e.row.size());
@@ -534,7 +564,7 @@ public final class RowIndex extends OrderedRows {
 
     @Override
     public int make(
-        Slot slot,
+        StatementContext statementContext,
         MemorySegment pk,
         long pkOff,
         int pkLen,
@@ -543,10 +573,10 @@ public final class RowIndex extends OrderedRows {
         int recordLen,
         MemorySegment out,
         long outOff) {
-      Key entry = entries.get(slot);
+      Key entry = entries.get(statementContext);
       if (entry == null) {
         entry = new Key(key, this);
-        entries.set(slot, entry);
+        entries.set(statementContext, entry);
       }
       entry.clear();
       byte[] k = EntryScan.copy(pk, pkOff, pkLen);

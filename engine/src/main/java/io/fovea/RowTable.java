@@ -111,7 +111,7 @@ public final class RowTable extends OrderedRows {
   public Row row() {
     database.requireServing();
     requireRows();
-    return new Row(spec.layout(), fields, core.recordBytes(), core, core.key.bytesMax());
+    return new Row(spec.layout(), fields, core.recordBytes(), core, core.key.maxBytes());
   }
 
   /**
@@ -236,7 +236,8 @@ public final class RowTable extends OrderedRows {
       require(key);
       MemorySegment k = key.segment();
       int n = t.getAlone(core.tree, k, key.base(), key.length(), k, key.base(), 0);
-      return n >= 0 && core.shows(tx.slot(), t, key.segment(), key.base(), key.length(), n);
+      return n >= 0
+          && core.shows(tx.statementContext(), t, key.segment(), key.base(), key.length(), n);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {
@@ -300,7 +301,7 @@ public final class RowTable extends OrderedRows {
       IndexCore[] indexes = core.indexes();
       if (core.maintains(indexes)) {
         Maintenance.insert(
-            tx.slot(),
+            tx.statementContext(),
             t,
             core,
             indexes,
@@ -339,7 +340,7 @@ public final class RowTable extends OrderedRows {
       IndexCore[] indexes = core.indexes();
       if (core.maintains(indexes)) {
         Maintenance.put(
-            tx.slot(),
+            tx.statementContext(),
             t,
             core,
             indexes,
@@ -398,11 +399,11 @@ public final class RowTable extends OrderedRows {
         } catch (TransactionAbortedException | InvalidUseException e) {
           throw e; // the transaction is doomed, or nothing was written
         } catch (Throwable e) {
-          tx.slot().breakDown(e);
+          tx.statementContext().markRollbackOnly(e);
           throw e;
         }
       } else {
-        Maintenance.update(tx.slot(), t, core, indexes, record);
+        Maintenance.update(tx.statementContext(), t, core, indexes, record);
       }
       record.unchanged();
     } catch (TransactionAbortedException e) {
@@ -427,7 +428,8 @@ public final class RowTable extends OrderedRows {
       core.requireChangeable();
       IndexCore[] indexes = core.indexes();
       return core.looks(indexes)
-          ? Maintenance.delete(tx.slot(), t, core, indexes, key.segment(), key.base(), key.length())
+          ? Maintenance.delete(
+              tx.statementContext(), t, core, indexes, key.segment(), key.base(), key.length())
           : t.delete(core.tree, key.segment(), key.base(), key.length());
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
@@ -443,7 +445,7 @@ public final class RowTable extends OrderedRows {
    * nothing there afterwards, and may insert there.
    *
    * <p>A large range of a table without indexes goes as a whole, which aborts who uses the table.
-   * Else each record counts against {@link TransactionOptions#bytesMax}: {@link
+   * Else each record counts against {@link TransactionOptions#maxBytes}: {@link
    * #deleteRange(Transaction, Range, long)} goes in steps. To empty a table, drop and make it anew.
    *
    * @param tx the transaction
@@ -570,7 +572,7 @@ public final class RowTable extends OrderedRows {
     tx.enter(database, core);
     try {
       core.requireThere();
-      return RowCursor.estimate(tx.slot(), core, null, range);
+      return RowCursor.estimate(tx.statementContext(), core, null, range);
     } catch (TransactionAbortedException e) {
       throw tx.doom(e);
     } finally {

@@ -10,7 +10,7 @@ import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageFullException;
 import io.fovea.error.TransactionAbortedException;
-import io.fovea.index.Slot;
+import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Hash;
 import io.fovea.txn.Attempts;
@@ -60,7 +60,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   private static final byte[] NO_NAME = {};
 
   private final Database database;
-  private final Slot slot;
+  private final StatementContext statementContext;
   private final Tx tx;
   private final long epoch; // the generation of the context that is this transaction
   private final Thread owner;
@@ -103,13 +103,13 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   Transaction(
       Database database,
-      Slot slot,
+      StatementContext statementContext,
       Tx tx,
       int attempt,
       @Nullable AbortCause previousAbort,
       boolean managed) {
     this.database = database;
-    this.slot = slot;
+    this.statementContext = statementContext;
     this.tx = tx;
     this.epoch = tx.epoch();
     this.readOnly = tx.readOnly();
@@ -125,16 +125,16 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     return database;
   }
 
-  Slot slot() {
-    return slot;
+  StatementContext statementContext() {
+    return statementContext;
   }
 
   /** The slot, for what an operation of the calling thread keeps there. */
-  Slot slotOfMine() {
+  StatementContext slotOfMine() {
     if (!isMine()) {
       requireMine("The transaction can't be used");
     }
-    return slot;
+    return statementContext;
   }
 
   Tx context() {
@@ -159,7 +159,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
               ? "The transaction belongs to another database."
               : "The transaction has ended.");
     }
-    if (!slot.enter()) {
+    if (!statementContext.enter()) {
       throw refused();
     }
     return tx;
@@ -189,7 +189,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     if (refusal == null) {
       return;
     }
-    if (!mine && c != null && !c.looksHold()) {
+    if (!mine && c != null && !c.catalogReadsValid()) {
       refusal = c.stale(); // it has looked for a table that has gone since
     }
     exit();
@@ -200,12 +200,12 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   private void spread(Tx t, TableCore core, CatalogTransaction c) {
     boolean done = false;
     try {
-      RangeDeletion.spread(slot, t, core, c);
+      RangeDeletion.spread(statementContext, t, core, c);
       done = true;
     } catch (TransactionAbortedException e) {
       throw doom(e);
     } catch (RuntimeException | Error e) {
-      slot.breakDown(e); // what it was told is not so any more
+      statementContext.markRollbackOnly(e); // what it was told is not so any more
       throw e;
     } finally {
       if (!done) {
@@ -215,7 +215,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   void exit() {
-    slot.exit();
+    statementContext.exit();
   }
 
   private DatabaseClosedException refused() {
@@ -276,20 +276,20 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * not commit any more.
    */
   TransactionAbortedException doom(TransactionAbortedException e) {
-    slot.breakDown(e);
+    statementContext.markRollbackOnly(e);
     return e;
   }
 
   /** A body that takes part has thrown: whatever becomes of that, nothing commits. */
-  void breakDown(Throwable t) {
+  void markRollbackOnly(Throwable t) {
     if (state == State.ACTIVE) { // where it has ended, the slot may be another transaction's
-      slot.breakDown(t);
+      statementContext.markRollbackOnly(t);
     }
   }
 
   /** The abort that an operation was told of, and may have hidden; null for none. */
   private @Nullable TransactionAbortedException doomedBy() {
-    return slot.broken() instanceof TransactionAbortedException e
+    return statementContext.broken() instanceof TransactionAbortedException e
         ? new TransactionAbortedException(e.abortCause(), "An operation had been aborted.")
         : null;
   }
@@ -316,7 +316,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
 
   /**
    * Whether it is pessimistic: others that write what it reads or writes wait for it ({@link
-   * TxOptions#abortsBeforeLocking(int)}).
+   * TxOptions#pessimisticAfterAborts(int)}).
    *
    * @return true while it is active and so
    */
@@ -415,7 +415,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     } catch (TransactionAbortedException e) {
       throw doom(e);
     } catch (Error e) {
-      slot.breakDown(e); // it may be done halfway
+      statementContext.markRollbackOnly(e); // it may be done halfway
       throw e;
     } finally {
       exit();
@@ -491,11 +491,11 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    * @throws StorageFullException if there is no space for the log; then it has changed nothing
    * @throws InvalidUseException if it has ended, or belongs to another thread; if it has
    *     {@linkplain #afterCommit actions}; and in the body of {@link Database#run} and its like,
-   *     which return when all is durable: {@link Database#runAhead} does not
+   *     which return when all is durable: {@link Database#runPipelined} does not
    * @throws DatabaseClosedException if the database was closed
    */
-  public Receipt commitAhead() {
-    requireExplicit("A body can't commit ahead of the log: run it by Database.runAhead.");
+  public CommitHandle commitAhead() {
+    requireExplicit("A body can't commit ahead of the log: run it by Database.runPipelined.");
     return commitForReceipt();
   }
 
@@ -508,7 +508,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
   }
 
   /** The same, for the loop around a body. */
-  Receipt commitForReceipt() {
+  CommitHandle commitForReceipt() {
     if (afterCommit != null) {
       throw new InvalidUseException(
           "A transaction with afterCommit can't commit ahead of the log, since nothing may be told"
@@ -516,7 +516,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
     long lsn = commitTx();
     try {
-      return new Receipt(tx.engine(), tx.engine().request(lsn, wrote), wrote);
+      return new CommitHandle(tx.engine(), tx.engine().request(lsn, wrote), wrote);
     } catch (Throwable e) {
       notDurable(e);
       throw e;
@@ -530,7 +530,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     try {
       wrote = t.hasWrites();
       state = State.ABORTED;
-      if (slot.broken() != null) {
+      if (statementContext.broken() != null) {
         throw brokenDown(t);
       }
       if (c != null) {
@@ -567,7 +567,9 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     t.requireReadsValid();
     return new TransactionAbortedException(
         AbortCause.USER,
-        "A statement, or a body that takes part, had failed halfway (" + slot.broken() + ").");
+        "A statement, or a body that takes part, had failed halfway ("
+            + statementContext.broken()
+            + ").");
   }
 
   /**
@@ -654,7 +656,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
    *
    * @param action what to do
    * @throws InvalidUseException if the transaction has ended, or belongs to another thread. {@link
-   *     Database#runAhead} and {@link #commitAhead} refuse a transaction that has actions
+   *     Database#runPipelined} and {@link #commitAhead} refuse a transaction that has actions
    * @throws DatabaseClosedException if the database was closed, and the transaction has ended
    * @since 0.1.0
    */
@@ -791,14 +793,14 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     long lsn = 0;
     FoveaException refused = null;
     try {
-      if (slot.enter()) {
+      if (statementContext.enter()) {
         try {
           valid = tx.epoch() == epoch && tx.readsValid();
           lsn = valid ? tx.readLsn() : 0;
         } catch (FoveaException e) {
           refused = e;
         } finally {
-          slot.exit();
+          statementContext.exit();
         }
       }
     } finally {
@@ -824,7 +826,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     }
     state = State.ROLLED_BACK;
     afterCommit = null;
-    if (slot.enter()) {
+    if (statementContext.enter()) {
       try {
         tx.rollback(epoch);
       } finally {
@@ -840,10 +842,10 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     RowCursor open = cursors;
     cursors = null;
     try {
-      RowCursor.abandonAll(open, slot);
+      RowCursor.abandonAll(open, statementContext);
     } finally {
       try {
-        slot.release();
+        statementContext.release();
       } finally {
         endCatalog();
       }

@@ -18,12 +18,12 @@ public final class TransactionOptions {
 
   /** The values, mutable only while new options are being made. */
   private static final class Values implements Cloneable {
-    int activeMax = 64;
+    int maxActive = 64;
     Duration timeout = Duration.ofMinutes(5);
-    long bytesMax = 64L << 20;
-    int abortsBeforeLocking = 16;
-    boolean revalidateReads = false;
-    Duration closeGrace = Duration.ofSeconds(5);
+    long maxBytes = 64L << 20;
+    int pessimisticAfterAborts = 16;
+    boolean strictSerializability = false;
+    Duration closeTimeout = Duration.ofSeconds(5);
     LeakDetection leakDetection = LeakDetection.SAMPLED;
 
     @Override
@@ -66,9 +66,9 @@ public final class TransactionOptions {
    * @return new options
    * @throws IllegalArgumentException for another number
    */
-  public TransactionOptions activeMax(int n) {
-    Options.check(n >= 1 && n <= 4096, "TransactionOptions.activeMax is 1 to 4096", n);
-    return with(v -> v.activeMax = n);
+  public TransactionOptions maxActive(int n) {
+    Options.check(n >= 1 && n <= 4096, "TransactionOptions.maxActive is 1 to 4096", n);
+    return with(v -> v.maxActive = n);
   }
 
   /**
@@ -76,8 +76,8 @@ public final class TransactionOptions {
    *
    * @return their number
    */
-  public int activeMax() {
-    return v.activeMax;
+  public int maxActive() {
+    return v.maxActive;
   }
 
   /**
@@ -111,9 +111,9 @@ public final class TransactionOptions {
    * @return new options
    * @throws IllegalArgumentException if it is not positive
    */
-  public TransactionOptions bytesMax(long bytes) {
-    Options.check(bytes > 0, "TransactionOptions.bytesMax is positive", bytes);
-    return with(v -> v.bytesMax = bytes);
+  public TransactionOptions maxBytes(long bytes) {
+    Options.check(bytes > 0, "TransactionOptions.maxBytes is positive", bytes);
+    return with(v -> v.maxBytes = bytes);
   }
 
   /**
@@ -121,22 +121,23 @@ public final class TransactionOptions {
    *
    * @return bytes
    */
-  public long bytesMax() {
-    return v.bytesMax;
+  public long maxBytes() {
+    return v.maxBytes;
   }
 
   /**
    * Sets after how many aborts in a row work that is done again runs <i>pessimistically</i>: it
    * reserves what it reads and writes as it goes, and others that write the same wait for it.
-   * {@link TxOptions#abortsBeforeLocking(int)} has the details, and sets it for one piece of work.
+   * {@link TxOptions#pessimisticAfterAborts(int)} has the details, and sets it for one piece of
+   * work.
    *
    * @param n 0 for from the first attempt on; {@link Integer#MAX_VALUE} for never
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
-  public TransactionOptions abortsBeforeLocking(int n) {
-    Options.check(n >= 0, "TransactionOptions.abortsBeforeLocking is not negative", n);
-    return with(v -> v.abortsBeforeLocking = n);
+  public TransactionOptions pessimisticAfterAborts(int n) {
+    Options.check(n >= 0, "TransactionOptions.pessimisticAfterAborts is not negative", n);
+    return with(v -> v.pessimisticAfterAborts = n);
   }
 
   /**
@@ -144,8 +145,8 @@ public final class TransactionOptions {
    *
    * @return the number of aborts
    */
-  public int abortsBeforeLocking() {
-    return v.abortsBeforeLocking;
+  public int pessimisticAfterAborts() {
+    return v.pessimisticAfterAborts;
   }
 
   /**
@@ -156,8 +157,8 @@ public final class TransactionOptions {
    * @param revalidate true to hold every read against the present at commit; the default is false
    * @return new options
    */
-  public TransactionOptions revalidateReads(boolean revalidate) {
-    return with(v -> v.revalidateReads = revalidate);
+  public TransactionOptions strictSerializability(boolean revalidate) {
+    return with(v -> v.strictSerializability = revalidate);
   }
 
   /**
@@ -165,8 +166,8 @@ public final class TransactionOptions {
    *
    * @return true if every read is held against the present at commit
    */
-  public boolean revalidateReads() {
-    return v.revalidateReads;
+  public boolean strictSerializability() {
+    return v.strictSerializability;
   }
 
   /**
@@ -176,9 +177,9 @@ public final class TransactionOptions {
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
-  public TransactionOptions closeGrace(Duration grace) {
-    Options.check(!grace.isNegative(), "TransactionOptions.closeGrace is zero or longer", grace);
-    return with(v -> v.closeGrace = grace);
+  public TransactionOptions closeTimeout(Duration grace) {
+    Options.check(!grace.isNegative(), "TransactionOptions.closeTimeout is zero or longer", grace);
+    return with(v -> v.closeTimeout = grace);
   }
 
   /**
@@ -186,8 +187,8 @@ public final class TransactionOptions {
    *
    * @return the wait
    */
-  public Duration closeGrace() {
-    return v.closeGrace;
+  public Duration closeTimeout() {
+    return v.closeTimeout;
   }
 
   /**
@@ -212,18 +213,18 @@ public final class TransactionOptions {
 
   @Override
   public String toString() {
-    return "TransactionOptions[activeMax="
-        + v.activeMax
+    return "TransactionOptions[maxActive="
+        + v.maxActive
         + ", timeout="
         + v.timeout
-        + ", bytesMax="
-        + v.bytesMax
-        + ", abortsBeforeLocking="
-        + v.abortsBeforeLocking
-        + ", revalidateReads="
-        + v.revalidateReads
-        + ", closeGrace="
-        + v.closeGrace
+        + ", maxBytes="
+        + v.maxBytes
+        + ", pessimisticAfterAborts="
+        + v.pessimisticAfterAborts
+        + ", strictSerializability="
+        + v.strictSerializability
+        + ", closeTimeout="
+        + v.closeTimeout
         + ", leakDetection="
         + v.leakDetection
         + "]";

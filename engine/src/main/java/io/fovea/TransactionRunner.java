@@ -4,7 +4,7 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
-import io.fovea.index.Slot;
+import io.fovea.index.StatementContext;
 import io.fovea.memory.Waits;
 import io.fovea.store.Leaks;
 import io.fovea.store.Store;
@@ -101,12 +101,12 @@ public abstract sealed class TransactionRunner permits Catalog {
    * @throws InvalidUseException inside the body of another transaction of this database
    * @throws DatabaseClosedException if the database was closed
    */
-  public <X extends Exception> Receipt runAhead(Task<X> task) throws X {
-    return runAhead(TxOptions.defaults(), task);
+  public <X extends Exception> CommitHandle runPipelined(Task<X> task) throws X {
+    return runPipelined(TxOptions.defaults(), task);
   }
 
   /**
-   * Does work in a transaction and commits it, ahead of the log: see {@link #runAhead(Task)}.
+   * Does work in a transaction and commits it, ahead of the log: see {@link #runPipelined(Task)}.
    *
    * @param <X> what the body throws
    * @param txOptions what is special about the transaction
@@ -117,9 +117,10 @@ public abstract sealed class TransactionRunner permits Catalog {
    * @throws InvalidUseException inside the body of another transaction of this database
    * @throws DatabaseClosedException if the database was closed
    */
-  public <X extends Exception> Receipt runAhead(TxOptions txOptions, Task<X> task) throws X {
+  public <X extends Exception> CommitHandle runPipelined(TxOptions txOptions, Task<X> task)
+      throws X {
     Objects.requireNonNull(task, "task");
-    return Source.<Receipt, X>loop(source, txOptions, null, task, true);
+    return Source.<CommitHandle, X>loop(source, txOptions, null, task, true);
   }
 
   /**
@@ -284,8 +285,8 @@ public abstract sealed class TransactionRunner permits Catalog {
     }
     try {
       Submitted<R, X> body = new Submitted<>(work);
-      Receipt receipt = Source.<Receipt, X>loop(source, txOptions, null, body, true);
-      receipt.whenDurable(stage, body.result, body.actions);
+      CommitHandle commitHandle = Source.<CommitHandle, X>loop(source, txOptions, null, body, true);
+      commitHandle.whenDurable(stage, body.result, body.actions);
     } catch (Throwable t) {
       stage.completeExceptionally(t);
     }
@@ -377,7 +378,7 @@ public abstract sealed class TransactionRunner permits Catalog {
       this.leaks = leaks;
       this.readOnly = options.readOnly();
       this.timeoutNanos = Waits.nanos(options.transactions().timeout());
-      this.patience = options.transactions().abortsBeforeLocking();
+      this.patience = options.transactions().pessimisticAfterAborts();
     }
 
     /** Whether the calling thread is in a body. */
@@ -470,7 +471,7 @@ public abstract sealed class TransactionRunner permits Catalog {
         }
         return null;
       } catch (Throwable t) {
-        outer.breakDown(t);
+        outer.markRollbackOnly(t);
         throw t;
       }
     }
@@ -486,7 +487,7 @@ public abstract sealed class TransactionRunner permits Catalog {
 
     /** After how many aborts a transaction becomes pessimistic. */
     private int patience(TxOptions txOptions) {
-      int own = txOptions.abortsBeforeLocking();
+      int own = txOptions.pessimisticAfterAborts();
       return own < 0 ? patience : own;
     }
 
@@ -504,7 +505,7 @@ public abstract sealed class TransactionRunner permits Catalog {
         return (R) tx.commitForReceipt();
       }
       tx.requireEndedWell();
-      return (R) new Receipt(source.store.engine(), 0, false);
+      return (R) new CommitHandle(source.store.engine(), 0, false);
     }
 
     @SuppressWarnings("NullAway") // R may be nullable, and is where there was no work
@@ -546,7 +547,7 @@ public abstract sealed class TransactionRunner permits Catalog {
             leaks.watch(
                 tx,
                 described(txOptions) + " of " + store.name(),
-                forgotten(tx.slot(), tx.context(), tx.attempts));
+                forgotten(tx.statementContext(), tx.context(), tx.attempts));
         watched = true;
         return tx;
       } finally {
@@ -565,18 +566,19 @@ public abstract sealed class TransactionRunner permits Catalog {
      * Ends a transaction that its user has forgotten. Has no reference to the transaction itself,
      * which would keep that reachable.
      */
-    private static Runnable forgotten(Slot slot, Tx context, @Nullable Attempts attempts) {
+    private static Runnable forgotten(
+        StatementContext statementContext, Tx context, @Nullable Attempts attempts) {
       long epoch = context.epoch();
       return () -> {
         // Unreachable, so that nobody else can use the context at the same time. The epoch has
         // moved where an error cut its end off: context and slot may be another's by then. The
         // collector that found the transaction unreachable ran after its last store to the epoch.
         try {
-          if (context.epoch() == epoch && slot.enter()) {
+          if (context.epoch() == epoch && statementContext.enter()) {
             try {
               context.rollback(epoch);
             } finally {
-              slot.release();
+              statementContext.release();
             }
           }
         } finally {
@@ -594,7 +596,7 @@ public abstract sealed class TransactionRunner permits Catalog {
 
     /** A transaction of its user's; a pessimistic one keeps its turn until it ends. */
     private Transaction beginExplicitly(TxOptions txOptions) {
-      if (txOptions.abortsBeforeLocking() != 0) {
+      if (txOptions.pessimisticAfterAborts() != 0) {
         return begin(txOptions, 1, null, false, null);
       }
       store.requireOpen();
@@ -629,11 +631,11 @@ public abstract sealed class TransactionRunner permits Catalog {
         store.willWrite();
       }
       Tx tx = store.engine().begin(onlyReads, timeoutNanos(txOptions), attempts);
-      Slot slot = null;
+      StatementContext statementContext = null;
       boolean done = false;
       try {
-        slot = store.claimSlot();
-        Transaction t = new Transaction(database, slot, tx, attempt, previous, managed);
+        statementContext = store.claimSlot();
+        Transaction t = new Transaction(database, statementContext, tx, attempt, previous, managed);
         if (onlyReads && managed && attempt == 1 && txOptions.attemptsMax() != 1) {
           tx.repeated();
         }
@@ -644,8 +646,8 @@ public abstract sealed class TransactionRunner permits Catalog {
           try {
             tx.rollback(tx.epoch()); // nobody else has had it
           } finally {
-            if (slot != null) {
-              slot.release();
+            if (statementContext != null) {
+              statementContext.release();
             }
           }
         }

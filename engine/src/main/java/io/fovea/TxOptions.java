@@ -25,7 +25,7 @@ public final class TxOptions {
 
   private final boolean readOnly;
   private final @Nullable Duration timeout;
-  private final int abortsBeforeLocking;
+  private final int pessimisticAfterAborts;
   private final int attemptsMax;
   private final boolean joining;
   private final @Nullable String name;
@@ -33,13 +33,13 @@ public final class TxOptions {
   private TxOptions(
       boolean readOnly,
       @Nullable Duration timeout,
-      int abortsBeforeLocking,
+      int pessimisticAfterAborts,
       int attemptsMax,
       boolean joining,
       @Nullable String name) {
     this.readOnly = readOnly;
     this.timeout = timeout;
-    this.abortsBeforeLocking = abortsBeforeLocking;
+    this.pessimisticAfterAborts = pessimisticAfterAborts;
     this.attemptsMax = attemptsMax;
     this.joining = joining;
     this.name = name;
@@ -70,7 +70,7 @@ public final class TxOptions {
    * @return new options
    */
   public TxOptions readOnly(boolean readOnly) {
-    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax, joining, name);
+    return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attemptsMax, joining, name);
   }
 
   /**
@@ -84,13 +84,13 @@ public final class TxOptions {
 
   /**
    * Sets how long the transaction may take before it is aborted, one attempt of it. Waiting for a
-   * place among those that run ({@link TransactionOptions#activeMax}) has the same limit, and its
+   * place among those that run ({@link TransactionOptions#maxActive}) has the same limit, and its
    * own cause, {@link io.fovea.error.AbortCause#ADMISSION}.
    *
    * <p>The limit is noticed by the next operation, or by the commit: code of the application that
    * sleeps or computes is not interrupted. After the limit other transactions may take what this
    * one keeps from them: the memory of its timestamps, and its reservations ({@link
-   * #abortsBeforeLocking}).
+   * #pessimisticAfterAborts}).
    *
    * @param timeout the limit; zero for none
    * @return new options
@@ -102,7 +102,7 @@ public final class TxOptions {
       throw new IllegalArgumentException(
           "TxOptions.timeout is zero or longer, not " + timeout + ".");
     }
-    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax, joining, name);
+    return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attemptsMax, joining, name);
   }
 
   /**
@@ -129,7 +129,7 @@ public final class TxOptions {
    * @return new options
    * @throws IllegalArgumentException if it is negative
    */
-  public TxOptions abortsBeforeLocking(int aborts) {
+  public TxOptions pessimisticAfterAborts(int aborts) {
     if (aborts < 0) {
       throw new IllegalArgumentException("A number of aborts is not negative: " + aborts + ".");
     }
@@ -140,10 +140,10 @@ public final class TxOptions {
    * After how many aborts in a row the work is done pessimistically.
    *
    * @return the number; negative for the database's, {@link
-   *     TransactionOptions#abortsBeforeLocking()}
+   *     TransactionOptions#pessimisticAfterAborts()}
    */
-  public int abortsBeforeLocking() {
-    return abortsBeforeLocking;
+  public int pessimisticAfterAborts() {
+    return pessimisticAfterAborts;
   }
 
   /**
@@ -159,7 +159,7 @@ public final class TxOptions {
     if (attempts < 1) {
       throw new IllegalArgumentException("At least one attempt is made: " + attempts + ".");
     }
-    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attempts, joining, name);
+    return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attempts, joining, name);
   }
 
   /**
@@ -184,7 +184,7 @@ public final class TxOptions {
    * @return new options
    */
   public TxOptions joining() {
-    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax, true, name);
+    return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attemptsMax, true, name);
   }
 
   /**
@@ -210,7 +210,7 @@ public final class TxOptions {
     if (name.isBlank()) {
       throw new IllegalArgumentException("The name of a transaction is blank.");
     }
-    return new TxOptions(readOnly, timeout, abortsBeforeLocking, attemptsMax, joining, name);
+    return new TxOptions(readOnly, timeout, pessimisticAfterAborts, attemptsMax, joining, name);
   }
 
   /**
@@ -230,8 +230,8 @@ public final class TxOptions {
         + readOnly
         + ", timeout="
         + timeout
-        + ", abortsBeforeLocking="
-        + (abortsBeforeLocking < 0 ? "the database's" : abortsBeforeLocking)
+        + ", pessimisticAfterAborts="
+        + (pessimisticAfterAborts < 0 ? "the database's" : pessimisticAfterAborts)
         + ", attemptsMax="
         + attemptsMax
         + (joining ? ", joining" : "")

@@ -301,7 +301,7 @@ class AfterCommitTest {
 
   @Test
   void anActionMayRunTransactionsAndNotUseItsOwn() {
-    TxOptions pessimistic = TxOptions.defaults().abortsBeforeLocking(0);
+    TxOptions pessimistic = TxOptions.defaults().pessimisticAfterAborts(0);
     db.run(
         pessimistic,
         tx -> {
@@ -349,7 +349,7 @@ class AfterCommitTest {
         assertThrows(
             InvalidUseException.class,
             () ->
-                db.runAhead(
+                db.runPipelined(
                     tx -> {
                       put(tx, 1);
                       tx.afterCommit(() -> ran.add("never"));

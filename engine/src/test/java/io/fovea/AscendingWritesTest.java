@@ -36,7 +36,7 @@ class AscendingWritesTest {
   private static final int KEY_MAX = 24;
 
   private static final Options OPTIONS =
-      Options.defaults().bufferBytes(16 << 20).transactions(txs -> txs.activeMax(8));
+      Options.defaults().bufferBytes(16 << 20).transactions(txs -> txs.maxActive(8));
 
   private static Database open(Protocol protocol) {
     return Database.inMemory(OPTIONS.experiments(exp -> exp.protocol(protocol)));

@@ -336,9 +336,9 @@ class BadArgumentsTest {
     return Options.defaults()
         .bufferBytes(2 << 20)
         .memory(mem -> mem.timestampBytes(1 << 20))
-        .log(log -> log.changesBytes(1 << 20))
+        .log(log -> log.changeRetentionBytes(1 << 20))
         .transactions(
-            txs -> txs.activeMax(8).timeout(Duration.ofMillis(200)).closeGrace(Duration.ZERO));
+            txs -> txs.maxActive(8).timeout(Duration.ofMillis(200)).closeTimeout(Duration.ZERO));
   }
 
   /** Objects of two databases, and of one that is closed. */

@@ -65,7 +65,7 @@ final class Budget {
         .bufferBytes(bufferBytes)
         .memory(mem -> mem.timestampBytes(8 << 20))
         .durability(Durability.ASYNC)
-        .log(log -> log.bytesMax(32 << 20).bufferBytes(2 << 20).segmentBytes(4 << 20));
+        .log(log -> log.maxBytes(32 << 20).bufferBytes(2 << 20).segmentBytes(4 << 20));
   }
 
   /** What the kernel says of this process, in bytes. */
@@ -177,7 +177,7 @@ final class Budget {
                   try {
                     while (!stop.get()) {
                       most[0] = Math.max(most[0], status("VmRSS"));
-                      most[1] = Math.max(most[1], db.stats().memory().bytesMax());
+                      most[1] = Math.max(most[1], db.stats().memory().maxBytes());
                       java.util.concurrent.locks.LockSupport.parkNanos(20_000_000);
                     }
                   } catch (IOException e) {
@@ -218,7 +218,7 @@ final class Budget {
     long before = status("VmRSS");
     try (Database db = Database.open(dir.resolve("large"), options(LARGE_BYTES, kind))) {
       out.println("reopened " + (status("VmRSS") - before));
-      out.println("buffer " + db.stats().buffer().bytesMax());
+      out.println("buffer " + db.stats().buffer().maxBytes());
     }
   }
 }

@@ -31,7 +31,7 @@ class BudgetTest {
   private static final int TIMES = Sample.rounds(3, 5);
 
   /**
-   * What the process may take beyond {@link DatabaseStats.Memory#bytesMax} and what it had before
+   * What the process may take beyond {@link DatabaseStats.Memory#maxBytes} and what it had before
    * the database was opened: stacks of threads, rings, what malloc keeps, compiled code.
    */
   private static final long BEYOND_BYTES = 16 * MIB;

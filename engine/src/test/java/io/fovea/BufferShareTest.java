@@ -64,7 +64,7 @@ class BufferShareTest {
         .bufferBytes(8 * MIB)
         .durability(Durability.ASYNC)
         .device(dev -> dev.pageSize(PAGE))
-        .log(log -> log.bytesMax(64 * MIB))
+        .log(log -> log.maxBytes(64 * MIB))
         .bufferShare(share, MIB);
   }
 

@@ -54,7 +54,7 @@ class ByteIndexModelTest {
           .durability(Durability.SYNC)
           .device(dev -> dev.pageSize(4096))
           .memory(mem -> mem.timestampBytes(2 << 20))
-          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).bytesMax(2 << 20));
+          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).maxBytes(2 << 20));
 
   private static byte[] value(int code, int length, int filling) {
     byte[] v = new byte[4 + length];
@@ -579,7 +579,7 @@ class ByteIndexModelTest {
     Options options =
         Options.defaults()
             .bufferBytes(600_000)
-            .transactions(x -> x.activeMax(2))
+            .transactions(x -> x.maxActive(2))
             .log(l -> l.checkpointInterval(Duration.ZERO));
     SimDisk disk = new SimDisk(1);
     int[] done = {0};

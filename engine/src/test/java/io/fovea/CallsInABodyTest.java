@@ -145,8 +145,10 @@ class CallsInABodyTest {
     String of = "TransactionRunner.";
     all.add(new Case(of + "run", REFUSED, WORKS, (db, t, b) -> none(() -> db.run(tx -> {}))));
     all.add(new Case(of + "run", REFUSED, WORKS, (db, t, b) -> none(() -> db.run(how, tx -> {}))));
-    all.add(new Case(of + "runAhead", REFUSED, WORKS, (db, t, b) -> db.runAhead(tx -> {})));
-    all.add(new Case(of + "runAhead", REFUSED, WORKS, (db, t, b) -> db.runAhead(how, tx -> {})));
+    all.add(new Case(of + "runPipelined", REFUSED, WORKS, (db, t, b) -> db.runPipelined(tx -> {})));
+    all.add(
+        new Case(
+            of + "runPipelined", REFUSED, WORKS, (db, t, b) -> db.runPipelined(how, tx -> {})));
     all.add(new Case(of + "call", REFUSED, WORKS, (db, t, b) -> db.call(tx -> 1)));
     all.add(new Case(of + "call", REFUSED, WORKS, (db, t, b) -> db.call(how, tx -> 1)));
     all.add(new Case(of + "read", REFUSED, WORKS, (db, t, b) -> db.read(tx -> 1)));
@@ -268,7 +270,7 @@ class CallsInABodyTest {
         Options.defaults()
             .bufferBytes(16 << 20)
             .durability(Durability.ASYNC)
-            .log(l -> l.changesBytes(1 << 20));
+            .log(l -> l.changeRetentionBytes(1 << 20));
     try (Database db = Database.open(folder.resolve("d"), options)) {
       RowTable t = db.table(ROWS);
       Table<byte[], byte[]> b = db.table(BYTES).bytes();

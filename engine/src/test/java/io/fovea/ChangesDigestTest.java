@@ -33,16 +33,16 @@ class ChangesDigestTest {
 
   /** One of them has an index. */
   private static TableSpec rows(Database db) {
-    boolean cuts = db.options().experiments().cutLeaves() == 1;
+    boolean cuts = db.options().experiments().subtreeDeleteThreshold() == 1;
     return cuts ? ROWS : ROWS.with(IndexSpec.on("by n", N));
   }
 
-  private static Database open(int cutLeaves) {
+  private static Database open(int subtreeDeleteThreshold) {
     return Database.inMemory(
         Options.defaults()
             .bufferBytes(32 << 20)
             .device(d -> d.pageSize(4096))
-            .experiments(e -> e.cutLeaves(cutLeaves)));
+            .experiments(e -> e.subtreeDeleteThreshold(subtreeDeleteThreshold)));
   }
 
   /** What a body changes, in two databases whose trees have other numbers and pages. */

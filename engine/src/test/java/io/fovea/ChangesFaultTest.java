@@ -34,14 +34,14 @@ class ChangesFaultTest {
   private static Options options() {
     return Options.defaults()
         .bufferBytes(2 << 20)
-        .transactions(x -> x.activeMax(4))
+        .transactions(x -> x.maxActive(4))
         .log(
             l ->
                 l.bufferBytes(64 << 10)
                     .segmentBytes(64 << 10)
-                    .bytesMax(256 << 10)
+                    .maxBytes(256 << 10)
                     .checkpointInterval(Duration.ZERO)
-                    .changesBytes(1 << 20));
+                    .changeRetentionBytes(1 << 20));
   }
 
   private static Database open(SimDisk disk) {

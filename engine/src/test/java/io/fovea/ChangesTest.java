@@ -63,8 +63,8 @@ class ChangesTest {
             l ->
                 l.bufferBytes(64 << 10)
                     .segmentBytes(64 << 10)
-                    .bytesMax(512 << 10)
-                    .changesBytes(8 << 20));
+                    .maxBytes(512 << 10)
+                    .changeRetentionBytes(8 << 20));
   }
 
   private Database open() {
@@ -448,7 +448,8 @@ class ChangesTest {
   @Test
   void theLogGoesRound() {
     try (Database db =
-        Database.open(folder.resolve("db"), options().log(l -> l.changesBytes(400 << 10)))) {
+        Database.open(
+            folder.resolve("db"), options().log(l -> l.changeRetentionBytes(400 << 10)))) {
       Table<byte[], byte[]> t = db.table(BYTES).bytes();
       ChangesCopy copy = new ChangesCopy();
       copy.begin(db);
@@ -470,7 +471,8 @@ class ChangesTest {
   void whoIsTooSlowIsTold() {
     ChangePosition from;
     try (Database db =
-        Database.open(folder.resolve("db"), options().log(l -> l.changesBytes(128 << 10)))) {
+        Database.open(
+            folder.resolve("db"), options().log(l -> l.changeRetentionBytes(128 << 10)))) {
       Table<byte[], byte[]> t = db.table(BYTES).bytes();
       from = db.changesPosition();
       try (Changes changes = db.changes(from)) {
@@ -480,7 +482,7 @@ class ChangesTest {
         }
         db.checkpoint();
         ChangesLostException lost = assertThrows(ChangesLostException.class, () -> all(changes));
-        assertTrue(lost.getMessage().contains("changesBytes"), lost.getMessage());
+        assertTrue(lost.getMessage().contains("changeRetentionBytes"), lost.getMessage());
         assertThrows(ChangesLostException.class, () -> changes.poll(Duration.ZERO));
       }
       assertThrows(ChangesLostException.class, () -> db.changes(from));
@@ -490,7 +492,8 @@ class ChangesTest {
       copy.check(db);
     }
     try (Database db =
-        Database.open(folder.resolve("db"), options().log(l -> l.changesBytes(128 << 10)))) {
+        Database.open(
+            folder.resolve("db"), options().log(l -> l.changeRetentionBytes(128 << 10)))) {
       assertThrows(ChangesLostException.class, () -> db.changes(from));
     }
   }
@@ -499,7 +502,8 @@ class ChangesTest {
   @Test
   void whatWasNotKeptIsLost() {
     for (Options other :
-        List.of(options().log(l -> l.changesBytes(0)), options().durability(Durability.NONE))) {
+        List.of(
+            options().log(l -> l.changeRetentionBytes(0)), options().durability(Durability.NONE))) {
       ChangePosition from;
       try (Database db = open()) {
         Table<byte[], byte[]> t = db.table(BYTES).bytes();
@@ -585,7 +589,8 @@ class ChangesTest {
       assertThrows(InvalidUseException.class, () -> db.changes(from));
       assertThrows(InvalidUseException.class, db::changesPosition);
     }
-    assertThrows(IllegalArgumentException.class, () -> options().log(l -> l.changesBytes(-1)));
+    assertThrows(
+        IllegalArgumentException.class, () -> options().log(l -> l.changeRetentionBytes(-1)));
   }
 
   // ------------------------------------------------------------------------------------ waiting
@@ -664,7 +669,8 @@ class ChangesTest {
   /** Many followers beside many writers, checkpoints, and tables that come and go. */
   @Test
   void manyFollowWhileManyWrite() throws Exception {
-    Options options = options().durability(Durability.ASYNC).log(l -> l.changesBytes(64 << 20));
+    Options options =
+        options().durability(Durability.ASYNC).log(l -> l.changeRetentionBytes(64 << 20));
     try (Database db = Database.open(folder.resolve("db"), options)) {
       Table<byte[], byte[]> t = db.table(BYTES).bytes();
       Table<byte[], byte[]> other = db.table(TableSpec.bytes("o", 40)).bytes();

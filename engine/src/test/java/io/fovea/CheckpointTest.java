@@ -48,12 +48,12 @@ class CheckpointTest {
       Options.defaults()
           .bufferBytes(4 << 20)
           .memory(mem -> mem.timestampBytes(1 << 20))
-          .transactions(txs -> txs.activeMax(4))
+          .transactions(txs -> txs.maxActive(4))
           .log(
               log ->
                   log.bufferBytes(64 << 10)
                       .segmentBytes(64 << 10)
-                      .bytesMax(256 << 10)
+                      .maxBytes(256 << 10)
                       .checkpointInterval(Duration.ZERO));
 
   private static final TableSpec SPEC = TableSpec.bytes("t", 40);
@@ -289,7 +289,7 @@ class CheckpointTest {
     Held held = new Held();
     Storage files = new Stubborn(new SimStorage(new SimDisk(12)), held);
     Database db =
-        Database.open(files, SMALL.transactions(txs -> txs.closeGrace(Duration.ofMillis(200))));
+        Database.open(files, SMALL.transactions(txs -> txs.closeTimeout(Duration.ofMillis(200))));
     Caller writer = writer(db, held);
     Caller close = new Caller(db::close);
     assertInstanceOf(DatabaseClosedException.class, writer.failure());
@@ -402,10 +402,10 @@ class CheckpointTest {
         t.join();
       }
       DatabaseStats s = db.stats();
-      assertTrue(s.log().bytes() > 2 * SMALL.log().bytesMax(), s::toString);
+      assertTrue(s.log().bytes() > 2 * SMALL.log().maxBytes(), s::toString);
       // A commit that was let in may append what it has, and so may those beside it.
-      assertTrue(s.log().redoBytes() < SMALL.log().bytesMax() + (128 << 10), s::toString);
-      assertTrue(s.storage().logBytes() < 4 * SMALL.log().bytesMax(), s::toString);
+      assertTrue(s.log().redoBytes() < SMALL.log().maxBytes() + (128 << 10), s::toString);
+      assertTrue(s.storage().logBytes() < 4 * SMALL.log().maxBytes(), s::toString);
       assertTrue(s.checkpoints().made() >= 2, s::toString);
       assertTrue(db.verify().ok());
     }
@@ -498,19 +498,19 @@ class CheckpointTest {
     assertThrows(IllegalArgumentException.class, () -> o.log(log -> log.bufferBytes(100_000)));
     assertThrows(IllegalArgumentException.class, () -> o.log(log -> log.bufferBytes(4096)));
     assertThrows(IllegalArgumentException.class, () -> o.log(log -> log.segmentBytes(100_000)));
-    assertThrows(IllegalArgumentException.class, () -> o.log(log -> log.bytesMax(1)));
+    assertThrows(IllegalArgumentException.class, () -> o.log(log -> log.maxBytes(1)));
     assertThrows(
         IllegalArgumentException.class,
-        () -> o.log(log -> log.asyncWindow(Duration.ZERO, 1 << 20)));
+        () -> o.log(log -> log.maxFlushDelay(Duration.ZERO, 1 << 20)));
     assertThrows(
         IllegalArgumentException.class,
-        () -> o.log(log -> log.asyncWindow(Duration.ofMillis(1), 1)));
+        () -> o.log(log -> log.maxFlushDelay(Duration.ofMillis(1), 1)));
     assertThrows(
         IllegalArgumentException.class,
         () -> o.log(log -> log.checkpointInterval(Duration.ofMillis(-1))));
     refused(SMALL.device(dev -> dev.pageSize(65536)).bufferBytes(16 << 20), "bufferBytes");
-    refused(SMALL.log(log -> log.bufferBytes(1 << 20).bytesMax(8 << 20)), "segmentBytes");
-    refused(SMALL.log(log -> log.segmentBytes(1 << 20)), "bytesMax(4194304)");
+    refused(SMALL.log(log -> log.bufferBytes(1 << 20).maxBytes(8 << 20)), "segmentBytes");
+    refused(SMALL.log(log -> log.segmentBytes(1 << 20)), "maxBytes(4194304)");
     // Nothing is left that would be in the way.
     SimDisk disk = new SimDisk(5);
     assertThrows(

@@ -206,7 +206,7 @@ class CompactLongTest {
   /** Nobody who follows changes is told that a page has moved. */
   @Test
   void whoFollowsChangesIsToldNothing() {
-    Options followed = OPTIONS.log(l -> l.changesBytes(64 << 20));
+    Options followed = OPTIONS.log(l -> l.changeRetentionBytes(64 << 20));
     try (Database db = Database.open(dir.resolve("followed.fovea"), followed)) {
       Table<byte[], byte[]> stays = table(db, "stays");
       Table<byte[], byte[]> goes = table(db, "goes");

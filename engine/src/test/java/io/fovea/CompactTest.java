@@ -213,7 +213,7 @@ class CompactTest {
         assertTrue(verified.ok(), verified::toString);
       }
       assertTrue(db.stats().storage().bytesMoved() > 0);
-      assertTrue(db.stats().storage().bytesGivenBack() > 0);
+      assertTrue(db.stats().storage().bytesReclaimed() > 0);
     }
   }
 

@@ -156,7 +156,7 @@ class ConcurrencyTest {
     Path file = dir.resolve("bank" + virtual);
     try (Database db =
         Database.open(
-            file, Options.defaults().bufferBytes(4 << 20).transactions(txs -> txs.activeMax(8)))) {
+            file, Options.defaults().bufferBytes(4 << 20).transactions(txs -> txs.maxActive(8)))) {
       RowTable t = db.table(ACCOUNT);
       fill(db, t);
       AtomicBoolean stop = new AtomicBoolean();
@@ -447,7 +447,7 @@ class ConcurrencyTest {
         .device(dev -> dev.pageSize(surroundings.pageSize()))
         .bufferBytes(surroundings.smallest() ? least : 4 << 20)
         .memory(mem -> mem.timestampBytes(4 << 20))
-        .log(log -> log.bytesMax(2 << 20).bufferBytes(256 << 10).segmentBytes(128 << 10));
+        .log(log -> log.maxBytes(2 << 20).bufferBytes(256 << 10).segmentBytes(128 << 10));
   }
 
   /**
@@ -463,7 +463,7 @@ class ConcurrencyTest {
         1,
         (roughness, seed) -> {
           RoughStorage storage = new RoughStorage(new SimStorage(new SimDisk(seed)), roughness);
-          Options options = options(surroundings).transactions(txs -> txs.activeMax(threads));
+          Options options = options(surroundings).transactions(txs -> txs.maxActive(threads));
           try (Database db = SimDatabase.open(storage, options)) {
             RowTable t = db.table(WIDE);
             inThreads(
@@ -597,7 +597,7 @@ class ConcurrencyTest {
     Options options =
         Options.defaults()
             .bufferBytes(1 << 20)
-            .transactions(txs -> txs.activeMax(1).timeout(Duration.ZERO));
+            .transactions(txs -> txs.maxActive(1).timeout(Duration.ZERO));
     try (Database db = Database.inMemory(options)) {
       AtomicReference<Transaction> active = new AtomicReference<>();
       Comeback.check(

@@ -56,7 +56,7 @@ class CountTest {
         .bufferBytes(4 << 20)
         .memory(mem -> mem.timestampBytes(1 << 20))
         .device(dev -> dev.pageSize(4096))
-        .log(log -> log.bufferBytes(64 << 10).segmentBytes(64 << 10).bytesMax(1 << 20));
+        .log(log -> log.bufferBytes(64 << 10).segmentBytes(64 << 10).maxBytes(1 << 20));
   }
 
   // ------------------------------------------------------------------------------------- support

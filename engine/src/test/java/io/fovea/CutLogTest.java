@@ -67,12 +67,12 @@ class CutLogTest {
       Options.defaults()
           .bufferBytes(8 << 20)
           .memory(mem -> mem.timestampBytes(1 << 20))
-          .transactions(txs -> txs.activeMax(2))
+          .transactions(txs -> txs.maxActive(2))
           .log(
               log ->
                   log.bufferBytes(BUFFER)
                       .segmentBytes(SEGMENT)
-                      .bytesMax(16 << 20)
+                      .maxBytes(16 << 20)
                       .checkpointInterval(Duration.ZERO))
           .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
 

@@ -176,7 +176,7 @@ class DatabaseModelTest {
               .memory(mem -> mem.timestampBytes(16 << 20))
               .log(
                   log ->
-                      log.bytesMax(1 << 20)
+                      log.maxBytes(1 << 20)
                           .bufferBytes(Math.max(64 << 10, 16 * pageSize))
                           .segmentBytes(128 << 10));
       this.keys = 1000 * (pageSize / 4096);
@@ -198,7 +198,7 @@ class DatabaseModelTest {
                       exp.hints(new Hints(r.nextInt(4) > 0, r.nextBoolean(), r.nextBoolean()))
                           .translation(Translation.values()[r.nextInt(Translation.values().length)])
                           .replacement(Replacement.values()[r.nextInt(2)])
-                          .rememberAll(r.nextBoolean())
+                          .cacheAllKeyLocations(r.nextBoolean())
                           .placeDirectory(PlaceDirectory.values()[r.nextInt(2)])
                           .protocol(Protocol.values()[r.nextInt(Protocol.values().length)]));
       if (place instanceof OnDisk) {

@@ -1017,17 +1017,17 @@ class DatabaseTest {
     assertThrows(IllegalArgumentException.class, () -> o.device(dev -> dev.pageSize(5000)));
     assertThrows(IllegalArgumentException.class, () -> o.device(dev -> dev.pageSize(2048)));
     assertThrows(IllegalArgumentException.class, () -> o.bufferBytes(0));
-    assertThrows(IllegalArgumentException.class, () -> o.transactions(txs -> txs.activeMax(0)));
+    assertThrows(IllegalArgumentException.class, () -> o.transactions(txs -> txs.maxActive(0)));
     assertThrows(NullPointerException.class, () -> o.device(dev -> dev.io(null)));
     assertThrows(NullPointerException.class, () -> o.experiments(exp -> exp.replacement(null)));
     assertEquals(Replacement.SECOND_CHANCE, o.experiments().replacement());
     assertEquals(
         Replacement.SAMPLING,
         o.experiments(exp -> exp.replacement(Replacement.SAMPLING)).experiments().replacement());
-    assertEquals(64, o.device().readsMax());
-    assertEquals(7, o.device(dev -> dev.readsMax(7)).device().readsMax());
-    assertThrows(IllegalArgumentException.class, () -> o.device(dev -> dev.readsMax(0)));
-    assertThrows(IllegalArgumentException.class, () -> o.device(dev -> dev.readsMax(65)));
+    assertEquals(64, o.device().maxInFlightReads());
+    assertEquals(7, o.device(dev -> dev.maxInFlightReads(7)).device().maxInFlightReads());
+    assertThrows(IllegalArgumentException.class, () -> o.device(dev -> dev.maxInFlightReads(0)));
+    assertThrows(IllegalArgumentException.class, () -> o.device(dev -> dev.maxInFlightReads(65)));
     assertTrue(
         o.experiments(exp -> exp.replacement(Replacement.SAMPLING))
             .toString()

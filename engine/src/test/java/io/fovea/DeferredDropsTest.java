@@ -47,10 +47,10 @@ class DeferredDropsTest {
           .bufferBytes(400_000)
           .device(dev -> dev.pageSize(4096))
           .memory(mem -> mem.timestampBytes(1 << 20))
-          .transactions(txs -> txs.activeMax(4))
+          .transactions(txs -> txs.maxActive(4))
           .log(
               log ->
-                  log.bytesMax(1 << 20)
+                  log.maxBytes(1 << 20)
                       .bufferBytes(64 << 10)
                       .segmentBytes(64 << 10)
                       .checkpointInterval(Duration.ZERO))
@@ -364,7 +364,7 @@ class DeferredDropsTest {
       SimDisk disk = new SimDisk(1);
       Worker worker = new Worker();
       try (Database db =
-          open(disk, options.transactions(txs -> txs.closeGrace(Duration.ofMillis(1))))) {
+          open(disk, options.transactions(txs -> txs.closeTimeout(Duration.ofMillis(1))))) {
         fill(db, DOOMED, 300);
         db.table(OTHER);
         worker.run(db::begin);
@@ -464,7 +464,7 @@ class DeferredDropsTest {
     TableSpec rows = TableSpec.of("rows", KeySpec.of(FieldType.INT64), b.build());
     SimDisk disk = new SimDisk(1);
     // No checkpoint becomes due meanwhile: it would read free pages, to cut them off the file.
-    Options options = SMALL.log(log -> log.bytesMax(64 << 20));
+    Options options = SMALL.log(log -> log.maxBytes(64 << 20));
     try (Database db = open(disk, options)) {
       RowTable table = db.table(rows.with(IndexSpec.on("by_v", v)));
       db.table(OTHER);

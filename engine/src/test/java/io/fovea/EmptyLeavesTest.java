@@ -33,7 +33,7 @@ class EmptyLeavesTest {
         .bufferBytes(400_000)
         .device(dev -> dev.pageSize(4096))
         .memory(mem -> mem.timestampBytes(1 << 20))
-        .transactions(txs -> txs.activeMax(2))
+        .transactions(txs -> txs.maxActive(2))
         .experiments(exp -> exp.protocol(protocol));
   }
 

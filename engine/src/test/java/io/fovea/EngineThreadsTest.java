@@ -62,13 +62,13 @@ class EngineThreadsTest {
         .bufferBytes(4 << 20)
         .memory(mem -> mem.timestampBytes(1 << 20))
         .expiry(e -> e.clock(clock).sweepInterval(Duration.ofMillis(1)))
-        .transactions(txs -> txs.activeMax(4))
+        .transactions(txs -> txs.maxActive(4))
         .snapshots(s -> s.memoryBytes(256 << 10).fileBytes(8 << 20))
         .log(
             log ->
                 log.bufferBytes(64 << 10)
                     .segmentBytes(64 << 10)
-                    .bytesMax(256 << 10)
+                    .maxBytes(256 << 10)
                     .checkpointInterval(Duration.ZERO));
   }
 

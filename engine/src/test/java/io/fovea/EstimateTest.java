@@ -31,7 +31,7 @@ class EstimateTest {
       Database.inMemory(
           Options.defaults()
               .bufferBytes(16 << 20)
-              .transactions(txs -> txs.closeGrace(Duration.ZERO)));
+              .transactions(txs -> txs.closeTimeout(Duration.ZERO)));
   private final RowTable people = db.table(SPEC);
 
   @AfterEach

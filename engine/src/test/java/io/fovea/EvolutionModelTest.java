@@ -50,7 +50,7 @@ class EvolutionModelTest {
           .durability(Durability.SYNC)
           .device(dev -> dev.pageSize(4096))
           .memory(mem -> mem.timestampBytes(2 << 20))
-          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).bytesMax(2 << 20));
+          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).maxBytes(2 << 20));
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
   private static final int KEYS = 150;
 

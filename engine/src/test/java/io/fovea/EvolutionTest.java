@@ -41,7 +41,7 @@ class EvolutionTest {
   private static final Options SMALL =
       Options.defaults()
           .bufferBytes(4 << 20)
-          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).bytesMax(2 << 20));
+          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).maxBytes(2 << 20));
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
   private static final int N = 300;
 

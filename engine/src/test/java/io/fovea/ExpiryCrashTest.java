@@ -55,7 +55,7 @@ class ExpiryCrashTest {
   private final Options options =
       Options.defaults()
           .bufferBytes(600_000)
-          .transactions(x -> x.activeMax(2))
+          .transactions(x -> x.maxActive(2))
           .expiry(e -> e.clock(clock).sweepInterval(Duration.ZERO));
 
   private Database open(SimDisk disk) {

@@ -139,7 +139,7 @@ class ExpiryModelTest {
               .bufferBytes(surroundings.smallest() ? 100L * surroundings.pageSize() : 8 << 20)
               .device(d -> d.pageSize(surroundings.pageSize()))
               .memory(m -> m.timestampBytes(1 << 20))
-              .log(log -> log.bytesMax(1 << 20).bufferBytes(256 << 10).segmentBytes(128 << 10))
+              .log(log -> log.maxBytes(1 << 20).bufferBytes(256 << 10).segmentBytes(128 << 10))
               .expiry(e -> e.clock(clock).sweepInterval(interval))
               .experiments(exp -> exp.protocol(protocol));
       open();

@@ -130,7 +130,7 @@ class FieldTypesTest {
       Key loaded = new Key(k.spec(), FieldTypesTest.class);
       loaded.load(k.segment(), k.base(), k.length());
       assertTrue(loaded.isComplete());
-      assertTrue(k.length() <= k.spec().bytesMax());
+      assertTrue(k.length() <= k.spec().maxBytes());
       for (int p = 0; p < kinds.size(); p++) {
         assertEquals(values.get(i).get(p), FieldValues.get(loaded, p));
       }

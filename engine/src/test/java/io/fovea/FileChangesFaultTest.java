@@ -42,17 +42,17 @@ class FileChangesFaultTest {
   private static final Sample SAMPLE = Sample.oneOf(4);
   private static final int WAYS = Integer.getInteger("crash.flips", 10);
 
-  private static Options options(long changesBytes) {
+  private static Options options(long changeRetentionBytes) {
     return Options.defaults()
         .bufferBytes(2 << 20)
-        .transactions(x -> x.activeMax(4))
+        .transactions(x -> x.maxActive(4))
         .log(
             l ->
                 l.bufferBytes(64 << 10)
                     .segmentBytes(64 << 10)
-                    .bytesMax(256 << 10)
+                    .maxBytes(256 << 10)
                     .checkpointInterval(Duration.ZERO)
-                    .changesBytes(changesBytes));
+                    .changeRetentionBytes(changeRetentionBytes));
   }
 
   private static Database open(SimDisk disk) {

@@ -37,7 +37,7 @@ class FileChangesTest {
 
   @TempDir Path folder;
 
-  private static Options options(long changesBytes) {
+  private static Options options(long changeRetentionBytes) {
     return Options.defaults()
         .durability(Durability.SYNC)
         .bufferBytes(4 << 20)
@@ -45,16 +45,16 @@ class FileChangesTest {
             l ->
                 l.bufferBytes(64 << 10)
                     .segmentBytes(64 << 10)
-                    .bytesMax(512 << 10)
-                    .changesBytes(changesBytes));
+                    .maxBytes(512 << 10)
+                    .changeRetentionBytes(changeRetentionBytes));
   }
 
   private Path file() {
     return folder.resolve("db");
   }
 
-  private Database open(long changesBytes) {
-    return Database.open(file(), options(changesBytes));
+  private Database open(long changeRetentionBytes) {
+    return Database.open(file(), options(changeRetentionBytes));
   }
 
   private static byte[] bytes(String s) {
@@ -188,7 +188,7 @@ class FileChangesTest {
       db.table(BYTES);
       InvalidUseException e =
           assertThrows(InvalidUseException.class, () -> FileChanges.first(file()));
-      assertTrue(e.getMessage().contains("LogOptions.changesBytes"), e.getMessage());
+      assertTrue(e.getMessage().contains("LogOptions.changeRetentionBytes"), e.getMessage());
     }
     ChangePosition from;
     try (Database db = open(8 << 20)) {

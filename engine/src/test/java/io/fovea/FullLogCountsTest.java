@@ -40,10 +40,10 @@ class FullLogCountsTest {
         .durability(Durability.SYNC)
         .device(dev -> dev.pageSize(4096))
         .memory(mem -> mem.timestampBytes(1 << 20))
-        .transactions(txs -> txs.activeMax(2))
+        .transactions(txs -> txs.maxActive(2))
         .log(
             log ->
-                log.bytesMax(4 << 20)
+                log.maxBytes(4 << 20)
                     .bufferBytes(64 << 10)
                     .segmentBytes(64 << 10)
                     .checkpointInterval(Duration.ZERO));

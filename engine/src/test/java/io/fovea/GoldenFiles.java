@@ -70,7 +70,7 @@ public final class GoldenFiles {
         .bufferBytes(2 << 20)
         .device(dev -> dev.pageSize(4096))
         .memory(mem -> mem.timestampBytes(1 << 20))
-        .log(log -> log.bufferBytes(64 << 10).segmentBytes(64 << 10).bytesMax(1 << 20));
+        .log(log -> log.bufferBytes(64 << 10).segmentBytes(64 << 10).maxBytes(1 << 20));
   }
 
   // ------------------------------------------------------------------------------- what they hold

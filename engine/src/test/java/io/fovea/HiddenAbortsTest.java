@@ -33,7 +33,7 @@ class HiddenAbortsTest {
 
   private final Database db =
       Database.inMemory(
-          Options.defaults().bufferBytes(4 << 20).transactions(txs -> txs.bytesMax(100_000)));
+          Options.defaults().bufferBytes(4 << 20).transactions(txs -> txs.maxBytes(100_000)));
   private final Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 10)).bytes();
 
   @AfterEach
@@ -279,7 +279,7 @@ class HiddenAbortsTest {
           };
       assertEquals(0, db.call(body), "end " + i);
       assertEquals(2, attempts[0], "end " + i);
-      db.runAhead(tx -> result[0] = body.call(tx)).await();
+      db.runPipelined(tx -> result[0] = body.call(tx)).await();
       assertEquals(0, result[0], "end " + i);
       assertEquals(4, attempts[0], "end " + i);
       assertEquals(0, db.submit(body).toCompletableFuture().join(), "end " + i);

@@ -58,12 +58,12 @@ class IdentityExplorerTest {
       Options.defaults()
           .bufferBytes(600_000)
           .memory(mem -> mem.timestampBytes(1 << 20))
-          .transactions(txs -> txs.activeMax(2).leakDetection(LeakDetection.OFF))
+          .transactions(txs -> txs.maxActive(2).leakDetection(LeakDetection.OFF))
           .log(
               log ->
                   log.bufferBytes(64 << 10)
                       .segmentBytes(64 << 10)
-                      .bytesMax(256 << 10)
+                      .maxBytes(256 << 10)
                       .checkpointInterval(Duration.ZERO));
   private static final Options UNLOGGED = LOGGED.durability(Durability.NONE);
 

@@ -24,8 +24,8 @@ class ImageAheadTest {
       Options.defaults()
           .bufferBytes(32 << 20)
           .memory(mem -> mem.timestampBytes(1 << 20))
-          .transactions(txs -> txs.activeMax(2))
-          .log(log -> log.bytesMax(256 << 20).checkpointInterval(Duration.ZERO))
+          .transactions(txs -> txs.maxActive(2))
+          .log(log -> log.maxBytes(256 << 20).checkpointInterval(Duration.ZERO))
           .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
   private static final int RECORDS = 6000;
 

@@ -42,7 +42,7 @@ class IncrementalBackupTest {
               log ->
                   log.bufferBytes(256 << 10)
                       .segmentBytes(256 << 10)
-                      .bytesMax(2 << 20)
+                      .maxBytes(2 << 20)
                       .checkpointInterval(Duration.ofMillis(20)));
 
   @TempDir Path dir;

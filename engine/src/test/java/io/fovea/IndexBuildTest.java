@@ -191,7 +191,7 @@ class IndexBuildTest extends IndexBuilds {
         Database.inMemory(
             MEMORY
                 .experiments(exp -> exp.protocol(protocol))
-                .transactions(txs -> txs.activeMax(8)))) {
+                .transactions(txs -> txs.maxActive(8)))) {
       RowTable t = db.table(PLAIN);
       put(db, t, 0, 400);
       AtomicBoolean end = new AtomicBoolean();

@@ -48,10 +48,10 @@ abstract class IndexBuilds {
           .bufferBytes(600_000)
           .device(dev -> dev.pageSize(4096))
           .memory(mem -> mem.timestampBytes(1 << 20))
-          .transactions(txs -> txs.activeMax(8))
+          .transactions(txs -> txs.maxActive(8))
           .log(
               log ->
-                  log.bytesMax(1 << 20)
+                  log.maxBytes(1 << 20)
                       .bufferBytes(64 << 10)
                       .segmentBytes(64 << 10)
                       .checkpointInterval(Duration.ZERO))
@@ -290,7 +290,7 @@ abstract class IndexBuilds {
             SMALL
                 .bufferBytes(8 << 20)
                 .durability(Durability.ASYNC)
-                .log(log -> log.bytesMax(max)))) {
+                .log(log -> log.maxBytes(max)))) {
       RowTable t = db.table(PLAIN);
       t.load(
           LoadOptions.defaults().ascending(true),

@@ -40,7 +40,7 @@ class IndexHintsTest {
   private static final Options SMALL =
       Options.defaults()
           .bufferBytes(2 << 20)
-          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).bytesMax(2 << 20));
+          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).maxBytes(2 << 20));
 
   private static final Layout.Definition B = Layout.define();
   private static final Field NUMBER = B.int64("number");
@@ -116,7 +116,7 @@ class IndexHintsTest {
         s.lineRepairs() - before.lineRepairs(),
         s.repairsMissed() - before.repairsMissed(),
         s.repairsSuppressed() - before.repairsSuppressed(),
-        s.repairsOff());
+        s.repairsDisabled());
   }
 
   /** A field of the record with a number, or null: by a transaction of its own. */
@@ -282,14 +282,14 @@ class IndexHintsTest {
         lookUp(db, spec, n);
       }
       DatabaseStats.HintedLookups h = lookUp(db, spec, n);
-      assertTrue(h.repairsOff() >= 1, h::toString);
+      assertTrue(h.repairsDisabled() >= 1, h::toString);
       assertTrue(h.repairsSuppressed() > n * 8 / 10, h::toString);
       HintPoison.NONE.in(db.schema().hintUse());
       for (int i = 0; i < 12; i++) {
         lookUp(db, spec, n);
       }
       h = lookUp(db, spec, n);
-      assertEquals(0, h.repairsOff());
+      assertEquals(0, h.repairsDisabled());
       assertEquals(n, h.hits());
     }
   }
@@ -356,7 +356,7 @@ class IndexHintsTest {
         lookAtAll(db, n);
       }
       DatabaseStats.HintedLookups before = db.stats().hintedLookups();
-      assertEquals(1, before.repairsOff(), "lines, and nothing but lines");
+      assertEquals(1, before.repairsDisabled(), "lines, and nothing but lines");
       put(db, n, 100, r);
       lookAtAll(db, n);
       DatabaseStats.HintedLookups h = db.stats().hintedLookups();
@@ -368,7 +368,7 @@ class IndexHintsTest {
         lookAtAll(db, n);
       }
       before = db.stats().hintedLookups();
-      assertEquals(0, before.repairsOff());
+      assertEquals(0, before.repairsDisabled());
       lookAtAll(db, n);
       assertEquals(0, db.stats().hintedLookups().lineRepairs() - before.lineRepairs());
     }

@@ -39,7 +39,7 @@ class LatchWaitTest {
         Database.inMemory(
             Options.defaults()
                 .bufferBytes(8 << 20)
-                .transactions(txs -> txs.closeGrace(Duration.ZERO)));
+                .transactions(txs -> txs.closeTimeout(Duration.ZERO)));
     RowTable t = db.table(TableSpec.bytes("t", 16));
     table = t.bytes();
     db.run(tx -> table.put(tx, KEY, new byte[10]));

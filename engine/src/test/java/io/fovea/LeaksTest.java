@@ -32,7 +32,7 @@ class LeaksTest {
   private static final Options ALL =
       Options.defaults()
           .bufferBytes(4 << 20)
-          .transactions(txs -> txs.activeMax(2).leakDetection(LeakDetection.ALL));
+          .transactions(txs -> txs.maxActive(2).leakDetection(LeakDetection.ALL));
 
   private static void await(BooleanSupplier condition) {
     for (int i = 0; i < 500 && !condition.getAsBoolean(); i++) {
@@ -83,7 +83,7 @@ class LeaksTest {
     TxOptions pessimistic =
         TxOptions.defaults()
             .name("forgotten")
-            .abortsBeforeLocking(0)
+            .pessimisticAfterAborts(0)
             .timeout(Duration.ofSeconds(10));
     try (Database db = Database.inMemory(ALL)) {
       RowTable t =

@@ -146,7 +146,7 @@ class LentContextsTest {
 
   private void run(String name, boolean inMemory, Maintenance... kinds) throws Exception {
     Options options =
-        Options.defaults().bufferBytes(16 << 20).transactions(t -> t.activeMax(WRITERS / 2));
+        Options.defaults().bufferBytes(16 << 20).transactions(t -> t.maxActive(WRITERS / 2));
     try (Database db =
         inMemory ? Database.inMemory(options) : Database.open(dir.resolve(name), options)) {
       RowTable bank = db.table(BANK);

@@ -45,7 +45,7 @@ class LentMemoryTest {
       Database.inMemory(
           Options.defaults()
               .bufferBytes(4 << 20)
-              .transactions(t -> t.activeMax(2).leakDetection(LeakDetection.ALL)));
+              .transactions(t -> t.maxActive(2).leakDetection(LeakDetection.ALL)));
   private final RowTable t = db.table(SPEC);
 
   @BeforeEach

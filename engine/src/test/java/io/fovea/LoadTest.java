@@ -362,7 +362,7 @@ class LoadTest {
     Options small =
         Options.defaults()
             .bufferBytes(8 << 20)
-            .log(log -> log.bytesMax(most).segmentBytes(256 << 10).bufferBytes(256 << 10));
+            .log(log -> log.maxBytes(most).segmentBytes(256 << 10).bufferBytes(256 << 10));
     try (Database db = Database.open(dir.resolve("db"), small)) {
       Table<byte[], byte[]> t = db.table(BYTES).bytes();
       Table<byte[], byte[]> other = db.table(TableSpec.bytes("other", 8)).bytes();
@@ -390,7 +390,7 @@ class LoadTest {
     Options small =
         Options.defaults()
             .bufferBytes(8 << 20)
-            .log(log -> log.bytesMax(1 << 20).segmentBytes(256 << 10).bufferBytes(256 << 10));
+            .log(log -> log.maxBytes(1 << 20).segmentBytes(256 << 10).bufferBytes(256 << 10));
     try (Database db = Database.open(dir.resolve("db"), small)) {
       Table<byte[], byte[]> t = db.table(BYTES).bytes();
       Table<byte[], byte[]> other = db.table(TableSpec.bytes("other", 8)).bytes();
@@ -553,8 +553,8 @@ class LoadTest {
         Options.defaults()
             .bufferBytes(600_000)
             .memory(m -> m.timestampBytes(1 << 20))
-            .log(l -> l.bytesMax(1 << 20).bufferBytes(64 << 10).segmentBytes(64 << 10))
-            .transactions(x -> x.activeMax(2));
+            .log(l -> l.maxBytes(1 << 20).bufferBytes(64 << 10).segmentBytes(64 << 10))
+            .transactions(x -> x.maxActive(2));
     int records = 3_000;
     for (boolean second : new boolean[] {false, true}) {
       SimDisk disk = new SimDisk(1);
@@ -695,7 +695,7 @@ class LoadTest {
   @Test
   void aFullDiskRefusesALoad() {
     SimDisk disk = new SimDisk(1);
-    Options options = Options.defaults().bufferBytes(600_000).transactions(x -> x.activeMax(2));
+    Options options = Options.defaults().bufferBytes(600_000).transactions(x -> x.maxActive(2));
     try (Database db = Database.open(new SimStorage(disk), options)) {
       Table<byte[], byte[]> t = db.table(BYTES).bytes();
       db.run(tx -> t.put(tx, key(1), key(1)));

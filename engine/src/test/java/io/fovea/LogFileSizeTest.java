@@ -21,12 +21,12 @@ class LogFileSizeTest {
       Options.defaults()
           .bufferBytes(8 << 20)
           .memory(mem -> mem.timestampBytes(1 << 20))
-          .transactions(txs -> txs.activeMax(4))
+          .transactions(txs -> txs.maxActive(4))
           .log(
               log ->
                   log.bufferBytes(128 << 10)
                       .segmentBytes(SEGMENT)
-                      .bytesMax(1 << 20)
+                      .maxBytes(1 << 20)
                       .checkpointInterval(Duration.ZERO));
 
   private final SimDisk disk = new SimDisk(3);
@@ -115,7 +115,7 @@ class LogFileSizeTest {
       assertTrue(held > 10 << 20, "it is held: " + held);
       go.countDown();
       backup.join();
-      long small = OPTIONS.log().bytesMax() + 8 * SEGMENT;
+      long small = OPTIONS.log().maxBytes() + 8 * SEGMENT;
       long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(2);
       while (logBytes() > small && System.nanoTime() < deadline) {
         write(db, 20);

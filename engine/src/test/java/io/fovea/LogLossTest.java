@@ -57,12 +57,12 @@ class LogLossTest {
       Options.defaults()
           .bufferBytes(2 << 20)
           .memory(mem -> mem.timestampBytes(1 << 20))
-          .transactions(txs -> txs.activeMax(2))
+          .transactions(txs -> txs.maxActive(2))
           .log(
               log ->
                   log.bufferBytes(64 << 10)
                       .segmentBytes(64 << 10)
-                      .bytesMax(8 << 20)
+                      .maxBytes(8 << 20)
                       .checkpointInterval(Duration.ZERO))
           .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
 

@@ -48,8 +48,8 @@ class LogRoomTest {
         Options.defaults()
             .bufferBytes(16 << 20)
             .durability(Durability.ASYNC)
-            .transactions(t -> t.closeGrace(Duration.ZERO))
-            .log(l -> l.bufferBytes(256 << 10).segmentBytes(512 << 10).bytesMax(2 << 20)));
+            .transactions(t -> t.closeTimeout(Duration.ZERO))
+            .log(l -> l.bufferBytes(256 << 10).segmentBytes(512 << 10).maxBytes(2 << 20)));
   }
 
   private interface Work {
@@ -204,18 +204,18 @@ class LogRoomTest {
     AtomicReference<Throwable> failure = new AtomicReference<>();
     try (Database db = open()) {
       Table<byte[], byte[]> w = db.table(WRITTEN).bytes();
-      TxOptions hurried = TxOptions.defaults().timeout(Duration.ofSeconds(2));
+      TxOptions flushUrgent = TxOptions.defaults().timeout(Duration.ofSeconds(2));
       whileLoading(
           db,
           failure,
           () -> {
             Random r = new Random(1);
             String holder = "held up by 'load table loaded', on thread ";
-            String message = lateness(() -> write(db, hurried, w, r));
+            String message = lateness(() -> write(db, flushUrgent, w, r));
             assertTrue(message.contains("room in the log"), message);
             assertTrue(message.contains(holder), message);
             assertTrue(message.contains("\"loader\" for "), message);
-            message = lateness(() -> db.run(hurried, tx -> tx.table(TableSpec.bytes("n", 9))));
+            message = lateness(() -> db.run(flushUrgent, tx -> tx.table(TableSpec.bytes("n", 9))));
             assertTrue(message.contains(holder), message);
             // Nobody of them has the lock of the schema.
             db.table(TableSpec.bytes("m", 9));

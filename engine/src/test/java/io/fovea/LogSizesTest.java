@@ -22,13 +22,13 @@ import org.junit.jupiter.api.Test;
 class LogSizesTest {
   private static final Pattern FITTING =
       Pattern.compile(
-          "\\.bufferBytes\\((\\d+)\\)\\.segmentBytes\\((\\d+)\\)\\.bytesMax\\((\\d+)\\)");
+          "\\.bufferBytes\\((\\d+)\\)\\.segmentBytes\\((\\d+)\\)\\.maxBytes\\((\\d+)\\)");
   private static final long[] BUFFERS = {64 << 10, 128 << 10, 1 << 20, 4 << 20, 1 << 30};
   private static final long[] SEGMENTS = {64 << 10, 68 << 10, 1 << 20, 16 << 20, 1 << 30};
   private static final long[] MAXIMA = {256 << 10, 1 << 20, 5 << 20, 512 << 20, 8L << 30};
 
   private static Options with(Options o, long buffer, long segment, long max) {
-    return o.log(log -> log.bufferBytes((int) buffer).segmentBytes(segment).bytesMax(max));
+    return o.log(log -> log.bufferBytes((int) buffer).segmentBytes(segment).maxBytes(max));
   }
 
   /** What a message says to write: what was asked for, and then what fits. */
@@ -71,7 +71,7 @@ class LogSizesTest {
               assertTrue(
                   larger.log().bufferBytes() >= buffer
                       && larger.log().segmentBytes() >= segment
-                      && larger.log().bytesMax() >= max,
+                      && larger.log().maxBytes() >= max,
                   e::getMessage);
             }
           }
@@ -96,8 +96,8 @@ class LogSizesTest {
                       .memory(mem -> mem.timestampBytes(1 << 20)),
                   least.bufferBytes(),
                   least.segmentBytes(),
-                  least.bytesMax())
-              .transactions(txs -> txs.activeMax(2));
+                  least.maxBytes())
+              .transactions(txs -> txs.maxActive(2));
       SimDisk disk = new SimDisk(page);
       int valueBytes = 3 * page;
       try (Database db = Database.open(new SimStorage(disk), o)) {

@@ -116,7 +116,7 @@ class ManyClientsTest {
             Options.defaults()
                 .durability(Durability.SYNC)
                 .bufferBytes(8 << 20)
-                .transactions(txs -> txs.activeMax(16)));
+                .transactions(txs -> txs.maxActive(16)));
     accounts = db.table(TableSpec.bytes("accounts", 8)).bytes();
     receipts = db.table(TableSpec.bytes("receipts", 8)).bytes();
     db.run(

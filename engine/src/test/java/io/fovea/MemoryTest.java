@@ -37,7 +37,7 @@ class MemoryTest {
         .bufferBytes(64 * MIB)
         .memory(mem -> mem.timestampBytes(4 * MIB))
         .experiments(exp -> exp.protocol(protocol))
-        .transactions(txs -> txs.activeMax(2 * THREADS));
+        .transactions(txs -> txs.maxActive(2 * THREADS));
   }
 
   /** What the JVM counts against MaxDirectMemorySize. */
@@ -187,7 +187,7 @@ class MemoryTest {
   @Test
   void tooMuchIsAnAbort() {
     try (Database db =
-        Database.inMemory(options(Protocol.TICTOC).transactions(txs -> txs.bytesMax(4 * MIB)))) {
+        Database.inMemory(options(Protocol.TICTOC).transactions(txs -> txs.maxBytes(4 * MIB)))) {
       Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 16)).bytes();
       for (int bytes : new int[] {5 * MIB, 60 * MIB}) {
         TransactionAbortedException e =
@@ -195,7 +195,7 @@ class MemoryTest {
                 TransactionAbortedException.class,
                 () -> db.run(tx -> t.put(tx, key(1), new byte[bytes])));
         assertEquals(AbortCause.TOO_LARGE, e.abortCause());
-        assertTrue(e.getMessage().contains("TransactionOptions.bytesMax"), e.getMessage());
+        assertTrue(e.getMessage().contains("TransactionOptions.maxBytes"), e.getMessage());
       }
       db.run(tx -> t.put(tx, key(1), new byte[3 * MIB]));
     }

@@ -123,7 +123,7 @@ class MessagesTest {
   }
 
   private static void assertSays(
-      String what, String where, int bytes, int bytesMax, Executable refused) {
+      String what, String where, int bytes, int maxBytes, Executable refused) {
     assertEquals(
         "A "
             + what
@@ -132,7 +132,7 @@ class MessagesTest {
             + " bytes is too long for "
             + where
             + ": it may have "
-            + bytesMax
+            + maxBytes
             + " bytes.",
         assertThrows(FoveaException.class, refused).getMessage());
   }

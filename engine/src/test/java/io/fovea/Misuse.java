@@ -263,9 +263,9 @@ final class Misuse {
         .memory(mem -> mem.timestampBytes(1 << 20))
         .transactions(
             txs ->
-                txs.activeMax(4)
+                txs.maxActive(4)
                     .timeout(Duration.ofMillis(20))
-                    .closeGrace(Duration.ZERO)
+                    .closeTimeout(Duration.ZERO)
                     .leakDetection(LeakDetection.OFF));
   }
 

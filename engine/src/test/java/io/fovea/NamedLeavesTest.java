@@ -53,8 +53,8 @@ class NamedLeavesTest {
           .bufferBytes(16 << 20)
           .device(dev -> dev.pageSize(PAGE))
           .memory(mem -> mem.timestampBytes(1 << 20))
-          .log(log -> log.bytesMax(64 << 20).checkpointInterval(Duration.ZERO))
-          .transactions(txs -> txs.activeMax(4).leakDetection(LeakDetection.OFF));
+          .log(log -> log.maxBytes(64 << 20).checkpointInterval(Duration.ZERO))
+          .transactions(txs -> txs.maxActive(4).leakDetection(LeakDetection.OFF));
 
   /** What the tables have. */
   private final List<TreeMap<Long, byte[]>> model = List.of(new TreeMap<>(), new TreeMap<>());

@@ -248,7 +248,7 @@ class NavigationModelTest {
     private void transaction(long once) {
       AtomicReference<TreeMap<Integer, Thing>> after = new AtomicReference<>(model);
       TxOptions how = TxOptions.defaults();
-      how = once % 5 == 0 ? how.abortsBeforeLocking(0) : how;
+      how = once % 5 == 0 ? how.pessimisticAfterAborts(0) : how;
       db.run(
           how,
           tx -> {

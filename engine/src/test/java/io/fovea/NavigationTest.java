@@ -65,7 +65,7 @@ class NavigationTest {
   /** What a seek passes over is not read, in either direction. */
   @ParameterizedTest
   @EnumSource
-  void passedOver(Protocol protocol) {
+  void deferred(Protocol protocol) {
     for (ScanOrder order : ScanOrder.values()) {
       boolean up = order == ScanOrder.ASCENDING;
       try (Database db = Database.inMemory(options(protocol))) {
@@ -170,7 +170,7 @@ class NavigationTest {
   void pessimistic() {
     try (Database db = Database.inMemory(options(Protocol.TICTOC))) {
       Table<byte[], byte[]> t = bytes(db);
-      try (Transaction one = db.begin(TxOptions.defaults().abortsBeforeLocking(0))) {
+      try (Transaction one = db.begin(TxOptions.defaults().pessimisticAfterAborts(0))) {
         assertTrue(t.scan(one, null, null, ScanOrder.ASCENDING).seek(key(52)));
         db.run(tx -> t.put(tx, key(20), key(7)));
         try (Transaction two = db.begin()) {

@@ -32,7 +32,7 @@ class NoIsolationTest {
     return Options.defaults()
         .bufferBytes(4 << 20)
         .experiments(exp -> exp.isolated(false))
-        .transactions(txs -> txs.activeMax(1));
+        .transactions(txs -> txs.maxActive(1));
   }
 
   @Test
@@ -40,8 +40,8 @@ class NoIsolationTest {
     InvalidUseException e =
         assertThrows(
             InvalidUseException.class,
-            () -> Database.inMemory(options().transactions(txs -> txs.activeMax(2))));
-    assertTrue(e.getMessage().contains("activeMax has to be 1, and is 2"), e.getMessage());
+            () -> Database.inMemory(options().transactions(txs -> txs.maxActive(2))));
+    assertTrue(e.getMessage().contains("maxActive has to be 1, and is 2"), e.getMessage());
     assertTrue(Options.defaults().experiments().isolated());
     assertFalse(options().experiments().isolated());
   }

@@ -111,7 +111,7 @@ class ObjectIndexModelTest {
           .durability(Durability.SYNC)
           .device(dev -> dev.pageSize(4096))
           .memory(mem -> mem.timestampBytes(2 << 20))
-          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).bytesMax(2 << 20));
+          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).maxBytes(2 << 20));
 
   /** A table, and what it has to hold. */
   private static final class Run {
@@ -410,7 +410,7 @@ class ObjectIndexModelTest {
     Options options =
         Options.defaults()
             .bufferBytes(600_000)
-            .transactions(x -> x.activeMax(2))
+            .transactions(x -> x.maxActive(2))
             .log(l -> l.checkpointInterval(Duration.ZERO));
     SimDisk disk = new SimDisk(1);
     int[] done = {0};

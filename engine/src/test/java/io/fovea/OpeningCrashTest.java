@@ -68,12 +68,12 @@ class OpeningCrashTest {
       Options.defaults()
           .bufferBytes(600_000)
           .memory(mem -> mem.timestampBytes(1 << 20))
-          .transactions(txs -> txs.activeMax(2))
+          .transactions(txs -> txs.maxActive(2))
           .log(
               log ->
                   log.bufferBytes(64 << 10)
                       .segmentBytes(SEGMENT)
-                      .bytesMax(256 << 10)
+                      .maxBytes(256 << 10)
                       .checkpointInterval(Duration.ZERO))
           .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
 

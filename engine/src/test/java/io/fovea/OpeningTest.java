@@ -15,7 +15,7 @@ import io.fovea.io.BlockDevice;
 import io.fovea.io.IoOp;
 import io.fovea.io.Storage;
 import io.fovea.schema.TableSpec;
-import io.fovea.store.Machine;
+import io.fovea.store.HostResources;
 import io.fovea.support.Sample;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
@@ -57,7 +57,7 @@ class OpeningTest {
   void whatIsRefusedForItsOptionsLeavesNothing() throws IOException {
     Map<String, Options> wrong =
         Map.of(
-            "log too small", small().log(log -> log.bytesMax(1 << 20).segmentBytes(1 << 20)),
+            "log too small", small().log(log -> log.maxBytes(1 << 20).segmentBytes(1 << 20)),
             "segment too small",
                 small().log(log -> log.segmentBytes(64 << 10).bufferBytes(4 << 20)),
             "log's buffer too small",
@@ -93,7 +93,7 @@ class OpeningTest {
     Options options =
         small()
             .durability(durability)
-            .log(log -> log.segmentBytes(64 << 10).bufferBytes(64 << 10).bytesMax(256 << 10));
+            .log(log -> log.segmentBytes(64 << 10).bufferBytes(64 << 10).maxBytes(256 << 10));
     TableSpec spec = TableSpec.bytes("t", 8);
     SimDisk disk = new SimDisk(5);
     int refused = 0;
@@ -531,14 +531,14 @@ class OpeningTest {
     for (long memory : List.of(64 * MIB, 200 * MIB, 512 * MIB, 1024 * MIB, 2048 * MIB, 1L << 40)) {
       Options o =
           Options.defaults()
-              .bufferBytes(Machine.defaultBytes(256 * MIB, memory))
-              .memory(mem -> mem.timestampBytes(Machine.defaultBytes(256 * MIB, memory)));
+              .bufferBytes(HostResources.defaultBytes(256 * MIB, memory))
+              .memory(mem -> mem.timestampBytes(HostResources.defaultBytes(256 * MIB, memory)));
       o.toStore().checkMemory(memory, memory <= 256 * MIB ? memory / 2 : memory / 4);
     }
-    assertEquals(256 * MIB, Machine.defaultBytes(256 * MIB, Long.MAX_VALUE));
-    assertEquals(25 * MIB, Machine.defaultBytes(256 * MIB, 200 * MIB));
-    assertEquals(Machine.defaultBytes(256 * MIB), Options.defaults().bufferBytes());
-    assertEquals(Machine.defaultBytes(256 * MIB), MemoryOptions.defaults().timestampBytes());
+    assertEquals(256 * MIB, HostResources.defaultBytes(256 * MIB, Long.MAX_VALUE));
+    assertEquals(25 * MIB, HostResources.defaultBytes(256 * MIB, 200 * MIB));
+    assertEquals(HostResources.defaultBytes(256 * MIB), Options.defaults().bufferBytes());
+    assertEquals(HostResources.defaultBytes(256 * MIB), MemoryOptions.defaults().timestampBytes());
   }
 
   /** Where a thread can't be started, nothing is, and the file can be opened afterwards. */

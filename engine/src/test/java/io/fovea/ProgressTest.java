@@ -38,7 +38,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Tag("slow")
 class ProgressTest {
   /** As many attempts as make the engine treat a transaction as unlucky. */
-  private static final int SPOILED = Options.defaults().transactions().abortsBeforeLocking();
+  private static final int SPOILED = Options.defaults().transactions().pessimisticAfterAborts();
 
   /** No transaction needs more attempts than this, whatever happens around it. */
   private static final int ATTEMPTS_MAX = 200;
@@ -547,7 +547,7 @@ class ProgressTest {
     return Options.defaults()
         .experiments(exp -> exp.protocol(protocol))
         .bufferBytes(32 << 20)
-        .transactions(txs -> txs.activeMax(64).timeout(Duration.ofMinutes(4)));
+        .transactions(txs -> txs.maxActive(64).timeout(Duration.ofMinutes(4)));
   }
 
   private static Table<byte[], byte[]> table(Database db, String name, int keys) {

@@ -43,7 +43,7 @@ class ProtocolTest {
   private static Options options(Protocol protocol) {
     return Options.defaults()
         .bufferBytes(4 << 20)
-        .transactions(txs -> txs.activeMax(16))
+        .transactions(txs -> txs.maxActive(16))
         .experiments(exp -> exp.protocol(protocol));
   }
 

@@ -37,7 +37,7 @@ class RangeCutModelTest {
           .durability(Durability.SYNC)
           .device(dev -> dev.pageSize(4096))
           .memory(mem -> mem.timestampBytes(2 << 20))
-          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).bytesMax(2 << 20));
+          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).maxBytes(2 << 20));
   private static final List<String> NAMES = List.of("a", "b", "c");
 
   /** Tables, and what they have to hold. */
@@ -73,7 +73,8 @@ class RangeCutModelTest {
       int from = r.nextInt(3) == 0 ? 3 : r.nextInt(2);
       db =
           SimDatabase.open(
-              new SimStorage(disk), SMALL.experiments(exp -> exp.protocol(p).cutLeaves(from)));
+              new SimStorage(disk),
+              SMALL.experiments(exp -> exp.protocol(p).subtreeDeleteThreshold(from)));
     }
 
     private static TreeMap<String, TreeMap<byte[], byte[]>> copy(
@@ -362,7 +363,7 @@ class RangeCutModelTest {
     boolean over = false;
     for (int n = 0; !over; n++) {
       SimDisk disk = new SimDisk(seed + n + 1);
-      Options options = SMALL.experiments(exp -> exp.cutLeaves(1));
+      Options options = SMALL.experiments(exp -> exp.subtreeDeleteThreshold(1));
       long all = 4_000;
       Database db = SimDatabase.open(new SimStorage(disk), options);
       Table<byte[], byte[]> t = db.table(Run.spec("t")).bytes();

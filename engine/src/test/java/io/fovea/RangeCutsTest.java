@@ -49,8 +49,8 @@ class RangeCutsTest {
             .durability(durability)
             .bufferBytes(32 << 20)
             .device(d -> d.pageSize(4096))
-            .transactions(o -> o.bytesMax(24 << 10))
-            .experiments(e -> e.protocol(protocol).cutLeaves(4)));
+            .transactions(o -> o.maxBytes(24 << 10))
+            .experiments(e -> e.protocol(protocol).subtreeDeleteThreshold(4)));
   }
 
   private static RowTable fill(Database db, String name, int groups) {
@@ -97,8 +97,8 @@ class RangeCutsTest {
         Options.defaults()
             .bufferBytes(32 << 20)
             .device(d -> d.pageSize(4096))
-            .log(l -> l.changesBytes(8 << 20))
-            .experiments(e -> e.cutLeaves(4));
+            .log(l -> l.changeRetentionBytes(8 << 20))
+            .experiments(e -> e.subtreeDeleteThreshold(4));
     try (Database db = Database.open(dir.resolve("db"), options)) {
       RowTable t = fill(db, "t", 2);
       try (Changes changes = db.changes(db.changesPosition())) {
@@ -153,7 +153,8 @@ class RangeCutsTest {
   // ------------------------------------------------------------------- in the same transaction
 
   private void with(Protocol protocol, Consumer<Database> what) {
-    Options large = Options.defaults().experiments(e -> e.protocol(protocol).cutLeaves(4));
+    Options large =
+        Options.defaults().experiments(e -> e.protocol(protocol).subtreeDeleteThreshold(4));
     try (Database db = Database.open(dir.resolve("large"), large)) {
       what.accept(db);
       db.dropTable("t");

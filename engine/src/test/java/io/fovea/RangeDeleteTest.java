@@ -370,8 +370,8 @@ class RangeDeleteTest {
   void moreThanATransactionTakesSaysSoAndGoesInSteps() {
     Options options =
         Options.defaults()
-            .transactions(o -> o.bytesMax(64 << 10))
-            .experiments(e -> e.cutLeaves(Integer.MAX_VALUE));
+            .transactions(o -> o.maxBytes(64 << 10))
+            .experiments(e -> e.subtreeDeleteThreshold(Integer.MAX_VALUE));
     try (Database db = Database.open(dir.resolve("small"), options)) {
       RowTable t = db.table(PLAIN);
       for (int g = 0; g < 60; g++) {

@@ -28,7 +28,7 @@ class RecoveryLogTest {
         Options.defaults()
             .durability(Durability.SYNC)
             .bufferBytes(4 << 20)
-            .log(l -> l.changesBytes(8 << 20)));
+            .log(l -> l.changeRetentionBytes(8 << 20)));
   }
 
   private static void fill(Database db) {

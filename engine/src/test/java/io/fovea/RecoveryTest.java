@@ -42,7 +42,7 @@ class RecoveryTest {
   private static final Options SMALL =
       Options.defaults()
           .bufferBytes(4 << 20)
-          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).bytesMax(2 << 20));
+          .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).maxBytes(2 << 20));
 
   private static final TableSpec BYTES = TableSpec.bytes("bytes", 60);
   private static final KeySpec.Definition KEY = KeySpec.define();
@@ -207,7 +207,7 @@ class RecoveryTest {
         SMALL
             .device(dev -> dev.pageSize(pageSize))
             .bufferBytes(16 << 20)
-            .log(log -> log.bufferBytes(1 << 20).segmentBytes(1 << 20).bytesMax(8 << 20));
+            .log(log -> log.bufferBytes(1 << 20).segmentBytes(1 << 20).maxBytes(8 << 20));
     TreeMap<String, byte[]> model = new TreeMap<>();
     Database db = open(options);
     work(db, model, new Random(5), 300, 100_000);
@@ -374,7 +374,7 @@ class RecoveryTest {
   @Test
   void checkpointsUnderLoad() throws InterruptedException {
     Options options =
-        SMALL.log(log -> log.bytesMax(1 << 20).checkpointInterval(Duration.ofMillis(30)));
+        SMALL.log(log -> log.maxBytes(1 << 20).checkpointInterval(Duration.ofMillis(30)));
     Database db = open(options);
     Table<byte[], byte[]> t = db.table(BYTES).bytes();
     AtomicReference<Throwable> failed = new AtomicReference<>();

@@ -38,7 +38,7 @@ class RememberedTest {
   private static final Layout LAYOUT = B.build();
   private static final TableSpec PLAIN = TableSpec.of("t", KeySpec.of(FieldType.INT32), LAYOUT);
   private static final IndexSpec BY_NUMBER = IndexSpec.unique("by_number", NUMBER);
-  private static final TableSpec SPEC = PLAIN.remembered().with(BY_NUMBER.remembered());
+  private static final TableSpec SPEC = PLAIN.cacheLocations().with(BY_NUMBER.cacheLocations());
 
   @TempDir Path dir;
 
@@ -84,13 +84,14 @@ class RememberedTest {
       DatabaseStats before = db.stats();
       read(db, t, 0, 2000);
       DatabaseStats after = db.stats();
-      long asked = after.descents().remembered() - before.descents().remembered();
-      long right = after.descents().rememberedRight() - before.descents().rememberedRight();
+      long asked = after.descents().cachedLocations() - before.descents().cachedLocations();
+      long right =
+          after.descents().cachedLocationsRight() - before.descents().cachedLocationsRight();
       assertEquals(2000, asked);
       assertTrue(right > 1900, () -> right + " of " + asked);
       long steps = after.descents().steps() - before.descents().steps();
       assertTrue(steps <= (asked - right) * 3, () -> "ways down: " + steps);
-      assertTrue(after.memory().placeBytes() >= 256 << 10);
+      assertTrue(after.memory().locationCacheBytes() >= 256 << 10);
       assertEquals(1 << 20, after.memory().placeBytesMax(), "a sixteenth of the buffer");
     }
   }
@@ -119,9 +120,10 @@ class RememberedTest {
       DatabaseStats before = db.stats();
       read(db, t, 0, N);
       DatabaseStats after = db.stats();
-      long right = after.descents().rememberedRight() - before.descents().rememberedRight();
+      long right =
+          after.descents().cachedLocationsRight() - before.descents().cachedLocationsRight();
       assertTrue(right > N * 0.9, () -> right + " of " + N);
-      assertTrue(after.memory().placeBytes() >= 256 << 10);
+      assertTrue(after.memory().locationCacheBytes() >= 256 << 10);
       assertEquals(1 << 20, after.memory().placeBytesMax(), "a sixteenth of the buffer");
     }
   }
@@ -132,9 +134,9 @@ class RememberedTest {
     try (Database db = Database.inMemory(options())) {
       RowTable t = db.table(SPEC);
       fill(db, t, 1000);
-      long right = db.stats().descents().rememberedRight();
+      long right = db.stats().descents().cachedLocationsRight();
       read(db, t, 900, 1000);
-      assertTrue(db.stats().descents().rememberedRight() - right > 50);
+      assertTrue(db.stats().descents().cachedLocationsRight() - right > 50);
     }
   }
 
@@ -145,7 +147,7 @@ class RememberedTest {
       fill(db, t, N);
       RowIndex index = t.index("by_number");
       for (int round = 0; round < 2; round++) {
-        long right = db.stats().descents().rememberedRight();
+        long right = db.stats().descents().cachedLocationsRight();
         long steps = db.stats().descents().steps();
         db.read(
             tx -> {
@@ -158,7 +160,7 @@ class RememberedTest {
               return null;
             });
         if (round == 1) {
-          assertTrue(db.stats().descents().rememberedRight() - right > 900);
+          assertTrue(db.stats().descents().cachedLocationsRight() - right > 900);
           assertTrue(db.stats().descents().steps() - steps < 400);
         }
       }
@@ -172,7 +174,7 @@ class RememberedTest {
       fill(db, t, N);
       Random random = new Random(3);
       for (int round = 0; round < 6; round++) {
-        long right = db.stats().descents().rememberedRight();
+        long right = db.stats().descents().cachedLocationsRight();
         db.read(
             tx -> {
               Batch batch = t.batch(50);
@@ -193,7 +195,7 @@ class RememberedTest {
               return null;
             });
         if (round == 5) {
-          assertTrue(db.stats().descents().rememberedRight() - right > 600);
+          assertTrue(db.stats().descents().cachedLocationsRight() - right > 600);
         }
         SimDatabase.poisonPlaces(db, round < 4 ? random : new Random(0));
         if (round == 4) {
@@ -210,14 +212,14 @@ class RememberedTest {
       RowTable t = db.table(PLAIN);
       fill(db, t, 100);
       read(db, t, 0, 100);
-      assertEquals(0, db.stats().descents().remembered());
-      assertEquals(0, db.stats().memory().placeBytes());
+      assertEquals(0, db.stats().descents().cachedLocations());
+      assertEquals(0, db.stats().memory().locationCacheBytes());
       assertEquals(0, db.stats().memory().placeBytesMax());
-      RowTable same = db.table(PLAIN.remembered());
+      RowTable same = db.table(PLAIN.cacheLocations());
       read(db, same, 0, 100);
-      assertEquals(100, db.stats().descents().remembered(), "from now on");
+      assertEquals(100, db.stats().descents().cachedLocations(), "from now on");
       read(db, t, 0, 100);
-      assertEquals(200, db.stats().descents().remembered(), "under each handle");
+      assertEquals(200, db.stats().descents().cachedLocations(), "under each handle");
     }
   }
 
@@ -230,13 +232,13 @@ class RememberedTest {
     try (Database db = Database.open(file, options())) {
       RowTable t = db.table(PLAIN.with(BY_NUMBER));
       read(db, t, 0, 1000);
-      assertEquals(0, db.stats().descents().remembered());
+      assertEquals(0, db.stats().descents().cachedLocations());
     }
     try (Database db = Database.open(file, options())) {
       RowTable t = db.table(SPEC);
       read(db, t, 0, 1000);
-      assertEquals(1000, db.stats().descents().remembered());
-      assertEquals(0, db.stats().descents().rememberedRight(), "it begins empty");
+      assertEquals(1000, db.stats().descents().cachedLocations());
+      assertEquals(0, db.stats().descents().cachedLocationsRight(), "it begins empty");
     }
   }
 
@@ -272,10 +274,10 @@ class RememberedTest {
               load.add(t.key().set(i), t.row().setLong(NUMBER, number(i)).setLong(BALANCE, 100));
             }
           });
-      long asked = db.stats().descents().remembered();
+      long asked = db.stats().descents().cachedLocations();
       read(db, t, 0, 3000);
       read(db, t, 0, 3000);
-      assertEquals(6000, db.stats().descents().remembered() - asked);
+      assertEquals(6000, db.stats().descents().cachedLocations() - asked);
     }
   }
 
@@ -284,8 +286,8 @@ class RememberedTest {
     record Item(int id, String name) {}
     try (Database db = Database.inMemory(options())) {
       Table<Integer, Item> items =
-          db.table(ObjectSpec.of("items", Integer.class, Item.class).remembered());
-      Table<byte[], byte[]> bytes = db.table(TableSpec.bytes("bytes", 20).remembered()).bytes();
+          db.table(ObjectSpec.of("items", Integer.class, Item.class).cacheLocations());
+      Table<byte[], byte[]> bytes = db.table(TableSpec.bytes("bytes", 20).cacheLocations()).bytes();
       db.run(
           tx -> {
             for (int i = 0; i < 500; i++) {
@@ -304,7 +306,7 @@ class RememberedTest {
               return null;
             });
       }
-      assertEquals(2000, db.stats().descents().remembered());
+      assertEquals(2000, db.stats().descents().cachedLocations());
     }
   }
 
@@ -314,7 +316,9 @@ class RememberedTest {
   void wrongPlacesAreOnlySlow(Protocol protocol) throws Exception {
     int accounts = 3000;
     Options options =
-        options().bufferBytes(2 << 20).experiments(exp -> exp.protocol(protocol).rememberAll(true));
+        options()
+            .bufferBytes(2 << 20)
+            .experiments(exp -> exp.protocol(protocol).cacheAllKeyLocations(true));
     try (Database db = Database.open(dir.resolve("t.fovea"), options)) {
       RowTable t = db.table(PLAIN.with(BY_NUMBER));
       fill(db, t, accounts);
@@ -391,7 +395,8 @@ class RememberedTest {
   void closingUnderReaders() throws Exception {
     for (int round = 0; round < 5; round++) {
       Database db =
-          Database.inMemory(options().transactions(txs -> txs.closeGrace(java.time.Duration.ZERO)));
+          Database.inMemory(
+              options().transactions(txs -> txs.closeTimeout(java.time.Duration.ZERO)));
       RowTable t = db.table(SPEC);
       fill(db, t, 3000);
       AtomicReference<Throwable> failure = new AtomicReference<>();

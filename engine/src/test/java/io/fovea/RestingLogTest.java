@@ -45,14 +45,14 @@ class RestingLogTest {
     return Options.defaults()
         .bufferBytes(4 << 20)
         .memory(mem -> mem.timestampBytes(1 << 20))
-        .transactions(txs -> txs.activeMax(4).leakDetection(LeakDetection.OFF))
+        .transactions(txs -> txs.maxActive(4).leakDetection(LeakDetection.OFF))
         .log(
             log ->
                 log.bufferBytes(128 << 10)
                     .segmentBytes(SEGMENT)
-                    .bytesMax(2 << 20)
+                    .maxBytes(2 << 20)
                     .checkpointInterval(Duration.ofHours(1))
-                    .quietTime(quiet));
+                    .idleTimeout(quiet));
   }
 
   private Database open(Duration quiet) {
@@ -139,8 +139,8 @@ class RestingLogTest {
     }
     assertThrows(
         IllegalArgumentException.class,
-        () -> LogOptions.defaults().quietTime(Duration.ofMillis(-1)));
-    assertEquals(Duration.ofSeconds(10), LogOptions.defaults().quietTime());
+        () -> LogOptions.defaults().idleTimeout(Duration.ofMillis(-1)));
+    assertEquals(Duration.ofSeconds(10), LogOptions.defaults().idleTimeout());
   }
 
   /** Cuts that fail leave a database that goes on, and is opened again as it was. */
@@ -214,7 +214,7 @@ class RestingLogTest {
     long segment = 1 << 20;
     int records = 13_000; // the file has grown by an eighth just before their end
     Options options =
-        options(Duration.ofMillis(30)).log(log -> log.segmentBytes(segment).bytesMax(8 * segment));
+        options(Duration.ofMillis(30)).log(log -> log.segmentBytes(segment).maxBytes(8 * segment));
     try (Database db = Database.open(new SimStorage(disk), options)) {
       Table<byte[], byte[]> t = db.table(SPEC).bytes();
       t.load(

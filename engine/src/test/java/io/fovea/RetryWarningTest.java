@@ -90,7 +90,7 @@ class RetryWarningTest {
     Options options =
         Options.defaults()
             .bufferBytes(4 << 20)
-            .transactions(txs -> txs.abortsBeforeLocking(Integer.MAX_VALUE));
+            .transactions(txs -> txs.pessimisticAfterAborts(Integer.MAX_VALUE));
     try (Database db = Database.inMemory(options)) {
       Table<byte[], byte[]> t = db.table(TableSpec.bytes("t", 8)).bytes();
       List<String> lines = Logged.warnings(() -> work.accept(db, t));

@@ -21,7 +21,7 @@ class SelfWaitTest {
   private static final byte[] ONE = {1};
   private static final byte[] TWO = {2};
   private static final TxOptions TIMED = TxOptions.defaults().timeout(Duration.ofSeconds(5));
-  private static final TxOptions PESSIMISTIC = TIMED.abortsBeforeLocking(0);
+  private static final TxOptions PESSIMISTIC = TIMED.pessimisticAfterAborts(0);
 
   private interface Other {
     void on(Database db, Table<byte[], byte[]> t);
@@ -30,7 +30,7 @@ class SelfWaitTest {
   private static Map<String, Other> refused() {
     Map<String, Other> m = new LinkedHashMap<>();
     m.put("run", (db, t) -> db.run(TIMED, tx -> t.put(tx, ONE, new byte[9])));
-    m.put("run ahead", (db, t) -> db.runAhead(TIMED, tx -> t.put(tx, ONE, new byte[9])));
+    m.put("run ahead", (db, t) -> db.runPipelined(TIMED, tx -> t.put(tx, ONE, new byte[9])));
     m.put(
         "call",
         (db, t) ->
@@ -42,7 +42,7 @@ class SelfWaitTest {
                 }));
     m.put(
         "soon pessimistic",
-        (db, t) -> db.run(TIMED.abortsBeforeLocking(1), tx -> t.delete(tx, ONE)));
+        (db, t) -> db.run(TIMED.pessimisticAfterAborts(1), tx -> t.delete(tx, ONE)));
     m.put("pessimistic", (db, t) -> db.run(PESSIMISTIC, tx -> t.put(tx, ONE, new byte[9])));
     m.put(
         "submit",

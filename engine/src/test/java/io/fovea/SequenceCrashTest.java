@@ -42,7 +42,7 @@ class SequenceCrashTest {
     return Options.defaults()
         .bufferBytes(600_000)
         .durability(durability)
-        .transactions(x -> x.activeMax(2));
+        .transactions(x -> x.maxActive(2));
   }
 
   private static Database open(SimDisk disk, Durability durability) {

@@ -1,7 +1,7 @@
 package io.fovea;
 
+import io.fovea.btree.KeyLocationCache;
 import io.fovea.btree.PlacePoison;
-import io.fovea.btree.PlaceTable;
 import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.TestLatches;
 import io.fovea.catalog.Schema;
@@ -67,7 +67,7 @@ public final class SimDatabase {
             c.quietNanos(),
             c.pool(),
             c.timestampsInPool(),
-            c.placeBytes(),
+            c.locationCacheBytes(),
             c.placesByShortcut(),
             settings.apply(c.transactions()));
     return faults.during(() -> Database.made(options, Opening.on(storage, config, Schema.CATALOG)));
@@ -75,7 +75,7 @@ public final class SimDatabase {
 
   /** Makes up places of records, if any are remembered. */
   public static void poisonPlaces(Database db, Random random) {
-    PlaceTable places = db.store().placeBytes() == 0 ? null : db.store().places();
+    KeyLocationCache places = db.store().locationCacheBytes() == 0 ? null : db.store().places();
     if (places != null) {
       PlacePoison.poison(places, random);
     }

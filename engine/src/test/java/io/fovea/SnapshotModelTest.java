@@ -212,7 +212,7 @@ class SnapshotModelTest {
                   .bufferBytes(surroundings.smallest() ? 100L * surroundings.pageSize() : 8 << 20)
                   .device(d -> d.pageSize(surroundings.pageSize()))
                   .durability(seed % 2 == 0 ? Durability.NONE : Durability.ASYNC)
-                  .log(log -> log.bytesMax(8 << 20).bufferBytes(256 << 10).segmentBytes(256 << 10))
+                  .log(log -> log.maxBytes(8 << 20).bufferBytes(256 << 10).segmentBytes(256 << 10))
                   .snapshots(
                       s ->
                           s.bufferBytes(100L * surroundings.pageSize())

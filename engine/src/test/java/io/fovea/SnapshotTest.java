@@ -151,7 +151,7 @@ class SnapshotTest {
       }
       assertFalse(Files.exists(copies));
       DatabaseStats.Snapshots stats = db.stats().snapshots();
-      assertEquals(0, stats.open() + stats.memoryBytes() + stats.fileBytes() + stats.givenUp());
+      assertEquals(0, stats.open() + stats.memoryBytes() + stats.fileBytes() + stats.evicted());
     }
   }
 
@@ -184,7 +184,7 @@ class SnapshotTest {
             assertThrows(SnapshotTooOldException.class, () -> seen(given));
           }
         }
-        assertEquals(2, db.stats().snapshots().givenUp());
+        assertEquals(2, db.stats().snapshots().evicted());
         try (Database third = db.snapshot()) {
           put(db, 0, 1000, 4);
           assertEquals(of(30_000, 90_000), seen(third));

@@ -48,7 +48,7 @@ class SubmitTest {
   private Database open() {
     return SimDatabase.open(
         new SimStorage(disk),
-        Options.defaults().bufferBytes(4 << 20).transactions(txs -> txs.activeMax(8)));
+        Options.defaults().bufferBytes(4 << 20).transactions(txs -> txs.maxActive(8)));
   }
 
   @AfterEach
@@ -216,16 +216,16 @@ class SubmitTest {
   @Test
   void aReceiptHasAStage() throws Exception {
     disk.hold(IoOp.SYNC);
-    Receipt receipt = db.runAhead(tx -> add(tx, 1));
-    CompletableFuture<?> stage = receipt.whenDurable().toCompletableFuture();
-    CompletableFuture<?> another = receipt.whenDurable().toCompletableFuture();
+    CommitHandle commitHandle = db.runPipelined(tx -> add(tx, 1));
+    CompletableFuture<?> stage = commitHandle.whenDurable().toCompletableFuture();
+    CompletableFuture<?> another = commitHandle.whenDurable().toCompletableFuture();
     assertFalse(stage.isDone());
     disk.letGo();
     stage.get();
     another.get();
-    assertTrue(receipt.isDurable());
-    assertTrue(receipt.whenDurable().toCompletableFuture().isDone());
-    assertTrue(db.runAhead(tx -> {}).whenDurable().toCompletableFuture().isDone());
+    assertTrue(commitHandle.isDurable());
+    assertTrue(commitHandle.whenDurable().toCompletableFuture().isDone());
+    assertTrue(db.runPipelined(tx -> {}).whenDurable().toCompletableFuture().isDone());
   }
 
   @Test

@@ -312,7 +312,7 @@ class TableOperationsTest {
   private Database open() {
     return Database.open(
         dir.resolve("notes.fovea"),
-        Options.defaults().bufferBytes(4 << 20).log(log -> log.changesBytes(1 << 20)));
+        Options.defaults().bufferBytes(4 << 20).log(log -> log.changeRetentionBytes(1 << 20)));
   }
 
   /** A form's table with notes that are named a1 to a9 and b1 to b9, and say so. */

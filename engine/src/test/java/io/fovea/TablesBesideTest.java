@@ -66,7 +66,8 @@ class TablesBesideTest {
 
   private Database open() {
     return Database.open(
-        file(), Options.defaults().durability(Durability.SYNC).log(l -> l.changesBytes(8 << 20)));
+        file(),
+        Options.defaults().durability(Durability.SYNC).log(l -> l.changeRetentionBytes(8 << 20)));
   }
 
   private static List<String> shown(Path file) {

@@ -128,7 +128,7 @@ class TimestampStoreTest {
           stats.memory().bufferBytes() <= stats.memory().bufferBytesMax(),
           stats.memory().toString());
       assertEquals(8 << 20, stats.memory().bufferBytesMax(), "timestamps are beside the buffer");
-      assertTrue(stats.memory().bytesMax() <= (8 << 20) + (1 << 20) + (4 << 20));
+      assertTrue(stats.memory().maxBytes() <= (8 << 20) + (1 << 20) + (4 << 20));
     }
   }
 
@@ -138,7 +138,7 @@ class TimestampStoreTest {
   void inTheBuffer(TimestampStore store) throws InterruptedException {
     Options options =
         options(store)
-            .memory(mem -> mem.exactBytes(64 << 10).sketchBytes(64 << 10))
+            .memory(mem -> mem.activeTimestampBytes(64 << 10).sketchBytes(64 << 10))
             .experiments(exp -> exp.timestampsInBuffer(true));
     try (Database db = Database.inMemory(options)) {
       load(db);
@@ -176,7 +176,7 @@ class TimestampStoreTest {
       load(db);
       assertTrue(db.stats().timestamps().live() > 0);
     }
-    try (Database db = Database.inMemory(usual.experiments(exp -> exp.evictAtOnce(true)))) {
+    try (Database db = Database.inMemory(usual.experiments(exp -> exp.evictImmediately(true)))) {
       load(db);
       assertEquals(0, db.stats().timestamps().live());
       assertTrue(db.stats().timestamps().released() >= RECORDS);
@@ -243,15 +243,20 @@ class TimestampStoreTest {
     assertThrows(
         IllegalArgumentException.class, () -> o.memory(mem -> mem.sketchBytes(8, (1L << 30) + 1)));
     assertThrows(NullPointerException.class, () -> o.experiments(exp -> exp.timestamps(null)));
-    assertEquals(0, o.memory().exactBytes());
-    Options small = o.memory(mem -> mem.exactBytes(64 << 10));
-    assertEquals(64 << 10, small.toStore().transactions().timestamps().exactBytes());
-    assertEquals(512 << 10, o.toStore().transactions().timestamps().exactBytes());
-    assertTrue(small.toString().contains("exactBytes=65536"));
-    assertThrows(IllegalArgumentException.class, () -> o.memory(mem -> mem.exactBytes(1023)));
-    assertThrows(IllegalArgumentException.class, () -> o.memory(mem -> mem.exactBytes(1L << 31)));
-    assertFalse(o.experiments().evictAtOnce());
+    assertEquals(0, o.memory().activeTimestampBytes());
+    Options small = o.memory(mem -> mem.activeTimestampBytes(64 << 10));
+    assertEquals(64 << 10, small.toStore().transactions().timestamps().activeTimestampBytes());
+    assertEquals(512 << 10, o.toStore().transactions().timestamps().activeTimestampBytes());
+    assertTrue(small.toString().contains("activeTimestampBytes=65536"));
+    assertThrows(
+        IllegalArgumentException.class, () -> o.memory(mem -> mem.activeTimestampBytes(1023)));
+    assertThrows(
+        IllegalArgumentException.class, () -> o.memory(mem -> mem.activeTimestampBytes(1L << 31)));
+    assertFalse(o.experiments().evictImmediately());
     assertFalse(o.experiments().timestampsInBuffer());
-    assertTrue(o.experiments(exp -> exp.evictAtOnce(true)).toString().contains("evictAtOnce=true"));
+    assertTrue(
+        o.experiments(exp -> exp.evictImmediately(true))
+            .toString()
+            .contains("evictImmediately=true"));
   }
 }

@@ -13,7 +13,7 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.InvalidUseException;
-import io.fovea.index.Slot;
+import io.fovea.index.StatementContext;
 import io.fovea.io.IoOp;
 import io.fovea.io.MemoryDevice;
 import io.fovea.schema.FieldType;
@@ -76,10 +76,10 @@ class TransactionDurabilityTest {
   }
 
   private Transaction begin() {
-    Slot slot = new Slot();
-    assertTrue(slot.claim());
+    StatementContext statementContext = new StatementContext();
+    assertTrue(statementContext.claim());
     Tx tx = engine.begin(false, 0, false);
-    return new Transaction(db, slot, tx, 1, null, true);
+    return new Transaction(db, statementContext, tx, 1, null, true);
   }
 
   private void put(Transaction t) {
@@ -241,10 +241,10 @@ class TransactionDurabilityTest {
   }
 
   private Transaction beginExplicit() {
-    Slot slot = new Slot();
-    assertTrue(slot.claim());
+    StatementContext statementContext = new StatementContext();
+    assertTrue(statementContext.claim());
     Tx tx = engine.begin(false, 0, false);
-    Transaction t = new Transaction(db, slot, tx, 1, null, false);
+    Transaction t = new Transaction(db, statementContext, tx, 1, null, false);
     return t;
   }
 
@@ -253,12 +253,12 @@ class TransactionDurabilityTest {
     disk.hold(IoOp.SYNC);
     Transaction t = beginExplicit();
     put(t);
-    Receipt receipt = t.commitAhead();
+    CommitHandle commitHandle = t.commitAhead();
     assertFalse(t.isActive());
-    assertFalse(receipt.isDurable());
-    assertNull(waits(receipt::await));
-    assertTrue(receipt.isDurable());
-    receipt.await();
+    assertFalse(commitHandle.isDurable());
+    assertNull(waits(commitHandle::await));
+    assertTrue(commitHandle.isDurable());
+    commitHandle.await();
   }
 
   @Test
@@ -266,18 +266,18 @@ class TransactionDurabilityTest {
     putInDoubt();
     Transaction t = beginExplicit();
     assertEquals(8, get(t));
-    Receipt receipt = t.commitAhead();
-    assertFalse(receipt.isDurable());
-    assertNull(waits(receipt::await));
-    assertTrue(receipt.isDurable());
+    CommitHandle commitHandle = t.commitAhead();
+    assertFalse(commitHandle.isDurable());
+    assertNull(waits(commitHandle::await));
+    assertTrue(commitHandle.isDurable());
   }
 
   @Test
   void aReceiptOfNothingWaitsForNothing() {
     putInDoubt();
-    Receipt receipt = beginExplicit().commitAhead();
-    assertTrue(receipt.isDurable());
-    receipt.await();
+    CommitHandle commitHandle = beginExplicit().commitAhead();
+    assertTrue(commitHandle.isDurable());
+    commitHandle.await();
     assertTrue(log.durableLsn() < log.tail());
   }
 
@@ -286,10 +286,11 @@ class TransactionDurabilityTest {
     disk.fail(SimFault.once(1).of(IoOp.SYNC));
     Transaction t = beginExplicit();
     put(t);
-    Receipt receipt = t.commitAhead();
-    var lost = assertThrows(DurabilityLostException.class, receipt::await);
+    CommitHandle commitHandle = t.commitAhead();
+    var lost = assertThrows(DurabilityLostException.class, commitHandle::await);
     assertTrue(lost.mayHaveCommitted());
-    assertTrue(assertThrows(DurabilityLostException.class, receipt::isDurable).mayHaveCommitted());
+    assertTrue(
+        assertThrows(DurabilityLostException.class, commitHandle::isDurable).mayHaveCommitted());
   }
 
   @Test
@@ -305,16 +306,16 @@ class TransactionDurabilityTest {
   void theLoopLeavesAReceiptWhateverTheBodyDid() {
     RowTable table =
         db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
-    Receipt written = db.runAhead(tx -> table.insert(tx, table.key().set(1), table.row()));
+    CommitHandle written = db.runPipelined(tx -> table.insert(tx, table.key().set(1), table.row()));
     assertTrue(written.isDurable()); // there is no log
-    assertTrue(db.runAhead(Transaction::rollback).isDurable());
+    assertTrue(db.runPipelined(Transaction::rollback).isDurable());
     assertThrows(
         IllegalStateException.class,
         () ->
-            db.runAhead(
+            db.runPipelined(
                 tx -> {
                   throw new IllegalStateException();
                 }));
-    assertThrows(InvalidUseException.class, () -> db.run(tx -> db.runAhead(other -> {})));
+    assertThrows(InvalidUseException.class, () -> db.run(tx -> db.runPipelined(other -> {})));
   }
 }

@@ -47,7 +47,7 @@ class TransactionTest {
   private static final Options SMALL =
       Options.defaults()
           .bufferBytes(4 << 20)
-          .transactions(txs -> txs.closeGrace(Duration.ofMillis(50)));
+          .transactions(txs -> txs.closeTimeout(Duration.ofMillis(50)));
   private static final Layout.Definition B = Layout.define();
   private static final Field V = B.int32("v");
   private static final TableSpec SPEC = TableSpec.of("t", KeySpec.of(FieldType.INT32), B.build());
@@ -395,7 +395,7 @@ class TransactionTest {
     List<Executable> forms =
         List.of(
             () -> db.run(commits),
-            () -> db.runAhead(commits),
+            () -> db.runPipelined(commits),
             () -> db.run(outer -> db.run(JOINING, commits)),
             () ->
                 db.read(
@@ -539,7 +539,7 @@ class TransactionTest {
         Options.defaults()
             .bufferBytes(4 << 20)
             .log(log -> log.checkpointInterval(forEver))
-            .transactions(txs -> txs.timeout(forEver).closeGrace(forEver));
+            .transactions(txs -> txs.timeout(forEver).closeTimeout(forEver));
     CompletableFuture<Void> other;
     try (Database own = Database.open(dir.resolve("db"), options)) {
       RowTable table = own.table(SPEC);
@@ -583,7 +583,7 @@ class TransactionTest {
 
   @Test
   void sizeIsLimited() {
-    try (Database small = Database.inMemory(SMALL.transactions(txs -> txs.bytesMax(100_000)))) {
+    try (Database small = Database.inMemory(SMALL.transactions(txs -> txs.maxBytes(100_000)))) {
       Table<byte[], byte[]> bytes = small.table(TableSpec.bytes("b", 10)).bytes();
       TransactionAbortedException e =
           assertThrows(
@@ -613,7 +613,7 @@ class TransactionTest {
 
   @Test
   void whoIsAbortedTooOftenIsNotAbortedAnyMore() {
-    try (Database d = Database.inMemory(SMALL.transactions(txs -> txs.abortsBeforeLocking(3)))) {
+    try (Database d = Database.inMemory(SMALL.transactions(txs -> txs.pessimisticAfterAborts(3)))) {
       RowTable u = d.table(SPEC);
       Key key = u.key().set(1);
       d.run(tx -> u.put(tx, key, u.row()));
@@ -628,7 +628,7 @@ class TransactionTest {
                       Row row = u.row();
                       while (stop.getCount() > 0) {
                         d.run(
-                            TxOptions.defaults().abortsBeforeLocking(Integer.MAX_VALUE),
+                            TxOptions.defaults().pessimisticAfterAborts(Integer.MAX_VALUE),
                             tx -> {
                               u.get(tx, k, row);
                               u.update(tx, row.setInt(V, row.getInt(V) + 1));
@@ -707,7 +707,7 @@ class TransactionTest {
                       }));
       assertInstanceOf(IllegalStateException.class, last.getSuppressed()[0]);
       assertThrows(IllegalArgumentException.class, () -> three.attemptsMax(0));
-      assertThrows(IllegalArgumentException.class, () -> three.abortsBeforeLocking(-1));
+      assertThrows(IllegalArgumentException.class, () -> three.pessimisticAfterAborts(-1));
     }
   }
 
@@ -716,7 +716,7 @@ class TransactionTest {
     try (Database d = Database.inMemory(SMALL)) {
       RowTable u = d.table(SPEC);
       Key key = u.key().set(1);
-      TxOptions pessimistic = TxOptions.defaults().abortsBeforeLocking(0);
+      TxOptions pessimistic = TxOptions.defaults().pessimisticAfterAborts(0);
       for (int i = 0; i < 3; i++) {
         try (Transaction tx = d.begin(pessimistic)) {
           assertTrue(tx.isPessimistic());
@@ -890,7 +890,7 @@ class TransactionTest {
     db.run(
         tx -> {
           assertThrows(InvalidUseException.class, () -> db.run(part -> {}));
-          assertThrows(InvalidUseException.class, () -> db.runAhead(JOINING, part -> {}));
+          assertThrows(InvalidUseException.class, () -> db.runPipelined(JOINING, part -> {}));
           assertThrows(
               CompletionException.class,
               () -> db.submit(JOINING, Runnable::run, part -> 1).toCompletableFuture().join());

@@ -41,7 +41,7 @@ class UnclosedFileTest {
               log ->
                   log.bufferBytes(256 << 10)
                       .segmentBytes(256 << 10)
-                      .bytesMax(64 << 20)
+                      .maxBytes(64 << 20)
                       .checkpointInterval(Duration.ZERO));
 
   private static final int WRITERS = 2;

@@ -391,7 +391,7 @@ class UniqueBuildModelTest extends IndexBuilds {
             MEMORY
                 .device(dev -> dev.pageSize(4096)) // some leaves, copied at different moments
                 .experiments(exp -> exp.protocol(protocol))
-                .transactions(txs -> txs.activeMax(8)))) {
+                .transactions(txs -> txs.maxActive(8)))) {
       form.open(db);
       Changes changes = new Changes(db, form, r, r.nextBoolean() ? KEYS : 4 * KEYS);
       changes.some(KEYS, false);

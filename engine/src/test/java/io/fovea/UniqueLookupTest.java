@@ -51,7 +51,7 @@ class UniqueLookupTest {
     return Database.inMemory(
         Options.defaults()
             .bufferBytes(4 << 20)
-            .transactions(txs -> txs.activeMax(16))
+            .transactions(txs -> txs.maxActive(16))
             .experiments(exp -> exp.protocol(protocol)));
   }
 

@@ -41,7 +41,7 @@ class UnloadingTest {
           try (db) {
             Table<byte[], byte[]> t = db.table(spec).bytes();
             db.run(tx -> t.put(tx, new byte[] {1}, new byte[30_000]));
-            db.runAhead(tx -> t.put(tx, new byte[] {2}, new byte[3])).await();
+            db.runPipelined(tx -> t.put(tx, new byte[] {2}, new byte[3])).await();
             db.submit(TxOptions.defaults(), pool, tx -> t.get(tx, new byte[] {1}))
                 .toCompletableFuture()
                 .join();
@@ -51,7 +51,7 @@ class UnloadingTest {
                     return c.next();
                   }
                 });
-            try (Transaction tx = db.begin(TxOptions.defaults().abortsBeforeLocking(0))) {
+            try (Transaction tx = db.begin(TxOptions.defaults().pessimisticAfterAborts(0))) {
               t.delete(tx, new byte[] {2});
               tx.commit();
             }

@@ -620,7 +620,8 @@ class VariableRowsTest {
 
   @Test
   void loadsAndSnapshotsAndChanges() {
-    Options options = Options.defaults().bufferBytes(8 << 20).log(l -> l.changesBytes(8 << 20));
+    Options options =
+        Options.defaults().bufferBytes(8 << 20).log(l -> l.changeRetentionBytes(8 << 20));
     try (Database db = Database.open(dir.resolve("db"), options)) {
       RowTable t = db.table(indexed());
       try (Changes changes = db.changes(db.changesPosition())) {

@@ -20,7 +20,7 @@ final class HintPlaces {
       Position there) {
     Tx t = tx.enter(s.db);
     try {
-      MemorySegment value = tx.slot().keyStage(64);
+      MemorySegment value = tx.statementContext().keyStage(64);
       IndexCore core = index.core();
       int n = t.get(core.tree, key.segment(), key.base(), key.length(), value, 0, 64);
       int pkLen = core.hints.keyLength(n);

@@ -252,7 +252,7 @@ final class HintRepair {
     private void spoil(Transaction tx) {
       Tx t = tx.enter(s.db);
       try {
-        MemorySegment value = tx.slot().keyStage(64);
+        MemorySegment value = tx.statementContext().keyStage(64);
         IndexCore core = index.core();
         int n = t.get(core.tree, key.segment(), key.base(), key.length(), value, 0, 64);
         int at = core.hints.keyLength(n);
@@ -266,7 +266,7 @@ final class HintRepair {
           hint.slot = Math.max(0, hint.slot - 1);
         }
         core.hints.codec.write(value, at, hint, true);
-        Position entry = tx.slot().entry;
+        Position entry = tx.statementContext().entry;
         t.placeOfRead(t.lastRead(), entry);
         HintedLeaf.store(core.tree, entry, value, at, core.hints.bytes(), false);
       } finally {

@@ -83,7 +83,8 @@ final class SecondaryStore implements AutoCloseable {
                 .device(dev -> dev.pageSize(pageSize))
                 .bufferBytes(buffer)
                 .experiments(
-                    exp -> exp.translation(translation).hints(hints).rememberAll(remembered))
+                    exp ->
+                        exp.translation(translation).hints(hints).cacheAllKeyLocations(remembered))
                 .transactions(txs -> txs.leakDetection(LeakDetection.OFF)));
     TableSpec spec = TableSpec.of("t", KEY, layout);
     RowTable plain = db.table(spec);

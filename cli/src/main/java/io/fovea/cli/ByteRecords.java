@@ -78,7 +78,7 @@ final class ByteRecords extends Records {
     byte[] from =
         bounds.isLowIncluded()
             ? low
-            : low.length < table.spec().key().bytesMax()
+            : low.length < table.spec().key().maxBytes()
                 ? Arrays.copyOf(low, low.length + 1) // the next key
                 : Bounds.above(low);
     byte[] to = bound(whole(bounds.high()));

@@ -69,14 +69,14 @@ final class Inferred {
     boolean seen;
     boolean missing;
     long integerDigits;
-    int bytesMax;
+    int maxBytes;
 
     void add(@Nullable String value) {
       if (value == null) {
         missing = true;
         return;
       }
-      bytesMax = Math.max(bytesMax, value.getBytes(StandardCharsets.UTF_8).length);
+      maxBytes = Math.max(maxBytes, value.getBytes(StandardCharsets.UTF_8).length);
       boolean first = !seen;
       seen = true;
       if (guess.holds.test(value)) {
@@ -106,7 +106,7 @@ final class Inferred {
         to.add(name, type, type.width());
         return;
       }
-      int bytes = Math.min(Field.WIDTH_MAX, 2 * bytesMax);
+      int bytes = Math.min(Field.WIDTH_MAX, 2 * maxBytes);
       if (key) {
         to.text(name, Math.max(KEY_BYTES_MIN, bytes));
       } else {

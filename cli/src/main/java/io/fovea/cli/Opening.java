@@ -50,7 +50,7 @@ final class Opening {
     }
     Path log = file.resolveSibling(file.getFileName() + ".log");
     long kept = Math.max(CHANGES_BYTES, log.toFile().length());
-    return options.log(l -> l.changesBytes(kept));
+    return options.log(l -> l.changeRetentionBytes(kept));
   }
 
   private static boolean isFollowed(Path file) {

@@ -35,10 +35,10 @@ final class TableFile {
   static TableSpec withoutIndexes(TableSpec spec) {
     ObjectShapes objects = spec.objects();
     if (objects != null) {
-      return TableSpec.objects(spec.name(), spec.key().bytesMax(), objects);
+      return TableSpec.objects(spec.name(), spec.key().maxBytes(), objects);
     }
     return spec.isBytes()
-        ? TableSpec.bytes(spec.name(), spec.key().bytesMax())
+        ? TableSpec.bytes(spec.name(), spec.key().maxBytes())
         : TableSpec.of(spec.name(), spec.key(), spec.layout());
   }
 

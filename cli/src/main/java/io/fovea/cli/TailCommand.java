@@ -23,7 +23,7 @@ import picocli.CommandLine.Parameters;
     description = {
       "Shows what commits have changed, in the order of the log: of each the position behind it, then"
           + " tables and records. Another process may have FILE open; it must have been opened with"
-          + " LogOptions.changesBytes, which says how much is kept. Nothing on disk changes.",
+          + " LogOptions.changeRetentionBytes, which says how much is kept. Nothing on disk changes.",
       "Records are shown as the tables are now: those of tables that are gone as bytes. With --json a"
           + " line for each commit.",
       "In a shell, --follow closes the database while it runs, so that an application can have it."

@@ -35,7 +35,7 @@ class TailTest {
       Options.defaults()
           .durability(Durability.SYNC)
           .bufferBytes(8 << 20)
-          .log(l -> l.changesBytes(1 << 20));
+          .log(l -> l.changeRetentionBytes(1 << 20));
 
   record Thing(String name, int size) {}
 
@@ -277,7 +277,7 @@ class TailTest {
       fill(db);
     }
     String err = run(2, "tail", plain).err();
-    assertTrue(err.contains("LogOptions.changesBytes"), err);
+    assertTrue(err.contains("LogOptions.changeRetentionBytes"), err);
     run(2, "tail", dir.resolve("absent"));
     try (Database db = Database.open(file(), FOLLOWED)) {
       fill(db);

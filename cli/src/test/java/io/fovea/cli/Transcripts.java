@@ -72,7 +72,7 @@ final class Transcripts {
         Options.defaults()
             .durability(Durability.SYNC)
             .bufferBytes(8 << 20)
-            .log(l -> l.changesBytes(1 << 20));
+            .log(l -> l.changeRetentionBytes(1 << 20));
     try (Database db = Database.open(dir.resolve("db"), options)) {
       RowTable t = db.table(STOCK);
       db.run(

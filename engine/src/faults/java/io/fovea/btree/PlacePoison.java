@@ -23,7 +23,7 @@ public final class PlacePoison {
    * @param places the table
    * @param random what decides
    */
-  public static void poison(PlaceTable places, Random random) {
+  public static void poison(KeyLocationCache places, Random random) {
     MemorySegment s = places.memory();
     long other = random.nextLong();
     for (long at = 0; at < s.byteSize(); at += Long.BYTES) {

@@ -70,7 +70,7 @@ final class FaultPoints {
   private static final String POISON = ROOT + "index/HintPoison";
   private static final String POISON_TYPE = "L" + POISON + ";";
   private static final String POSITION = "L" + ROOT + "btree/Position;";
-  private static final String CONTROL = ROOT + "txn/Control";
+  private static final String CONTROL = ROOT + "txn/ConcurrencyControl";
   private static final String FAULTS_TYPE = "L" + FAULTS + ";";
 
   /**
@@ -82,9 +82,9 @@ final class FaultPoints {
           ROOT + "buffer/ChildHints",
           ROOT + "recovery/LogGate",
           ROOT + "txn/CommitGate",
-          ROOT + "txn/Control",
+          ROOT + "txn/ConcurrencyControl",
           ROOT + "txn/Tx",
-          ROOT + "wal/Flights");
+          ROOT + "wal/InFlightGroups");
 
   static {
     failpoints();
@@ -213,7 +213,7 @@ final class FaultPoints {
 
   /** What can be left out: whole methods, answers of calls, arguments. */
   private static void steps() {
-    omit(Step.VALIDATION, "txn/Control", "validate", returns(true));
+    omit(Step.VALIDATION, "txn/ConcurrencyControl", "validate", returns(true));
     omit(Step.VALIDATION, "txn/CommitLocks", "isStale", returns(false));
     omit(Step.NEXT_KEY, "txn/ScanBatches", "readBound", returns(true));
     omit(Step.NEXT_KEY, "txn/ScanBatches", "withBeyond", FaultPoints::returnsFirst);
@@ -224,17 +224,17 @@ final class FaultPoints {
         "txn/CommitLocks",
         "pinWrites",
         When.BEFORE,
-        "Control.pinToLock",
+        "ConcurrencyControl.pinToLock",
         m -> {
           faults(m, "txn/CommitLocks");
           call(m, FAULTS, "itemToPin", "(J" + FAULTS_TYPE + ")J");
         });
-    answer(Step.LOCKS_OF_OTHERS, false, "txn/ScanBatches", "readWord", "Word.isLocked");
-    answer(Step.LOCKS_OF_OTHERS, false, "txn/TxReads", "readAt", "Word.isLocked");
-    answer(Step.LOCKS_OF_OTHERS, true, "txn/LoneRead", "read", "Timestamps.unlocked");
-    answer(Step.LOCKS_OF_OTHERS, false, "txn/LoneRead", "addRead", "Word.isLocked");
-    omit(Step.MOMENT, "txn/Control", "crossed", returns(false));
-    omit(Step.MOMENT, "txn/Control", "exchanged", returns(false));
+    answer(Step.LOCKS_OF_OTHERS, false, "txn/ScanBatches", "readWord", "TidWord.isLocked");
+    answer(Step.LOCKS_OF_OTHERS, false, "txn/TxReads", "readAt", "TidWord.isLocked");
+    answer(Step.LOCKS_OF_OTHERS, true, "txn/SingleReadFastPath", "read", "Timestamps.unlocked");
+    answer(Step.LOCKS_OF_OTHERS, false, "txn/SingleReadFastPath", "addRead", "TidWord.isLocked");
+    omit(Step.MOMENT, "txn/ConcurrencyControl", "spansSnapshot", returns(false));
+    omit(Step.MOMENT, "txn/ConcurrencyControl", "treesSwapped", returns(false));
     for (String method : List.of("readBound", "enter")) {
       at(
           "txn/ScanBatches",
@@ -257,21 +257,25 @@ final class FaultPoints {
           filter(m, Step.KEY_OF_THE_RECORD, true);
         });
     at("RowIndex", "get", When.INSTEAD, "Tx.get", m -> {});
-    omit(Step.MARK_OF_SCANS, "txn/Control", "mark", FaultPoints::returnsMinusOne);
+    omit(Step.MARK_OF_SCANS, "txn/ConcurrencyControl", "mark", FaultPoints::returnsMinusOne);
     omit(Step.COMMITS_INSIDE, "txn/CommitGate", "awaitOthers", returns(true));
     answer(Step.VERSIONS_OF_LEAVES, true, "txn/LeafReads", "hold", "LeafVersions.unchanged");
-    omit(Step.ENTRY_OF_A_LONE_READ, "txn/LoneRead", "addRead", FaultPoints::returnsNothing);
+    omit(
+        Step.ENTRY_OF_A_LONE_READ,
+        "txn/SingleReadFastPath",
+        "addRead",
+        FaultPoints::returnsNothing);
     omit(Step.WORDS_BEFORE_COPIES, "txn/ScanBatches", "wasKnown", returns(true));
     omit(Step.LOG_BEFORE_PAGE, "recovery/LogGate", "durableLsn", FaultPoints::returnsMax);
     omit(Step.LOG_BEFORE_PAGE, "recovery/LogGate", "lsnLimit", FaultPoints::returnsMax);
     omit(Step.LOG_BEFORE_PAGE, "recovery/LogGate", "awaitDurable", FaultPoints::returnsNothing);
-    answer(Step.GROUPS_IN_ORDER, true, "wal/Flights", "pass", "back");
+    answer(Step.GROUPS_IN_ORDER, true, "wal/InFlightGroups", "pass", "back");
   }
 
   /** Where transactions are. */
   private static void stages() {
     stage(Stage.KEYS_COPIED, "txn/ScanBatches", "readItems", When.ENTRY, "");
-    stage(Stage.UNRESERVED, "txn/Control", "lock", When.BEFORE, "SlotSet.stage");
+    stage(Stage.UNRESERVED, "txn/ConcurrencyControl", "lock", When.BEFORE, "SlotSet.stage");
     stage(
         Stage.UNRESERVED,
         "txn/TwoPhaseLocking",
@@ -348,8 +352,8 @@ final class FaultPoints {
           faults(m, type);
           constant(m, stage);
           m.visitVarInsn(Opcodes.ALOAD, 0);
-          if (!type.equals("txn/Control")) {
-            m.visitFieldInsn(Opcodes.GETFIELD, ROOT + type, "control", "L" + CONTROL + ";");
+          if (!type.equals("txn/ConcurrencyControl")) {
+            m.visitFieldInsn(Opcodes.GETFIELD, ROOT + type, "concurrencyControl", "L" + CONTROL + ";");
           }
           m.visitFieldInsn(Opcodes.GETFIELD, CONTROL, "locked", "L" + ROOT + "txn/SlotSet;");
           call(m, FAULTS, "at", "(" + FAULTS_TYPE + typeOf(stage) + "L" + ROOT + "txn/SlotSet;)V");
@@ -364,7 +368,7 @@ final class FaultPoints {
       boolean gate = type.equals("txn/LeafReads");
       holder = gate ? ROOT + "txn/CommitGate" : CONTROL;
       m.visitFieldInsn(
-          Opcodes.GETFIELD, ROOT + type, gate ? "gate" : "control", "L" + holder + ";");
+          Opcodes.GETFIELD, ROOT + type, gate ? "gate" : "concurrencyControl", "L" + holder + ";");
     }
     m.visitFieldInsn(Opcodes.GETFIELD, holder, "faults", FAULTS_TYPE);
   }

@@ -64,7 +64,7 @@ public final class BTree {
    * Where keys were seen last. Set once, at any time, with a plain store: what it leads to is
    * final, and who does not see it yet goes down from the root.
    */
-  private @Nullable PlaceTable places;
+  private @Nullable KeyLocationCache places;
 
   private BTree(BufferPool pool, int treeId, long rootPid, boolean mayHoldLong) {
     this.pool = pool;
@@ -156,7 +156,7 @@ public final class BTree {
       return tree;
     } catch (RuntimeException | Error e) {
       if (whole) {
-        BrokenOff.giveWhole(pool, frame, true, true, e);
+        LatchErrorGuard.giveWhole(pool, frame, true, true, e);
       } else {
         pool.free(frame, log);
       }
@@ -240,7 +240,7 @@ public final class BTree {
    *
    * @param table that of the tree's pool
    */
-  public void remember(@Nullable PlaceTable table) {
+  public void remember(@Nullable KeyLocationCache table) {
     places = table;
   }
 
@@ -249,7 +249,7 @@ public final class BTree {
    *
    * @return null where the tree is not {@link #remember remembered}
    */
-  public @Nullable PlaceTable places() {
+  public @Nullable KeyLocationCache places() {
     return places;
   }
 

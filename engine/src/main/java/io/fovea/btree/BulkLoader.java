@@ -336,9 +336,9 @@ public final class BulkLoader implements AutoCloseable {
     if (made != null && thrown instanceof RuntimeException) {
       pool.releaseExclusive(frame);
     } else {
-      BrokenOff.give(pool, frame, true, thrown);
+      LatchErrorGuard.give(pool, frame, true, thrown);
     }
-    return BrokenOff.meaning(pool, tree.rootPid(), thrown);
+    return LatchErrorGuard.meaning(pool, tree.rootPid(), thrown);
   }
 
   private long pageSpace() {

@@ -192,16 +192,16 @@ public final class ChainMove {
       }
     } catch (Throwable t) {
       if (latched > 3) {
-        BrokenOff.giveWhole(pool, fresh, whole, changed, t);
+        LatchErrorGuard.giveWhole(pool, fresh, whole, changed, t);
       }
       if (latched > 2) {
-        BrokenOff.giveWhole(pool, old, whole, changed, t);
+        LatchErrorGuard.giveWhole(pool, old, whole, changed, t);
       }
       if (latched > 1) {
-        BrokenOff.giveWhole(pool, previous, whole, changed, t);
+        LatchErrorGuard.giveWhole(pool, previous, whole, changed, t);
       }
-      BrokenOff.give(pool, leaf.frame, false, t);
-      throw BrokenOff.meaning(pool, looked, t);
+      LatchErrorGuard.give(pool, leaf.frame, false, t);
+      throw LatchErrorGuard.meaning(pool, looked, t);
     }
     if (latched < 4) {
       if (latched > 2) {
@@ -279,8 +279,8 @@ public final class ChainMove {
       StructureRecord.append(
           pool, log, RecordType.CHAIN, 0, fresh, StructureRecord.NONE, StructureRecord.NONE);
     } catch (Throwable t) {
-      BrokenOff.giveWhole(pool, fresh, whole, changed, t);
-      throw BrokenOff.meaning(pool, to, t);
+      LatchErrorGuard.giveWhole(pool, fresh, whole, changed, t);
+      throw LatchErrorGuard.meaning(pool, to, t);
     }
     pool.releaseExclusive(fresh);
     return to;

@@ -4,8 +4,8 @@ import io.fovea.memory.Hash;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The number under which transactions and the {@link PlaceTable} know a key of a tree. Two keys may
- * have the same.
+ * The number under which transactions and the {@link KeyLocationCache} know a key of a tree. Two
+ * keys may have the same.
  */
 public final class KeyHash {
   private KeyHash() {}

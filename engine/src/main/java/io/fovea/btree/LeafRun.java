@@ -307,7 +307,7 @@ public final class LeafRun {
 
   /**
    * Gives the leaf back after something was thrown: with a half change it can't be used any more
-   * ({@link BrokenOff}); whole ones stay, and are as if the run had ended behind them.
+   * ({@link LatchErrorGuard}); whole ones stay, and are as if the run had ended behind them.
    */
   private RuntimeException brokenOff(
       BufferPool pool,
@@ -320,13 +320,13 @@ public final class LeafRun {
     if (half || done == first) {
       boolean spoilt = half;
       half = false;
-      throw BrokenOff.one(pool, frame, p.pid, spoilt, t);
+      throw LatchErrorGuard.one(pool, frame, p.pid, spoilt, t);
     }
     try {
       writer.release(frame, p, log);
     } catch (Throwable again) {
-      throw BrokenOff.one(pool, frame, p.pid, true, again);
+      throw LatchErrorGuard.one(pool, frame, p.pid, true, again);
     }
-    throw BrokenOff.meaning(pool, p.pid, t);
+    throw LatchErrorGuard.meaning(pool, p.pid, t);
   }
 }

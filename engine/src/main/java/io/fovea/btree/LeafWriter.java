@@ -114,7 +114,7 @@ final class LeafWriter {
         p.set(frame, pool.heldVersion(frame), pid, found >>> 1, (found & 1) != 0);
       }
     } catch (Throwable t) {
-      throw BrokenOff.one(pool, frame, pid, false, t);
+      throw LatchErrorGuard.one(pool, frame, pid, false, t);
     }
     if (!right) {
       pool.releaseExclusiveUnchanged(frame);
@@ -204,7 +204,7 @@ final class LeafWriter {
           release(frame, p, log);
         }
       } catch (Throwable t) {
-        throw BrokenOff.one(pool, frame, p.pid, changed, t);
+        throw LatchErrorGuard.one(pool, frame, p.pid, changed, t);
       }
       if (at >= 0) {
         longs.free(chain);
@@ -300,7 +300,7 @@ final class LeafWriter {
           release(frame, p, log);
         }
       } catch (Throwable t) {
-        throw BrokenOff.one(pool, frame, p.pid, changed, t);
+        throw LatchErrorGuard.one(pool, frame, p.pid, changed, t);
       }
       if (at >= 0) {
         return old;
@@ -450,7 +450,7 @@ final class LeafWriter {
       p.found = false;
       release(frame, p, log);
     } catch (Throwable t) {
-      throw BrokenOff.one(pool, frame, pid, changed, t);
+      throw LatchErrorGuard.one(pool, frame, pid, changed, t);
     }
     longs.free(chain);
     if (underfull && merge && pid != descent.rootPid()) {
@@ -497,7 +497,7 @@ final class LeafWriter {
           return true;
         }
       } catch (Throwable t) {
-        throw BrokenOff.one(pool, frame, p.pid, changed, t);
+        throw LatchErrorGuard.one(pool, frame, p.pid, changed, t);
       }
     }
     pool.releaseExclusiveUnchanged(frame);

@@ -275,7 +275,7 @@ final class LongValues {
       }
       next = Mem.getLong(pages, base + OverflowChain.NEXT);
     } catch (Throwable t) {
-      throw BrokenOff.one(pool, frame, pid, false, t);
+      throw LatchErrorGuard.one(pool, frame, pid, false, t);
     }
     pool.free(frame, log);
     return next;

@@ -105,10 +105,10 @@ public final class Lookahead {
   private final boolean[] learnt = new boolean[WIDTH];
 
   /** Keys that were put aside and have no read yet: the last ones come first. */
-  private final Aside aside = new Aside(ASIDE_MAX);
+  private final DeferredKeys deferredKeys = new DeferredKeys(ASIDE_MAX);
 
   /** Keys whose pages are being read, by the slot of the read. */
-  private final Aside reading = new Aside(PageReads.CAPACITY);
+  private final DeferredKeys reading = new DeferredKeys(PageReads.CAPACITY);
 
   private final PageReads reads = new PageReads();
 
@@ -133,7 +133,7 @@ public final class Lookahead {
   /** Forgets all keys, and those that were put aside too; waits for their reads. */
   public void finish() {
     size = 0;
-    aside.size = 0;
+    deferredKeys.size = 0;
     reads.finish();
   }
 
@@ -184,7 +184,7 @@ public final class Lookahead {
     valueLines = Math.min(VALUE_LINES, bytes / LINE + 1);
     Arrays.fill(missing, 0);
     Arrays.fill(rounds, 0);
-    PlaceTable known = tree.places();
+    KeyLocationCache known = tree.places();
     if (known == null) {
       for (int i = 0; i < size; i++) {
         tree.descent().beginAt(places[i]);
@@ -198,7 +198,7 @@ public final class Lookahead {
   }
 
   /** All sets, then all pages; from the root those whose places are wrong or not known. */
-  private void beginAtPlaces(BTree tree, PlaceTable known) {
+  private void beginAtPlaces(BTree tree, KeyLocationCache known) {
     int n = size;
     long seen = 0;
     for (int i = 0; i < n; i++) {
@@ -223,7 +223,7 @@ public final class Lookahead {
   }
 
   /** What was found by descents: hints, like all here. */
-  private void learn(BTree tree, PlaceTable known) {
+  private void learn(BTree tree, KeyLocationCache known) {
     for (int i = 0; i < size; i++) {
       Position p = places[i];
       if (!learnt[i] && p.frame >= 0 && p.version != BufferPool.RESTART && tree.valid(p)) {
@@ -264,7 +264,8 @@ public final class Lookahead {
     if (pid == 0 || rounds[i] == ROUNDS_MAX) {
       return false;
     }
-    aside.set(aside.size++, keys[i], offsets[i], lengths[i], numbers[i], rounds[i] + 1, pid);
+    deferredKeys.set(
+        deferredKeys.size++, keys[i], offsets[i], lengths[i], numbers[i], rounds[i] + 1, pid);
     return true;
   }
 
@@ -274,7 +275,7 @@ public final class Lookahead {
    * @return true until {@link #again} has come to the last one
    */
   public boolean hasAside() {
-    return aside.size > 0 || reads.busy();
+    return deferredKeys.size > 0 || reads.busy();
   }
 
   /**
@@ -283,7 +284,7 @@ public final class Lookahead {
    * @return true if another eight might not find room
    */
   public boolean asideFull() {
-    return aside.size > ENOUGH;
+    return deferredKeys.size > ENOUGH;
   }
 
   /**
@@ -314,14 +315,14 @@ public final class Lookahead {
   /** Whether reads were begun. */
   private boolean begin(BufferPool pool) {
     boolean any = false;
-    while (aside.size > 0) {
-      int from = aside.size - 1;
-      int slot = reads.start(pool, aside.pids[from]);
+    while (deferredKeys.size > 0) {
+      int from = deferredKeys.size - 1;
+      int slot = reads.start(pool, deferredKeys.pids[from]);
       if (slot < 0) {
         break;
       }
-      reading.copy(slot, aside, from);
-      aside.size = from;
+      reading.copy(slot, deferredKeys, from);
+      deferredKeys.size = from;
       any = true;
     }
     return any;

@@ -188,13 +188,13 @@ final class Merger {
       }
     } catch (Throwable t) {
       if (latched > 2) {
-        BrokenOff.giveWhole(pool, right, whole, changed, t);
+        LatchErrorGuard.giveWhole(pool, right, whole, changed, t);
       }
       if (latched > 1) {
-        BrokenOff.giveWhole(pool, left, whole, changed, t);
+        LatchErrorGuard.giveWhole(pool, left, whole, changed, t);
       }
-      BrokenOff.giveWhole(pool, parent.frame, whole, changed, t);
-      throw BrokenOff.meaning(pool, looked, t);
+      LatchErrorGuard.giveWhole(pool, parent.frame, whole, changed, t);
+      throw LatchErrorGuard.meaning(pool, looked, t);
     }
     if (result != StructureChange.DONE) {
       if (latched > 2) {
@@ -395,10 +395,10 @@ final class Merger {
       }
     } catch (Throwable t) {
       if (both) {
-        BrokenOff.giveWhole(pool, frame, whole, changed, t);
+        LatchErrorGuard.giveWhole(pool, frame, whole, changed, t);
       }
-      BrokenOff.giveWhole(pool, root, whole, changed, t);
-      throw BrokenOff.meaning(pool, child, t);
+      LatchErrorGuard.giveWhole(pool, root, whole, changed, t);
+      throw LatchErrorGuard.meaning(pool, child, t);
     }
     if (!both) {
       pool.releaseExclusiveUnchanged(root);

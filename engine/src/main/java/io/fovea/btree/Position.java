@@ -70,7 +70,7 @@ public final class Position {
   /** How often that was in vain: likewise. */
   public long placesStale;
 
-  /** How often a {@link PlaceTable} was asked through this position: likewise. */
+  /** How often a {@link KeyLocationCache} was asked through this position: likewise. */
   public long remembered;
 
   /** How often all that it said was right: likewise. */

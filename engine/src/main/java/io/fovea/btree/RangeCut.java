@@ -330,10 +330,10 @@ public final class RangeCut {
     } catch (Throwable t) {
       loose.clear();
       if (latched > 1) {
-        BrokenOff.giveWhole(pool, leaf, whole, changed, t);
+        LatchErrorGuard.giveWhole(pool, leaf, whole, changed, t);
       }
-      BrokenOff.giveWhole(pool, parent.frame, whole, changed, t);
-      throw BrokenOff.meaning(pool, looked, t);
+      LatchErrorGuard.giveWhole(pool, parent.frame, whole, changed, t);
+      throw LatchErrorGuard.meaning(pool, looked, t);
     }
     if (!done) {
       pool.releaseExclusiveUnchanged(parent.frame);

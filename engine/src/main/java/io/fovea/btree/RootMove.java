@@ -174,10 +174,10 @@ public final class RootMove {
       }
     } catch (Throwable t) {
       if (both) {
-        BrokenOff.giveWhole(pool, fresh, whole, changed, t);
+        LatchErrorGuard.giveWhole(pool, fresh, whole, changed, t);
       }
-      BrokenOff.giveWhole(pool, root, whole, changed, t);
-      throw BrokenOff.meaning(pool, from, t);
+      LatchErrorGuard.giveWhole(pool, root, whole, changed, t);
+      throw LatchErrorGuard.meaning(pool, from, t);
     }
     if (!both) {
       pool.releaseExclusiveUnchanged(root);

@@ -13,9 +13,9 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * The sets of a {@link PlaceTable} in granules, and an area of virtual memory as the directory of
- * them: extendible hashing whose directory is followed by the memory management unit. <i>Taking the
- * Shortcut</i> (CIDR 2024), section 4, for a table of guesses.
+ * The sets of a {@link KeyLocationCache} in granules, and an area of virtual memory as the
+ * directory of them: extendible hashing whose directory is followed by the memory management unit.
+ * <i>Taking the Shortcut</i> (CIDR 2024), section 4, for a table of guesses.
  *
  * <pre>
  *   set      hash & mask                   | slot            | set of the granule 10 |
@@ -107,12 +107,12 @@ final class ShortcutDirectory {
    * Makes one of four granules.
    *
    * @param name of the database, for the log
-   * @param bytesMax the memory that granules may take
+   * @param maxBytes the memory that granules may take
    * @throws RefusedException if the kernel does not allow it
    */
-  ShortcutDirectory(String name, long bytesMax, MemoryFiles files, MappingBudget budget)
+  ShortcutDirectory(String name, long maxBytes, MemoryFiles files, MappingBudget budget)
       throws RefusedException {
-    long most = Math.max(1L << DEPTH_MIN, bytesMax >>> GRANULE_SHIFT);
+    long most = Math.max(1L << DEPTH_MIN, maxBytes >>> GRANULE_SHIFT);
     this.name = name;
     this.granulesMax = (int) Math.min(most, SLOTS_MAX);
     int slots = (int) Math.min(SLOTS_MAX, Long.highestOneBit(most) * FAN_IN_MAX);
@@ -163,7 +163,7 @@ final class ShortcutDirectory {
 
   /** The sets in use, less one. By the mapper. */
   long mask() {
-    return ((long) GRANULE_BYTES << depth >>> PlaceTable.SET_SHIFT) - 1;
+    return ((long) GRANULE_BYTES << depth >>> KeyLocationCache.SET_SHIFT) - 1;
   }
 
   /** The memory that granules have. */
@@ -172,7 +172,7 @@ final class ShortcutDirectory {
   }
 
   /** The memory that they may have. */
-  long bytesMax() {
+  long maxBytes() {
     return (long) granulesMax << GRANULE_SHIFT;
   }
 
@@ -294,7 +294,7 @@ final class ShortcutDirectory {
     count = made.cardinality();
     for (int s = split.nextSetBit(0); s >= 0; s = split.nextSetBit(s + 1)) {
       long from = (long) (s ^ Integer.highestOneBit(s)) << GRANULE_SHIFT;
-      PlaceTable.copyUnseen(view(), from, (long) s << GRANULE_SHIFT, GRANULE_BYTES);
+      KeyLocationCache.copyUnseen(view(), from, (long) s << GRANULE_SHIFT, GRANULE_BYTES);
       lost.set(s, 0);
     }
     split.stream().forEach(s -> setOwn(s, true));

@@ -155,13 +155,13 @@ final class Splitter {
       }
     } catch (Throwable t) {
       if (both) {
-        BrokenOff.giveWhole(pool, frame, whole, scratch.changed, t);
+        LatchErrorGuard.giveWhole(pool, frame, whole, scratch.changed, t);
       }
-      BrokenOff.giveWhole(pool, parent.frame, whole, scratch.changed, t);
+      LatchErrorGuard.giveWhole(pool, parent.frame, whole, scratch.changed, t);
       if (scratch.changed) {
-        BrokenOff.giveWhole(pool, fresh, whole, true, t);
+        LatchErrorGuard.giveWhole(pool, fresh, whole, true, t);
       }
-      throw BrokenOff.meaning(pool, looked, t);
+      throw LatchErrorGuard.meaning(pool, looked, t);
     }
     if (result != StructureChange.DONE) {
       if (both) {
@@ -402,15 +402,15 @@ final class Splitter {
         change.append(log, 0, left, right, root);
       }
     } catch (Throwable t) {
-      BrokenOff.giveWhole(pool, root, whole, scratch.changed, t);
+      LatchErrorGuard.giveWhole(pool, root, whole, scratch.changed, t);
       if (scratch.changed) {
-        BrokenOff.giveWhole(pool, left, whole, true, t);
-        BrokenOff.giveWhole(pool, right, whole, true, t);
+        LatchErrorGuard.giveWhole(pool, left, whole, true, t);
+        LatchErrorGuard.giveWhole(pool, right, whole, true, t);
       } else {
         free(left, log);
         free(right, log);
       }
-      throw BrokenOff.meaning(pool, rootPid, t);
+      throw LatchErrorGuard.meaning(pool, rootPid, t);
     }
     if (!split) {
       pool.releaseExclusiveUnchanged(root);

@@ -311,13 +311,13 @@ public final class TreeCompaction {
       }
     } catch (Throwable t) {
       if (latched > 2) {
-        BrokenOff.giveWhole(pool, fresh, whole, changed, t);
+        LatchErrorGuard.giveWhole(pool, fresh, whole, changed, t);
       }
       if (latched > 1) {
-        BrokenOff.giveWhole(pool, frame, whole, changed, t);
+        LatchErrorGuard.giveWhole(pool, frame, whole, changed, t);
       }
-      BrokenOff.giveWhole(pool, parent.frame, whole, changed, t);
-      throw BrokenOff.meaning(pool, looked, t);
+      LatchErrorGuard.giveWhole(pool, parent.frame, whole, changed, t);
+      throw LatchErrorGuard.meaning(pool, looked, t);
     }
     if (result != StructureChange.DONE) {
       if (latched > 2) {

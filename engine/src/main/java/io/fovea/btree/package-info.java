@@ -33,7 +33,7 @@
  *   NodeEditor       changes of a node                   NodeCheck        what must be true of one
  *   OverflowChain    layout and reads of long values     TreeDamage       torn, damaged, or misused
  *   LoggedChains     long values from the log alone
- *   BrokenOff        latched pages when something is thrown
+ *   LatchErrorGuard        latched pages when something is thrown
  * </pre>
  *
  * <p>The layers use each other downwards only; {@code BTree} is above all parts that make it up,

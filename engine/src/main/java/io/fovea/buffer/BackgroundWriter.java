@@ -47,7 +47,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   private final int more;
 
   /** Frames that are emptied, which are given back together: of the thread. */
-  private final Leaving claimed;
+  private final EvictionBatch claimed;
 
   private @Nullable Thread thread;
   private volatile boolean asleep;
@@ -209,7 +209,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
         break;
       }
       long pid = frames.pid(frame);
-      if (pid == 0 || !FrameHeader.givenUp(frames.headers, frame)) {
+      if (pid == 0 || !FrameHeader.evictionCandidate(frames.headers, frame)) {
         continue; // used again, or gone
       }
       if (FrameHeader.dirty(frames.headers, frame)) {
@@ -269,7 +269,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
     int ready = 0;
     for (int i = 0; i < writeBack.size(); i++) {
       int frame = writeBack.frame(i);
-      if (!FrameHeader.givenUp(frames.headers, frame)) {
+      if (!FrameHeader.evictionCandidate(frames.headers, frame)) {
         continue;
       }
       if (frames.coldAndClean(frame)) {
@@ -294,7 +294,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
     int given = 0;
     for (int frame = 0; wanted > 0 && frame < frames.count && !stopped; frame++) {
       long pid = frames.pid(frame);
-      if (pid == 0 || FrameHeader.givenUp(frames.headers, frame)) {
+      if (pid == 0 || FrameHeader.evictionCandidate(frames.headers, frame)) {
         continue;
       }
       if (FrameHeader.used(frames.headers, frame)) {

@@ -49,9 +49,9 @@ import java.lang.foreign.MemorySegment;
  * <p>Thread-safe. Works from platform and virtual threads; waiting keeps interrupt flags.
  *
  * <p>The class is a facade and is kept small: translation is in {@link Translator}, latches in
- * {@link Latch}, misses in {@link Loader}, promotion in {@link Mover}, replacement in {@link
+ * {@link Latch}, misses in {@link Loader}, promotion in {@link PagePromoter}, replacement in {@link
  * Replacement}, writes in {@link WriteBack}, page ids in {@link PageAllocator}. What only commits,
- * checkpoints or recovery ask for is in {@link PagePromises}, {@link PoolCheckpoint} and {@link
+ * checkpoints or recovery ask for is in {@link PageReservations}, {@link PoolCheckpoint} and {@link
  * PoolRecovery}; how it stops, in {@link PoolStop}. The file has more than 600 lines because the
  * contract of a page's life (found, latched, changed, allocated, freed) is read as one; most of
  * them are Javadoc.
@@ -85,7 +85,7 @@ public final class BufferPool implements AutoCloseable {
   private final BackgroundWriter writer;
   final PageAllocator allocator;
   private final Flusher flusher;
-  private final PagePromises promises;
+  private final PageReservations promises;
   private final PoolCheckpoint checkpoint;
   private final PoolRecovery recovery;
   private final PoolStop stop;
@@ -120,18 +120,18 @@ public final class BufferPool implements AutoCloseable {
       replacement = new Replacement(frames, config.exhaustedMillis(), writer);
       loader = new Loader(frames, device, config.lsnLimit());
       allocator = new PageAllocator(frames, loader, device, state);
-      groups = new GroupLoader(frames, loader, allocator, device, config.readsMax());
-      Mover mover = new Mover(frames);
-      translator.wire(mover);
-      resolver = new Resolver(frames, loader, mover, allocator);
+      groups = new GroupLoader(frames, loader, allocator, device, config.maxInFlightReads());
+      PagePromoter pagePromoter = new PagePromoter(frames);
+      translator.wire(pagePromoter);
+      resolver = new Resolver(frames, loader, pagePromoter, allocator);
       allocator.wire(resolver);
       loader.wire(allocator);
       hints = new ChildHints(frames, resolver, config.frameHints());
       hintLimit = hints.limit;
       hintMask = hints.mask;
       exact = frames.swizzling.on;
-      flusher = new Flusher(frames, writeBack, mover, dataSync, config.exhaustedMillis());
-      promises = new PagePromises(allocator, frames, writeBack);
+      flusher = new Flusher(frames, writeBack, pagePromoter, dataSync, config.exhaustedMillis());
+      promises = new PageReservations(allocator, frames, writeBack);
       PoolSpace space = new PoolSpace(frames, loader, allocator, resolver, writeBack);
       checkpoint = new PoolCheckpoint(frames, allocator, flusher, dataSync, space);
       recovery = new PoolRecovery(frames, allocator, loader, resolver);
@@ -179,7 +179,7 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /** Pages and frames for those that can't go back. */
-  public PagePromises promises() {
+  public PageReservations promises() {
     return promises;
   }
 
@@ -259,7 +259,7 @@ public final class BufferPool implements AutoCloseable {
    * there: for who looks for it there first, and found it by a hint. Any thread; no latch is waited
    * for.
    */
-  public void bringHome(long pid, int frame) {
+  public void maybePromote(long pid, int frame) {
     int preferred = translator.preferred(pid);
     if (preferred >= 0 && preferred != frame) {
       translator.maybePromote(pid, frame, preferred);
@@ -605,7 +605,7 @@ public final class BufferPool implements AutoCloseable {
 
   /**
    * Reads all pages of the file that are not in memory, where the translation keeps them there;
-   * does nothing under others. From then on no child is checked ({@link Awakening}). When the pool
+   * does nothing under others. From then on no child is checked ({@link Preloader}). When the pool
    * is recovered, and before others have it.
    *
    * @throws io.fovea.error.FoveaException as {@link #findSlow}, for the first page that can't be
@@ -613,7 +613,7 @@ public final class BufferPool implements AutoCloseable {
    */
   public void awaken() {
     if (translator.stays) {
-      Awakening.of(frames, allocator, groups, resolver);
+      Preloader.of(frames, allocator, groups, resolver);
       exact = true;
     }
   }

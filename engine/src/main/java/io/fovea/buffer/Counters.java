@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.LongAdder;
  */
 final class Counters {
   final LongAdder misses = new LongAdder();
-  final LongAdder slowAtHome = new LongAdder();
+  final LongAdder preferredFrameSlowHits = new LongAdder();
   final LongAdder slowElsewhere = new LongAdder();
   final LongAdder promotions = new LongAdder();
   final LongAdder demotions = new LongAdder();

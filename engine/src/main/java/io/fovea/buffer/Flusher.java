@@ -44,14 +44,19 @@ final class Flusher {
 
   private final Frames frames;
   private final WriteBack writeBack;
-  private final Mover mover;
+  private final PagePromoter pagePromoter;
   private final DataSync dataSync;
   private final long patienceMillis;
 
-  Flusher(Frames frames, WriteBack writeBack, Mover mover, DataSync dataSync, long patienceMillis) {
+  Flusher(
+      Frames frames,
+      WriteBack writeBack,
+      PagePromoter pagePromoter,
+      DataSync dataSync,
+      long patienceMillis) {
     this.frames = frames;
     this.writeBack = writeBack;
-    this.mover = mover;
+    this.pagePromoter = pagePromoter;
     this.dataSync = dataSync;
     this.patienceMillis = patienceMillis;
   }
@@ -59,13 +64,13 @@ final class Flusher {
   void flush() {
     writeBack.begin();
     try {
-      mover.pause();
+      pagePromoter.pause();
       try {
         writeBack.awaitMarked();
         all();
         dataSync.sync();
       } finally {
-        mover.resume();
+        pagePromoter.resume();
       }
     } finally {
       writeBack.end();
@@ -214,11 +219,11 @@ final class Flusher {
    * <ul>
    *   <li><i>Its page does not change places while the scan runs.</i> It can't leave, being dirty
    *       or being written; its place is its own from before its first change to after its last
-   *       write ({@link Residency#place}); and moves pause. {@link Mover#pause} waits for those
-   *       that had begun, so that none is half done either. (A page that moves from a frame ahead
-   *       of the scan to one behind it would be missed. Movers could put the LSNs that they carry
-   *       into a common minimum instead, but then the scan would have to wait for movers that have
-   *       not seen it yet, which is all that a pause is.)
+   *       write ({@link Residency#place}); and moves pause. {@link PagePromoter#pause} waits for
+   *       those that had begun, so that none is half done either. (A page that moves from a frame
+   *       ahead of the scan to one behind it would be missed. Movers could put the LSNs that they
+   *       carry into a common minimum instead, but then the scan would have to wait for movers that
+   *       have not seen it yet, which is all that a pause is.)
    *   <li><i>Within the frame</i> recLsn or writingRecLsn is r or less. The first goes to the
    *       second when a copy is made, and stays in the second until a write has succeeded, a failed
    *       one included. So it is looked for in this order: if recLsn was no longer r, writingRecLsn
@@ -229,11 +234,11 @@ final class Flusher {
    * slots are read before the frames.
    */
   long minRecLsn() {
-    mover.pause();
+    pagePromoter.pause();
     try {
       return scan();
     } finally {
-      mover.resume();
+      pagePromoter.resume();
     }
   }
 

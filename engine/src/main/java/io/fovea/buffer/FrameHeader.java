@@ -149,7 +149,7 @@ final class FrameHeader {
     Mem.putByteOpaque(headers, at(frame) + USAGE, used ? USED : 0);
   }
 
-  static boolean givenUp(MemorySegment headers, int frame) {
+  static boolean evictionCandidate(MemorySegment headers, int frame) {
     return Mem.getByteOpaque(headers, at(frame) + USAGE) == GIVEN_UP;
   }
 

@@ -102,7 +102,7 @@ final class Frames {
     translator = new Translator(config.translation(), count, headers, table);
     MemorySegment places = all.asSlice(plan.stackAt(), 4L * plan.places());
     free = new FreeFrames(headers, places, own ? 0 : count);
-    residency = own ? new Rights(this, places, config) : new FrameResidency(this);
+    residency = own ? new ResidencyBudget(this, places, config) : new FrameResidency(this);
     ready = new ReadyFrames(headers, residency.places() / 4);
     unwritten = new ReadyFrames(headers, plan.batch());
     MemorySegment statistics = all.asSlice(plan.statisticsAt(), plan.bytes() - plan.statisticsAt());
@@ -113,7 +113,7 @@ final class Frames {
 
   private NativeRegion reserve(PoolConfig config) {
     if (config.translation() == Translation.VIRTUAL) {
-      return Rights.reserve(plan, pageSize);
+      return ResidencyBudget.reserve(plan, pageSize);
     }
     return config.share() == null
         ? NativeRegion.reserve(plan.bytes(), config.hugePages(), "buffer pool")
@@ -160,7 +160,7 @@ final class Frames {
    */
   int pause(int round) {
     if (round >= Backoff.PARK_FROM) {
-      attend(round % PATIENCE == 0);
+      checkWhileWaiting(round % PATIENCE == 0);
     }
     return Backoff.pause(round);
   }
@@ -171,7 +171,7 @@ final class Frames {
    *
    * @param look whether it is time to look at the wait from outside
    */
-  void attend(boolean look) {
+  void checkWhileWaiting(boolean look) {
     BlockDevice d = device;
     if (d != null) {
       d.endLent();
@@ -187,9 +187,9 @@ final class Frames {
    * memory for it. The wait is not looked at from outside, as a deadline of its operation would
    * leave both to nobody. It throws if the pool has stopped.
    */
-  int pauseFirmly(int round) {
+  int pauseUntilStopped(int round) {
     if (round >= Backoff.PARK_FROM) {
-      attend(false);
+      checkWhileWaiting(false);
     }
     return Backoff.pause(round);
   }
@@ -457,7 +457,7 @@ final class Frames {
   int claimReady() {
     for (int entry = ready.take(); entry != ReadyFrames.EMPTY; entry = ready.take()) {
       int frame = entry < 0 ? ~entry : entry;
-      if (FrameHeader.givenUp(headers, frame) && claimCold(frame)) {
+      if (FrameHeader.evictionCandidate(headers, frame) && claimCold(frame)) {
         (entry < 0 ? counters.evictionsDirty : counters.evictionsClean).increment();
         return frame;
       }
@@ -545,7 +545,7 @@ final class Frames {
         share == null ? Math.max(0, residency.free()) : free.count(),
         counters.dirty.sum(),
         counters.misses.sum(),
-        counters.slowAtHome.sum(),
+        counters.preferredFrameSlowHits.sum(),
         counters.slowElsewhere.sum(),
         counters.promotions.sum(),
         counters.demotions.sum(),

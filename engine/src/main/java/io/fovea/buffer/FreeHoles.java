@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>The rule:</b> pages at the top and below are not given out, and count for no promise. So a
  * page that is taken has space of the file system, and writing it does not find the disk full: who
  * needs more is refused before it can't go back, as where the file can't grow ({@link
- * PagePromises}).
+ * PageReservations}).
  *
  * <pre>
  *   pages above the top + room that has space  >=  promised         always

@@ -462,12 +462,12 @@ final class FreeListWalk {
   }
 
   /** Which pages leave their place. */
-  private interface Leaving {
+  private interface Unlinked {
     boolean is(long pid);
   }
 
   /** Fills in the links around the pages that leave their place; returns the list without them. */
-  private LongList unlink(Leaving leaving) {
+  private LongList unlink(Unlinked unlinked) {
     LongList stay = new LongList();
     boolean gap = false;
     boolean wasBare = false;
@@ -475,7 +475,7 @@ final class FreeListWalk {
     int n = list.size();
     for (int i = 0; i <= n; i++) {
       long pid = i < n ? list.get(i) : behind;
-      if (i < n && leaving.is(pid)) {
+      if (i < n && unlinked.is(pid)) {
         if (change.cut == 0 && mayBeBare(i)) {
           change.bare(pid);
         }

@@ -57,7 +57,7 @@ final class GroupLoader {
   private final Loader loader;
   private final PageAllocator allocator;
   private final BlockDevice device;
-  private final int readsMax;
+  private final int maxInFlightReads;
 
   /** Frames that groups may hold right now. */
   private final AtomicInteger reserved = new AtomicInteger();
@@ -65,8 +65,12 @@ final class GroupLoader {
   private volatile boolean closed;
 
   GroupLoader(
-      Frames frames, Loader loader, PageAllocator allocator, BlockDevice device, int readsMax) {
-    this.readsMax = readsMax;
+      Frames frames,
+      Loader loader,
+      PageAllocator allocator,
+      BlockDevice device,
+      int maxInFlightReads) {
+    this.maxInFlightReads = maxInFlightReads;
     this.frames = frames;
     this.translator = frames.translator;
     this.loader = loader;
@@ -91,8 +95,8 @@ final class GroupLoader {
   }
 
   /** How many pages a {@link PageReads} may have under way in this pool. */
-  int readsMax() {
-    return Math.min(readsMax, frames.least() >>> GROUP_SHIFT);
+  int maxInFlightReads() {
+    return Math.min(maxInFlightReads, frames.least() >>> GROUP_SHIFT);
   }
 
   /** The device, for who reads pages that were entered here. */

@@ -184,7 +184,7 @@ final class Loader {
     }
     Translator translator = frames.translator;
     int bucket = translator.bucket(pid);
-    for (int round = 0; ; round = frames.pauseFirmly(round)) {
+    for (int round = 0; ; round = frames.pauseUntilStopped(round)) {
       int resident = enter(bucket, pid, claimed);
       if (resident < 0) {
         return claimed;

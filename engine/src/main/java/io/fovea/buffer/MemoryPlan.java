@@ -14,10 +14,10 @@ import io.fovea.error.PoolTooSmallException;
  *     aligned to a huge page; all of it counts against the budget, nothing else is native memory
  * </pre>
  *
- * <p>Where a page's frame is its own ({@link Rights}) there are as many frames as the file may have
- * pages, most of them without memory; no buckets; in the stack's place the places of pages in
- * memory, as many as there can be; and statistics for each place. The region is addresses then, and
- * what counts against the budget is said there.
+ * <p>Where a page's frame is its own ({@link ResidencyBudget}) there are as many frames as the file
+ * may have pages, most of them without memory; no buckets; in the stack's place the places of pages
+ * in memory, as many as there can be; and statistics for each place. The region is addresses then,
+ * and what counts against the budget is said there.
  *
  * <p>The write buffer holds what one batch writes to the double-write area: a header, and the
  * copies of an eighth of the frames, 8 to 256 of them; in a share, of those that are its own. A

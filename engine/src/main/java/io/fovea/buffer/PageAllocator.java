@@ -49,7 +49,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>The file</b> grows ahead of the high-water mark ({@link FileExtent}); no page id is given
  * out before the file has room for it.
  *
- * <p><b>Promises</b> of pages are described at {@link PagePromises}, and what is changed in the
+ * <p><b>Promises</b> of pages are described at {@link PageReservations}, and what is changed in the
  * middle of the list at {@link FreeListWalk}.
  *
  * <p><b>The mark goes back</b> when pages are cut off. Who has read a reference before may ask for
@@ -187,7 +187,7 @@ final class PageAllocator {
 
   // ---------------------------------------------------------------------------------- promises
 
-  /** See {@link PagePromises#promise}. */
+  /** See {@link PageReservations#promise}. */
   void promise(LogSession log, int pages) {
     int has = Math.max(0, log.pagesPromised());
     int more = pages - has;
@@ -212,7 +212,7 @@ final class PageAllocator {
     log.pagesPromised(has);
   }
 
-  /** See {@link PagePromises#release}. */
+  /** See {@link PageReservations#release}. */
   void release(LogSession log, int keep) {
     int has = log.pagesPromised();
     int stays = extent.isFull() ? 0 : keep;
@@ -357,7 +357,7 @@ final class PageAllocator {
    * Takes a page that was never used; -1 where the list has pages again. Its memory is reserved
    * first: where none is to be had, no page id is lost. After the id is taken nothing throws but in
    * a pool that has stopped: the wait for a reader of the page is firm ({@link
-   * Frames#pauseFirmly}).
+   * Frames#pauseUntilStopped}).
    */
   private int extend(int treeId, int type, LogSession log) {
     long pid = highWater;

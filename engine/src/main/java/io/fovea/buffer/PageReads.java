@@ -128,7 +128,7 @@ public final class PageReads {
    * @return 1 to {@link #CAPACITY}
    */
   public static int limit(BufferPool pool) {
-    return Math.max(1, pool.groups().readsMax());
+    return Math.max(1, pool.groups().maxInFlightReads());
   }
 
   /**

@@ -23,7 +23,8 @@ import org.jspecify.annotations.Nullable;
  *     says that the log was lost or replaced. Asked at each miss
  * @param doubleWrite where copies of pages go before they are written in place; null for none
  * @param frameHints whether inner nodes remember the frames of their children
- * @param readsMax how many reads one thread has under way at most, 1 to {@link PageReads#CAPACITY}
+ * @param maxInFlightReads how many reads one thread has under way at most, 1 to {@link
+ *     PageReads#CAPACITY}
  * @param share from where the memory of frames comes; null where all of it is the pool's own
  * @param leastBytes with a share, how much of {@code bufferBytes} the pool can always have
  * @param hugePages whether the system is advised to use huge pages, where the translation can
@@ -42,7 +43,7 @@ public record PoolConfig(
     LongSupplier lsnLimit,
     @Nullable DoubleWrite doubleWrite,
     FrameHints frameHints,
-    int readsMax,
+    int maxInFlightReads,
     @Nullable PoolShare share,
     long leastBytes,
     boolean hugePages,
@@ -127,7 +128,7 @@ public record PoolConfig(
 
   /** The same with another number of reads that one thread has under way at most. */
   public PoolConfig withReadsMax(int reads) {
-    return with(draft -> draft.readsMax = reads);
+    return with(draft -> draft.maxInFlightReads = reads);
   }
 
   /** The same with memory from a share, of which so much is its own. */
@@ -224,7 +225,7 @@ public record PoolConfig(
     LongSupplier lsnLimit;
     @Nullable DoubleWrite doubleWrite;
     FrameHints frameHints;
-    int readsMax;
+    int maxInFlightReads;
     @Nullable PoolShare share;
     long leastBytes;
     boolean hugePages;
@@ -241,7 +242,7 @@ public record PoolConfig(
       lsnLimit = of.lsnLimit;
       doubleWrite = of.doubleWrite;
       frameHints = of.frameHints;
-      readsMax = of.readsMax;
+      maxInFlightReads = of.maxInFlightReads;
       share = of.share;
       leastBytes = of.leastBytes;
       hugePages = of.hugePages;
@@ -260,7 +261,7 @@ public record PoolConfig(
           lsnLimit,
           doubleWrite,
           frameHints,
-          readsMax,
+          maxInFlightReads,
           share,
           leastBytes,
           hugePages,

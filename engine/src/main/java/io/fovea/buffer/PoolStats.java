@@ -8,8 +8,8 @@ package io.fovea.buffer;
  * @param framesFree how many hold no page
  * @param framesDirty how many hold a page that is newer than the file's
  * @param misses pages that were read from the device
- * @param slowAtHome slow searches that found the page in its preferred frame after all: it was
- *     latched, or has just arrived
+ * @param preferredFrameSlowHits slow searches that found the page in its preferred frame after all:
+ *     it was latched, or has just arrived
  * @param slowElsewhere slow searches that found the page in another frame: mispredictions
  * @param promotions pages that were moved to their preferred frame
  * @param demotions pages that had to make room for one
@@ -39,7 +39,7 @@ public record PoolStats(
     long framesFree,
     long framesDirty,
     long misses,
-    long slowAtHome,
+    long preferredFrameSlowHits,
     long slowElsewhere,
     long promotions,
     long demotions,

@@ -10,8 +10,8 @@ public enum Pretouch {
   NONE,
 
   /** A background thread touches all of it while the database is already in use. */
-  AHEAD,
+  BACKGROUND,
 
   /** Opening waits until all of it is there. */
-  ALL
+  BLOCKING
 }

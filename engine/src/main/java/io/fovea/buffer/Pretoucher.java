@@ -36,10 +36,10 @@ final class Pretoucher {
 
   /** Touches the memory of frames as a pool wants it. */
   Pretoucher(Frames frames, Pretouch when) {
-    if (when == Pretouch.ALL) {
+    if (when == Pretouch.BLOCKING) {
       frames.pretouch(() -> false);
     }
-    ahead = when == Pretouch.AHEAD ? start(frames) : null;
+    ahead = when == Pretouch.BACKGROUND ? start(frames) : null;
   }
 
   private @Nullable Thread start(Frames frames) {

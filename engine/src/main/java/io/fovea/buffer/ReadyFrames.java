@@ -115,7 +115,7 @@ final class ReadyFrames {
 
   /** A page that is listed no more is the policy's business again. */
   void keep(int frame) {
-    if (FrameHeader.givenUp(headers, frame)) {
+    if (FrameHeader.evictionCandidate(headers, frame)) {
       FrameHeader.setUsed(headers, frame, false);
     }
   }

@@ -52,7 +52,8 @@ import org.jspecify.annotations.Nullable;
  * from the first page that can leave to the next ones, as far as that is cheap, and takes memory of
  * one; that of the others is free, for its own next misses and for anybody's. They leave in the
  * order in which they would have left one by one, some misses earlier. The thread holds their
- * latches until their memory is gone, and waits for nothing meanwhile: see {@link Rights}, V7.
+ * latches until their memory is gone, and waits for nothing meanwhile: see {@link ResidencyBudget},
+ * V7.
  */
 final class Replacement implements Residency.Room {
   /** How many steps a thread that needs one frame makes before it looks at the free list again. */
@@ -82,7 +83,7 @@ final class Replacement implements Residency.Room {
   private final Frames frames;
 
   /** For pages that leave together. Seen by tests of the room. */
-  final Leaving.Lists lists;
+  final EvictionBatch.Lists lists;
 
   private final long exhaustedMillis;
   private final Writer writer;
@@ -105,7 +106,7 @@ final class Replacement implements Residency.Room {
     this.frames = frames;
     this.exhaustedMillis = exhaustedMillis;
     this.writer = writer;
-    this.lists = new Leaving.Lists(frames.residency);
+    this.lists = new EvictionBatch.Lists(frames.residency);
     frames.residency.wire(this);
   }
 
@@ -182,7 +183,7 @@ final class Replacement implements Residency.Room {
         if (waited >= most) {
           throw exhausted();
         }
-        frames.attend(look);
+        frames.checkWhileWaiting(look);
         frames.waits.await(waiter);
       }
     } finally {
@@ -249,17 +250,17 @@ final class Replacement implements Residency.Room {
 
   /** Looks for a page that can leave at once, or for some; -1 where it finds none. */
   private int sweep(boolean outOfTurn) {
-    Leaving leaving = lists.borrow();
-    if (leaving == null) {
+    EvictionBatch evictionBatch = lists.borrow();
+    if (evictionBatch == null) {
       return sweepOne(outOfTurn);
     }
     try {
       // Again, where all of it was above what there is by now.
       int n;
       do {
-        gather(leaving, outOfTurn);
-        n = leaving.size();
-        int taken = n == 0 ? -1 : frames.residency.take(leaving);
+        gather(evictionBatch, outOfTurn);
+        n = evictionBatch.size();
+        int taken = n == 0 ? -1 : frames.residency.take(evictionBatch);
         if (taken >= 0) {
           frames.waits.wake(n - 1);
           return taken;
@@ -267,7 +268,7 @@ final class Replacement implements Residency.Room {
       } while (n > 0);
       return -1;
     } finally {
-      lists.giveBack(leaving);
+      lists.giveBack(evictionBatch);
     }
   }
 
@@ -275,33 +276,35 @@ final class Replacement implements Residency.Room {
    * Fills a list with pages that can leave at once, by the steps of {@link #sweepOne}: as many as
    * there are, up to the first one that takes many steps.
    */
-  private void gather(Leaving leaving, boolean outOfTurn) {
-    for (int ready = 0; ready >= 0 && !leaving.full(); ) {
+  private void gather(EvictionBatch evictionBatch, boolean outOfTurn) {
+    for (int ready = 0; ready >= 0 && !evictionBatch.full(); ) {
       ready = frames.claimReady();
       if (ready >= 0) {
-        leaving.add(ready);
+        evictionBatch.add(ready);
       }
     }
-    if (leaving.full()) {
+    if (evictionBatch.full()) {
       return;
     }
     boolean inTurn = !outOfTurn && !isMostlyClean();
     if (inTurn && frames.unwritten.full()) {
-      int written = leaving.size() > 0 ? -1 : claimWritten();
+      int written = evictionBatch.size() > 0 ? -1 : claimWritten();
       if (written >= 0) {
-        leaving.add(written);
+        evictionBatch.add(written);
       }
       return;
     }
     int all = Math.min(2 * frames.residency.places(), SWEEP_MAX);
     int attempt = 0;
-    for (int left = leaving.size() > 0 ? MORE_STEPS : all; left > 0 && !leaving.full(); left--) {
+    for (int left = evictionBatch.size() > 0 ? MORE_STEPS : all;
+        left > 0 && !evictionBatch.full();
+        left--) {
       int frame = frames.policy.propose(attempt++, true);
       if (frame < 0 || frames.pid(frame) == 0) {
         continue;
       }
       if (evict(frame)) {
-        leaving.add(frame);
+        evictionBatch.add(frame);
         attempt = 0;
         left = Math.min(left, MORE_STEPS);
       } else if (!list(frame) && inTurn) {
@@ -365,7 +368,7 @@ final class Replacement implements Residency.Room {
       if (frame == ReadyFrames.EMPTY) {
         return -1;
       }
-      if (!FrameHeader.givenUp(frames.headers, frame)) {
+      if (!FrameHeader.evictionCandidate(frames.headers, frame)) {
         continue; // used again
       }
       if (!frames.coldAndClean(frame)) {
@@ -383,7 +386,7 @@ final class Replacement implements Residency.Room {
   /** Lists a cold page for the writer, if it is dirty; false where there is no room. */
   private boolean list(int frame) {
     if (!FrameHeader.dirty(frames.headers, frame)
-        || FrameHeader.givenUp(frames.headers, frame)
+        || FrameHeader.evictionCandidate(frames.headers, frame)
         || FrameHeader.writing(frames.headers, frame)) {
       return true;
     }

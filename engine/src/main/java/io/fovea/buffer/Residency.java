@@ -18,7 +18,8 @@ import java.util.function.LongSupplier;
  * <p>Which memory is given up for others is {@link Replacement}'s business; it asks here what is
  * free and what becomes of a page that leaves.
  *
- * <p>Any thread, unless a method says otherwise. Kinds: {@link FrameResidency}, {@link Rights}.
+ * <p>Any thread, unless a method says otherwise. Kinds: {@link FrameResidency}, {@link
+ * ResidencyBudget}.
  */
 interface Residency {
   /** There is no memory for a page at once: no frame, and no complement of one. */
@@ -100,7 +101,7 @@ interface Residency {
    * @param emptied one frame at least; they are forgotten, and their latches are the residency's
    * @return as {@link #takeFree()}; negative where not even one must be used again
    */
-  default int take(Leaving emptied) {
+  default int take(EvictionBatch emptied) {
     throw new UnsupportedOperationException("Pages leave one by one here.");
   }
 
@@ -122,7 +123,7 @@ interface Residency {
    *
    * @param emptied they are forgotten
    */
-  default void giveBack(Leaving emptied) {
+  default void giveBack(EvictionBatch emptied) {
     for (int i = 0; i < emptied.size(); i++) {
       giveBack(emptied.frames[i]);
     }
@@ -135,8 +136,8 @@ interface Residency {
   }
 
   /** A list for {@link #together} pages. */
-  default Leaving newLeaving() {
-    return new Leaving(1, null);
+  default EvictionBatch newLeaving() {
+    return new EvictionBatch(1, null);
   }
 
   // ----------------------------------------------------------------------------------- how many

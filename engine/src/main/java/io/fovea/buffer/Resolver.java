@@ -16,16 +16,16 @@ final class Resolver {
   private final MemorySegment headers;
   private final Translator translator;
   private final Loader loader;
-  private final Mover mover;
+  private final PagePromoter pagePromoter;
   private final PageAllocator allocator;
   private volatile boolean closed;
 
-  Resolver(Frames frames, Loader loader, Mover mover, PageAllocator allocator) {
+  Resolver(Frames frames, Loader loader, PagePromoter pagePromoter, PageAllocator allocator) {
     this.frames = frames;
     this.headers = frames.headers;
     this.translator = frames.translator;
     this.loader = loader;
-    this.mover = mover;
+    this.pagePromoter = pagePromoter;
     this.allocator = allocator;
   }
 
@@ -107,11 +107,11 @@ final class Resolver {
     FrameHeader.use(headers, frame, pid);
     int preferred = translator.preferred(pid);
     if (preferred < 0 || preferred == frame) {
-      frames.counters.slowAtHome.increment();
+      frames.counters.preferredFrameSlowHits.increment();
       return frame;
     }
     frames.counters.slowElsewhere.increment();
-    return mover.maybePromote(pid, frame, preferred);
+    return pagePromoter.maybePromote(pid, frame, preferred);
   }
 
   /** Waits until the frame is not latched exclusively; false where it holds another page then. */

@@ -108,7 +108,7 @@ final class Sampling implements ReplacementPolicy {
 
   /** Whether its page was given up, and is in the file as it is. */
   private boolean canLeave(int frame) {
-    return FrameHeader.givenUp(headers, frame)
+    return FrameHeader.evictionCandidate(headers, frame)
         && !FrameHeader.dirty(headers, frame)
         && !FrameHeader.writing(headers, frame);
   }
@@ -116,7 +116,7 @@ final class Sampling implements ReplacementPolicy {
   /** Ages a frame; the score of its page, or the maximum where it is no candidate. */
   private int look(int frame, int now) {
     if (FrameHeader.pid(headers, frame) == 0
-        || FrameHeader.givenUp(headers, frame)
+        || FrameHeader.evictionCandidate(headers, frame)
         || FrameHeader.writing(headers, frame)) {
       return Integer.MAX_VALUE;
     }
@@ -138,7 +138,7 @@ final class Sampling implements ReplacementPolicy {
   /** A page that lost its use bit to a look a moment ago is not cold. */
   @Override
   public boolean expendable(int frame) {
-    if (FrameHeader.givenUp(headers, frame)) {
+    if (FrameHeader.evictionCandidate(headers, frame)) {
       return true;
     }
     long word = word(frame);

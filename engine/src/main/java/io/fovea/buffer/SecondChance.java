@@ -37,7 +37,8 @@ final class SecondChance implements ReplacementPolicy {
       return -1;
     }
     // For the writer: what is being written keeps its chance, what is given up was proposed before.
-    if (!again && (FrameHeader.writing(headers, frame) || FrameHeader.givenUp(headers, frame))) {
+    if (!again
+        && (FrameHeader.writing(headers, frame) || FrameHeader.evictionCandidate(headers, frame))) {
       return -1;
     }
     if (FrameHeader.used(headers, frame)) {

@@ -69,7 +69,7 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   victim of a miss, of the writer, of a share       Residency.leave                     leave
  *   read that failed                                  Loader, GroupLoader                 (1)
- *   promoted, demoted, swapped                        Mover                               (2)
+ *   promoted, demoted, swapped                        PagePromoter                        (2)
  *   freed: merge, drop, cut, move, root that moved    PageAllocator.link                  disown
  *   given out, taken over                             PageAllocator.init                  disown
  *   cut off the end of the file                       FreeListWalk                        (3)

@@ -50,7 +50,7 @@ public enum Translation {
   /**
    * The operating system's page table, as in vmcache (Leis et al., "Virtual-Memory Assisted Buffer
    * Management", SIGMOD 2023): the frame of a page is its page id. See {@link VirtualTranslation},
-   * {@link Rights}.
+   * {@link ResidencyBudget}.
    */
   VIRTUAL,
 

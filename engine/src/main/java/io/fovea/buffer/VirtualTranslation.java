@@ -7,7 +7,7 @@ package io.fovea.buffer;
  * <pre>
  *   frame numbers   0   1   2   3   4   5   ...            as many as the file may have pages
  *   header lines    |   |   | 2 |   | 4 |   |              the page id while the page is in memory
- *   memory                  ███     ███                    while there is a right to it: {@link Rights}
+ *   memory                  ███     ███                    while there is a right to it: {@link ResidencyBudget}
  * </pre>
  *
  * <p>Frame 0 never has a page: it is where a number leads that is no page id of the file. The

@@ -7,9 +7,9 @@
  *     Latch         optimistic, shared, exclusive: one word          Backoff: how waiting is done
  *     Translator    page id → frame: Predictive-, Hashed-, Optimistic-, Chained-, Latched-,
  *                   VirtualTranslation
- *     Resolver      the slow path ─► Loader (misses), Mover (promotion)
+ *     Resolver      the slow path ─► Loader (misses), PagePromoter
  *     GroupLoader   many misses of one thread: PageGroup at once, PageReads as many as may be always
- *     Residency     where the memory of pages comes from: FrameResidency, Rights
+ *     Residency     where the memory of pages comes from: FrameResidency, ResidencyBudget
  *     Replacement   which page makes room ◄─ BackgroundWriter ─► WriteBack ◄─ Flusher
  *       │             ReplacementPolicy:      WriterPace,           └► DoubleWrite, DataSync
  *       └►            SecondChance, Sampling  ReadyFrames, FrameWaits

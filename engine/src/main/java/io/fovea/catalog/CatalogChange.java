@@ -3,7 +3,7 @@ package io.fovea.catalog;
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
 import io.fovea.btree.RootMove;
-import io.fovea.buffer.PagePromises;
+import io.fovea.buffer.PageReservations;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
@@ -296,7 +296,7 @@ public final class CatalogChange {
 
   /** What the changes may split is promised before they are in the log. */
   private void promisePages() {
-    PagePromises promises = catalog.pool().promises();
+    PageReservations promises = catalog.pool().promises();
     promises.promise(session, promises.pagesFor(inserts(), bytes()));
   }
 

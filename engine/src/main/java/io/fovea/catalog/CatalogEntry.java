@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
  *   · number of indexes (2) · each: name · flags (1: 1 unique, 2 extracted, 4 times the number of
  *     {@link EntryHints}) · tree id (4) · root page (8) · extracted: key; else: number of fields (2), each: 1 if of the key (1),
  *     ordinal (2)
- *   · version 3 and later: {@link Sections}, of {@link Extras}, and of a name that is too long for the key
+ *   · version 3 and later: {@link ExtensionFields}, of {@link Extras}, and of a name that is too long for the key
  *
  *   key      raw (1) · fields
  *   fields   number (2) · each: name · type (1) · size (4), as {@link FieldCodec} has them
@@ -87,8 +87,8 @@ public record CatalogEntry(
 
   /**
    * What few tables have: each is a section of its own, which is missing where a table does not
-   * have it. Whoever adds one adds a component here, a number to {@link Sections}, and to the page
-   * of the file format.
+   * have it. Whoever adds one adds a component here, a number to {@link ExtensionFields}, and to
+   * the page of the file format.
    *
    * @param history the versions of its rows; null where there is nothing to be said about them
    * @param expiry how rows expire; null where they don't
@@ -119,16 +119,16 @@ public record CatalogEntry(
       return new Extras(history, expiry, others);
     }
 
-    void write(Sections to) {
+    void write(ExtensionFields to) {
       if (history != null) {
-        to.put(Sections.ROWS, RowHistoryCodec.encode(history));
+        to.put(ExtensionFields.ROWS, RowHistoryCodec.encode(history));
       }
       if (objects != null) {
-        to.put(Sections.OBJECTS, ObjectVersions.encode(objects));
+        to.put(ExtensionFields.OBJECTS, ObjectVersions.encode(objects));
       }
       if (expiry != null) {
         to.put(
-            Sections.EXPIRY,
+            ExtensionFields.EXPIRY,
             ByteBuffer.allocate(EXPIRY_BYTES)
                 .putShort((short) expiry.field().ordinal())
                 .putLong(expiry.after().toMillis())
@@ -136,16 +136,16 @@ public record CatalogEntry(
       }
     }
 
-    static Extras read(Sections from, @Nullable Layout layout) throws IOException {
-      byte[] objects = from.get(Sections.OBJECTS);
+    static Extras read(ExtensionFields from, @Nullable Layout layout) throws IOException {
+      byte[] objects = from.get(ExtensionFields.OBJECTS);
       if (objects != null) {
-        if (layout != null || from.get(Sections.ROWS) != null) {
+        if (layout != null || from.get(ExtensionFields.ROWS) != null) {
           throw new IOException("objects in a table of rows");
         }
         return new Extras(null, null, ObjectVersions.decode(objects));
       }
-      byte[] rows = from.get(Sections.ROWS);
-      byte[] expiry = from.get(Sections.EXPIRY);
+      byte[] rows = from.get(ExtensionFields.ROWS);
+      byte[] expiry = from.get(ExtensionFields.EXPIRY);
       if (rows == null && expiry == null) {
         return NONE;
       }
@@ -298,11 +298,11 @@ public record CatalogEntry(
 
   /** The value of its record in the catalog. */
   public byte[] encode() {
-    Sections sections = new Sections();
-    CatalogKey.write(name, sections);
-    extras.write(sections);
+    ExtensionFields extensionFields = new ExtensionFields();
+    CatalogKey.write(name, extensionFields);
+    extras.write(extensionFields);
     if (extras.objects != null && !indexes.isEmpty()) {
-      sections.put(Sections.COMPONENTS, ObjectIndexCodec.encode(indexes));
+      extensionFields.put(ExtensionFields.COMPONENTS, ObjectIndexCodec.encode(indexes));
     }
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (DataOutputStream out = new DataOutputStream(bytes)) {
@@ -312,7 +312,7 @@ public record CatalogEntry(
               ? VERSION
               : !isPlain()
                   ? VERSION_WITHOUT_VARIABLE
-                  : !sections.isEmpty()
+                  : !extensionFields.isEmpty()
                       ? VERSION_WITHOUT_TYPES
                       : hinted ? VERSION_WITHOUT_SECTIONS : VERSION_WITHOUT_HINTS);
       out.writeInt(treeId);
@@ -341,7 +341,7 @@ public record CatalogEntry(
           }
         }
       }
-      sections.write(out);
+      extensionFields.write(out);
     } catch (IOException e) {
       throw new IllegalStateException("Writing to memory failed.", e);
     }
@@ -410,20 +410,21 @@ public record CatalogEntry(
       for (int i = 0; i < n; i++) {
         indexes.add(readIndex(in, parts, layout));
       }
-      Sections sections =
-          version < VERSION_WITHOUT_TYPES ? new Sections() : Sections.read(in, known);
+      ExtensionFields extensionFields =
+          version < VERSION_WITHOUT_TYPES ? new ExtensionFields() : ExtensionFields.read(in, known);
       if (in.read() >= 0) {
         throw new IOException("bytes behind the end");
       }
-      String name = CatalogKey.read(key, sections);
-      Extras extras = Extras.read(sections, layout);
+      String name = CatalogKey.read(key, extensionFields);
+      Extras extras = Extras.read(extensionFields, layout);
       if (layout == null
           && extras.objects == null
           && indexes.stream().anyMatch(i -> i.extractedKey == null)) {
         throw new IOException("an index by fields of a table of byte strings");
       }
       List<IndexEntry> all =
-          ObjectIndexCodec.decode(sections.get(Sections.COMPONENTS), indexes, extras.objects);
+          ObjectIndexCodec.decode(
+              extensionFields.get(ExtensionFields.COMPONENTS), indexes, extras.objects);
       return new CatalogEntry(name, treeId, rootPid, parts, layout, all, extras);
     } catch (IOException | IllegalArgumentException | IndexOutOfBoundsException e) {
       CorruptionException c =

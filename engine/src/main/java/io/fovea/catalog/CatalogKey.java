@@ -12,7 +12,7 @@ import java.util.HexFormat;
  *
  * <pre>
  *   "t" · name in UTF-8                         where that has 1 to 255 bytes
- *   "t" · FF · SHA-256 of the name in UTF-8     else: the name is a {@linkplain Sections section}
+ *   "t" · FF · SHA-256 of the name in UTF-8     else: the name is a {@linkplain ExtensionFields section}
  * </pre>
  *
  * <p>A name of 255 characters has up to 765 bytes, and a key of a page of 4 KiB up to 512. FF does
@@ -68,10 +68,10 @@ final class CatalogKey {
   }
 
   /** Adds the name to the sections of its record if the key does not have it. */
-  static void write(String name, Sections to) {
+  static void write(String name, ExtensionFields to) {
     byte[] utf8 = name.getBytes(StandardCharsets.UTF_8);
     if (utf8.length > NAME_BYTES_MAX) {
-      to.put(Sections.NAME, utf8);
+      to.put(ExtensionFields.NAME, utf8);
     }
   }
 
@@ -80,8 +80,8 @@ final class CatalogKey {
    *
    * @throws IOException if key and sections make no sense together
    */
-  static String read(byte[] key, Sections sections) throws IOException {
-    byte[] utf8 = sections.get(Sections.NAME);
+  static String read(byte[] key, ExtensionFields extensionFields) throws IOException {
+    byte[] utf8 = extensionFields.get(ExtensionFields.NAME);
     if (!isHashed(key) && utf8 == null) {
       return describe(key);
     }

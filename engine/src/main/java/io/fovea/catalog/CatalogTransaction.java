@@ -2,7 +2,7 @@ package io.fovea.catalog;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.KeyRange;
-import io.fovea.buffer.PagePromises;
+import io.fovea.buffer.PageReservations;
 import io.fovea.error.AbortCause;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.index.TableCore;
@@ -63,10 +63,10 @@ import org.jspecify.annotations.Nullable;
  * <ul>
  *   <li><i>Looks of C itself</i> are compared under the lock of the schema, which it keeps until
  *       all is published. Nothing else changes the catalog meanwhile.
- *   <li><i>Looks of others</i> are compared when these decide ({@link #looksHold}), if they write,
- *       inside the gate. One of A has decided before C's moment and has seen nothing of C. One of B
- *       either meets {@link Schema#isChanging}, which is stored before the moment and cleared when
- *       C is published, and is aborted, or finds the tables of after C.
+ *   <li><i>Looks of others</i> are compared when these decide ({@link #catalogReadsValid}), if they
+ *       write, inside the gate. One of A has decided before C's moment and has seen nothing of C.
+ *       One of B either meets {@link Schema#isChanging}, which is stored before the moment and
+ *       cleared when C is published, and is aborted, or finds the tables of after C.
  *   <li><i>Uses of a table that C drops.</i> One of B that has used it before is aborted, for the
  *       table is noted as gone before the moment. One that comes to it later finds it GOING, which
  *       is stored before the moment too, and is aborted; or dropped, and is told so, unless it has
@@ -115,7 +115,7 @@ public final class CatalogTransaction implements CatalogPart {
   private final Map<String, @Nullable TableCore> now = new TreeMap<>();
 
   /** The same of sequences. */
-  private final SequenceLooks sequences;
+  private final SequenceReads sequences;
 
   private final List<TableCore> made = new ArrayList<>();
   private final List<TableCore> dropped = new ArrayList<>();
@@ -137,7 +137,7 @@ public final class CatalogTransaction implements CatalogPart {
     this.store = store;
     this.changes = changes;
     this.tx = tx;
-    this.sequences = new SequenceLooks(schema.sequences());
+    this.sequences = new SequenceReads(schema.sequences());
     this.cuts = new RangeCuts(store);
   }
 
@@ -165,7 +165,7 @@ public final class CatalogTransaction implements CatalogPart {
       }
       seenAll = all;
       tx.sawLsn(schema.publishedLsn());
-      if (!looksHold()) {
+      if (!catalogReadsValid()) {
         throw conflict("tables were created, dropped or renamed meanwhile");
       }
     }
@@ -193,7 +193,7 @@ public final class CatalogTransaction implements CatalogPart {
   }
 
   @Override
-  public boolean looksHold() {
+  public boolean catalogReadsValid() {
     return !schema.isChanging() && areAsSeen() && cuts.hold();
   }
 
@@ -556,7 +556,7 @@ public final class CatalogTransaction implements CatalogPart {
   }
 
   @Override
-  public PagePromises promises() {
+  public PageReservations promises() {
     return store.pool().promises();
   }
 
@@ -598,17 +598,17 @@ public final class CatalogTransaction implements CatalogPart {
   }
 
   @Override
-  public long append(LogSession session, int bytesMax) {
+  public long append(LogSession session, int maxBytes) {
     CatalogChange c = mine();
     int bytes = c.recordBytes();
-    if (bytes > bytesMax || c.size() > Short.MAX_VALUE) {
+    if (bytes > maxBytes || c.size() > Short.MAX_VALUE) {
       throw tx.abort(
           AbortCause.TOO_LARGE,
           "the transaction creates, drops and renames too many tables: the change of the catalog has"
               + " "
               + bytes
               + " bytes, the limit is "
-              + bytesMax);
+              + maxBytes);
     }
     cuts.claim(session);
     session.grant(LogSession.space(bytes));
@@ -660,7 +660,7 @@ public final class CatalogTransaction implements CatalogPart {
     for (TableCore core : made) {
       if (!installed || !now.containsValue(core)) {
         if (!core.isDropped()) {
-          core.never();
+          core.markRolledBack();
         }
         Schema.trees(core).forEach(changes.drops::letGo);
       }

@@ -14,7 +14,7 @@ import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import io.fovea.recovery.Recovery;
 import io.fovea.store.Store;
-import io.fovea.txn.Grace;
+import io.fovea.txn.GracePeriod;
 import io.fovea.wal.LogSession;
 import java.lang.System.Logger.Level;
 import java.nio.ByteBuffer;
@@ -42,8 +42,8 @@ import org.jspecify.annotations.Nullable;
  *       until their last page is free: so neither the redo point nor a close has to wait, and who
  *       opens the database goes on.
  *   <li><b>Nobody is held up.</b> Transactions that were active when the catalog changed may still
- *       go down the tree: its pages stay until those have ended ({@link Grace}). Meanwhile others
- *       begin, and do what they like.
+ *       go down the tree: its pages stay until those have ended ({@link GracePeriod}). Meanwhile
+ *       others begin, and do what they like.
  *   <li><b>A piece</b> frees some pages: it holds back the redo point, and keeps others waiting for
  *       single pages, for so long only. Between pieces of the background thread as much time passes
  *       as the last one took.
@@ -98,7 +98,7 @@ public final class DeferredDrops {
     @Nullable Runnable then;
 
     /** Over, or null. */
-    @Nullable Grace grace;
+    @Nullable GracePeriod gracePeriod;
 
     @Nullable TreeDrop pages;
     boolean pagesFree;
@@ -110,11 +110,11 @@ public final class DeferredDrops {
     /** What holds back the redo point for a tree that the catalog does not know; else null. */
     @Nullable RedoHold unknown;
 
-    Drop(BTree tree, Grace grace, @Nullable Runnable then) {
+    Drop(BTree tree, GracePeriod gracePeriod, @Nullable Runnable then) {
       this.treeId = tree.treeId();
       this.rootPid = tree.rootPid();
       this.tree = tree;
-      this.grace = grace;
+      this.gracePeriod = gracePeriod;
       this.then = then;
     }
 
@@ -165,7 +165,7 @@ public final class DeferredDrops {
   private final Consumer<byte[]> forget;
 
   private final Store store;
-  private final Leftovers leftovers;
+  private final OrphanPages orphanPages;
   private final OperationLock work = new OperationLock("the lock of drops");
   private final List<Drop> drops = new CopyOnWriteArrayList<>();
   private @Nullable LogSession session;
@@ -175,9 +175,9 @@ public final class DeferredDrops {
 
   private volatile boolean stopped;
 
-  DeferredDrops(Store store, Leftovers leftovers, Consumer<byte[]> forget) {
+  DeferredDrops(Store store, OrphanPages orphanPages, Consumer<byte[]> forget) {
     this.store = store;
-    this.leftovers = leftovers;
+    this.orphanPages = orphanPages;
     this.forget = forget;
   }
 
@@ -261,7 +261,7 @@ public final class DeferredDrops {
    *     nothing
    */
   void add(BTree tree, @Nullable Runnable then) {
-    drops.add(new Drop(tree, store.engine().grace(), then));
+    drops.add(new Drop(tree, store.engine().gracePeriod(), then));
   }
 
   /**
@@ -393,7 +393,7 @@ public final class DeferredDrops {
       }
       BTree tree = drop.tree;
       if (tree != null) {
-        leftovers.strays(tree);
+        orphanPages.strays(tree);
       }
       if (!drop.pagesFree) {
         return Piece.MORE;
@@ -432,20 +432,20 @@ public final class DeferredDrops {
     if (drop.held) {
       return false;
     }
-    Grace grace = drop.grace;
-    while (grace != null && grace.isOver()) {
+    GracePeriod gracePeriod = drop.gracePeriod;
+    while (gracePeriod != null && gracePeriod.isOver()) {
       Runnable then = drop.then;
-      grace = null;
+      gracePeriod = null;
       if (then != null) {
         // Forgotten when both are done: were it forgotten before and had failed, the pages would
         // be freed without the second grace. It may run twice: it takes something off a list.
         then.run();
-        grace = store.engine().grace();
+        gracePeriod = store.engine().gracePeriod();
       }
-      drop.grace = grace;
+      drop.gracePeriod = gracePeriod;
       drop.then = null;
     }
-    return grace == null;
+    return gracePeriod == null;
   }
 
   private boolean freed(Drop drop) {

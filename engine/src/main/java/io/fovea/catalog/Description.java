@@ -20,11 +20,11 @@ public final class Description {
     Layout layout = core.layout;
     if (layout == null) {
       ObjectHistory objects = core.objects();
-      int bytesMax = core.key.bytesMax();
+      int maxBytes = core.key.maxBytes();
       TableSpec spec =
           objects == null
-              ? TableSpec.bytes(core.name, bytesMax)
-              : TableSpec.objects(core.name, bytesMax, objects.shapes());
+              ? TableSpec.bytes(core.name, maxBytes)
+              : TableSpec.objects(core.name, maxBytes, objects.shapes());
       for (IndexCore i : core.readable()) {
         spec = spec.with(of(CatalogEntry.IndexEntry.of(i)));
       }

@@ -22,11 +22,11 @@ import java.util.Map;
  *
  * <p><b>Why no statement meets what it does not know.</b> A statement of the old version ends
  * before the catalog changes: either it sees that it is refused, or its transaction was active when
- * {@link TableCore#evolve} returned, and is waited for ({@link io.fovea.txn.Grace}). So each row
- * that an old handle has read was of an older version or of its own, and each that it has written
- * is there, or its transaction has been aborted, before the first handle of the new version exists.
- * From then on all rows that are written are of the new one, so a row that a transaction has read
- * as a new one never becomes an old one.
+ * {@link TableCore#evolve} returned, and is waited for ({@link io.fovea.txn.GracePeriod}). So each
+ * row that an old handle has read was of an older version or of its own, and each that it has
+ * written is there, or its transaction has been aborted, before the first handle of the new version
+ * exists. From then on all rows that are written are of the new one, so a row that a transaction
+ * has read as a new one never becomes an old one.
  *
  * <p><b>How rows expire</b> changes with the rest, in the same record. The index by time may be
  * missing then: rows are hidden without it, and swept when it was built.
@@ -36,19 +36,19 @@ import java.util.Map;
  * renames and drops of the table by {@link TableCore#changing}.
  */
 final class Evolutions {
-  private final Host host;
+  private final CatalogCallbacks catalogCallbacks;
   private final Store store;
   private final SchemaChanges changes;
   private final Expirations expirations;
   private final Map<String, TableCore> tables;
 
   Evolutions(
-      Host host,
+      CatalogCallbacks catalogCallbacks,
       Store store,
       SchemaChanges changes,
       Expirations expirations,
       Map<String, TableCore> tables) {
-    this.host = host;
+    this.catalogCallbacks = catalogCallbacks;
     this.store = store;
     this.changes = changes;
     this.expirations = expirations;
@@ -98,7 +98,7 @@ final class Evolutions {
       boolean done = false;
       core.evolve("version " + spec.version());
       try {
-        new IndexBuild(host, store, core, what).awaitOthers();
+        new IndexBuild(catalogCallbacks, store, core, what).awaitOthers();
         changes.locked(what, () -> publish(core, next));
         done = true;
       } finally {

@@ -6,7 +6,7 @@ import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.RowExpiry;
-import io.fovea.index.Slot;
+import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.memory.OperationLock;
@@ -68,7 +68,7 @@ public final class Expirations {
   /** How many rows a piece removes. */
   static final int PIECE_ROWS = 128;
 
-  private final Host host;
+  private final CatalogCallbacks catalogCallbacks;
   private final Store store;
   private final SchemaChanges changes;
   private final Supplier<List<TableCore>> expiring;
@@ -101,12 +101,12 @@ public final class Expirations {
    * @param expiring the tables whose rows expire, none left out that is being renamed
    */
   Expirations(
-      Host host,
+      CatalogCallbacks catalogCallbacks,
       Store store,
       SchemaChanges changes,
       Supplier<List<TableCore>> expiring,
       Timing timing) {
-    this.host = host;
+    this.catalogCallbacks = catalogCallbacks;
     this.store = store;
     this.changes = changes;
     this.expiring = expiring;
@@ -232,7 +232,7 @@ public final class Expirations {
       long n = 0;
       Piece piece = new Piece(core, guarded);
       do {
-        host.transact(piece);
+        catalogCallbacks.transact(piece);
         swept.addAndGet(piece.removed);
         pieces.incrementAndGet();
         n += piece.removed;
@@ -244,7 +244,7 @@ public final class Expirations {
   }
 
   /** A transaction of the sweep. */
-  private static final class Piece implements Host.Piece {
+  private static final class Piece implements CatalogCallbacks.Piece {
     private final TableCore core;
     private final boolean guarded;
     private int removed;
@@ -256,7 +256,7 @@ public final class Expirations {
     }
 
     @Override
-    public void run(Slot slot, Tx t, int attempt) {
+    public void run(StatementContext statementContext, Tx t, int attempt) {
       removed = 0;
       more = false;
       RowExpiry expiry = core.expiry();
@@ -269,14 +269,17 @@ public final class Expirations {
           return; // nobody can make its entries before the table was opened
         }
       }
-      long upTo = guarded ? believed(slot, t, expiry, index) : expiry.hiddenUpTo(slot, t);
+      long upTo =
+          guarded
+              ? believed(statementContext, t, expiry, index)
+              : expiry.hiddenUpTo(statementContext, t);
       expiry.lagMillis = 0;
       if (upTo <= 0) {
         return;
       }
       int most = Math.max(1, PIECE_ROWS >> Math.min(30, attempt - 1));
       int bytes = expiry.entryBytes();
-      MemorySegment key = slot.take(core.keyBytesMax + 2L * bytes);
+      MemorySegment key = statementContext.take(core.keyBytesMax + 2L * bytes);
       try {
         expiry.oldest(key, 0);
         expiry.behind(upTo, key, bytes);
@@ -284,25 +287,27 @@ public final class Expirations {
         try {
           // What the scan delivers is what is deleted, and nothing else is written ahead of it.
           scan.toDelete(true);
-          more = remove(slot, t, index, expiry, scan, key, most, upTo);
+          more = remove(statementContext, t, index, expiry, scan, key, most, upTo);
         } finally {
           scan.close();
         }
       } finally {
-        slot.give(key);
+        statementContext.give(key);
       }
     }
 
     /** Up to which time of a row it removes, by as much of the clock as is believed. */
-    private long believed(Slot slot, Tx t, RowExpiry expiry, IndexCore index) {
-      long now = expiry.moment(slot, t);
-      long newest = expiry.guard.isNew() ? newest(slot, t, expiry, index) : 0;
+    private long believed(
+        StatementContext statementContext, Tx t, RowExpiry expiry, IndexCore index) {
+      long now = expiry.moment(statementContext, t);
+      long newest = expiry.guard.isNew() ? newest(statementContext, t, expiry, index) : 0;
       return expiry.hiddenUpTo(expiry.guard.believed(now, newest, core.shown()));
     }
 
     /** The latest time of a row; 0 where there is none. */
-    private long newest(Slot slot, Tx t, RowExpiry expiry, IndexCore index) {
-      MemorySegment key = slot.take(expiry.entryBytes());
+    private long newest(
+        StatementContext statementContext, Tx t, RowExpiry expiry, IndexCore index) {
+      MemorySegment key = statementContext.take(expiry.entryBytes());
       try {
         expiry.oldest(key, 0);
         TxScan scan =
@@ -313,7 +318,7 @@ public final class Expirations {
           scan.close();
         }
       } finally {
-        slot.give(key);
+        statementContext.give(key);
       }
     }
 
@@ -328,7 +333,7 @@ public final class Expirations {
 
     /** Removes the records of some entries; true if there may be more. */
     private boolean remove(
-        Slot slot,
+        StatementContext statementContext,
         Tx t,
         IndexCore index,
         RowExpiry expiry,
@@ -353,7 +358,7 @@ public final class Expirations {
           expiry.lagMillis = Math.max(0, upTo - oldest);
         }
         Mem.copy(scan.valueSegment(), scan.valueOffset(), key, 0, length);
-        if (RowExpiry.removeHidden(slot, t, core, key, 0, length)) {
+        if (RowExpiry.removeHidden(statementContext, t, core, key, 0, length)) {
           removed++;
         }
       }

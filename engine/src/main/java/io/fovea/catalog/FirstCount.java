@@ -6,7 +6,7 @@ import io.fovea.btree.TreeWalk;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.memory.OperationLock;
-import io.fovea.recovery.KnownCounts;
+import io.fovea.recovery.RecoveredRowCounts;
 import io.fovea.store.SnapshotOpening;
 import io.fovea.store.Store;
 import java.time.Duration;
@@ -82,8 +82,8 @@ public final class FirstCount {
   /** Within the opening of the snapshot, so that a close waits, which ends it soon. */
   private boolean count(BTree tree, long root, Store frozen) {
     try {
-      KnownCounts known = frozen.knownCounts();
-      KnownCounts.Counts since = known == null ? null : known.since(tree.treeId());
+      RecoveredRowCounts known = frozen.recoveredRowCounts();
+      RecoveredRowCounts.Counts since = known == null ? null : known.since(tree.treeId());
       if (since == null) {
         throw new InvalidUseException("The table or the index was dropped meanwhile.");
       }

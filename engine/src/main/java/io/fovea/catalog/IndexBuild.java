@@ -8,10 +8,10 @@ import io.fovea.error.TransactionAbortedException;
 import io.fovea.index.Filling;
 import io.fovea.index.IndexCore;
 import io.fovea.index.ObjectMaintenance;
-import io.fovea.index.Slot;
+import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.store.Store;
-import io.fovea.txn.Grace;
+import io.fovea.txn.GracePeriod;
 import io.fovea.txn.Tx;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -46,28 +46,28 @@ public final class IndexBuild {
   private static final long LOOK_NANOS = 50_000;
   private static final long LOOK_MAX_NANOS = 1_000_000;
 
-  private final Host host;
+  private final CatalogCallbacks catalogCallbacks;
   private final Store store;
   private final TableCore core;
   private final String what;
-  private final Pace pace;
+  private final BackgroundThrottle backgroundThrottle;
 
   /**
    * Something that is done to a table.
    *
    * @param what it is, as in {@code build index by_name of table people}
    */
-  IndexBuild(Host host, Store store, TableCore core, String what) {
-    this.host = host;
+  IndexBuild(CatalogCallbacks catalogCallbacks, Store store, TableCore core, String what) {
+    this.catalogCallbacks = catalogCallbacks;
     this.store = store;
     this.core = core;
     this.what = what;
-    this.pace = new Pace(() -> store.engine().stats().commits());
+    this.backgroundThrottle = new BackgroundThrottle(() -> store.engine().stats().commits());
   }
 
   /** How fast it goes. */
-  Pace pace() {
-    return pace;
+  BackgroundThrottle backgroundThrottle() {
+    return backgroundThrottle;
   }
 
   /** Throws where it is to be given up. */
@@ -83,12 +83,12 @@ public final class IndexBuild {
 
   /** Waits until all transactions have ended that are active now. */
   void awaitOthers() {
-    Grace grace = store.engine().grace();
+    GracePeriod gracePeriod = store.engine().gracePeriod();
     long deadline = System.nanoTime() + GRACE_NANOS;
     long pause = LOOK_NANOS;
     while (true) {
       check();
-      if (grace.isOver()) {
+      if (gracePeriod.isOver()) {
         return;
       }
       if (System.nanoTime() > deadline) {
@@ -113,16 +113,16 @@ public final class IndexBuild {
       MemorySegment next = arena.allocate(keyMax, 8);
       LeafScan scan = new LeafScan();
       int[] length = {-1};
-      pace.begin();
+      backgroundThrottle.begin();
       while (length[0] != Integer.MIN_VALUE) {
         check();
         int[] found = {0};
         int from = length[0];
-        host.transact(
-            (slot, tx, attempt) ->
-                found[0] = piece(slot, tx, attempt, index, scan, last, from, next));
-        pace.committed();
-        pace.pause();
+        catalogCallbacks.transact(
+            (statementContext, tx, attempt) ->
+                found[0] = piece(statementContext, tx, attempt, index, scan, last, from, next));
+        backgroundThrottle.committed();
+        backgroundThrottle.pause();
         if (found[0] >= 0) {
           MemorySegment.copy(next, 0, last, 0, found[0]);
         }
@@ -133,7 +133,7 @@ public final class IndexBuild {
 
   /** Goes through some keys; returns the length of the last one, or a number for none. */
   private int piece(
-      Slot scratch,
+      StatementContext scratch,
       Tx tx,
       int attempt,
       IndexCore index,

@@ -29,13 +29,13 @@ import org.jspecify.annotations.Nullable;
  * the lock of {@link SchemaChanges}. Any thread that has no transaction.
  */
 final class IndexChanges {
-  private final Host host;
+  private final CatalogCallbacks catalogCallbacks;
   private final Store store;
   private final SchemaChanges changes;
   private final Loads loads;
 
-  IndexChanges(Host host, Store store, SchemaChanges changes, Loads loads) {
-    this.host = host;
+  IndexChanges(CatalogCallbacks catalogCallbacks, Store store, SchemaChanges changes, Loads loads) {
+    this.catalogCallbacks = catalogCallbacks;
     this.store = store;
     this.changes = changes;
     this.loads = loads;
@@ -60,10 +60,11 @@ final class IndexChanges {
   }
 
   private void build(TableCore core, TableSpec spec, IndexSpec indexSpec, String what) {
-    IndexBuild build = new IndexBuild(host, store, core, what);
+    IndexBuild build = new IndexBuild(catalogCallbacks, store, core, what);
     loads.with(
         (session, file) ->
-            new IndexFill(host, store, changes, core, build, session, file, loads.counters, what),
+            new IndexFill(
+                catalogCallbacks, store, changes, core, build, session, file, loads.counters, what),
         fill -> {
           try {
             return build(core, spec, indexSpec, what, build, fill);
@@ -198,7 +199,7 @@ final class IndexChanges {
       core.replace(index, leaving);
       boolean done = false;
       try {
-        new IndexBuild(host, store, core, what).awaitOthers();
+        new IndexBuild(catalogCallbacks, store, core, what).awaitOthers();
         changes.locked(what, () -> drop(core, leaving));
         done = true;
       } finally {

@@ -6,9 +6,9 @@ import io.fovea.btree.TreeDrop;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.Filling;
 import io.fovea.index.IndexCore;
-import io.fovea.index.Slot;
+import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
-import io.fovea.index.UniqueNotes;
+import io.fovea.index.UniqueBuildJournal;
 import io.fovea.memory.Mem;
 import io.fovea.recovery.LoadedRecord;
 import io.fovea.store.Store;
@@ -47,7 +47,7 @@ import org.jspecify.annotations.Nullable;
  *       transaction can ask while the tree is made: it might wait for room in the log, behind the
  *       redo point that stays. Where there are very many the tree is ended, as they are duplicates
  *       most likely.
- *   <li>It goes as fast as those beside it allow ({@link Pace}).
+ *   <li>It goes as fast as those beside it allow ({@link BackgroundThrottle}).
  * </ol>
  *
  * <p>The thread that builds; {@link #giveUp} by the one that closes. What touches pages that nobody
@@ -66,7 +66,7 @@ final class IndexFill implements Loads.Work {
   /** With how many ties the tree is ended. */
   private static final int TIES_MAX = 1 << 16;
 
-  private final Host host;
+  private final CatalogCallbacks catalogCallbacks;
   private final Store store;
   private final SchemaChanges changes;
   private final TableCore core;
@@ -76,7 +76,7 @@ final class IndexFill implements Loads.Work {
   private final String what;
   private final IndexBuild waits;
   private final FreshTrees fresh;
-  private final Pace pace;
+  private final BackgroundThrottle backgroundThrottle;
   private final int flushPages;
   private final ReentrantLock step = new ReentrantLock();
 
@@ -108,7 +108,7 @@ final class IndexFill implements Loads.Work {
    * @param counters of what is read and written
    */
   IndexFill(
-      Host host,
+      CatalogCallbacks catalogCallbacks,
       Store store,
       SchemaChanges changes,
       TableCore core,
@@ -118,7 +118,7 @@ final class IndexFill implements Loads.Work {
       LoadCounters counters,
       String what) {
     this.counters = counters;
-    this.host = host;
+    this.catalogCallbacks = catalogCallbacks;
     this.store = store;
     this.changes = changes;
     this.core = core;
@@ -127,7 +127,7 @@ final class IndexFill implements Loads.Work {
     this.file = file;
     this.what = what;
     this.fresh = new FreshTrees(store, changes, session, what, this::step);
-    this.pace = waits.pace();
+    this.backgroundThrottle = waits.backgroundThrottle();
     this.flushPages = Math.clamp(store.pool().capacity() / 16, 8, FLUSH_PAGES);
   }
 
@@ -141,7 +141,7 @@ final class IndexFill implements Loads.Work {
   /** Within a step that takes long, of the sort. A close may have to wait for a rest. */
   private void withinStep() {
     check();
-    pace.pause();
+    backgroundThrottle.pause();
   }
 
   private void step(Runnable work) {
@@ -159,7 +159,7 @@ final class IndexFill implements Loads.Work {
     boolean[] more = {true};
     while (more[0]) {
       step(() -> more[0] = work.run());
-      pace.pause();
+      backgroundThrottle.pause();
     }
   }
 
@@ -190,7 +190,7 @@ final class IndexFill implements Loads.Work {
     SortedRuns runs = made(sorter);
     try (OldRecords all = OldRecords.ofChanging(core)) {
       Entries entries = new Entries(index, runs, made(entry));
-      pace.begin();
+      backgroundThrottle.begin();
       steps(() -> entries.next(all));
     }
     step(() -> sorted = runs.merged());
@@ -200,7 +200,7 @@ final class IndexFill implements Loads.Work {
   private final class Entries {
     private final IndexCore index;
     private final SortedRuns to;
-    private final Slot scratch = new Slot();
+    private final StatementContext scratch = new StatementContext();
     private final MemorySegment entry;
     private final int keyMax;
 
@@ -261,7 +261,7 @@ final class IndexFill implements Loads.Work {
       SortedRuns same = made(ties);
       long most = store.logTail() + store.logBytesMax() / 2;
       MemorySegment value = made(entryValue);
-      pace.beginQuickly();
+      backgroundThrottle.beginQuickly();
       steps(
           () ->
               add(to, of.hints.bytes(), value, same)
@@ -388,21 +388,21 @@ final class IndexFill implements Loads.Work {
   }
 
   private static void addNote(EntryBatch batch, MemorySegment note, long at, int n) {
-    int entry = UniqueNotes.entryLength(note, at, n);
-    batch.add(note, at, entry, note, at + entry, UniqueNotes.keyLength(n, entry));
+    int entry = UniqueBuildJournal.entryLength(note, at, n);
+    batch.add(note, at, entry, note, at + entry, UniqueBuildJournal.keyLength(n, entry));
   }
 
   /** Settles one batch after the other. */
   private void steps(IndexCore index, EntryBatch batch, Step next) {
     boolean[] more = {true};
-    pace.begin();
+    backgroundThrottle.begin();
     while (more[0]) {
       batch.clear();
       step(() -> more[0] = next.run());
       for (int done = 0; done < batch.size(); ) {
         check();
         done = settle(index, batch, done);
-        pace.pause();
+        backgroundThrottle.pause();
       }
     }
   }
@@ -410,13 +410,13 @@ final class IndexFill implements Loads.Work {
   /** One transaction; a conflict halves it. Returns up to where it has come. */
   private int settle(IndexCore index, EntryBatch batch, int from) {
     int[] to = {from};
-    host.transact(
-        (slot, tx, attempt) -> {
+    catalogCallbacks.transact(
+        (statementContext, tx, attempt) -> {
           int most = Math.max(1, IndexBuild.PIECE_RECORDS >> Math.min(30, attempt - 1));
           to[0] = Math.min(batch.size(), from + most);
           for (int i = from; i < to[0]; i++) {
             Filling.settle(
-                slot,
+                statementContext,
                 tx,
                 core,
                 index,
@@ -427,7 +427,7 @@ final class IndexFill implements Loads.Work {
                 batch.keyLength(i));
           }
         });
-    pace.committed();
+    backgroundThrottle.committed();
     return to[0];
   }
 

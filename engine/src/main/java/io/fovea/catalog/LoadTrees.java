@@ -8,10 +8,10 @@ import io.fovea.encoding.KeyText;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
+import io.fovea.index.LegacyRowReader;
 import io.fovea.index.Maintenance;
-import io.fovea.index.OldRows;
 import io.fovea.index.RowExpiry;
-import io.fovea.index.Slot;
+import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
 import io.fovea.recovery.LoadedRecord;
@@ -62,7 +62,7 @@ final class LoadTrees implements AutoCloseable {
   }
 
   private final TableCore core;
-  private final LoadHow how;
+  private final LoadSettings how;
   private final LogSession log;
   private final LoadCounters counters;
   private final boolean logging;
@@ -85,7 +85,7 @@ final class LoadTrees implements AutoCloseable {
   private int pendingKey = -1;
   private int pendingValue;
 
-  private final Slot scratch = new Slot();
+  private final StatementContext scratch = new StatementContext();
   private final Arena entryArena = Arena.ofShared();
   private MemorySegment entry = MemorySegment.NULL;
   private MemorySegment entryValue = MemorySegment.NULL;
@@ -112,7 +112,7 @@ final class LoadTrees implements AutoCloseable {
   LoadTrees(
       Store store,
       TableCore core,
-      LoadHow how,
+      LoadSettings how,
       LogSession log,
       SortFile file,
       LoadCounters counters,
@@ -302,7 +302,7 @@ final class LoadTrees implements AutoCloseable {
       if (unpacked.byteSize() == 0) {
         unpacked = entryArena.allocate(core.recordBytes(), 8);
       }
-      if (core.old.renew(vLen, value, vOff, unpacked, 0) == OldRows.UNKNOWN) {
+      if (core.old.renew(vLen, value, vOff, unpacked, 0) == LegacyRowReader.UNKNOWN) {
         throw core.wrongSize(-1, vLen);
       }
       record = unpacked;

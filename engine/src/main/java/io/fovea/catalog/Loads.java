@@ -46,7 +46,7 @@ final class Loads {
     R run(W work) throws X;
   }
 
-  private final Host host;
+  private final CatalogCallbacks catalogCallbacks;
   private final Store store;
   private final SchemaChanges changes;
   private final Expirations expirations;
@@ -65,14 +65,19 @@ final class Loads {
   /** Which files for runs are in use, a bit each. Guarded by {@link #sessions}. */
   private int files;
 
-  Loads(Host host, Store store, SchemaChanges changes, Expirations expirations) {
-    this.host = host;
+  Loads(
+      CatalogCallbacks catalogCallbacks,
+      Store store,
+      SchemaChanges changes,
+      Expirations expirations) {
+    this.catalogCallbacks = catalogCallbacks;
     this.store = store;
     this.changes = changes;
     this.expirations = expirations;
   }
 
-  <X extends Exception> LoadResult run(TableCore core, LoadHow how, LoadFeed<X> feed) throws X {
+  <X extends Exception> LoadResult run(TableCore core, LoadSettings how, LoadFeed<X> feed)
+      throws X {
     String what = "load table " + core.shown();
     store.requireOpen();
     store.requireNoTransaction(what);
@@ -96,10 +101,11 @@ final class Loads {
   }
 
   private <X extends Exception> LoadResult runAlone(
-      TableCore core, LoadHow how, LoadFeed<X> feed, String what) throws X {
+      TableCore core, LoadSettings how, LoadFeed<X> feed, String what) throws X {
     return with(
         (session, file) ->
-            new TableLoad(host, store, changes, core, how, session, file, counters, what),
+            new TableLoad(
+                catalogCallbacks, store, changes, core, how, session, file, counters, what),
         load -> {
           LoadResult done = load.run(feed);
           expirations.leftOut(load.leftOut());

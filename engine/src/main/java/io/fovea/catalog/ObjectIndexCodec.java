@@ -20,8 +20,8 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * By which components the indexes of a table of objects are, as a {@linkplain Sections section} of
- * its entry in the catalog. A table of objects without indexes has none.
+ * By which components the indexes of a table of objects are, as a {@linkplain ExtensionFields
+ * section} of its entry in the catalog. A table of objects without indexes has none.
  *
  * <pre>
  *   for each index, in the order of the entry: number of parts (1)

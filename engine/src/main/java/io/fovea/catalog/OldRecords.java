@@ -4,7 +4,7 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.LeafScan;
 import io.fovea.btree.Position;
 import io.fovea.error.CorruptionException;
-import io.fovea.index.OldRows;
+import io.fovea.index.LegacyRowReader;
 import io.fovea.index.PackedRows;
 import io.fovea.index.TableCore;
 import java.lang.foreign.Arena;
@@ -136,17 +136,17 @@ final class OldRecords implements AutoCloseable {
   /**
    * A row becomes one of the newest layout, as memory has it; other records stay as they are.
    *
-   * @return what it was, as {@link OldRows} says
+   * @return what it was, as {@link LegacyRowReader} says
    */
   int renew(TableCore core) {
     if (core.layout == null || valueLength == core.storedBytes) {
-      return OldRows.AS_IT_IS;
+      return LegacyRowReader.AS_IT_IS;
     }
     if (renewed.byteSize() == 0) {
       renewed = arena.allocate(core.recordBytes(), 8);
     }
     int form = core.old.renew(valueLength, value, valueOffset, renewed, 0);
-    if (form == OldRows.UNKNOWN) {
+    if (form == LegacyRowReader.UNKNOWN) {
       throw core.wrongSize(-1, valueLength);
     }
     value = renewed;
@@ -162,11 +162,11 @@ final class OldRecords implements AutoCloseable {
     long wasOffset = valueOffset;
     int wasLength = valueLength;
     int form = renew(core);
-    if (form == OldRows.UNPACKED) {
+    if (form == LegacyRowReader.UNPACKED) {
       value = was;
       valueOffset = wasOffset;
       valueLength = wasLength;
-    } else if (form == OldRows.RENEWED && packedRows != null) {
+    } else if (form == LegacyRowReader.RENEWED && packedRows != null) {
       if (packed.byteSize() == 0) {
         packed = arena.allocate(packedRows.rowBytes(), 8);
       }

@@ -6,7 +6,7 @@ import io.fovea.btree.RangeCount;
 import io.fovea.index.IndexCore;
 import io.fovea.index.Maintenance;
 import io.fovea.index.ObjectMaintenance;
-import io.fovea.index.Slot;
+import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxScan;
@@ -59,7 +59,7 @@ public final class RangeDeletion {
    * @return how many it were
    */
   public static long run(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       TxScan scan,
@@ -82,15 +82,16 @@ public final class RangeDeletion {
         return records;
       }
     }
-    return oneByOne(slot, t, core, scan, most);
+    return oneByOne(statementContext, t, core, scan, most);
   }
 
   /** Looks at the indexes once: one may come at any moment. */
-  private static long oneByOne(Slot slot, Tx t, TableCore core, TxScan scan, long most) {
+  private static long oneByOne(
+      StatementContext statementContext, Tx t, TableCore core, TxScan scan, long most) {
     IndexCore[] indexes = core.indexes();
     return core.layout == null && indexes.length > 0
-        ? ObjectMaintenance.deleteRange(slot, t, core, indexes, scan, most)
-        : Maintenance.deleteRange(slot, t, core, indexes, scan, most);
+        ? ObjectMaintenance.deleteRange(statementContext, t, core, indexes, scan, most)
+        : Maintenance.deleteRange(statementContext, t, core, indexes, scan, most);
   }
 
   private static boolean mayCut(Tx t, TableCore core) {
@@ -107,7 +108,8 @@ public final class RangeDeletion {
    *
    * @param catalog has the note
    */
-  public static void spread(Slot slot, Tx t, TableCore core, CatalogTransaction catalog) {
+  public static void spread(
+      StatementContext statementContext, Tx t, TableCore core, CatalogTransaction catalog) {
     KeyRange range = catalog.range(core);
     long records = catalog.forgetCut(core);
     TxScan scan =
@@ -122,7 +124,7 @@ public final class RangeDeletion {
             range.highLength(),
             range.highInclusive(),
             false);
-    if (oneByOne(slot, t, core, scan, Long.MAX_VALUE) != records) {
+    if (oneByOne(statementContext, t, core, scan, Long.MAX_VALUE) != records) {
       throw catalog.changed(core);
     }
   }

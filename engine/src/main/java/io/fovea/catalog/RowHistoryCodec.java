@@ -20,8 +20,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * The versions of a table's rows, as a {@linkplain Sections section} of its entry in the catalog.
- * Only tables of version 2 and above have it.
+ * The versions of a table's rows, as a {@linkplain ExtensionFields section} of its entry in the
+ * catalog. Only tables of version 2 and above have it.
  *
  * <pre>
  *   version (1) · next number of a field (4) · bytes of a row (4), of variable length in memory

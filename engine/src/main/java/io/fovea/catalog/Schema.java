@@ -12,7 +12,7 @@ import io.fovea.index.RowHistory;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Waits;
 import io.fovea.object.ObjectEntries;
-import io.fovea.recovery.KnownCounts;
+import io.fovea.recovery.RecoveredRowCounts;
 import io.fovea.recovery.Recovery;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.IndexSpec;
@@ -56,7 +56,8 @@ public final class Schema {
         }
 
         @Override
-        public long save(BTree catalog, LogSession session, long number, KnownCounts counts) {
+        public long save(
+            BTree catalog, LogSession session, long number, RecoveredRowCounts counts) {
           return StoredCounts.save(catalog, session, number, counts);
         }
       };
@@ -93,27 +94,31 @@ public final class Schema {
    * @param timing of rows that expire
    */
   public Schema(
-      Host host, Store store, HintUse hintUse, EntryHints entryHints, Expirations.Timing timing) {
+      CatalogCallbacks catalogCallbacks,
+      Store store,
+      HintUse hintUse,
+      EntryHints entryHints,
+      Expirations.Timing timing) {
     this.store = store;
     this.catalog = store.catalog();
     this.hintUse = hintUse;
-    Leftovers leftovers = new Leftovers(store);
-    this.changes = new SchemaChanges(host, store, leftovers, hintUse, entryHints);
+    OrphanPages orphanPages = new OrphanPages(store);
+    this.changes = new SchemaChanges(catalogCallbacks, store, orphanPages, hintUse, entryHints);
     this.renames = new Renames(store, changes);
     this.drops = changes.drops;
-    this.expirations = new Expirations(host, store, changes, this::expiring, timing);
-    this.evolutions = new Evolutions(host, store, changes, expirations, tables);
+    this.expirations = new Expirations(catalogCallbacks, store, changes, this::expiring, timing);
+    this.evolutions = new Evolutions(catalogCallbacks, store, changes, expirations, tables);
     this.objectVersions = new ObjectVersions(store, changes);
-    this.loads = new Loads(host, store, changes, expirations);
-    this.indexChanges = new IndexChanges(host, store, changes, loads);
+    this.loads = new Loads(catalogCallbacks, store, changes, expirations);
+    this.indexChanges = new IndexChanges(catalogCallbacks, store, changes, loads);
     this.compaction = new Compaction(store, this, changes, drops);
     this.sequences = new Sequences(store, changes);
     // What is put right makes pages dirty, and these would stay in memory.
     hintUse.repairs = !store.isReadOnly();
-    KnownCounts counts = StoredCounts.of(store);
+    RecoveredRowCounts counts = StoredCounts.of(store);
     CatalogEntry.forEach(catalog, e -> tables.put(e.name(), open(e, counts)));
     DeferredDrops.forEach(catalog, (id, root, from, to) -> drops.addRest(id, root));
-    store.leftovers(() -> leftovers.free(trees()));
+    store.leftovers(() -> orphanPages.free(trees()));
     store.following(this::listTables);
     store.counting(this::counted, this::saveCounts);
     store.background(drops::run, this::join);
@@ -192,7 +197,7 @@ public final class Schema {
    * @param feed gives the records
    * @return what became of them
    */
-  public <X extends Exception> LoadResult load(TableCore core, LoadHow how, LoadFeed<X> feed)
+  public <X extends Exception> LoadResult load(TableCore core, LoadSettings how, LoadFeed<X> feed)
       throws X {
     return loads.run(core, how, feed);
   }
@@ -289,7 +294,7 @@ public final class Schema {
   }
 
   /** How many kinds of hints of how many indexes are not repaired now. */
-  public long repairsOff() {
+  public long repairsDisabled() {
     long off = 0;
     for (TableCore table : tables.values()) {
       for (IndexCore index : table.indexes()) {
@@ -323,7 +328,7 @@ public final class Schema {
     StoredCounts.forEach(catalog, visitor);
   }
 
-  private TableCore open(CatalogEntry e, KnownCounts counts) {
+  private TableCore open(CatalogEntry e, RecoveredRowCounts counts) {
     List<IndexCore> indexes = new ArrayList<>();
     for (CatalogEntry.IndexEntry i : e.indexes()) {
       IndexHints hints = new IndexHints(i.hints(), hintUse);
@@ -334,7 +339,7 @@ public final class Schema {
       indexes.add(
           objects != null
               ? new IndexCore(
-                  i.name(), i.unique(), new ObjectPlan(objects), e.key().bytesMax(), tree, hints)
+                  i.name(), i.unique(), new ObjectPlan(objects), e.key().maxBytes(), tree, hints)
               : new IndexCore(
                   i.name(),
                   i.unique(),
@@ -362,9 +367,9 @@ public final class Schema {
     return expirations.expire(core, e.extras().expiry());
   }
 
-  private BTree tree(int id, long rootPid, long valueBytesMax, KnownCounts known) {
+  private BTree tree(int id, long rootPid, long valueBytesMax, RecoveredRowCounts known) {
     BTree tree = BTree.open(store.pool(), id, rootPid).valuesUpTo(valueBytesMax);
-    KnownCounts.Counts counts = known.get(id);
+    RecoveredRowCounts.Counts counts = known.get(id);
     if (counts != null) {
       tree.counts().base(counts.records(), counts.bytes());
     }
@@ -477,12 +482,12 @@ public final class Schema {
 
   /** Has trees remembered of which a specification says so. */
   private TableCore remembered(TableCore core, TableSpec spec) {
-    if (spec.isRemembered() || hintUse.rememberAll) {
+    if (spec.cachesLocations() || hintUse.cacheAllKeyLocations) {
       remember(core.tree);
     }
     for (IndexSpec s : spec.indexes()) {
       IndexCore index = core.index(s.name());
-      if (index != null && (s.isRemembered() || hintUse.rememberAll)) {
+      if (index != null && (s.cachesLocations() || hintUse.cacheAllKeyLocations)) {
         remember(index.tree);
       }
     }

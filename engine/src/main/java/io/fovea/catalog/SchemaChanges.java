@@ -48,7 +48,7 @@ final class SchemaChanges {
   /** Pages of trees that the catalog does not know any more. */
   final DeferredDrops drops;
 
-  private final Host host;
+  private final CatalogCallbacks catalogCallbacks;
   private final Store store;
   private final HintUse hintUse;
   private final EntryHints entryHints;
@@ -72,12 +72,16 @@ final class SchemaChanges {
    * @param entryHints what entries of new indexes remember, where their specification does not say
    */
   SchemaChanges(
-      Host host, Store store, Leftovers leftovers, HintUse hintUse, EntryHints entryHints) {
-    this.host = host;
+      CatalogCallbacks catalogCallbacks,
+      Store store,
+      OrphanPages orphanPages,
+      HintUse hintUse,
+      EntryHints entryHints) {
+    this.catalogCallbacks = catalogCallbacks;
     this.store = store;
     this.hintUse = hintUse;
     this.entryHints = entryHints;
-    this.drops = new DeferredDrops(store, leftovers, this::forget);
+    this.drops = new DeferredDrops(store, orphanPages, this::forget);
   }
 
   /** Does something while the schema does not change. */
@@ -302,7 +306,7 @@ final class SchemaChanges {
     if (objects != null) {
       ObjectPlan plan = ObjectVersions.plan(objects, table, spec);
       BTree tree = newTree(made, change, hints.kind.frames());
-      return new IndexCore(spec.name(), spec.isUnique(), plan, table.key().bytesMax(), tree, hints);
+      return new IndexCore(spec.name(), spec.isUnique(), plan, table.key().maxBytes(), tree, hints);
     }
     return index(table, spec, newTree(made, change, hints.kind.frames()), hints);
   }
@@ -363,7 +367,7 @@ final class SchemaChanges {
         spec.isUnique(),
         spec.fields(),
         spec.extractedKey(),
-        host.maker(table, spec),
+        catalogCallbacks.maker(table, spec),
         table.key(),
         table.isBytes() ? null : table.layout(),
         tree,
@@ -396,7 +400,7 @@ final class SchemaChanges {
    *
    * @param trees the table's, then those of the indexes that can be read, in their order
    */
-  static void exchanged(TableCore core, List<BTree> trees, CatalogChange change) {
+  static void treesSwapped(TableCore core, List<BTree> trees, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries = new ArrayList<>();
     for (IndexCore i : core.readable()) {
       BTree tree = trees.get(entries.size() + 1);

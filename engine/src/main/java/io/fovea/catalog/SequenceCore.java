@@ -30,9 +30,9 @@ import org.jspecify.annotations.Nullable;
  * record that reserves it is durable. In the second half of a block one thread appends the record
  * of the next one, and waits for nobody: as a rule it is durable when its first value is needed.
  *
- * <p><b>The end.</b> {@link #calm} becomes 0 before the places are counted that are given back to
- * the catalog. Both are volatile. So a thread that has taken a place after the count sees 0, and is
- * refused; one that has taken it before is counted.
+ * <p><b>The end.</b> {@link #readyLimit} becomes 0 before the places are counted that are given
+ * back to the catalog. Both are volatile. So a thread that has taken a place after the count sees
+ * 0, and is refused; one that has taken it before is counted.
  *
  * <p>Any thread. Order of locks: {@link #filling}, that of the schema, the monitor, under which
  * nothing waits.
@@ -75,9 +75,9 @@ public final class SequenceCore {
   private volatile long given;
 
   /** Places below it are given at once. */
-  private volatile long calm;
+  private volatile long readyLimit;
 
-  /** The one that has become of it, set before {@link #calm} is 0 for good; else null. */
+  /** The one that has become of it, set before {@link #readyLimit} is 0 for good; else null. */
   private volatile @Nullable SequenceCore successor;
 
   /** Held by one thread that reserves places, and waits for that to be durable. */
@@ -110,7 +110,7 @@ public final class SequenceCore {
     this.reserved = Math.max(0, reserved);
     this.usable = this.reserved;
     this.given = this.reserved;
-    this.calm = this.reserved;
+    this.readyLimit = this.reserved;
   }
 
   /** What it gives, and how many values are cached now. */
@@ -144,7 +144,7 @@ public final class SequenceCore {
   /** The next value. */
   public long next() {
     long place = (long) GIVEN.getAndAdd(this, 1L);
-    if (place >= calm && !require(place + 1, 1)) {
+    if (place >= readyLimit && !require(place + 1, 1)) {
       return latest().next();
     }
     return first + place * step;
@@ -161,7 +161,7 @@ public final class SequenceCore {
         throw exhausted(values);
       }
       if (GIVEN.compareAndSet(this, place, place + values)) {
-        if (place + values > calm && !require(place + values, values)) {
+        if (place + values > readyLimit && !require(place + values, values)) {
           return latest().next(values);
         }
         return first + place * step;
@@ -241,7 +241,8 @@ public final class SequenceCore {
         return false;
       }
       there = state == State.NEW ? isOwn(end) : end <= usable;
-      ahead = there && state == State.OPEN && end > calm && reserved == usable && usable < count;
+      ahead =
+          there && state == State.OPEN && end > readyLimit && reserved == usable && usable < count;
     }
     if (!there) {
       return fill(end);
@@ -324,7 +325,7 @@ public final class SequenceCore {
 
   /** Places are given at once, except for some before the end of what is usable. Monitor held. */
   private void setCalm(int before) {
-    calm = reserved > usable || usable == count ? usable : usable - Math.min(usable, before);
+    readyLimit = reserved > usable || usable == count ? usable : usable - Math.min(usable, before);
   }
 
   /** Reserves the next block if nobody is in the way; what fails is told to who needs it. */
@@ -352,7 +353,7 @@ public final class SequenceCore {
     } catch (FoveaException e) {
       synchronized (this) {
         if (state == State.OPEN) {
-          calm = usable; // not again for each value of this block
+          readyLimit = usable; // not again for each value of this block
         }
       }
     } finally {
@@ -415,7 +416,7 @@ public final class SequenceCore {
   }
 
   /** The transaction has not committed. */
-  void never() {
+  void markRolledBack() {
     end(State.NEVER);
   }
 
@@ -446,7 +447,7 @@ public final class SequenceCore {
   private void end(State as) {
     synchronized (this) {
       state = as;
-      calm = 0; // before the places are counted
+      readyLimit = 0; // before the places are counted
     }
   }
 

@@ -18,7 +18,7 @@ import java.io.IOException;
  * <pre>
  *   key     as {@link CatalogKey} has it, with "s"
  *   value   version (1) · first (8) · last (8) · step (8) · cached (4) · reserved places (8)
- *           · {@link Sections}: of a name that is too long for the key
+ *           · {@link ExtensionFields}: of a name that is too long for the key
  * </pre>
  *
  * <p>All numbers are big-endian. No place below the reserved ones is given by whoever opens the
@@ -49,9 +49,9 @@ record SequenceRecord(SequenceSpec spec, long reserved) {
       out.writeLong(spec.step());
       out.writeInt(spec.cached());
       out.writeLong(reserved);
-      Sections sections = new Sections();
-      CatalogKey.write(spec.name(), sections);
-      sections.write(out);
+      ExtensionFields extensionFields = new ExtensionFields();
+      CatalogKey.write(spec.name(), extensionFields);
+      extensionFields.write(out);
     } catch (IOException e) {
       throw new IllegalStateException("Writing to memory failed.", e);
     }
@@ -83,9 +83,9 @@ record SequenceRecord(SequenceSpec spec, long reserved) {
       long step = in.readLong();
       int cached = in.readInt();
       long reserved = in.readLong();
-      Sections sections = Sections.read(in, known);
+      ExtensionFields extensionFields = ExtensionFields.read(in, known);
       SequenceSpec spec =
-          new SequenceSpec(CatalogKey.read(key, sections), first, last, step, cached);
+          new SequenceSpec(CatalogKey.read(key, extensionFields), first, last, step, cached);
       if (reserved < 0 || reserved > spec.values()) {
         throw new IOException(reserved + " places");
       }

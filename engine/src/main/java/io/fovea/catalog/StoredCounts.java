@@ -7,7 +7,7 @@ import io.fovea.btree.TreeWalk;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
 import io.fovea.memory.Mem;
-import io.fovea.recovery.KnownCounts;
+import io.fovea.recovery.RecoveredRowCounts;
 import io.fovea.recovery.Recovery;
 import io.fovea.store.Store;
 import io.fovea.txn.TxEngine;
@@ -71,7 +71,7 @@ final class StoredCounts {
   /** Visits what a catalog has, the number first. */
   static void forEach(BTree catalog, Recovery.TreeVisitor visitor) {
     long[] number = {0};
-    TreeMap<Integer, KnownCounts.Counts> trees = new TreeMap<>();
+    TreeMap<Integer, RecoveredRowCounts.Counts> trees = new TreeMap<>();
     TreeWalk.forEach(
         catalog,
         (k, kOff, kLen, v, vOff, vLen) -> {
@@ -87,7 +87,7 @@ final class StoredCounts {
             number[0] = value.getLong();
           } else {
             int id = ByteBuffer.wrap(TreeWalk.bytes(k, kOff + 1, 4)).getInt();
-            trees.put(id, new KnownCounts.Counts(value.getLong(), value.getLong()));
+            trees.put(id, new RecoveredRowCounts.Counts(value.getLong(), value.getLong()));
           }
         });
     visitor.counted(number[0]);
@@ -96,7 +96,7 @@ final class StoredCounts {
 
   /** What a catalog has, whether it holds or not. */
   private static final class Found implements Recovery.TreeVisitor {
-    private final Map<Integer, KnownCounts.Counts> trees = new TreeMap<>();
+    private final Map<Integer, RecoveredRowCounts.Counts> trees = new TreeMap<>();
     private long number;
 
     static Found in(BTree catalog) {
@@ -115,20 +115,20 @@ final class StoredCounts {
 
     @Override
     public void counted(int treeId, long records, long bytes) {
-      trees.put(treeId, new KnownCounts.Counts(records, bytes));
+      trees.put(treeId, new RecoveredRowCounts.Counts(records, bytes));
     }
   }
 
   /** What is known of the trees of a store that has been opened. */
-  static KnownCounts of(Store store) {
-    KnownCounts known = store.knownCounts();
+  static RecoveredRowCounts of(Store store) {
+    RecoveredRowCounts known = store.recoveredRowCounts();
     if (known != null) {
       return known;
     }
-    known = new KnownCounts();
+    known = new RecoveredRowCounts();
     Found found = Found.in(store.catalog());
     if (found.number != 0 && found.number == store.countsNumber()) {
-      for (Map.Entry<Integer, KnownCounts.Counts> e : found.trees.entrySet()) {
+      for (Map.Entry<Integer, RecoveredRowCounts.Counts> e : found.trees.entrySet()) {
         known.put(e.getKey(), e.getValue().records(), e.getValue().bytes());
       }
     }
@@ -143,7 +143,7 @@ final class StoredCounts {
    * @return the number for the superblock; 0 where they could not be written
    */
   static long save(Store store, List<BTree> trees) {
-    KnownCounts known = new KnownCounts();
+    RecoveredRowCounts known = new RecoveredRowCounts();
     for (BTree tree : trees) {
       TreeCounts c = tree.counts();
       if (c.isKnown()) {
@@ -155,13 +155,13 @@ final class StoredCounts {
   }
 
   /** The same of a file that was recovered and is closed at once. */
-  static long save(BTree catalog, LogSession session, long number, KnownCounts known) {
+  static long save(BTree catalog, LogSession session, long number, RecoveredRowCounts known) {
     List<Integer> trees = new ArrayList<>();
     Schema.trees(catalog, (id, root) -> trees.add(id));
     return new StoredCounts(null, catalog, session).trySave(trees, known, number);
   }
 
-  private long trySave(List<Integer> trees, KnownCounts known, long before) {
+  private long trySave(List<Integer> trees, RecoveredRowCounts known, long before) {
     try {
       return save(trees, known, before);
     } catch (FoveaException | OutOfMemoryError e) {
@@ -173,10 +173,10 @@ final class StoredCounts {
     }
   }
 
-  private long save(List<Integer> trees, KnownCounts known, long before) {
+  private long save(List<Integer> trees, RecoveredRowCounts known, long before) {
     Found found = Found.in(catalog);
     for (int id : trees) {
-      KnownCounts.Counts now = known.get(id);
+      RecoveredRowCounts.Counts now = known.get(id);
       if (now != null && !now.equals(found.trees.remove(id))) {
         put(key(id), value(now));
       }
@@ -195,7 +195,7 @@ final class StoredCounts {
     return ByteBuffer.allocate(5).put(KEY).putInt(treeId).array();
   }
 
-  private static byte[] value(KnownCounts.Counts c) {
+  private static byte[] value(RecoveredRowCounts.Counts c) {
     return ByteBuffer.allocate(COUNTS_BYTES)
         .put(VERSION)
         .putLong(c.records())

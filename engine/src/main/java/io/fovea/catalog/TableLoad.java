@@ -56,7 +56,7 @@ final class TableLoad implements Loads.Work {
   private final Store store;
   private final SchemaChanges changes;
   private final TableCore core;
-  private final LoadHow how;
+  private final LoadSettings how;
   private final LogSession session;
   private final SortFile file;
   private final LoadCounters counters;
@@ -87,11 +87,11 @@ final class TableLoad implements Loads.Work {
    * @param file for sorted runs, likewise; closed by the load
    */
   TableLoad(
-      Host host,
+      CatalogCallbacks catalogCallbacks,
       Store store,
       SchemaChanges changes,
       TableCore core,
-      LoadHow how,
+      LoadSettings how,
       LogSession session,
       SortFile file,
       LoadCounters counters,
@@ -104,7 +104,7 @@ final class TableLoad implements Loads.Work {
     this.session = session;
     this.file = file;
     this.what = what;
-    this.waits = new IndexBuild(host, store, core, what);
+    this.waits = new IndexBuild(catalogCallbacks, store, core, what);
     this.fresh = new FreshTrees(store, changes, session, what, this::step);
   }
 
@@ -141,14 +141,14 @@ final class TableLoad implements Loads.Work {
       step(this::begin);
       feed.run(this::add);
       rethrow();
-      tell(LoadHow.Phase.READING, read, read);
+      tell(LoadSettings.Phase.READING, read, read);
       if (trees == null) {
         step(this::build);
       }
       LoadTrees made = made(trees);
       merge(made);
       index(made);
-      tell(LoadHow.Phase.PUBLISHING, 0, -1);
+      tell(LoadSettings.Phase.PUBLISHING, 0, -1);
       long pages = made.pages();
       publish(made);
       return new LoadResult(
@@ -218,7 +218,7 @@ final class TableLoad implements Loads.Work {
       counters.records.add(COUNT_RECORDS);
     }
     if ((read & TELL_RECORDS - 1) == 0) {
-      tell(LoadHow.Phase.READING, read, -1);
+      tell(LoadSettings.Phase.READING, read, -1);
     }
   }
 
@@ -233,7 +233,7 @@ final class TableLoad implements Loads.Work {
     }
   }
 
-  private void tell(LoadHow.Phase phase, long done, long of) {
+  private void tell(LoadSettings.Phase phase, long done, long of) {
     how.progress().at(phase, done, of);
   }
 
@@ -249,7 +249,7 @@ final class TableLoad implements Loads.Work {
         boolean[] more = {true};
         for (long done = 0; more[0]; done += STEP_RECORDS) {
           if ((done & TELL_RECORDS - 1) == 0) {
-            tell(LoadHow.Phase.WRITING, done, of);
+            tell(LoadSettings.Phase.WRITING, done, of);
           }
           step(() -> more[0] = source(made, from));
         }
@@ -284,7 +284,7 @@ final class TableLoad implements Loads.Work {
         boolean[] more = {true};
         while (more[0]) {
           if ((done[0] & TELL_RECORDS - 1) == 0) {
-            tell(LoadHow.Phase.INDEXING, done[0], of);
+            tell(LoadSettings.Phase.INDEXING, done[0], of);
           }
           step(() -> more[0] = made.addEntries(index, from, STEP_RECORDS));
           done[0] += STEP_RECORDS;
@@ -329,7 +329,7 @@ final class TableLoad implements Loads.Work {
     }
     drop(change, core.tree);
     indexes.forEach(i -> drop(change, i.tree));
-    SchemaChanges.exchanged(core, built, change);
+    SchemaChanges.treesSwapped(core, built, change);
     publication = change; // before it runs: whatever fails behind it finds what has happened
     return change.run(() -> exchange(indexes, built));
   }

@@ -151,7 +151,7 @@ public final class ChangeReader implements AutoCloseable {
       throw new ChangesLostException(
           name,
           "the log has no changes yet that can be followed: it has them from the first change"
-              + " on that is made with LogOptions.changesBytes");
+              + " on that is made with LogOptions.changeRetentionBytes");
     }
     if (lsn < kept) {
       throw lost(lsn, kept);
@@ -179,7 +179,7 @@ public final class ChangeReader implements AutoCloseable {
             + lsn
             + " on, and has changes from LSN "
             + kept
-            + " on: LogOptions.changesBytes says how much is kept, and none are where the database"
+            + " on: LogOptions.changeRetentionBytes says how much is kept, and none are where the database"
             + " was opened without it, or the storage was full");
   }
 

@@ -100,7 +100,7 @@ public final class Tuple {
   }
 
   /** The most bytes of a part. */
-  public static int bytesMax(int form, int width) {
+  public static int maxBytes(int form, int width) {
     int code = code(form);
     int bytes = code == TEXT || code == BYTES ? 2 * width + 2 : width;
     return (form & NULLABLE) == 0 ? bytes : bytes + 1;
@@ -247,15 +247,15 @@ public final class Tuple {
   /**
    * Escapes text as UTF-8, without the end mark.
    *
-   * @param bytesMax the most bytes that its UTF-8 may have, before escaping
+   * @param maxBytes the most bytes that its UTF-8 may have, before escaping
    * @return the offset behind it, or -1 - (bytes of its UTF-8) if there are more
    * @throws InvalidUseException if the text holds half a surrogate pair
    */
-  public static int escapeText(CharSequence text, int bytesMax, MemorySegment dst, int dstOff) {
+  public static int escapeText(CharSequence text, int maxBytes, MemorySegment dst, int dstOff) {
     int at = dstOff;
     int n = text.length();
     int zeros = 0;
-    if (n > bytesMax) {
+    if (n > maxBytes) {
       return -1 - Utf8.length(text);
     }
     for (int i = 0; i < n; i++) {
@@ -267,7 +267,7 @@ public final class Tuple {
       } else if (c < 0x80) {
         Mem.putByte(dst, at++, (byte) c);
       } else {
-        if (at - dstOff - zeros + 4 > bytesMax && Utf8.length(text) > bytesMax) {
+        if (at - dstOff - zeros + 4 > maxBytes && Utf8.length(text) > maxBytes) {
           return -1 - Utf8.length(text);
         }
         int point = Utf8.codePoint(text, i);
@@ -276,7 +276,7 @@ public final class Tuple {
       }
     }
     int bytes = at - dstOff - zeros;
-    return bytes <= bytesMax ? at : -1 - bytes;
+    return bytes <= maxBytes ? at : -1 - bytes;
   }
 
   /** Ends a text or byte string; returns the offset behind the mark. */

@@ -12,16 +12,16 @@ public final class KeyTooLargeException extends FoveaException {
   private final long bytes;
 
   /** Bytes of the longest key. */
-  private final long bytesMax;
+  private final long maxBytes;
 
   /**
    * Makes one.
    *
    * @param bytes how long the key is, in bytes
-   * @param bytesMax how long it may be, in bytes
+   * @param maxBytes how long it may be, in bytes
    */
-  public KeyTooLargeException(long bytes, long bytesMax) {
-    this("this tree", bytes, bytesMax);
+  public KeyTooLargeException(long bytes, long maxBytes) {
+    this("this tree", bytes, maxBytes);
   }
 
   /**
@@ -29,19 +29,19 @@ public final class KeyTooLargeException extends FoveaException {
    *
    * @param where what it is too long for, in words
    * @param bytes how long the key is, in bytes
-   * @param bytesMax how long it may be, in bytes
+   * @param maxBytes how long it may be, in bytes
    */
-  public KeyTooLargeException(String where, long bytes, long bytesMax) {
+  public KeyTooLargeException(String where, long bytes, long maxBytes) {
     super(
         "A key of "
             + bytes
             + " bytes is too long for "
             + where
             + ": it may have "
-            + bytesMax
+            + maxBytes
             + " bytes.");
     this.bytes = bytes;
-    this.bytesMax = bytesMax;
+    this.maxBytes = maxBytes;
   }
 
   /**
@@ -58,7 +58,7 @@ public final class KeyTooLargeException extends FoveaException {
    *
    * @return bytes
    */
-  public long bytesMax() {
-    return bytesMax;
+  public long maxBytes() {
+    return maxBytes;
   }
 }

@@ -17,7 +17,7 @@ public final class ByteReads extends GroupedReads {
   /** How many keys are read at once, so that their memory is bounded. */
   public static final int KEYS_MAX = 1024;
 
-  private final Slot slot;
+  private final StatementContext statementContext;
   private final BTree tree;
   private final byte[][] keys;
   private final byte[] @Nullable [] values;
@@ -27,8 +27,13 @@ public final class ByteReads extends GroupedReads {
   /** The keys, one behind the other. */
   private MemorySegment room = Blocks.NONE;
 
-  private ByteReads(Slot slot, BTree tree, byte[][] keys, byte[] @Nullable [] values, int from) {
-    this.slot = slot;
+  private ByteReads(
+      StatementContext statementContext,
+      BTree tree,
+      byte[][] keys,
+      byte[] @Nullable [] values,
+      int from) {
+    this.statementContext = statementContext;
     this.tree = tree;
     this.keys = keys;
     this.values = values;
@@ -41,11 +46,16 @@ public final class ByteReads extends GroupedReads {
    * @return its length, negative where there is none
    */
   public static int value(
-      Tx t, Slot slot, BTree tree, MemorySegment key, long keyOffset, int keyLength) {
-    MemorySegment v = slot.valueStage(0);
+      Tx t,
+      StatementContext statementContext,
+      BTree tree,
+      MemorySegment key,
+      long keyOffset,
+      int keyLength) {
+    MemorySegment v = statementContext.valueStage(0);
     int n = t.getAlone(tree, key, keyOffset, keyLength, v, 0, room(v));
     while (n > v.byteSize()) {
-      v = slot.valueStage(n);
+      v = statementContext.valueStage(n);
       n = t.get(tree, key, keyOffset, keyLength, v, 0, room(v));
     }
     return n;
@@ -56,9 +66,9 @@ public final class ByteReads extends GroupedReads {
   }
 
   /** A copy of what was read into the stage. */
-  public static byte[] taken(Slot slot, int length) {
+  public static byte[] taken(StatementContext statementContext, int length) {
     byte[] out = new byte[length];
-    Mem.getBytes(slot.valueStage(length), 0, out, 0, length);
+    Mem.getBytes(statementContext.valueStage(length), 0, out, 0, length);
     return out;
   }
 
@@ -70,8 +80,14 @@ public final class ByteReads extends GroupedReads {
    * @param to behind the last one; no more than {@link #KEYS_MAX} from the first
    */
   public static void readAll(
-      Tx t, Slot slot, BTree tree, byte[][] keys, byte[] @Nullable [] values, int from, int to) {
-    new ByteReads(slot, tree, keys, values, from).read(t, to - from);
+      Tx t,
+      StatementContext statementContext,
+      BTree tree,
+      byte[][] keys,
+      byte[] @Nullable [] values,
+      int from,
+      int to) {
+    new ByteReads(statementContext, tree, keys, values, from).read(t, to - from);
   }
 
   private void read(Tx t, int n) {
@@ -80,14 +96,14 @@ public final class ByteReads extends GroupedReads {
       offsets[i] = bytes;
       bytes += keys[from + i].length;
     }
-    room = slot.take(bytes);
+    room = statementContext.take(bytes);
     try {
       for (int i = 0; i < n; i++) {
         Mem.putBytes(room, offsets[i], keys[from + i], 0, keys[from + i].length);
       }
       read(t, tree, n, Integer.MAX_VALUE);
     } finally {
-      slot.give(room);
+      statementContext.give(room);
     }
   }
 
@@ -99,14 +115,14 @@ public final class ByteReads extends GroupedReads {
   @Override
   protected boolean get(Tx t, int expected, int i) {
     int length = keys[from + i].length;
-    MemorySegment v = slot.valueStage(0);
+    MemorySegment v = statementContext.valueStage(0);
     int n = t.get(expected, tree, room, offsets[i], length, v, 0, room(v));
     if (n > v.byteSize()) {
-      slot.valueStage(n); // room for all of it, so that it is read once more, not twice
-      n = value(t, slot, tree, room, offsets[i], length);
+      statementContext.valueStage(n); // room for all of it, so that it is read once more, not twice
+      n = value(t, statementContext, tree, room, offsets[i], length);
     }
     if (n >= 0) {
-      values[from + i] = taken(slot, n);
+      values[from + i] = taken(statementContext, n);
     }
     return n >= 0;
   }

@@ -27,24 +27,24 @@ public final class ByteStage {
   }
 
   /**
-   * Copies a key into {@link Slot#keyStage}.
+   * Copies a key into {@link StatementContext#keyStage}.
    *
    * @throws InvalidUseException if it is empty, or the table is gone
    * @throws KeyTooLargeException if it is longer than the table allows
    */
-  public MemorySegment key(Slot slot, byte[] key) {
+  public MemorySegment key(StatementContext statementContext, byte[] key) {
     Objects.requireNonNull(key, "key");
     requireKey(key.length);
-    MemorySegment stage = slot.keyStage(core.keyBytesMax);
+    MemorySegment stage = statementContext.keyStage(core.keyBytesMax);
     Mem.putBytes(stage, 0, key, 0, key.length);
     return stage;
   }
 
   /** The same for a key in any memory. */
-  public MemorySegment key(Slot slot, MemorySegment key) {
+  public MemorySegment key(StatementContext statementContext, MemorySegment key) {
     Objects.requireNonNull(key, "key");
     requireKey(key.byteSize());
-    MemorySegment stage = slot.keyStage(core.keyBytesMax);
+    MemorySegment stage = statementContext.keyStage(core.keyBytesMax);
     MemorySegment.copy(key, 0, stage, 0, key.byteSize());
     return stage;
   }
@@ -61,32 +61,36 @@ public final class ByteStage {
   }
 
   /**
-   * Copies a value into {@link Slot#valueStage}.
+   * Copies a value into {@link StatementContext#valueStage}.
    *
    * @throws ValueTooLargeException if it is longer than any can be
    */
-  public MemorySegment value(Slot slot, MemorySegment value) {
+  public MemorySegment value(StatementContext statementContext, MemorySegment value) {
     Objects.requireNonNull(value, "value");
     long bytes = value.byteSize();
     if (bytes > core.tree.maxValueSize()) {
       throw new ValueTooLargeException("table " + core.shown(), bytes, core.tree.maxValueSize());
     }
-    MemorySegment stage = slot.valueStage(bytes);
+    MemorySegment stage = statementContext.valueStage(bytes);
     MemorySegment.copy(value, 0, stage, 0, bytes);
     return stage;
   }
 
   /**
-   * Puts the ends of an interval into {@link Slot#keyStage}, one behind the other.
+   * Puts the ends of an interval into {@link StatementContext#keyStage}, one behind the other.
    *
    * @param prefix whether the upper end is a prefix, and what begins with it is in the interval
    * @return the length of the upper end; -1 for none, {@link #EMPTY} if nothing is below it
    * @throws KeyTooLargeException if an end is longer than a key of the table can be
    */
-  public int interval(Slot slot, byte @Nullable [] from, byte @Nullable [] to, boolean prefix) {
+  public int interval(
+      StatementContext statementContext,
+      byte @Nullable [] from,
+      byte @Nullable [] to,
+      boolean prefix) {
     int loLen = from == null ? 0 : requireEnd(from).length;
     int hiLen = to == null ? -1 : requireEnd(to).length;
-    MemorySegment s = slot.keyStage((long) loLen + Math.max(hiLen, 0) + 8);
+    MemorySegment s = statementContext.keyStage((long) loLen + Math.max(hiLen, 0) + 8);
     if (from != null) {
       Mem.putBytes(s, 0, from, 0, loLen);
     }

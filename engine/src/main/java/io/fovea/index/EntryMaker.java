@@ -15,7 +15,7 @@ public interface EntryMaker {
    * @return its length, or -1 if the record has no entry
    */
   int make(
-      Slot slot,
+      StatementContext statementContext,
       MemorySegment pk,
       long pkOff,
       int pkLen,

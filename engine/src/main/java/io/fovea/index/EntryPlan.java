@@ -69,7 +69,7 @@ public final class EntryPlan {
     this.fields = fields;
     int n = 0;
     for (int i = 0; i < types.length; i++) {
-      n += Tuple.bytesMax(types[i], widths[i]);
+      n += Tuple.maxBytes(types[i], widths[i]);
     }
     this.sizeMax = n;
     this.needed =
@@ -119,7 +119,7 @@ public final class EntryPlan {
       if (fromKey[i]) {
         int from = offsets[i] >= 0 ? keyOff + offsets[i] : seek(key, keyOff, keyLen, parts[i]);
         int end = from < 0 ? -1 : Tuple.skip(key, from, keyOff + keyLen, types[i]);
-        if (end < 0 || end - from > Tuple.bytesMax(types[i], widths[i])) {
+        if (end < 0 || end - from > Tuple.maxBytes(types[i], widths[i])) {
           throw new CorruptionException("parts of a primary key", -1, -1, parts[i] + 1, parts[i]);
         }
         Mem.copy(key, from, out, at, end - from);

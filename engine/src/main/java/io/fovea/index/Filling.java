@@ -21,7 +21,7 @@ public final class Filling {
 
   /** Makes the entry of a record, as it is now, in an index that is being built. */
   public static void fill(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       IndexCore index,
@@ -29,29 +29,31 @@ public final class Filling {
       long keyOff,
       int keyLen) {
     int size = core.recordBytes();
-    MemorySegment record = slot.record(2L * size);
+    MemorySegment record = statementContext.record(2L * size);
     int n = t.get(core.tree, key, keyOff, keyLen, record, 0, size);
     if (n < 0) {
       return;
     }
-    OldRows.settle(slot, t, core, key, keyOff, keyLen, n, record, 0);
+    LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, record, 0);
     RowExpiry expiry = core.expiry();
     if (expiry != null && index.unique) {
       // Two records may have one entry where one of them has expired.
-      if (expiry.isExpired(expiry.hiddenUpTo(slot, t), record, 0)) {
-        Maintenance.remove(slot, t, core, core.indexes(), key, keyOff, keyLen, record, 0);
+      if (expiry.isExpired(expiry.hiddenUpTo(statementContext, t), record, 0)) {
+        Maintenance.remove(
+            statementContext, t, core, core.indexes(), key, keyOff, keyLen, record, 0);
         return;
       }
       IndexCore[] only = {index};
-      RowExpiry.makeWay(slot, t, core, only, key, keyOff, keyLen, record, 0, false);
+      RowExpiry.makeWay(statementContext, t, core, only, key, keyOff, keyLen, record, 0, false);
     }
-    MemorySegment entries = slot.entries(index.entryBytesMax());
-    int len = Maintenance.entry(slot, index, key, keyOff, keyLen, record, 0, entries, 0);
+    MemorySegment entries = statementContext.entries(index.entryBytesMax());
+    int len =
+        Maintenance.entry(statementContext, index, key, keyOff, keyLen, record, 0, entries, 0);
     if (len == Maintenance.NONE) {
       return;
     }
     if (index.unique) {
-      int own = Maintenance.isOf(slot, t, index, entries, 0, len, key, keyOff, keyLen);
+      int own = Maintenance.isOf(statementContext, t, index, entries, 0, len, key, keyOff, keyLen);
       if (own == 0) {
         throw Maintenance.duplicate(core, index, entries, 0, len, true);
       }
@@ -59,7 +61,7 @@ public final class Filling {
         return;
       }
     }
-    Maintenance.add(slot, t, core, index, entries, 0, len, key, keyOff, keyLen);
+    Maintenance.add(statementContext, t, core, index, entries, 0, len, key, keyOff, keyLen);
   }
 
   /**
@@ -70,7 +72,7 @@ public final class Filling {
    * @throws DuplicateKeyException if both are there
    */
   public static void settle(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       IndexCore index,
@@ -79,29 +81,31 @@ public final class Filling {
       int entryLen,
       long keyAt,
       int keyLen) {
-    MemorySegment key = slot.take(core.keyBytesMax);
+    MemorySegment key = statementContext.take(core.keyBytesMax);
     try {
       Mem.copy(from, keyAt, key, 0, keyLen);
       int n =
           !index.ofBytes
-              ? entryNow(slot, t, core, index, key, keyLen)
-              : ObjectMaintenance.entryNow(slot, t, core, index, key, keyLen);
-      MemorySegment entries = slot.entries(index.entryBytesMax());
+              ? entryNow(statementContext, t, core, index, key, keyLen)
+              : ObjectMaintenance.entryNow(statementContext, t, core, index, key, keyLen);
+      MemorySegment entries = statementContext.entries(index.entryBytesMax());
       boolean wanted = n == entryLen && Mem.equal(entries, 0, n, from, entryAt, entryLen);
       int own =
           index.unique
-              ? Maintenance.isOf(slot, t, index, from, (int) entryAt, entryLen, key, 0, keyLen)
+              ? Maintenance.isOf(
+                  statementContext, t, index, from, (int) entryAt, entryLen, key, 0, keyLen)
               : t.get(index.tree, from, entryAt, entryLen, from, entryAt, 0) >= 0 ? 1 : -1;
       if (!wanted) {
         if (own > 0) {
           t.delete(index.tree, from, entryAt, entryLen);
         }
       } else if (own < 0
-          || own == 0 && makesWay(slot, t, core, index, from, (int) entryAt, n, key, keyLen)) {
-        Maintenance.add(slot, t, core, index, from, (int) entryAt, n, key, 0, keyLen);
+          || own == 0
+              && makesWay(statementContext, t, core, index, from, (int) entryAt, n, key, keyLen)) {
+        Maintenance.add(statementContext, t, core, index, from, (int) entryAt, n, key, 0, keyLen);
       }
     } finally {
-      slot.give(key);
+      statementContext.give(key);
     }
   }
 
@@ -112,7 +116,7 @@ public final class Filling {
    * @return whether it is to be that one's; false where that one had expired, and is gone
    */
   private static boolean makesWay(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       IndexCore index,
@@ -122,24 +126,24 @@ public final class Filling {
       MemorySegment key,
       int keyLen) {
     int room = core.keyBytesMax + index.hints.bytes();
-    MemorySegment other = slot.take(room);
+    MemorySegment other = statementContext.take(room);
     try {
       int n = t.get(index.tree, entries, at, len, other, 0, room);
       int otherLen = index.hints.keyLength(n);
-      if (!has(slot, t, core, index, entries, at, len, other, otherLen)) {
+      if (!has(statementContext, t, core, index, entries, at, len, other, otherLen)) {
         return true;
       }
       if (core.expiry() != null) {
-        if (RowExpiry.removeHidden(slot, t, core, key, 0, keyLen)) {
+        if (RowExpiry.removeHidden(statementContext, t, core, key, 0, keyLen)) {
           return false;
         }
-        if (RowExpiry.removeHidden(slot, t, core, other, 0, otherLen)) {
+        if (RowExpiry.removeHidden(statementContext, t, core, other, 0, otherLen)) {
           return true;
         }
       }
       throw Maintenance.duplicate(core, index, entries, at, len, true);
     } finally {
-      slot.give(other);
+      statementContext.give(other);
     }
   }
 
@@ -150,25 +154,32 @@ public final class Filling {
    *     built
    */
   static void requireStale(
-      Slot slot, Tx t, TableCore core, IndexCore index, MemorySegment entries, int at, int len) {
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      IndexCore index,
+      MemorySegment entries,
+      int at,
+      int len) {
     if (index.exact) {
       throw Maintenance.duplicate(core, index, entries, at, len, false);
     }
     int room = core.keyBytesMax + index.hints.bytes();
-    MemorySegment other = slot.take(room);
+    MemorySegment other = statementContext.take(room);
     try {
       int n = t.get(index.tree, entries, at, len, other, 0, room);
-      if (has(slot, t, core, index, entries, at, len, other, index.hints.keyLength(n))) {
+      if (has(
+          statementContext, t, core, index, entries, at, len, other, index.hints.keyLength(n))) {
         throw Maintenance.duplicate(core, index, entries, at, len, true);
       }
     } finally {
-      slot.give(other);
+      statementContext.give(other);
     }
   }
 
   /** Whether there is a record of a key that has an entry; it may have expired. */
   private static boolean has(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       IndexCore index,
@@ -182,13 +193,14 @@ public final class Filling {
       throw core.longKey(t.page(), core.keyBytesMax, keyLen);
     }
     int size = Math.max(1, core.recordBytes());
-    MemorySegment record = slot.take(size);
-    MemorySegment entry = slot.take(index.entryBytesMax());
+    MemorySegment record = statementContext.take(size);
+    MemorySegment entry = statementContext.take(index.entryBytesMax());
     try {
       int n = t.get(core.tree, key, 0, keyLen, record, 0, size);
       while (index.ofBytes && n > size) {
-        MemorySegment larger = slot.take(n);
-        slot.give(record); // not before: what was given is not to be given again, whatever fails
+        MemorySegment larger = statementContext.take(n);
+        statementContext.give(
+            record); // not before: what was given is not to be given again, whatever fails
         record = larger;
         size = n;
         n = t.get(core.tree, key, 0, keyLen, record, 0, size);
@@ -198,37 +210,45 @@ public final class Filling {
       }
       int m;
       if (!index.ofBytes) {
-        OldRows.settle(slot, t, core, key, 0, keyLen, n, record, 0);
-        m = Maintenance.entry(slot, index, key, 0, keyLen, record, 0, entry, 0);
+        LegacyRowReader.settle(statementContext, t, core, key, 0, keyLen, n, record, 0);
+        m = Maintenance.entry(statementContext, index, key, 0, keyLen, record, 0, entry, 0);
       } else {
-        m = ObjectMaintenance.entryOf(slot, core, index, key, 0, keyLen, record, 0, n, entry);
+        m =
+            ObjectMaintenance.entryOf(
+                statementContext, core, index, key, 0, keyLen, record, 0, n, entry);
       }
       return m == len && Mem.equal(entry, 0, len, entries, at, len);
     } finally {
-      slot.give(entry);
-      slot.give(record);
+      statementContext.give(entry);
+      statementContext.give(record);
     }
   }
 
   /**
-   * The entry of a row as it is now, into {@link Slot#entries}; {@link Maintenance#NONE} for none.
+   * The entry of a row as it is now, into {@link StatementContext#entries}; {@link
+   * Maintenance#NONE} for none.
    */
   private static int entryNow(
-      Slot slot, Tx t, TableCore core, IndexCore index, MemorySegment key, int keyLen) {
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      IndexCore index,
+      MemorySegment key,
+      int keyLen) {
     int size = core.recordBytes();
-    MemorySegment record = slot.record(2L * size);
+    MemorySegment record = statementContext.record(2L * size);
     int n = t.get(core.tree, key, 0, keyLen, record, 0, size);
     if (n < 0) {
       return Maintenance.NONE;
     }
-    OldRows.settle(slot, t, core, key, 0, keyLen, n, record, 0);
-    MemorySegment entries = slot.entries(index.entryBytesMax());
-    return Maintenance.entry(slot, index, key, 0, keyLen, record, 0, entries, 0);
+    LegacyRowReader.settle(statementContext, t, core, key, 0, keyLen, n, record, 0);
+    MemorySegment entries = statementContext.entries(index.entryBytesMax());
+    return Maintenance.entry(statementContext, index, key, 0, keyLen, record, 0, entries, 0);
   }
 
   /** An entry goes that may be in a tree which is being built: it is looked at again at the end. */
   static void note(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       IndexCore index,
       MemorySegment entries,
@@ -238,10 +258,10 @@ public final class Filling {
       long keyOff,
       int keyLen) {
     if (index.noted) {
-      UniqueNotes.put(slot, t, index, entries, at, len, key, keyOff, keyLen);
+      UniqueBuildJournal.put(statementContext, t, index, entries, at, len, key, keyOff, keyLen);
       return;
     }
-    MemorySegment value = index.hints.staged(slot, key, keyOff, keyLen);
+    MemorySegment value = index.hints.staged(statementContext, key, keyOff, keyLen);
     Mem.zero(value, keyLen, index.hints.bytes());
     t.put(index.tree, entries, at, len, value, 0, keyLen + index.hints.bytes());
   }

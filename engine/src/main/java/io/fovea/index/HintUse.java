@@ -18,7 +18,7 @@ public final class HintUse {
   final boolean frames;
 
   /** Whether all trees are remembered, whatever their specifications say. */
-  public final boolean rememberAll;
+  public final boolean cacheAllKeyLocations;
 
   /** Whether wrong hints are put right. */
   public volatile boolean repairs = true;
@@ -29,13 +29,14 @@ public final class HintUse {
    * @param marked tells whether the file says that it is in use
    * @param pages whether hints are used at all
    * @param frames whether their frames are
-   * @param rememberAll whether all trees are remembered
+   * @param cacheAllKeyLocations whether all trees are remembered
    */
-  public HintUse(BooleanSupplier marked, boolean pages, boolean frames, boolean rememberAll) {
+  public HintUse(
+      BooleanSupplier marked, boolean pages, boolean frames, boolean cacheAllKeyLocations) {
     this.marked = marked;
     this.pages = pages;
     this.frames = pages && frames;
-    this.rememberAll = rememberAll;
+    this.cacheAllKeyLocations = cacheAllKeyLocations;
   }
 
   /**

@@ -62,7 +62,7 @@ public final class IndexCore {
   /** Whether each entry of it is that of a record: a unique index that is complete. */
   final boolean exact;
 
-  /** Whether its tree has {@link UniqueNotes} and no entries. */
+  /** Whether its tree has {@link UniqueBuildJournal} and no entries. */
   final boolean noted;
 
   /** Of a table of objects; null for another one. */
@@ -133,12 +133,12 @@ public final class IndexCore {
         }
       }
       this.dependsOn = bits;
-      this.entryBytesMax = entry.bytesMax();
+      this.entryBytesMax = entry.maxBytes();
     } else if (tableLayout == null) {
       // The primary key behind it is raw: no part that ends.
       this.key = extractedKey;
       this.entry = extractedKey;
-      this.entryBytesMax = extractedKey.bytesMax() + (unique ? 0 : tableKey.bytesMax());
+      this.entryBytesMax = extractedKey.maxBytes() + (unique ? 0 : tableKey.maxBytes());
       this.plan = null;
       this.dependsOn = null;
     } else {
@@ -148,7 +148,7 @@ public final class IndexCore {
       }
       this.key = extractedKey;
       this.entry = unique ? extractedKey : named(all);
-      this.entryBytesMax = entry.bytesMax();
+      this.entryBytesMax = entry.maxBytes();
       this.plan = null;
       this.dependsOn = null;
     }
@@ -177,11 +177,11 @@ public final class IndexCore {
     this.tree = tree;
     this.maker = null;
     this.objects = objects;
-    this.key = KeySpec.ofBytes(objects.bytesMax(keyBytesMax, tree.maxKeySize()));
+    this.key = KeySpec.ofBytes(objects.maxBytes(keyBytesMax, tree.maxKeySize()));
     this.entry = key;
     this.ofBytes = true;
     this.rowBytes = 0;
-    this.entryBytesMax = key.bytesMax();
+    this.entryBytesMax = key.maxBytes();
     this.plan = null;
     this.dependsOn = null;
   }
@@ -271,7 +271,7 @@ public final class IndexCore {
    * @return its length, or -1 if the row has no entry
    */
   public int build(
-      Slot slot,
+      StatementContext statementContext,
       MemorySegment pk,
       long pkOff,
       int pkLen,
@@ -282,11 +282,11 @@ public final class IndexCore {
     if (plan != null) {
       return plan.build(pk, (int) pkOff, pkLen, record, recordOff, out, (int) outOff);
     }
-    return make(slot, pk, pkOff, pkLen, record, recordOff, rowBytes, out, outOff);
+    return make(statementContext, pk, pkOff, pkLen, record, recordOff, rowBytes, out, outOff);
   }
 
   private int make(
-      Slot slot,
+      StatementContext statementContext,
       MemorySegment pk,
       long pkOff,
       int pkLen,
@@ -297,7 +297,7 @@ public final class IndexCore {
       long outOff) {
     int len =
         Objects.requireNonNull(maker, "maker")
-            .make(slot, pk, pkOff, pkLen, record, recordOff, length, out, outOff);
+            .make(statementContext, pk, pkOff, pkLen, record, recordOff, length, out, outOff);
     if (len < 0) {
       return -1;
     }
@@ -318,7 +318,7 @@ public final class IndexCore {
    * @throws IndexOutOfBoundsException likewise
    */
   int build(
-      Slot slot,
+      StatementContext statementContext,
       MemorySegment pk,
       long pkOff,
       int pkLen,
@@ -328,9 +328,10 @@ public final class IndexCore {
       MemorySegment out,
       long outOff) {
     if (objects != null) {
-      return objects.build(slot, this, pk, pkOff, pkLen, value, valueOff, length, out, outOff);
+      return objects.build(
+          statementContext, this, pk, pkOff, pkLen, value, valueOff, length, out, outOff);
     }
-    int len = make(slot, pk, pkOff, pkLen, value, valueOff, length, out, outOff);
+    int len = make(statementContext, pk, pkOff, pkLen, value, valueOff, length, out, outOff);
     if (len > tree.maxKeySize()) {
       throw keyTooLong(len);
     }
@@ -346,7 +347,7 @@ public final class IndexCore {
    * @return its length, or -1 if the record has no entry
    */
   public int entryOf(
-      Slot slot,
+      StatementContext statementContext,
       TableCore table,
       MemorySegment pk,
       long pkOff,
@@ -356,9 +357,9 @@ public final class IndexCore {
       int length,
       MemorySegment out) {
     return !ofBytes
-        ? build(slot, pk, pkOff, pkLen, record, recordOff, out, 0)
+        ? build(statementContext, pk, pkOff, pkLen, record, recordOff, out, 0)
         : ObjectMaintenance.entryOf(
-            slot, table, this, pk, pkOff, pkLen, record, recordOff, length, out);
+            statementContext, table, this, pk, pkOff, pkLen, record, recordOff, length, out);
   }
 
   /** The name in a message. */

@@ -38,7 +38,7 @@ public final class IndexHints {
   /** Of an entry that this transaction has written: there is no place to put a hint right. */
   static final int WRITTEN = -1;
 
-  /** Of an entry that was not read but looked at: its place is {@link Slot#entry}. */
+  /** Of an entry that was not read but looked at: its place is {@link StatementContext#entry}. */
   public static final int PEEKED = -2;
 
   public final EntryHints kind;
@@ -119,7 +119,7 @@ public final class IndexHints {
    * @return as {@link Tx#get}
    */
   public int get(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore table,
       IndexCore index,
@@ -131,7 +131,7 @@ public final class IndexHints {
       int entry,
       RecordBuffer out) {
     return get(
-        slot,
+        statementContext,
         t,
         table,
         index,
@@ -153,7 +153,7 @@ public final class IndexHints {
    * @return its length, which may be more
    */
   public int get(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore table,
       IndexCore index,
@@ -169,7 +169,7 @@ public final class IndexHints {
     if (!active) {
       return t.get(table.tree, pk, pkOff, pkLen, out, outOff, size);
     }
-    Position p = slot.hinted;
+    Position p = statementContext.hinted;
     codec.read(hint, hintOff, p);
     if (!use.frames) {
       p.frame = -1;
@@ -181,7 +181,7 @@ public final class IndexHints {
       int record = t.lastRead();
       long item = t.item(record);
       if (wrong != 0 || RepairPolicy.probes(item)) {
-        compare(slot, t, table, index, record, item, p, n >= 0 ? entry : WRITTEN);
+        compare(statementContext, t, table, index, record, item, p, n >= 0 ? entry : WRITTEN);
       }
     }
     return n;
@@ -189,7 +189,7 @@ public final class IndexHints {
 
   /** Finds out what is wrong about a hint, tells the policies, puts it right if they like. */
   private void compare(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore table,
       IndexCore index,
@@ -197,7 +197,7 @@ public final class IndexHints {
       long item,
       Position p,
       int entry) {
-    Position there = slot.there;
+    Position there = statementContext.there;
     t.placeOfRead(record, there);
     there.line = HintedLeaf.line(table.tree, there);
     boolean page = there.pid == p.pid;
@@ -219,24 +219,31 @@ public final class IndexHints {
     if ((entry >= 0 || entry == PEEKED) && !(page && place && frame && line) && use.repairs) {
       Repair repair =
           !page ? Repair.PAGE : !place ? Repair.SLOT : !frame ? Repair.FRAME : Repair.LINE;
-      repair(slot, t, index, there, entry, repair, unset || policy(repair).repairs(item));
+      repair(
+          statementContext, t, index, there, entry, repair, unset || policy(repair).repairs(item));
     }
   }
 
   private void repair(
-      Slot slot, Tx t, IndexCore index, Position there, int entry, Repair repair, boolean allowed) {
+      StatementContext statementContext,
+      Tx t,
+      IndexCore index,
+      Position there,
+      int entry,
+      Repair repair,
+      boolean allowed) {
     HintCounters counters = t.hintCounters();
     if (!allowed) {
       counters.suppressed++;
       return;
     }
-    MemorySegment stage = slot.hint;
+    MemorySegment stage = statementContext.hint;
     put(stage, 0, there);
     boolean keep = (repair == Repair.PAGE || repair == Repair.SLOT) && use.mayDirty();
     if (entry != PEEKED) {
-      t.placeOfRead(entry, slot.entry);
+      t.placeOfRead(entry, statementContext.entry);
     }
-    if (HintedLeaf.store(index.tree, slot.entry, stage, 0, codec.bytes(), keep)) {
+    if (HintedLeaf.store(index.tree, statementContext.entry, stage, 0, codec.bytes(), keep)) {
       counters.repairs[repair.ordinal()]++;
     } else {
       counters.missed++;
@@ -249,8 +256,8 @@ public final class IndexHints {
   }
 
   /** Copies a primary key, without its hint, in front of room for one. */
-  MemorySegment staged(Slot slot, MemorySegment pk, long pkOff, int pkLen) {
-    MemorySegment stage = slot.keyStage(pkLen + (long) codec.bytes());
+  MemorySegment staged(StatementContext statementContext, MemorySegment pk, long pkOff, int pkLen) {
+    MemorySegment stage = statementContext.keyStage(pkLen + (long) codec.bytes());
     Mem.copy(pk, pkOff, stage, 0, pkLen);
     return stage;
   }

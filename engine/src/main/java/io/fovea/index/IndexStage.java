@@ -2,8 +2,8 @@ package io.fovea.index;
 
 /**
  * What statements do with an index. A change goes one step at a time, and the next step follows
- * when all transactions have ended that may act upon the step before ({@link io.fovea.txn.Grace}):
- * so at every moment two neighbours are acted upon at most.
+ * when all transactions have ended that may act upon the step before ({@link
+ * io.fovea.txn.GracePeriod}): so at every moment two neighbours are acted upon at most.
  *
  * <pre>
  *                      entry of a new value   of an old value    unique     lookups

@@ -37,7 +37,7 @@ public final class Maintenance {
   private Maintenance() {}
 
   public static void insert(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       IndexCore[] indexes,
@@ -47,32 +47,35 @@ public final class Maintenance {
       MemorySegment record,
       long recordOff) {
     t.requireWritable();
-    RowExpiry.makeWay(slot, t, core, indexes, key, keyOff, keyLen, record, recordOff, true);
-    MemorySegment entries = room(slot, indexes);
-    int[] after = slot.lengths(1, indexes.length);
+    RowExpiry.makeWay(
+        statementContext, t, core, indexes, key, keyOff, keyLen, record, recordOff, true);
+    MemorySegment entries = room(statementContext, indexes);
+    int[] after = statementContext.lengths(1, indexes.length);
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
-      after[i] = newEntry(slot, indexes[i], key, keyOff, keyLen, record, recordOff, entries, at);
-      requireAbsent(slot, t, core, indexes[i], entries, at, after[i]);
+      after[i] =
+          newEntry(
+              statementContext, indexes[i], key, keyOff, keyLen, record, recordOff, entries, at);
+      requireAbsent(statementContext, t, core, indexes[i], entries, at, after[i]);
       at += 2 * indexes[i].entryBytesMax();
     }
-    write(slot, t, core, key, keyOff, keyLen, record, recordOff, true);
+    write(statementContext, t, core, key, keyOff, keyLen, record, recordOff, true);
     try {
       at = 0;
       for (int i = 0; i < indexes.length; i++) {
         if (after[i] != NONE) {
-          add(slot, t, core, indexes[i], entries, at, after[i], key, keyOff, keyLen);
+          add(statementContext, t, core, indexes[i], entries, at, after[i], key, keyOff, keyLen);
         }
         at += 2 * indexes[i].entryBytesMax();
       }
     } catch (Throwable e) {
-      slot.breakDown(e);
+      statementContext.markRollbackOnly(e);
       throw e;
     }
   }
 
   public static void put(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       IndexCore[] indexes,
@@ -83,30 +86,47 @@ public final class Maintenance {
       long recordOff) {
     t.requireWritable();
     if (!core.looks(indexes)) {
-      write(slot, t, core, key, keyOff, keyLen, record, recordOff, false);
+      write(statementContext, t, core, key, keyOff, keyLen, record, recordOff, false);
       return;
     }
-    RowExpiry.makeWay(slot, t, core, indexes, key, keyOff, keyLen, record, recordOff, false);
+    RowExpiry.makeWay(
+        statementContext, t, core, indexes, key, keyOff, keyLen, record, recordOff, false);
     int size = core.recordBytes();
-    MemorySegment old = slot.record(2L * size);
+    MemorySegment old = statementContext.record(2L * size);
     int n = t.get(core.tree, key, keyOff, keyLen, old, 0, size);
     if (n < 0) {
-      insert(slot, t, core, indexes, key, keyOff, keyLen, record, recordOff);
+      insert(statementContext, t, core, indexes, key, keyOff, keyLen, record, recordOff);
       return;
     }
-    OldRows.settle(slot, t, core, key, keyOff, keyLen, n, old, 0);
-    replace(slot, t, core, indexes, key, keyOff, keyLen, old, record, recordOff, null, true);
+    LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, old, 0);
+    replace(
+        statementContext,
+        t,
+        core,
+        indexes,
+        key,
+        keyOff,
+        keyLen,
+        old,
+        record,
+        recordOff,
+        null,
+        true);
   }
 
   /** Writes the changed fields of a record that was read; all of it where it is an old one. */
   public static void update(
-      Slot slot, Tx t, TableCore core, IndexCore[] indexes, RecordBuffer changed) {
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      IndexCore[] indexes,
+      RecordBuffer changed) {
     t.requireWritable();
     MemorySegment key = changed.segment();
     long keyOff = changed.keyBase();
     int keyLen = changed.keyLength();
     int size = changed.size();
-    MemorySegment records = slot.record(2L * size);
+    MemorySegment records = statementContext.record(2L * size);
     int n = t.get(core.tree, key, keyOff, keyLen, records, 0, size);
     if (n < 0) {
       t.requireReadsValid();
@@ -115,16 +135,30 @@ public final class Maintenance {
               + KeyText.of(core.key, key, keyOff, keyLen)
               + ".");
     }
-    int form = OldRows.settle(slot, t, core, key, keyOff, keyLen, n, records, 0);
+    int form =
+        LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, records, 0);
     Mem.copy(records, 0, records, size, size);
     for (int f = changed.nextChanged(0); f >= 0; f = changed.nextChanged(f + 1)) {
       int from = changed.start(f);
       Mem.copy(key, changed.base() + from, records, size + from, changed.end(f) - from);
     }
-    RowExpiry.makeWay(slot, t, core, indexes, key, keyOff, keyLen, records, size, false);
+    RowExpiry.makeWay(
+        statementContext, t, core, indexes, key, keyOff, keyLen, records, size, false);
     changed.form(form);
     boolean whole = !changed.isPlain() && !core.patches(changed);
-    replace(slot, t, core, indexes, key, keyOff, keyLen, records, records, size, changed, whole);
+    replace(
+        statementContext,
+        t,
+        core,
+        indexes,
+        key,
+        keyOff,
+        keyLen,
+        records,
+        records,
+        size,
+        changed,
+        whole);
   }
 
   /**
@@ -134,7 +168,7 @@ public final class Maintenance {
    * @param whole whether it is to be written as a whole all the same
    */
   private static void replace(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       IndexCore[] indexes,
@@ -146,9 +180,9 @@ public final class Maintenance {
       long recordOff,
       @Nullable RecordBuffer patches,
       boolean whole) {
-    MemorySegment entries = room(slot, indexes);
-    int[] before = slot.lengths(0, indexes.length);
-    int[] after = slot.lengths(1, indexes.length);
+    MemorySegment entries = room(statementContext, indexes);
+    int[] before = statementContext.lengths(0, indexes.length);
+    int[] after = statementContext.lengths(1, indexes.length);
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
       IndexCore index = indexes[i];
@@ -157,14 +191,16 @@ public final class Maintenance {
         before[i] = NONE;
         after[i] = NONE;
       } else {
-        after[i] = newEntry(slot, index, key, keyOff, keyLen, record, recordOff, entries, at);
-        before[i] = oldEntry(slot, index, key, keyOff, keyLen, old, 0, entries, at + max);
+        after[i] =
+            newEntry(statementContext, index, key, keyOff, keyLen, record, recordOff, entries, at);
+        before[i] =
+            oldEntry(statementContext, index, key, keyOff, keyLen, old, 0, entries, at + max);
         if (before[i] == after[i]
             && (before[i] < 0 || Mem.equal(entries, at, after[i], entries, at + max, before[i]))) {
           before[i] = NONE;
           after[i] = NONE;
         }
-        requireAbsent(slot, t, core, index, entries, at, after[i]);
+        requireAbsent(statementContext, t, core, index, entries, at, after[i]);
       }
       at += 2 * max;
     }
@@ -172,29 +208,29 @@ public final class Maintenance {
       if (patches != null && !whole) {
         patch(t, core, patches);
       } else {
-        write(slot, t, core, key, keyOff, keyLen, record, recordOff, false);
+        write(statementContext, t, core, key, keyOff, keyLen, record, recordOff, false);
       }
       at = 0;
       for (int i = 0; i < indexes.length; i++) {
         IndexCore index = indexes[i];
         int max = index.entryBytesMax();
         if (before[i] != NONE) {
-          remove(slot, t, index, entries, at + max, before[i], key, keyOff, keyLen);
+          remove(statementContext, t, index, entries, at + max, before[i], key, keyOff, keyLen);
         }
         if (after[i] != NONE) {
-          add(slot, t, core, index, entries, at, after[i], key, keyOff, keyLen);
+          add(statementContext, t, core, index, entries, at, after[i], key, keyOff, keyLen);
         }
         at += 2 * max;
       }
     } catch (Throwable e) {
-      slot.breakDown(e);
+      statementContext.markRollbackOnly(e);
       throw e;
     }
   }
 
   /** Writes a record as a whole, as the tree has it. */
   private static void write(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       MemorySegment key,
@@ -208,7 +244,7 @@ public final class Maintenance {
     long storedOff = recordOff;
     int bytes = core.recordBytes();
     if (packed != null) {
-      stored = slot.valueStage(bytes);
+      stored = statementContext.valueStage(bytes);
       storedOff = 0;
       bytes = packed.pack(record, recordOff, stored, 0);
     }
@@ -245,7 +281,7 @@ public final class Maintenance {
   }
 
   public static boolean delete(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       IndexCore[] indexes,
@@ -254,23 +290,23 @@ public final class Maintenance {
       int keyLen) {
     t.requireWritable();
     int size = core.recordBytes();
-    MemorySegment old = slot.record(2L * size);
+    MemorySegment old = statementContext.record(2L * size);
     int n = t.get(core.tree, key, keyOff, keyLen, old, 0, size);
     if (n < 0) {
       return false;
     }
-    OldRows.settle(slot, t, core, key, keyOff, keyLen, n, old, 0);
+    LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, old, 0);
     RowExpiry expiry = core.expiry();
-    if (expiry != null && expiry.hides(slot, t, old, 0)) {
+    if (expiry != null && expiry.hides(statementContext, t, old, 0)) {
       return false;
     }
-    remove(slot, t, core, indexes, key, keyOff, keyLen, old, 0);
+    remove(statementContext, t, core, indexes, key, keyOff, keyLen, old, 0);
     return true;
   }
 
   /** Removes a record that was read, and made one of the newest layout, with its entries. */
   static void remove(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       IndexCore[] indexes,
@@ -279,18 +315,19 @@ public final class Maintenance {
       int keyLen,
       MemorySegment old,
       long oldOff) {
-    MemorySegment entries = room(slot, indexes);
-    int[] before = slot.lengths(0, indexes.length);
+    MemorySegment entries = room(statementContext, indexes);
+    int[] before = statementContext.lengths(0, indexes.length);
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
-      before[i] = oldEntry(slot, indexes[i], key, keyOff, keyLen, old, oldOff, entries, at);
+      before[i] =
+          oldEntry(statementContext, indexes[i], key, keyOff, keyLen, old, oldOff, entries, at);
       at += 2 * indexes[i].entryBytesMax();
     }
     try {
       t.delete(core.tree, key, keyOff, keyLen);
-      removeAll(slot, t, indexes, entries, before, key, keyOff, keyLen);
+      removeAll(statementContext, t, indexes, entries, before, key, keyOff, keyLen);
     } catch (Throwable e) {
-      slot.breakDown(e);
+      statementContext.markRollbackOnly(e);
       throw e;
     }
   }
@@ -304,7 +341,12 @@ public final class Maintenance {
    * @return how many it were
    */
   public static long deleteRange(
-      Slot slot, Tx t, TableCore core, IndexCore[] indexes, TxScan scan, long most) {
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      IndexCore[] indexes,
+      TxScan scan,
+      long most) {
     long n = 0;
     MemorySegment key = Blocks.NONE;
     try {
@@ -312,17 +354,22 @@ public final class Maintenance {
       boolean indexed = indexes.length > 0;
       RowExpiry expiry = core.expiry();
       if (indexed) {
-        key = slot.take(core.keyBytesMax);
+        key = statementContext.take(core.keyBytesMax);
       }
       scan.toDelete(indexed || expiry != null);
       while (n < most && scan.next()) {
         if (expiry != null
             && expiry.hides(
-                slot, t, core, scan.valueLength(), scan.valueSegment(), scan.valueOffset())) {
+                statementContext,
+                t,
+                core,
+                scan.valueLength(),
+                scan.valueSegment(),
+                scan.valueOffset())) {
           continue;
         }
         if (indexed) {
-          deleteWithEntries(slot, t, core, indexes, scan, key);
+          deleteWithEntries(statementContext, t, core, indexes, scan, key);
         } else {
           t.delete(scan);
         }
@@ -331,12 +378,12 @@ public final class Maintenance {
       return n;
     } catch (Throwable e) {
       if (n > 0) {
-        slot.breakDown(e);
+        statementContext.markRollbackOnly(e);
       }
       throw e;
     } finally {
       if (key != Blocks.NONE) {
-        slot.give(key);
+        statementContext.give(key);
       }
       scan.close();
     }
@@ -348,19 +395,25 @@ public final class Maintenance {
    * @param stage for its key, which the scan may have in memory that moves with the next write
    */
   private static void deleteWithEntries(
-      Slot slot, Tx t, TableCore core, IndexCore[] indexes, TxScan scan, MemorySegment stage) {
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      IndexCore[] indexes,
+      TxScan scan,
+      MemorySegment stage) {
     int keyLen = scan.keyLength();
     if (keyLen > core.keyBytesMax) {
       throw core.longKey(scan.page(), core.keyBytesMax, keyLen);
     }
     Mem.copy(scan.keySegment(), scan.keyOffset(), stage, 0, keyLen);
-    MemorySegment entries = room(slot, indexes);
-    int[] before = slot.lengths(0, indexes.length);
+    MemorySegment entries = room(statementContext, indexes);
+    int[] before = statementContext.lengths(0, indexes.length);
     MemorySegment record = scan.valueSegment();
     long recordOff = scan.valueOffset();
     if (scan.valueLength() != core.storedBytes) {
-      MemorySegment made = slot.record(core.recordBytes());
-      if (core.old.renew(scan.valueLength(), record, recordOff, made, 0) == OldRows.UNKNOWN) {
+      MemorySegment made = statementContext.record(core.recordBytes());
+      if (core.old.renew(scan.valueLength(), record, recordOff, made, 0)
+          == LegacyRowReader.UNKNOWN) {
         throw core.wrongSize(scan.page(), scan.valueLength());
       }
       record = made;
@@ -368,21 +421,22 @@ public final class Maintenance {
     }
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
-      before[i] = oldEntry(slot, indexes[i], stage, 0, keyLen, record, recordOff, entries, at);
+      before[i] =
+          oldEntry(statementContext, indexes[i], stage, 0, keyLen, record, recordOff, entries, at);
       at += 2 * indexes[i].entryBytesMax();
     }
     try {
       t.delete(scan);
-      removeAll(slot, t, indexes, entries, before, stage, 0, keyLen);
+      removeAll(statementContext, t, indexes, entries, before, stage, 0, keyLen);
     } catch (Throwable e) {
-      slot.breakDown(e);
+      statementContext.markRollbackOnly(e);
       throw e;
     }
   }
 
   /** Removes the entries of a record that has gone. */
   static void removeAll(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       IndexCore[] indexes,
       MemorySegment entries,
@@ -393,7 +447,7 @@ public final class Maintenance {
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
       if (lengths[i] != NONE) {
-        remove(slot, t, indexes[i], entries, at, lengths[i], key, keyOff, keyLen);
+        remove(statementContext, t, indexes[i], entries, at, lengths[i], key, keyOff, keyLen);
       }
       at += 2 * indexes[i].entryBytesMax();
     }
@@ -402,16 +456,16 @@ public final class Maintenance {
   // -------------------------------------------------------------------------------------- support
 
   /** Room for an entry before and one after, for each index. */
-  static MemorySegment room(Slot slot, IndexCore[] indexes) {
+  static MemorySegment room(StatementContext statementContext, IndexCore[] indexes) {
     long bytes = 0;
     for (IndexCore i : indexes) {
       bytes += 2L * i.entryBytesMax();
     }
-    return slot.entries(bytes);
+    return statementContext.entries(bytes);
   }
 
   static int entry(
-      Slot slot,
+      StatementContext statementContext,
       IndexCore index,
       MemorySegment key,
       long keyOff,
@@ -420,7 +474,7 @@ public final class Maintenance {
       long recordOff,
       MemorySegment entries,
       int at) {
-    int len = index.build(slot, key, keyOff, keyLen, record, recordOff, entries, at);
+    int len = index.build(statementContext, key, keyOff, keyLen, record, recordOff, entries, at);
     if (len > index.tree.maxKeySize()) {
       throw index.keyTooLong(len);
     }
@@ -429,7 +483,7 @@ public final class Maintenance {
 
   /** The entry of a record as it will be, where the index takes new ones. */
   static int newEntry(
-      Slot slot,
+      StatementContext statementContext,
       IndexCore index,
       MemorySegment key,
       long keyOff,
@@ -440,7 +494,7 @@ public final class Maintenance {
       int at) {
     return index.stage == IndexStage.DELETE_ONLY
         ? NONE
-        : entry(slot, index, key, keyOff, keyLen, record, recordOff, entries, at);
+        : entry(statementContext, index, key, keyOff, keyLen, record, recordOff, entries, at);
   }
 
   /**
@@ -448,7 +502,7 @@ public final class Maintenance {
    * made has none: that is for its building to say, and not for who removes the record.
    */
   private static int oldEntry(
-      Slot slot,
+      StatementContext statementContext,
       IndexCore index,
       MemorySegment key,
       long keyOff,
@@ -458,10 +512,10 @@ public final class Maintenance {
       MemorySegment entries,
       int at) {
     if (index.stage == IndexStage.READABLE) {
-      return entry(slot, index, key, keyOff, keyLen, record, recordOff, entries, at);
+      return entry(statementContext, index, key, keyOff, keyLen, record, recordOff, entries, at);
     }
     try {
-      return entry(slot, index, key, keyOff, keyLen, record, recordOff, entries, at);
+      return entry(statementContext, index, key, keyOff, keyLen, record, recordOff, entries, at);
     } catch (RuntimeException e) {
       return NONE;
     }
@@ -469,7 +523,7 @@ public final class Maintenance {
 
   /** Removes an entry, if it is that of the record. */
   static void remove(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       IndexCore index,
       MemorySegment entries,
@@ -479,7 +533,7 @@ public final class Maintenance {
       long keyOff,
       int keyLen) {
     if (index.stage == IndexStage.NOTING) {
-      Filling.note(slot, t, index, entries, at, len, key, keyOff, keyLen);
+      Filling.note(statementContext, t, index, entries, at, len, key, keyOff, keyLen);
       return;
     }
     if (!index.unique || index.stage == IndexStage.READABLE) {
@@ -487,14 +541,14 @@ public final class Maintenance {
       return;
     }
     // A record that was not gone through yet has none, and another one may have taken its key.
-    if (isOf(slot, t, index, entries, at, len, key, keyOff, keyLen) > 0) {
+    if (isOf(statementContext, t, index, entries, at, len, key, keyOff, keyLen) > 0) {
       t.delete(index.tree, entries, at, len);
     }
   }
 
   /** 1 if a unique index has an entry and it is of a record, 0 if of another, -1 if it has none. */
   static int isOf(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       IndexCore index,
       MemorySegment entries,
@@ -504,7 +558,7 @@ public final class Maintenance {
       long keyOff,
       int keyLen) {
     int room = keyLen + index.hints.bytes();
-    MemorySegment stage = slot.keyStage(room);
+    MemorySegment stage = statementContext.keyStage(room);
     int n = t.get(index.tree, entries, at, len, stage, 0, room);
     if (n < 0) {
       return -1;
@@ -515,9 +569,15 @@ public final class Maintenance {
   }
 
   static void requireAbsent(
-      Slot slot, Tx t, TableCore core, IndexCore index, MemorySegment entries, int at, int len) {
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      IndexCore index,
+      MemorySegment entries,
+      int at,
+      int len) {
     if (index.looked && len != NONE && t.get(index.tree, entries, at, len, entries, at, 0) >= 0) {
-      Filling.requireStale(slot, t, core, index, entries, at, len);
+      Filling.requireStale(statementContext, t, core, index, entries, at, len);
     }
   }
 
@@ -536,7 +596,7 @@ public final class Maintenance {
   }
 
   static void add(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       IndexCore index,
@@ -548,8 +608,8 @@ public final class Maintenance {
       int keyLen) {
     BTree tree = index.tree;
     IndexHints hints = index.hints;
-    MemorySegment value = hints.staged(slot, key, keyOff, keyLen);
-    hints.write(t, core, key, keyOff, keyLen, value, keyLen, slot.there);
+    MemorySegment value = hints.staged(statementContext, key, keyOff, keyLen);
+    hints.write(t, core, key, keyOff, keyLen, value, keyLen, statementContext.there);
     if (index.exact) {
       t.insert(tree, entries, at, len, value, 0, keyLen + hints.bytes());
     } else if (!index.noted) {
@@ -557,7 +617,7 @@ public final class Maintenance {
       // index is unique and being built, and an entry that is there is no record's.
       t.put(tree, entries, at, len, value, 0, keyLen + hints.bytes());
     } else {
-      UniqueNotes.put(slot, t, index, entries, at, len, key, keyOff, keyLen);
+      UniqueBuildJournal.put(statementContext, t, index, entries, at, len, key, keyOff, keyLen);
     }
   }
 }

@@ -25,8 +25,9 @@ public final class ObjectMaintenance {
   private ObjectMaintenance() {}
 
   /** The key in memory of its own: what holds the given one is used for entries. */
-  private static MemorySegment staged(Slot slot, TableCore core, MemorySegment key) {
-    MemorySegment stage = slot.take(core.keyBytesMax);
+  private static MemorySegment staged(
+      StatementContext statementContext, TableCore core, MemorySegment key) {
+    MemorySegment stage = statementContext.take(core.keyBytesMax);
     MemorySegment.copy(key, 0, stage, 0, key.byteSize());
     return stage;
   }
@@ -38,7 +39,7 @@ public final class ObjectMaintenance {
    * @param value native memory that holds it, from its beginning
    */
   public static void insert(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       IndexCore[] indexes,
@@ -46,16 +47,16 @@ public final class ObjectMaintenance {
       MemorySegment value,
       int valueLen) {
     t.requireWritable();
-    MemorySegment k = staged(slot, core, key);
+    MemorySegment k = staged(statementContext, core, key);
     try {
-      insertStaged(slot, t, core, indexes, k, (int) key.byteSize(), value, valueLen);
+      insertStaged(statementContext, t, core, indexes, k, (int) key.byteSize(), value, valueLen);
     } finally {
-      slot.give(k);
+      statementContext.give(k);
     }
   }
 
   private static void insertStaged(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       IndexCore[] indexes,
@@ -63,12 +64,13 @@ public final class ObjectMaintenance {
       int keyLen,
       MemorySegment value,
       int valueLen) {
-    MemorySegment entries = Maintenance.room(slot, indexes);
-    int[] after = slot.lengths(1, indexes.length);
+    MemorySegment entries = Maintenance.room(statementContext, indexes);
+    int[] after = statementContext.lengths(1, indexes.length);
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
-      after[i] = newEntry(slot, core, indexes[i], key, keyLen, value, valueLen, entries, at);
-      Maintenance.requireAbsent(slot, t, core, indexes[i], entries, at, after[i]);
+      after[i] =
+          newEntry(statementContext, core, indexes[i], key, keyLen, value, valueLen, entries, at);
+      Maintenance.requireAbsent(statementContext, t, core, indexes[i], entries, at, after[i]);
       at += 2 * indexes[i].entryBytesMax();
     }
     core.insert(t, key, 0, keyLen, value, 0, valueLen);
@@ -76,12 +78,13 @@ public final class ObjectMaintenance {
       at = 0;
       for (int i = 0; i < indexes.length; i++) {
         if (after[i] != Maintenance.NONE) {
-          Maintenance.add(slot, t, core, indexes[i], entries, at, after[i], key, 0, keyLen);
+          Maintenance.add(
+              statementContext, t, core, indexes[i], entries, at, after[i], key, 0, keyLen);
         }
         at += 2 * indexes[i].entryBytesMax();
       }
     } catch (Throwable e) {
-      slot.breakDown(e);
+      statementContext.markRollbackOnly(e);
       throw e;
     }
   }
@@ -93,7 +96,7 @@ public final class ObjectMaintenance {
    * @param value native memory that holds it, from its beginning
    */
   public static void put(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       IndexCore[] indexes,
@@ -102,22 +105,32 @@ public final class ObjectMaintenance {
       int valueLen) {
     t.requireWritable();
     int keyLen = (int) key.byteSize();
-    MemorySegment k = staged(slot, core, key);
+    MemorySegment k = staged(statementContext, core, key);
     try {
-      int n = read(slot, t, core, k, keyLen);
+      int n = read(statementContext, t, core, k, keyLen);
       if (n < 0) {
-        insertStaged(slot, t, core, indexes, k, keyLen, value, valueLen);
+        insertStaged(statementContext, t, core, indexes, k, keyLen, value, valueLen);
       } else {
-        replace(slot, t, core, indexes, k, keyLen, slot.record(0), n, value, valueLen);
+        replace(
+            statementContext,
+            t,
+            core,
+            indexes,
+            k,
+            keyLen,
+            statementContext.record(0),
+            n,
+            value,
+            valueLen);
       }
     } finally {
-      slot.shrinkRecord();
-      slot.give(k);
+      statementContext.shrinkRecord();
+      statementContext.give(k);
     }
   }
 
   private static void replace(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       IndexCore[] indexes,
@@ -127,21 +140,22 @@ public final class ObjectMaintenance {
       int oldLen,
       MemorySegment value,
       int valueLen) {
-    MemorySegment entries = Maintenance.room(slot, indexes);
-    int[] before = slot.lengths(0, indexes.length);
-    int[] after = slot.lengths(1, indexes.length);
+    MemorySegment entries = Maintenance.room(statementContext, indexes);
+    int[] before = statementContext.lengths(0, indexes.length);
+    int[] after = statementContext.lengths(1, indexes.length);
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
       IndexCore index = indexes[i];
       int max = index.entryBytesMax();
-      after[i] = newEntry(slot, core, index, key, keyLen, value, valueLen, entries, at);
-      before[i] = oldEntry(slot, core, index, key, keyLen, old, 0, oldLen, entries, at + max);
+      after[i] = newEntry(statementContext, core, index, key, keyLen, value, valueLen, entries, at);
+      before[i] =
+          oldEntry(statementContext, core, index, key, keyLen, old, 0, oldLen, entries, at + max);
       if (before[i] == after[i]
           && (before[i] < 0 || Mem.equal(entries, at, after[i], entries, at + max, before[i]))) {
         before[i] = Maintenance.NONE;
         after[i] = Maintenance.NONE;
       }
-      Maintenance.requireAbsent(slot, t, core, index, entries, at, after[i]);
+      Maintenance.requireAbsent(statementContext, t, core, index, entries, at, after[i]);
       at += 2 * max;
     }
     try {
@@ -151,15 +165,16 @@ public final class ObjectMaintenance {
         IndexCore index = indexes[i];
         int max = index.entryBytesMax();
         if (before[i] != Maintenance.NONE) {
-          Maintenance.remove(slot, t, index, entries, at + max, before[i], key, 0, keyLen);
+          Maintenance.remove(
+              statementContext, t, index, entries, at + max, before[i], key, 0, keyLen);
         }
         if (after[i] != Maintenance.NONE) {
-          Maintenance.add(slot, t, core, index, entries, at, after[i], key, 0, keyLen);
+          Maintenance.add(statementContext, t, core, index, entries, at, after[i], key, 0, keyLen);
         }
         at += 2 * max;
       }
     } catch (Throwable e) {
-      slot.breakDown(e);
+      statementContext.markRollbackOnly(e);
       throw e;
     }
   }
@@ -171,29 +186,34 @@ public final class ObjectMaintenance {
    * @return whether there was one
    */
   public static boolean delete(
-      Slot slot, Tx t, TableCore core, IndexCore[] indexes, MemorySegment key) {
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      IndexCore[] indexes,
+      MemorySegment key) {
     t.requireWritable();
     int keyLen = (int) key.byteSize();
-    MemorySegment k = staged(slot, core, key);
+    MemorySegment k = staged(statementContext, core, key);
     try {
-      int n = read(slot, t, core, k, keyLen);
+      int n = read(statementContext, t, core, k, keyLen);
       if (n < 0) {
         return false;
       }
-      int[] before = slot.lengths(0, indexes.length);
+      int[] before = statementContext.lengths(0, indexes.length);
       MemorySegment entries =
-          entriesBefore(slot, core, indexes, k, keyLen, slot.record(0), 0, n, before);
+          entriesBefore(
+              statementContext, core, indexes, k, keyLen, statementContext.record(0), 0, n, before);
       try {
         t.delete(core.tree, k, 0, keyLen);
-        Maintenance.removeAll(slot, t, indexes, entries, before, k, 0, keyLen);
+        Maintenance.removeAll(statementContext, t, indexes, entries, before, k, 0, keyLen);
       } catch (Throwable e) {
-        slot.breakDown(e);
+        statementContext.markRollbackOnly(e);
         throw e;
       }
       return true;
     } finally {
-      slot.shrinkRecord();
-      slot.give(k);
+      statementContext.shrinkRecord();
+      statementContext.give(k);
     }
   }
 
@@ -206,40 +226,50 @@ public final class ObjectMaintenance {
    * @return how many it were
    */
   public static long deleteRange(
-      Slot slot, Tx t, TableCore core, IndexCore[] indexes, TxScan scan, long most) {
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      IndexCore[] indexes,
+      TxScan scan,
+      long most) {
     long n = 0;
-    MemorySegment key = slot.take(core.keyBytesMax);
+    MemorySegment key = statementContext.take(core.keyBytesMax);
     try {
       t.requireWritable();
       scan.toDelete(true);
       while (n < most && scan.next()) {
-        delete(slot, t, core, indexes, scan, key);
+        delete(statementContext, t, core, indexes, scan, key);
         n++;
       }
       return n;
     } catch (Throwable e) {
       if (n > 0) {
-        slot.breakDown(e);
+        statementContext.markRollbackOnly(e);
       }
       throw e;
     } finally {
-      slot.give(key);
+      statementContext.give(key);
       scan.close();
     }
   }
 
   /** Removes the object that a scan stands on. */
   private static void delete(
-      Slot slot, Tx t, TableCore core, IndexCore[] indexes, TxScan scan, MemorySegment stage) {
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      IndexCore[] indexes,
+      TxScan scan,
+      MemorySegment stage) {
     int keyLen = scan.keyLength();
     if (keyLen > core.keyBytesMax) {
       throw core.longKey(scan.page(), core.keyBytesMax, keyLen);
     }
     Mem.copy(scan.keySegment(), scan.keyOffset(), stage, 0, keyLen);
-    int[] before = slot.lengths(0, indexes.length);
+    int[] before = statementContext.lengths(0, indexes.length);
     MemorySegment entries =
         entriesBefore(
-            slot,
+            statementContext,
             core,
             indexes,
             stage,
@@ -250,16 +280,16 @@ public final class ObjectMaintenance {
             before);
     try {
       t.delete(scan);
-      Maintenance.removeAll(slot, t, indexes, entries, before, stage, 0, keyLen);
+      Maintenance.removeAll(statementContext, t, indexes, entries, before, stage, 0, keyLen);
     } catch (Throwable e) {
-      slot.breakDown(e);
+      statementContext.markRollbackOnly(e);
       throw e;
     }
   }
 
   /** The entries of an object that goes. */
   private static MemorySegment entriesBefore(
-      Slot slot,
+      StatementContext statementContext,
       TableCore core,
       IndexCore[] indexes,
       MemorySegment key,
@@ -268,10 +298,12 @@ public final class ObjectMaintenance {
       long oldOff,
       int oldLen,
       int[] before) {
-    MemorySegment entries = Maintenance.room(slot, indexes);
+    MemorySegment entries = Maintenance.room(statementContext, indexes);
     int at = 0;
     for (int i = 0; i < indexes.length; i++) {
-      before[i] = oldEntry(slot, core, indexes[i], key, keyLen, old, oldOff, oldLen, entries, at);
+      before[i] =
+          oldEntry(
+              statementContext, core, indexes[i], key, keyLen, old, oldOff, oldLen, entries, at);
       at += 2 * indexes[i].entryBytesMax();
     }
     return entries;
@@ -279,26 +311,48 @@ public final class ObjectMaintenance {
 
   /** Makes the entry of an object, as it is now, in an index that is being built. */
   public static void fill(
-      Slot slot, Tx t, TableCore core, IndexCore index, MemorySegment key, int keyLen) {
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      IndexCore index,
+      MemorySegment key,
+      int keyLen) {
     try {
-      int n = read(slot, t, core, key, keyLen);
+      int n = read(statementContext, t, core, key, keyLen);
       if (n >= 0) {
-        fill(slot, t, core, index, key, keyLen, n);
+        fill(statementContext, t, core, index, key, keyLen, n);
       }
     } finally {
-      slot.shrinkRecord();
+      statementContext.shrinkRecord();
     }
   }
 
   private static void fill(
-      Slot slot, Tx t, TableCore core, IndexCore index, MemorySegment key, int keyLen, int n) {
-    MemorySegment entries = slot.entries(index.entryBytesMax());
-    int len = entry(slot, core, index, key, keyLen, slot.record(0), 0, n, entries, 0);
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      IndexCore index,
+      MemorySegment key,
+      int keyLen,
+      int n) {
+    MemorySegment entries = statementContext.entries(index.entryBytesMax());
+    int len =
+        entry(
+            statementContext,
+            core,
+            index,
+            key,
+            keyLen,
+            statementContext.record(0),
+            0,
+            n,
+            entries,
+            0);
     if (len == Maintenance.NONE) {
       return;
     }
     if (index.unique) {
-      int own = Maintenance.isOf(slot, t, index, entries, 0, len, key, 0, keyLen);
+      int own = Maintenance.isOf(statementContext, t, index, entries, 0, len, key, 0, keyLen);
       if (own == 0) {
         throw Maintenance.duplicate(core, index, entries, 0, len, true);
       }
@@ -306,31 +360,43 @@ public final class ObjectMaintenance {
         return;
       }
     }
-    Maintenance.add(slot, t, core, index, entries, 0, len, key, 0, keyLen);
+    Maintenance.add(statementContext, t, core, index, entries, 0, len, key, 0, keyLen);
   }
 
-  /** The entry of an object as it is now, into {@link Slot#entries}; negative for none. */
+  /**
+   * The entry of an object as it is now, into {@link StatementContext#entries}; negative for none.
+   */
   static int entryNow(
-      Slot slot, Tx t, TableCore core, IndexCore index, MemorySegment key, int keyLen) {
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      IndexCore index,
+      MemorySegment key,
+      int keyLen) {
     try {
-      int n = read(slot, t, core, key, keyLen);
+      int n = read(statementContext, t, core, key, keyLen);
       if (n < 0) {
         return Maintenance.NONE;
       }
-      MemorySegment entries = slot.entries(index.entryBytesMax());
-      return entry(slot, core, index, key, keyLen, slot.record(0), 0, n, entries, 0);
+      MemorySegment entries = statementContext.entries(index.entryBytesMax());
+      return entry(
+          statementContext, core, index, key, keyLen, statementContext.record(0), 0, n, entries, 0);
     } finally {
-      slot.shrinkRecord();
+      statementContext.shrinkRecord();
     }
   }
 
-  /** Reads an object as a whole, own changes included, into {@link Slot#record}; -1 for none. */
-  private static int read(Slot slot, Tx t, TableCore core, MemorySegment key, int keyLen) {
-    MemorySegment old = slot.record(1);
+  /**
+   * Reads an object as a whole, own changes included, into {@link StatementContext#record}; -1 for
+   * none.
+   */
+  private static int read(
+      StatementContext statementContext, Tx t, TableCore core, MemorySegment key, int keyLen) {
+    MemorySegment old = statementContext.record(1);
     int room = (int) Math.min(old.byteSize(), Integer.MAX_VALUE);
     int n = t.get(core.tree, key, 0, keyLen, old, 0, room);
     while (n > room) {
-      old = slot.record(n);
+      old = statementContext.record(n);
       room = (int) Math.min(old.byteSize(), Integer.MAX_VALUE);
       n = t.get(core.tree, key, 0, keyLen, old, 0, room);
     }
@@ -338,7 +404,7 @@ public final class ObjectMaintenance {
   }
 
   private static int newEntry(
-      Slot slot,
+      StatementContext statementContext,
       TableCore core,
       IndexCore index,
       MemorySegment key,
@@ -351,7 +417,7 @@ public final class ObjectMaintenance {
       return Maintenance.NONE;
     }
     try {
-      return index.build(slot, key, 0, keyLen, value, 0, valueLen, entries, at);
+      return index.build(statementContext, key, 0, keyLen, value, 0, valueLen, entries, at);
     } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
       if (index.isExtracted()) {
         throw e;
@@ -366,7 +432,7 @@ public final class ObjectMaintenance {
 
   /** As in {@link Maintenance}: an index that is not used may lack the entry. */
   private static int oldEntry(
-      Slot slot,
+      StatementContext statementContext,
       TableCore core,
       IndexCore index,
       MemorySegment key,
@@ -377,10 +443,10 @@ public final class ObjectMaintenance {
       MemorySegment entries,
       int at) {
     if (index.stage == IndexStage.READABLE) {
-      return entry(slot, core, index, key, keyLen, old, oldOff, oldLen, entries, at);
+      return entry(statementContext, core, index, key, keyLen, old, oldOff, oldLen, entries, at);
     }
     try {
-      return entry(slot, core, index, key, keyLen, old, oldOff, oldLen, entries, at);
+      return entry(statementContext, core, index, key, keyLen, old, oldOff, oldLen, entries, at);
     } catch (RuntimeException e) {
       return Maintenance.NONE;
     }
@@ -388,7 +454,7 @@ public final class ObjectMaintenance {
 
   /** The entry of an object that is stored; negative for none. */
   private static int entry(
-      Slot slot,
+      StatementContext statementContext,
       TableCore core,
       IndexCore index,
       MemorySegment key,
@@ -399,7 +465,8 @@ public final class ObjectMaintenance {
       MemorySegment entries,
       int at) {
     try {
-      return index.build(slot, key, 0, keyLen, object, objectOff, objectLen, entries, at);
+      return index.build(
+          statementContext, key, 0, keyLen, object, objectOff, objectLen, entries, at);
     } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
       throw index.isExtracted() ? e : noObject(core, e);
     }
@@ -420,7 +487,7 @@ public final class ObjectMaintenance {
    * @return its length, or -1 if it has none
    */
   static int entryOf(
-      Slot slot,
+      StatementContext statementContext,
       TableCore core,
       IndexCore index,
       MemorySegment key,
@@ -431,7 +498,8 @@ public final class ObjectMaintenance {
       int objectLen,
       MemorySegment out) {
     try {
-      return index.build(slot, key, keyOff, keyLen, object, objectOff, objectLen, out, 0);
+      return index.build(
+          statementContext, key, keyOff, keyLen, object, objectOff, objectLen, out, 0);
     } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
       throw index.isExtracted() ? e : noObject(core, e);
     }

@@ -54,8 +54,8 @@ public final class ObjectPlan {
    * @param keyBytesMax of a primary key
    * @param treeKeyMax of a key of a tree
    */
-  int bytesMax(int keyBytesMax, int treeKeyMax) {
-    int parts = entries.bytesMax();
+  int maxBytes(int keyBytesMax, int treeKeyMax) {
+    int parts = entries.maxBytes();
     return parts < 0 ? treeKeyMax : Math.min(treeKeyMax, parts + keyBytesMax);
   }
 
@@ -70,7 +70,7 @@ public final class ObjectPlan {
    * @throws IndexOutOfBoundsException likewise
    */
   int build(
-      Slot slot,
+      StatementContext statementContext,
       IndexCore index,
       MemorySegment pk,
       long pkOff,
@@ -80,10 +80,10 @@ public final class ObjectPlan {
       int objectLen,
       MemorySegment out,
       long outOff) {
-    Scratch s = scratches.get(slot);
+    Scratch s = scratches.get(statementContext);
     if (s == null) {
       s = new Scratch();
-      scratches.set(slot, s);
+      scratches.set(statementContext, s);
     }
     ObjectEntries by = entries;
     int parts = by.parts().size();

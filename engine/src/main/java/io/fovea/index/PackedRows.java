@@ -21,9 +21,9 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>Places are constant in memory</b>, so getters, setters, entries of indexes and codecs know
- * nothing of variable lengths. A row is unpacked where {@link OldRows} would renew one of an older
- * layout, which is a way that rows of tables without such fields do not go. It is unpacked in the
- * memory that it was read into: no field has an earlier place there than in the tree.
+ * nothing of variable lengths. A row is unpacked where {@link LegacyRowReader} would renew one of
+ * an older layout, which is a way that rows of tables without such fields do not go. It is unpacked
+ * in the memory that it was read into: no field has an earlier place there than in the tree.
  *
  * <p><b>Fields of the prefix are patched</b> in place (but for a row that is in a chain of pages of
  * its own, which is written anew as every long value), whatever the lengths behind them are by

@@ -38,7 +38,7 @@ public final class RecordBuffer {
   /** One bit per field: changed since it was read. Has room for them from the first change on. */
   private long[] dirty = NEVER;
 
-  /** What the record that was read is in the tree, as {@link OldRows} says. */
+  /** What the record that was read is in the tree, as {@link LegacyRowReader} says. */
   private int form;
 
   /** Whether {@link #dirty} has a bit set. */
@@ -118,11 +118,12 @@ public final class RecordBuffer {
     Mem.copy(key, keyOff, segment, keyBase(), keyLen);
     keyLength = keyLen;
     handle = newHandle;
-    form = OldRows.AS_IT_IS;
+    form = LegacyRowReader.AS_IT_IS;
   }
 
   /**
-   * The record that was read is not in the tree as it is here, but in a form of {@link OldRows}.
+   * The record that was read is not in the tree as it is here, but in a form of {@link
+   * LegacyRowReader}.
    */
   public void form(int of) {
     form = of;
@@ -135,7 +136,7 @@ public final class RecordBuffer {
 
   /** Whether each part of it can be changed in its place. */
   public boolean isPlain() {
-    return form == OldRows.AS_IT_IS;
+    return form == LegacyRowReader.AS_IT_IS;
   }
 
   /**

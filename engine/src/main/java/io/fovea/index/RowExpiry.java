@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>One moment a transaction.</b> The first row of such a table that a transaction meets makes
- * it ask the clock, and {@link Slot} keeps what that said until the transaction's end: a row does
- * not expire between two statements. An attempt that is repeated asks again.
+ * it ask the clock, and {@link StatementContext} keeps what that said until the transaction's end:
+ * a row does not expire between two statements. An attempt that is repeated asks again.
  *
  * <p><b>Why it stays serializable.</b> What a transaction sees of a record is a function of the
  * record and of its moment, and the moment is an input of the transaction, like a parameter of its
@@ -42,7 +42,8 @@ import org.jspecify.annotations.Nullable;
  * transaction reads it first.
  *
  * <p><b>Rows of older layouts</b> expire by the field as the newest layout has it: by its value
- * there, or by its default where they don't have it. Its numbers are those of {@link OldRows}.
+ * there, or by its default where they don't have it. Its numbers are those of {@link
+ * LegacyRowReader}.
  *
  * <p>Any thread; what has a transaction by that of it.
  */
@@ -78,8 +79,8 @@ public final class RowExpiry {
   }
 
   /** Up to which time of a row the transaction does not see it; it sees all others. */
-  public long hiddenUpTo(Slot slot, Tx t) {
-    return slot.moment(t, clock) - afterMillis;
+  public long hiddenUpTo(StatementContext statementContext, Tx t) {
+    return statementContext.moment(t, clock) - afterMillis;
   }
 
   /** The same where the clock says so. */
@@ -88,8 +89,8 @@ public final class RowExpiry {
   }
 
   /** What the transaction's moment is. */
-  public long moment(Slot slot, Tx t) {
-    return slot.moment(t, clock);
+  public long moment(StatementContext statementContext, Tx t) {
+    return statementContext.moment(t, clock);
   }
 
   /** The same for who has no transaction: by what the clock says now. */
@@ -163,8 +164,9 @@ public final class RowExpiry {
   }
 
   /** Whether a reader does not see a record of the newest layout, as memory has it. */
-  public boolean hides(Slot slot, Tx t, MemorySegment record, long recordOff) {
-    return hides(slot, t, time(record, recordOff));
+  public boolean hides(
+      StatementContext statementContext, Tx t, MemorySegment record, long recordOff) {
+    return hides(statementContext, t, time(record, recordOff));
   }
 
   /**
@@ -172,12 +174,17 @@ public final class RowExpiry {
    * speak of.
    */
   public boolean hides(
-      Slot slot, Tx t, TableCore core, int length, MemorySegment record, long recordOff) {
-    return hides(slot, t, time(core, length, record, recordOff));
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      int length,
+      MemorySegment record,
+      long recordOff) {
+    return hides(statementContext, t, time(core, length, record, recordOff));
   }
 
-  private boolean hides(Slot slot, Tx t, long time) {
-    boolean is = time > 0 && isExpired(hiddenUpTo(slot, t), time);
+  private boolean hides(StatementContext statementContext, Tx t, long time) {
+    boolean is = time > 0 && isExpired(hiddenUpTo(statementContext, t), time);
     if (is) {
       passed.increment();
     }
@@ -209,7 +216,7 @@ public final class RowExpiry {
    * @param over whether the record of the key itself may be in the way
    */
   static void makeWay(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       TableCore core,
       IndexCore[] unique,
@@ -223,26 +230,28 @@ public final class RowExpiry {
       return;
     }
     if (over) {
-      removeHidden(slot, t, core, key, keyOff, keyLen);
+      removeHidden(statementContext, t, core, key, keyOff, keyLen);
     }
     for (IndexCore index : unique) {
       if (!index.looked) {
         continue;
       }
-      MemorySegment entry = slot.entries(index.entryBytesMax());
-      int len = Maintenance.newEntry(slot, index, key, keyOff, keyLen, record, recordOff, entry, 0);
+      MemorySegment entry = statementContext.entries(index.entryBytesMax());
+      int len =
+          Maintenance.newEntry(
+              statementContext, index, key, keyOff, keyLen, record, recordOff, entry, 0);
       int room = core.keyBytesMax + index.hints.bytes();
-      MemorySegment other = slot.take(room);
+      MemorySegment other = statementContext.take(room);
       try {
         int n = len < 0 ? -1 : t.get(index.tree, entry, 0, len, other, 0, room);
         int otherLen = n < 0 ? -1 : index.hints.keyLength(n);
         if (otherLen >= 0
             && otherLen <= core.keyBytesMax
             && !(otherLen == keyLen && Mem.equal(other, 0, keyLen, key, keyOff, keyLen))) {
-          removeHidden(slot, t, core, other, 0, otherLen);
+          removeHidden(statementContext, t, core, other, 0, otherLen);
         }
       } finally {
-        slot.give(other);
+        statementContext.give(other);
       }
     }
   }
@@ -255,44 +264,54 @@ public final class RowExpiry {
    * @return whether it did
    */
   public static boolean removeHidden(
-      Slot slot, Tx t, TableCore core, MemorySegment key, long keyOff, int keyLen) {
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      MemorySegment key,
+      long keyOff,
+      int keyLen) {
     RowExpiry expiry = Objects.requireNonNull(core.expiry(), "expiry");
     int size = core.recordBytes();
-    MemorySegment record = slot.take(size);
+    MemorySegment record = statementContext.take(size);
     try {
       int n = t.get(core.tree, key, keyOff, keyLen, record, 0, size);
       if (n < 0) {
         return false;
       }
-      OldRows.settle(slot, t, core, key, keyOff, keyLen, n, record, 0);
-      if (!expiry.isExpired(expiry.hiddenUpTo(slot, t), record, 0)) {
+      LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, record, 0);
+      if (!expiry.isExpired(expiry.hiddenUpTo(statementContext, t), record, 0)) {
         return false;
       }
-      Maintenance.remove(slot, t, core, core.indexes(), key, keyOff, keyLen, record, 0);
+      Maintenance.remove(statementContext, t, core, core.indexes(), key, keyOff, keyLen, record, 0);
       return true;
     } finally {
-      slot.give(record);
+      statementContext.give(record);
     }
   }
 
   /** Whether the transaction does not see the record of a key; one that is not there it would. */
   public static boolean isHidden(
-      Slot slot, Tx t, TableCore core, MemorySegment key, long keyOff, int keyLen) {
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      MemorySegment key,
+      long keyOff,
+      int keyLen) {
     RowExpiry expiry = core.expiry();
     if (expiry == null) {
       return false;
     }
     int size = core.recordBytes();
-    MemorySegment record = slot.take(size);
+    MemorySegment record = statementContext.take(size);
     try {
       int n = t.get(core.tree, key, keyOff, keyLen, record, 0, size);
       if (n < 0) {
         return false;
       }
-      OldRows.settle(slot, t, core, key, keyOff, keyLen, n, record, 0);
-      return expiry.hides(slot, t, record, 0);
+      LegacyRowReader.settle(statementContext, t, core, key, keyOff, keyLen, n, record, 0);
+      return expiry.hides(statementContext, t, record, 0);
     } finally {
-      slot.give(record);
+      statementContext.give(record);
     }
   }
 }

@@ -22,11 +22,12 @@ public abstract class Scratch {
   private boolean used;
 
   /** What the slot has, or new ones where it has none or they are in use. */
-  public static <S extends Scratch> S take(SlotLocal<S> kept, Slot slot, Supplier<S> made) {
-    S s = kept.get(slot);
+  public static <S extends Scratch> S take(
+      SlotLocal<S> kept, StatementContext statementContext, Supplier<S> made) {
+    S s = kept.get(statementContext);
     if (s == null) {
       s = made.get();
-      kept.set(slot, s);
+      kept.set(statementContext, s);
     } else if (((Scratch) s).used) {
       s = made.get();
     }

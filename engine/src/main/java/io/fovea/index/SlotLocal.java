@@ -17,28 +17,28 @@ public final class SlotLocal<T> {
 
   /** What a slot has, or null where it has none yet. */
   @SuppressWarnings("unchecked") // only set puts anything in
-  public @Nullable T get(Slot slot) {
-    int i = slot.number;
+  public @Nullable T get(StatementContext statementContext) {
+    int i = statementContext.number;
     if (i < 0) {
-      return (T) slot.kept().get(this);
+      return (T) statementContext.kept().get(this);
     }
     @Nullable Object[] all = values;
     return i < all.length ? (T) all[i] : null;
   }
 
   /** Gives a slot its own. */
-  public void set(Slot slot, T value) {
-    if (slot.number < 0) {
-      slot.kept().put(this, value);
+  public void set(StatementContext statementContext, T value) {
+    if (statementContext.number < 0) {
+      statementContext.kept().put(this, value);
       return;
     }
-    if (slot.number >= values.length) {
+    if (statementContext.number >= values.length) {
       synchronized (this) {
-        if (slot.number >= values.length) {
-          values = new Object[slot.count];
+        if (statementContext.number >= values.length) {
+          values = new Object[statementContext.count];
         }
       }
     }
-    values[slot.number] = value;
+    values[statementContext.number] = value;
   }
 }

@@ -36,7 +36,7 @@ public final class TableCore {
   public final int keyBytesMax;
 
   /** Rows of other layouts than this one. */
-  public final OldRows old;
+  public final LegacyRowReader old;
 
   private final int recordBytes;
 
@@ -120,11 +120,11 @@ public final class TableCore {
     this.key = key;
     this.layout = layout;
     this.tree = tree;
-    this.keyBytesMax = Math.min(key.bytesMax(), tree.maxKeySize());
+    this.keyBytesMax = Math.min(key.maxBytes(), tree.maxKeySize());
     this.indexes = indexes;
     this.bit = 1L << (tree.treeId() & 63);
     this.recordBytes = history.length();
-    this.old = new OldRows(history, layout == null ? Layout.define().build() : layout);
+    this.old = new LegacyRowReader(history, layout == null ? Layout.define().build() : layout);
     this.storedBytes = old.packed == null ? recordBytes : -1;
     this.plainBytes = storedBytes;
   }
@@ -199,7 +199,7 @@ public final class TableCore {
   public boolean patches(RecordBuffer record) {
     PackedRows packed = old.packed;
     return packed != null
-        && record.form() == OldRows.UNPACKED
+        && record.form() == LegacyRowReader.UNPACKED
         && record.nextChanged(packed.firstOrdinal()) < 0;
   }
 
@@ -211,7 +211,7 @@ public final class TableCore {
    * @param bytes how many bytes that are
    */
   public boolean hides(
-      Slot slot,
+      StatementContext statementContext,
       Tx t,
       MemorySegment key,
       long keyOff,
@@ -226,13 +226,20 @@ public final class TableCore {
     }
     boolean inPlace = old.isInPlace(length, by.end());
     return inPlace && bytes >= by.end()
-        ? by.hides(slot, t, record, recordOff)
-        : RowExpiry.isHidden(slot, t, this, key, keyOff, keyLen);
+        ? by.hides(statementContext, t, record, recordOff)
+        : RowExpiry.isHidden(statementContext, t, this, key, keyOff, keyLen);
   }
 
   /** Whether a transaction sees a record of which only the length was read. */
-  public boolean shows(Slot slot, Tx t, MemorySegment key, long keyOff, int keyLen, int length) {
-    return length == plainBytes || !hides(slot, t, key, keyOff, keyLen, length, key, keyOff, 0);
+  public boolean shows(
+      StatementContext statementContext,
+      Tx t,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      int length) {
+    return length == plainBytes
+        || !hides(statementContext, t, key, keyOff, keyLen, length, key, keyOff, 0);
   }
 
   /** Those that statements which change records keep up to date, whatever their stage. */
@@ -301,8 +308,8 @@ public final class TableCore {
     return damaged("size of a record of table " + shown(), page, recordBytes(), bytes);
   }
 
-  public CorruptionException longKey(long page, int bytesMax, int bytes) {
-    return damaged("length of a key of table " + shown(), page, bytesMax, bytes);
+  public CorruptionException longKey(long page, int maxBytes, int bytes) {
+    return damaged("length of a key of table " + shown(), page, maxBytes, bytes);
   }
 
   /** What is found in a page that can't be so: of the table, or of an index of it. */
@@ -392,7 +399,7 @@ public final class TableCore {
   }
 
   /** The transaction that made it has ended, and it is no table. */
-  public void never() {
+  public void markRolledBack() {
     state = State.NEVER;
     maker = null;
   }
@@ -408,7 +415,7 @@ public final class TableCore {
 
   /**
    * Statements are refused from now on. Those of transactions that are active now may have come
-   * before ({@link io.fovea.txn.Grace}).
+   * before ({@link io.fovea.txn.GracePeriod}).
    *
    * @param to what it evolves to, as in {@code version 2}
    */

@@ -4,17 +4,17 @@
  * <p>Purpose: keeps entries where records change ({@link io.fovea.index.Maintenance}), and knows
  * the places of records that entries remember ({@link io.fovea.index.IndexHints}). {@link
  * io.fovea.index.TableCore} and {@link io.fovea.index.IndexCore} are what all handles of a table or
- * an index share; {@link io.fovea.index.Slot} is the scratch memory of a transaction, and says who
- * may touch the engine while it closes.
+ * an index share; {@link io.fovea.index.StatementContext} is the scratch memory of a transaction,
+ * and says who may touch the engine while it closes.
  *
  * <pre>
  *   Maintenance    statements that change tables with indexes
  *   EntryPlan      an entry from a record               EntryMaker    an entry from a user's code
  *   ObjectMaintenance, ObjectPlan   the same for objects, and for byte strings by an EntryMaker
  *   IndexStage     how indexes come and go              IndexHints    hints: set, used, repaired
- *   Filling        what is done for one that is built   UniqueNotes   and noted of a unique one
+ *   Filling        what is done for one that is built   UniqueBuildJournal   and noted of a unique one
  *   HintCodec      the bytes of a hint                  RepairPolicy  whether repairs are worth it
- *   RecordBuffer   a row, as memory                     Slot          scratch memory of a transaction
+ *   RecordBuffer   a row, as memory                     StatementContext  scratch memory of a transaction
  * </pre>
  *
  * <p>Contract: a statement is done as a whole or not at all, or else the transaction is broken down

@@ -153,7 +153,7 @@ public final class FollowedFile implements AutoCloseable {
         "The log of "
             + file
             + " keeps no commits to follow: the application has to open the database with"
-            + " LogOptions.changesBytes, and with a log. It has those from then on.");
+            + " LogOptions.changeRetentionBytes, and with a log. It has those from then on.");
   }
 
   /**
@@ -337,12 +337,12 @@ public final class FollowedFile implements AutoCloseable {
       throw new ChangesLostException(
           file,
           kept == Long.MAX_VALUE
-              ? "the database was opened without LogOptions.changesBytes"
+              ? "the database was opened without LogOptions.changeRetentionBytes"
               : "the log is needed from LSN "
                   + from
                   + " on, and is kept from LSN "
                   + kept
-                  + " on: LogOptions.changesBytes says how much is kept");
+                  + " on: LogOptions.changeRetentionBytes says how much is kept");
     }
   }
 

@@ -1,8 +1,8 @@
 package io.fovea.inspection;
 
+import io.fovea.catalog.CatalogCallbacks;
 import io.fovea.catalog.CatalogEntry;
 import io.fovea.catalog.Expirations;
-import io.fovea.catalog.Host;
 import io.fovea.catalog.Schema;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseLockedException;
@@ -246,7 +246,9 @@ public final class Inspection implements AutoCloseable {
     boolean done = false;
     try {
       HintUse unused = new HintUse(store::isMarked, false, false, false);
-      schema = new Schema(Host.NONE, store, unused, EntryHints.NONE, Expirations.Timing.NONE);
+      schema =
+          new Schema(
+              CatalogCallbacks.NONE, store, unused, EntryHints.NONE, Expirations.Timing.NONE);
       schema.begin();
       names(store);
       if (whole) {

@@ -1,7 +1,7 @@
 package io.fovea.inspection;
 
+import io.fovea.catalog.CatalogCallbacks;
 import io.fovea.catalog.Expirations;
-import io.fovea.catalog.Host;
 import io.fovea.catalog.Schema;
 import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
@@ -110,7 +110,7 @@ public final class Restoring {
     try {
       schema =
           new Schema(
-              Host.NONE,
+              CatalogCallbacks.NONE,
               store,
               new HintUse(store::isMarked, false, false, false),
               EntryHints.NONE,

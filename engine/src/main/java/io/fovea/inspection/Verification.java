@@ -11,11 +11,11 @@ import io.fovea.encoding.KeyText;
 import io.fovea.error.FoveaException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.index.IndexCore;
-import io.fovea.index.OldRows;
-import io.fovea.index.Slot;
+import io.fovea.index.LegacyRowReader;
+import io.fovea.index.StatementContext;
 import io.fovea.index.TableCore;
 import io.fovea.memory.Mem;
-import io.fovea.recovery.PageCensus;
+import io.fovea.recovery.PageAudit;
 import io.fovea.store.Store;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -24,17 +24,17 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks a database at rest: its pages by {@link PageCensus}, its records against their size, its
+ * Checks a database at rest: its pages by {@link PageAudit}, its records against their size, its
  * indexes against their tables, their counts against what there is.
  */
 public final class Verification {
   private final Store store;
-  private final PageCensus census;
+  private final PageAudit census;
   private long records;
 
   private Verification(Store store) {
     this.store = store;
-    this.census = new PageCensus(store.pool());
+    this.census = new PageAudit(store.pool());
   }
 
   /**
@@ -122,7 +122,7 @@ public final class Verification {
     if (table.layout == null && indexes.length == 0) {
       return;
     }
-    Slot slot = new Slot();
+    StatementContext statementContext = new StatementContext();
     Position p = new Position();
     long[] expected = new long[indexes.length];
     @Nullable Failure[] failures = new Failure[indexes.length];
@@ -143,7 +143,7 @@ public final class Verification {
           }
           OperationInterruptedException.check("verify the records");
           boolean old = table.layout != null && vLen != table.storedBytes;
-          if (old && table.old.renew(vLen, v, vOff, renewed, 0) == OldRows.UNKNOWN) {
+          if (old && table.old.renew(vLen, v, vOff, renewed, 0) == LegacyRowReader.UNKNOWN) {
             census.problem(
                 what
                     + ": a record of "
@@ -163,7 +163,7 @@ public final class Verification {
             long at = old ? 0 : vOff;
             int len;
             try {
-              len = index.entryOf(slot, table, k, kOff, kLen, record, at, vLen, entry);
+              len = index.entryOf(statementContext, table, k, kOff, kLen, record, at, vLen, entry);
             } catch (RuntimeException e) {
               if (!index.isExtracted()) {
                 throw e;

@@ -37,7 +37,7 @@ public final class MemoryDevice extends AbstractBlockDevice {
   private final ReentrantLock lock = new ReentrantLock();
 
   private final Arena arena = Arena.ofShared();
-  private final long bytesMax;
+  private final long maxBytes;
   private volatile AtomicReferenceArray<MemorySegment> directory = new AtomicReferenceArray<>(64);
   private volatile long size;
 
@@ -51,14 +51,14 @@ public final class MemoryDevice extends AbstractBlockDevice {
    *
    * @param name its name in messages
    * @param blockSize the unit of transfers in bytes, a power of two of at most 1 MiB
-   * @param bytesMax what it may hold; more fails as a full disk does
+   * @param maxBytes what it may hold; more fails as a full disk does
    */
-  public MemoryDevice(String name, int blockSize, long bytesMax) {
+  public MemoryDevice(String name, int blockSize, long maxBytes) {
     super(name, blockSize);
     if (blockSize > CHUNK_BYTES) {
       throw new IllegalArgumentException("Block size " + blockSize + " is above 1 MiB.");
     }
-    this.bytesMax = bytesMax;
+    this.maxBytes = maxBytes;
   }
 
   @Override
@@ -94,7 +94,7 @@ public final class MemoryDevice extends AbstractBlockDevice {
 
   @Override
   protected int writeNow(long offset, MemorySegment seg, long segOff, int len) {
-    if (offset + len > bytesMax || (offset + len) >>> CHUNK_SHIFT >= Integer.MAX_VALUE - 64) {
+    if (offset + len > maxBytes || (offset + len) >>> CHUNK_SHIFT >= Integer.MAX_VALUE - 64) {
       return Errno.ENOSPC;
     }
     int done = 0;
@@ -168,7 +168,7 @@ public final class MemoryDevice extends AbstractBlockDevice {
    */
   @Override
   protected int resizeNow(long bytes) {
-    if (bytes > bytesMax) {
+    if (bytes > maxBytes) {
       return Errno.ENOSPC;
     }
     lock.lock();

@@ -31,7 +31,7 @@ final class UringDevice extends AbstractBlockDevice {
   private final RingPoller[] pollers;
   private final Workers workers;
   private final boolean lonePread;
-  private final LentRings lent;
+  private final RingPool lent;
 
   private UringDevice(
       DeviceConfig options, DeviceFile file, IoStats stats, Supplier<Availability> probe) {
@@ -39,7 +39,7 @@ final class UringDevice extends AbstractBlockDevice {
     this.file = file;
     this.lonePread = options.lonePread();
     this.workers = new Workers(String.valueOf(file.path().getFileName()), options.workers());
-    this.lent = new LentRings(this, file);
+    this.lent = new RingPool(this, file);
     this.pollers = new RingPoller[options.pollers()];
     for (int i = 0; i < pollers.length; i++) {
       pollers[i] =

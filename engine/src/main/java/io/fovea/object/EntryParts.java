@@ -54,7 +54,7 @@ final class EntryParts {
   }
 
   /** The most bytes of a part; -1 where they have no limit. */
-  static int bytesMax(Shape type) {
+  static int maxBytes(Shape type) {
     if (type instanceof Enumeration) {
       return 1 + Short.BYTES;
     }

@@ -63,7 +63,7 @@ public final class ObjectEntries {
   private final List<Part> parts;
   private final List<String> paths;
   private final Version[] versions;
-  private final int bytesMax;
+  private final int maxBytes;
 
   /**
    * Entries of which all is known.
@@ -92,10 +92,10 @@ public final class ObjectEntries {
     }
     int n = 0;
     for (Part p : this.parts) {
-      int bytes = EntryParts.bytesMax(p.type);
+      int bytes = EntryParts.maxBytes(p.type);
       n = n < 0 || bytes < 0 ? -1 : n + bytes;
     }
-    this.bytesMax = n;
+    this.maxBytes = n;
   }
 
   /**
@@ -247,8 +247,8 @@ public final class ObjectEntries {
   }
 
   /** The most bytes of the parts together; -1 where they have no limit. */
-  public int bytesMax() {
-    return bytesMax;
+  public int maxBytes() {
+    return maxBytes;
   }
 
   /**

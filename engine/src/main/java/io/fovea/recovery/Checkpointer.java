@@ -56,11 +56,11 @@ import org.jspecify.annotations.Nullable;
  * one comes an eighth of the maximum later: many small ones rather than a few large. Those by time,
  * on demand and at close write everything.
  *
- * <p><b>Bytes</b> are those of the log or of its file, whichever are more ({@link LogUse}): the
- * first make a recovery long, the second fill the disk.
+ * <p><b>Bytes</b> are those of the log or of its file, whichever are more ({@link
+ * LogSpaceAccounting}): the first make a recovery long, the second fill the disk.
  *
  * <p><b>Quiet.</b> Where nothing was logged for a while there is one that writes everything, and
- * then the files are made as small as they may be ({@link LogRest}).
+ * then the files are made as small as they may be ({@link IdleLogTrimmer}).
  *
  * <p><b>Requests.</b> A caller that asks for a checkpoint gets the result of the first one that
  * begins after it has asked, and of no other.
@@ -132,7 +132,7 @@ public final class Checkpointer implements AutoCloseable {
   /** Null where nobody follows changes. */
   private final @Nullable TablesLog tables;
 
-  private final long bytesMax;
+  private final long maxBytes;
   private final long intervalNanos;
 
   private final ReentrantLock lock = new ReentrantLock();
@@ -172,8 +172,8 @@ public final class Checkpointer implements AutoCloseable {
   private volatile int waiting;
 
   // The thread's.
-  private final LogUse use;
-  private final LogRest rest;
+  private final LogSpaceAccounting use;
+  private final IdleLogTrimmer rest;
   private final FileEnd end;
   private long lastTail;
   private long lastNanos;
@@ -202,7 +202,7 @@ public final class Checkpointer implements AutoCloseable {
    *     point was found and before it counts: recovery does not know of them any more
    * @param trees those whose records are counted; any thread
    * @param tables notes the tables for who follows changes; null where nobody does
-   * @param bytesMax how much log a crash may need
+   * @param maxBytes how much log a crash may need
    * @param intervalNanos how often there is one at least; 0 for by bytes alone
    * @param quietNanos after how long without any record the files are made small; 0 for never
    */
@@ -215,7 +215,7 @@ public final class Checkpointer implements AutoCloseable {
       Runnable leftovers,
       Supplier<List<BTree>> trees,
       @Nullable TablesLog tables,
-      long bytesMax,
+      long maxBytes,
       long intervalNanos,
       long quietNanos) {
     this.name = name;
@@ -226,12 +226,12 @@ public final class Checkpointer implements AutoCloseable {
     this.leftovers = leftovers;
     this.counts = new CountsLog(name, log, trees);
     this.tables = tables;
-    this.bytesMax = bytesMax;
+    this.maxBytes = maxBytes;
     this.intervalNanos = intervalNanos;
-    this.use = new LogUse(Math.max(4096, bytesMax / 64));
+    this.use = new LogSpaceAccounting(Math.max(4096, maxBytes / 64));
     this.end = new FileEnd(name, pool, superblocks, log::session, CUT_NANOS, CUT_PAGES);
     this.rest =
-        new LogRest(
+        new IdleLogTrimmer(
             log, pool.checkpoint().space()::hasRoomAhead, intervalNanos == 0 ? 0 : quietNanos);
     this.redoLsn = Long.MAX_VALUE;
     log.onEnd(this::wakeWaiters);
@@ -273,8 +273,8 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   /** How much log a crash may need. */
-  public long bytesMax() {
-    return bytesMax;
+  public long maxBytes() {
+    return maxBytes;
   }
 
   /** Replay would begin here. */
@@ -347,7 +347,7 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   private boolean isCrowded() {
-    return log.tail() - redoLsn > bytesMax || log.bytesWritten() > writtenMax;
+    return log.tail() - redoLsn > maxBytes || log.bytesWritten() > writtenMax;
   }
 
   private void awaitRoomSlowly(Waits.Check check) {
@@ -373,7 +373,7 @@ public final class Checkpointer implements AutoCloseable {
         if (f != null && failingLeft <= 0) {
           throw thrown(f);
         }
-        check.goOn(() -> "room in the log (LogOptions.bytesMax), held up by " + log.holder());
+        check.goOn(() -> "room in the log (LogOptions.maxBytes), held up by " + log.holder());
         long left = check.nanosLeft();
         try {
           sleep(seen, f == null ? left : Math.min(left, failingLeft));
@@ -528,10 +528,10 @@ public final class Checkpointer implements AutoCloseable {
 
   private boolean due() {
     long behind = look();
-    return behind > bytesMax - bytesMax / 8 * 3
+    return behind > maxBytes - maxBytes / 8 * 3
         || overdue()
         || rest.isDue(lastTail)
-        || log.mustLetGo();
+        || log.mustReleaseRetention();
   }
 
   /** How much lies between the redo point and the tail. */
@@ -541,7 +541,7 @@ public final class Checkpointer implements AutoCloseable {
     long written = log.bytesWritten();
     use.sample(redo, tail, written);
     long inFile = use.behind(redo);
-    writtenMax = written - inFile + bytesMax;
+    writtenMax = written - inFile + maxBytes;
     if (waiting > 0 && !isCrowded()) {
       wakeWaiters();
     }
@@ -658,7 +658,7 @@ public final class Checkpointer implements AutoCloseable {
 
   /** What lies behind it is half of the maximum, or less. */
   private long target(long tail) {
-    return Math.min(tail, Math.max(tail - bytesMax / 2, use.position(bytesMax / 2, tail)));
+    return Math.min(tail, Math.max(tail - maxBytes / 2, use.position(maxBytes / 2, tail)));
   }
 
   /** Writes what is older than the target, in steps, the oldest first. */

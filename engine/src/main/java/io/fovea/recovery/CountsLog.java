@@ -38,7 +38,7 @@ final class CountsLog {
   private final Log log;
   private final LogSession session;
   private final Supplier<List<BTree>> trees;
-  private final int bytesMax;
+  private final int maxBytes;
   private final ReentrantLock lock = new ReentrantLock();
 
   /** All commits that recovery has found begin before this, and are in what trees began with. */
@@ -52,7 +52,7 @@ final class CountsLog {
     this.log = log;
     this.session = log.session();
     this.trees = trees;
-    this.bytesMax = Math.min(RECORD_BYTES_MAX, log.recordMax());
+    this.maxBytes = Math.min(RECORD_BYTES_MAX, log.recordMax());
     this.opened = log.tail();
   }
 
@@ -79,10 +79,10 @@ final class CountsLog {
       int bytes = CountsRecord.HEADER;
       for (BTree tree : trees.get()) {
         CountsRecord.Captured c = CountsRecord.Captured.of(tree, from);
-        if (c == null || CountsRecord.HEADER + c.bytes() > bytesMax) {
+        if (c == null || CountsRecord.HEADER + c.bytes() > maxBytes) {
           continue;
         }
-        if (bytes + c.bytes() > bytesMax) {
+        if (bytes + c.bytes() > maxBytes) {
           end = append(from, some, bytes);
           some.clear();
           bytes = CountsRecord.HEADER;

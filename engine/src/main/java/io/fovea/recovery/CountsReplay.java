@@ -144,8 +144,8 @@ final class CountsReplay {
   }
 
   /** What was found out. */
-  KnownCounts result() {
-    KnownCounts known = new KnownCounts();
+  RecoveredRowCounts result() {
+    RecoveredRowCounts known = new RecoveredRowCounts();
     trees.forEach((id, t) -> known.put(id, t.records, t.bytes));
     return known;
   }

@@ -72,7 +72,7 @@ public final class Recovery {
      * @param counts of trees
      * @return the number of those that it has now; 0 for none
      */
-    default long save(BTree catalog, LogSession session, long number, KnownCounts counts) {
+    default long save(BTree catalog, LogSession session, long number, RecoveredRowCounts counts) {
       return 0;
     }
   }
@@ -330,7 +330,7 @@ public final class Recovery {
   }
 
   /** How many records trees have, as far as the log and the catalog know. */
-  public KnownCounts counts() {
+  public RecoveredRowCounts counts() {
     return analysis.counts.result();
   }
 

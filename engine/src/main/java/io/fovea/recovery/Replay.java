@@ -377,7 +377,7 @@ final class Replay {
     LogSession session = rangeSession;
     if (session == null) {
       session = log.session();
-      session.endsWhereFull();
+      session.failWhenFull();
       rangeSession = session;
     }
     session.begin(0);
@@ -425,7 +425,7 @@ final class Replay {
 
     Worker(int me) {
       this.me = me;
-      session.endsWhereFull();
+      session.failWhenFull();
       for (int i = 0; i < trees.length; i++) {
         positions[i] = new Position();
       }

@@ -60,7 +60,7 @@ public final class TablesLog {
   private final String name;
   private final Log log;
   private final LogSession session;
-  private final int bytesMax;
+  private final int maxBytes;
   private final long dueBytes;
   private final ReentrantLock lock = new ReentrantLock();
   private volatile @Nullable Tables tables;
@@ -81,7 +81,7 @@ public final class TablesLog {
     this.name = name;
     this.log = log;
     this.session = log.session();
-    this.bytesMax = Math.min(RECORD_BYTES_MAX, log.recordMax());
+    this.maxBytes = Math.min(RECORD_BYTES_MAX, log.recordMax());
     this.dueBytes = dueBytes;
   }
 
@@ -111,7 +111,7 @@ public final class TablesLog {
    */
   public long keptFrom(Superblock before, long redo) {
     long from = log.retainable(redo);
-    if (log.mustLetGo()) {
+    if (log.mustReleaseRetention()) {
       if (from > lsn) {
         lists.clear();
         lsn = 0; // it goes, and the next one is written when there is room
@@ -176,7 +176,7 @@ public final class TablesLog {
       for (Map.Entry<Integer, String> e : names.entrySet()) {
         byte[] utf8 = e.getValue().getBytes(StandardCharsets.UTF_8);
         int need = CommitRecord.tableBytes(utf8.length);
-        if (bytes + need > bytesMax) {
+        if (bytes + need > maxBytes) {
           append(some, bytes, first == 0, false);
           first = first == 0 ? session.recordStart() : first;
           some.clear();

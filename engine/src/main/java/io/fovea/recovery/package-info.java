@@ -3,12 +3,12 @@
  *
  * <pre>
  *   SuperblockFile  the two superblocks of a file         Superblock    the bytes of one
- *   Checkpointer    moves the redo point on               LogGate, LogUse  when the log may be used
+ *   Checkpointer    moves the redo point on               LogGate, LogSpaceAccounting  when the log may be used
  *   TablesLog       which trees are tables, for who follows changes
  *   Recovery        the steps after a crash
  *     Analysis      first pass: images, ownership ─ ImageAhead (reads their pages in advance)
  *     Replay        second pass: changes of records       TreeTable     the trees that it meets
- *   PageCensus      whose page is it? ─ PageScan, PidMap  SchemaRecord  changes of the catalog, logged
+ *   PageAudit      whose page is it? ─ PageScan, PidMap  SchemaRecord  changes of the catalog, logged
  *   Backup          a copy of a database that is used ─► BackupTarget: DirectoryTarget, TarTarget
  * </pre>
  *

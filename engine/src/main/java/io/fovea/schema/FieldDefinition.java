@@ -84,24 +84,24 @@ public abstract sealed class FieldDefinition permits Layout.Definition, KeySpec.
    * have anyway, it is the same as {@link #text}.
    *
    * @param name its name
-   * @param bytesMax the most bytes that it may take in UTF-8, 1 to 65,535
+   * @param maxBytes the most bytes that it may take in UTF-8, 1 to 65,535
    * @return the field
    * @throws IllegalArgumentException if there is a field of that name, or for such a number
    */
-  public Field varText(String name, int bytesMax) {
-    return add(name, FieldType.TEXT, bytesMax, 0, 0, takeNullable(), true);
+  public Field varText(String name, int maxBytes) {
+    return add(name, FieldType.TEXT, maxBytes, 0, 0, takeNullable(), true);
   }
 
   /**
    * Adds a byte string of variable length: as {@link #varText} does a text.
    *
    * @param name its name
-   * @param bytesMax the most bytes that it may have, 1 to 65,535
+   * @param maxBytes the most bytes that it may have, 1 to 65,535
    * @return the field
    * @throws IllegalArgumentException if there is a field of that name, or for such a number
    */
-  public Field varBytes(String name, int bytesMax) {
-    return add(name, FieldType.BYTES, bytesMax, 0, 0, takeNullable(), true);
+  public Field varBytes(String name, int maxBytes) {
+    return add(name, FieldType.BYTES, maxBytes, 0, 0, takeNullable(), true);
   }
 
   /**

@@ -82,12 +82,12 @@ public final class FieldsBuilder<S> {
    * Adds a text of variable length, as {@link FieldDefinition#varText} does.
    *
    * @param name its name
-   * @param bytesMax the most bytes that it may take in UTF-8, 1 to 65,535
+   * @param maxBytes the most bytes that it may take in UTF-8, 1 to 65,535
    * @return this
    * @throws IllegalArgumentException if there is a field of that name, or for such a number
    */
-  public FieldsBuilder<S> varText(String name, int bytesMax) {
-    fields.varText(name, bytesMax);
+  public FieldsBuilder<S> varText(String name, int maxBytes) {
+    fields.varText(name, maxBytes);
     return this;
   }
 
@@ -95,12 +95,12 @@ public final class FieldsBuilder<S> {
    * Adds a byte string of variable length, as {@link FieldDefinition#varBytes} does.
    *
    * @param name its name
-   * @param bytesMax the most bytes that it may have, 1 to 65,535
+   * @param maxBytes the most bytes that it may have, 1 to 65,535
    * @return this
    * @throws IllegalArgumentException if there is a field of that name, or for such a number
    */
-  public FieldsBuilder<S> varBytes(String name, int bytesMax) {
-    fields.varBytes(name, bytesMax);
+  public FieldsBuilder<S> varBytes(String name, int maxBytes) {
+    fields.varBytes(name, maxBytes);
     return this;
   }
 

@@ -76,7 +76,7 @@ public final class IndexSpec {
   private final boolean described;
 
   /** Says nothing of the index, and is not in the file. */
-  private final boolean remembered;
+  private final boolean cacheLocations;
 
   private IndexSpec(
       String name,
@@ -99,7 +99,7 @@ public final class IndexSpec {
     this.extractor = extractor;
     this.byteExtractor = byteExtractor;
     this.hints = hints;
-    this.remembered = remembered;
+    this.cacheLocations = remembered;
   }
 
   /**
@@ -277,16 +277,16 @@ public final class IndexSpec {
         extractor,
         byteExtractor,
         Objects.requireNonNull(entryHints, "entryHints"),
-        remembered);
+        cacheLocations);
   }
 
   /**
    * The same, of an index whose searches for one entry begin where it was seen last, as those of
-   * {@link TableSpec#remembered}: of a unique index, by its whole key.
+   * {@link TableSpec#cacheLocations}: of a unique index, by its whole key.
    *
    * @return another specification
    */
-  public IndexSpec remembered() {
+  public IndexSpec cacheLocations() {
     return new IndexSpec(
         name,
         unique,
@@ -305,8 +305,8 @@ public final class IndexSpec {
    *
    * @return false by default
    */
-  public boolean isRemembered() {
-    return remembered;
+  public boolean cachesLocations() {
+    return cacheLocations;
   }
 
   private static List<Field> checked(Field[] fields) {

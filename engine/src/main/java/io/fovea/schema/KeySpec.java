@@ -19,7 +19,7 @@ import java.util.Objects;
 public final class KeySpec {
   private final List<Field> parts;
   private final boolean raw;
-  private final int bytesMax;
+  private final int maxBytes;
   private final boolean nullable;
 
   private KeySpec(List<Field> parts, boolean raw) {
@@ -30,7 +30,7 @@ public final class KeySpec {
     for (Field f : parts) {
       n = Math.addExact(n, raw ? f.width() : f.keyBytesMax());
     }
-    this.bytesMax = n;
+    this.maxBytes = n;
   }
 
   /**
@@ -124,8 +124,8 @@ public final class KeySpec {
    *
    * @return bytes, as they are kept in trees
    */
-  public int bytesMax() {
-    return bytesMax;
+  public int maxBytes() {
+    return maxBytes;
   }
 
   /**

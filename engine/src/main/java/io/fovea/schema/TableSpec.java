@@ -40,7 +40,7 @@ public final class TableSpec {
   private final TreeMap<Integer, List<Step>> steps;
 
   /** Says nothing of the table, and is not in the file. */
-  private final boolean remembered;
+  private final boolean cacheLocations;
 
   private TableSpec(
       String name,
@@ -63,7 +63,7 @@ public final class TableSpec {
     this.expiry = expiry;
     this.objects = objects;
     this.steps = steps;
-    this.remembered = remembered;
+    this.cacheLocations = remembered;
   }
 
   /**
@@ -173,7 +173,8 @@ public final class TableSpec {
     }
     List<IndexSpec> more = new ArrayList<>(indexes);
     more.add(index);
-    return new TableSpec(name, key, layout, List.copyOf(more), expiry, objects, steps, remembered);
+    return new TableSpec(
+        name, key, layout, List.copyOf(more), expiry, objects, steps, cacheLocations);
   }
 
   private void requireBytes(IndexSpec index) {
@@ -246,7 +247,7 @@ public final class TableSpec {
     if (indexes.stream().noneMatch(i -> beginsWith(i, field))) {
       with = with(IndexSpec.on("expires", field));
     }
-    return new TableSpec(name, key, layout, with.indexes, made, objects, steps, remembered);
+    return new TableSpec(name, key, layout, with.indexes, made, objects, steps, cacheLocations);
   }
 
   private static boolean beginsWith(IndexSpec index, Field field) {
@@ -317,14 +318,14 @@ public final class TableSpec {
    * are read by their keys again and again, in no order. Reads of ranges are as they were.
    *
    * <p>Places are kept in a table of their own beside the buffer, of {@code
-   * MemoryOptions.placeBytes} at most, which all remembered tables and indexes of a database share:
-   * 8 bytes for a record. They are hints: each is checked, one that is wrong costs time, and
-   * nothing of them is in the file. A database remembers a table from the first time that it is
-   * opened so until the database is closed.
+   * MemoryOptions.locationCacheBytes} at most, which all remembered tables and indexes of a
+   * database share: 8 bytes for a record. They are hints: each is checked, one that is wrong costs
+   * time, and nothing of them is in the file. A database remembers a table from the first time that
+   * it is opened so until the database is closed.
    *
    * @return another specification
    */
-  public TableSpec remembered() {
+  public TableSpec cacheLocations() {
     return new TableSpec(name, key, layout, indexes, expiry, objects, steps, true);
   }
 
@@ -333,8 +334,8 @@ public final class TableSpec {
    *
    * @return false by default
    */
-  public boolean isRemembered() {
-    return remembered;
+  public boolean cachesLocations() {
+    return cacheLocations;
   }
 
   /**
@@ -414,7 +415,7 @@ public final class TableSpec {
     private final Layout layout;
     private final List<IndexSpec> indexes = new ArrayList<>();
     private final TreeMap<Integer, List<Step>> steps = new TreeMap<>();
-    private boolean remembered;
+    private boolean cacheLocations;
 
     private Builder(String name, KeySpec key, Layout layout) {
       checkName(name);
@@ -465,12 +466,12 @@ public final class TableSpec {
     }
 
     /**
-     * As {@link TableSpec#remembered}.
+     * As {@link TableSpec#cacheLocations}.
      *
      * @return this
      */
-    public Builder remembered() {
-      remembered = true;
+    public Builder cacheLocations() {
+      cacheLocations = true;
       return this;
     }
 
@@ -485,7 +486,8 @@ public final class TableSpec {
     public TableSpec build() {
       checkSteps();
       TableSpec spec =
-          new TableSpec(name, key, layout, List.of(), null, null, new TreeMap<>(steps), remembered);
+          new TableSpec(
+              name, key, layout, List.of(), null, null, new TreeMap<>(steps), cacheLocations);
       for (IndexSpec index : indexes) {
         spec = spec.with(index);
       }

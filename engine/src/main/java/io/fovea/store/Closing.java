@@ -75,18 +75,18 @@ final class Closing {
    *
    * @return whether no operation is under way any more
    */
-  static boolean quiesce(Parts parts, Slots slots, Duration grace) {
-    TxEngine engine = parts.engine();
-    engine.beginNoMore();
+  static boolean quiesce(StoreComponents storeComponents, Slots slots, Duration grace) {
+    TxEngine engine = storeComponents.engine();
+    engine.stopAdmission();
     int own = slots.mine(); // they can't go on while their thread is here
     long deadline = System.nanoTime() + Waits.nanos(grace);
     while (engine.active() > own && System.nanoTime() < deadline) {
       Waits.sleep(QUIESCE_NANOS);
     }
-    engine.waitNoMore();
-    Journal journal = parts.journal();
+    engine.abortWaits();
+    Journal journal = storeComponents.journal();
     if (journal != null) {
-      journal.waitNoMore();
+      journal.abortWaits();
     }
     slots.refuse();
     engine.refuse(); // also those in the middle of an operation who wait for a page
@@ -96,17 +96,17 @@ final class Closing {
     if (fenced && engine.active() == 0) {
       return true;
     }
-    tellAborts(parts, engine);
+    tellAborts(storeComponents, engine);
     return slots.awaitOperations(OPERATION_NANOS) && fenced;
   }
 
-  private static void tellAborts(Parts parts, TxEngine engine) {
+  private static void tellAborts(StoreComponents storeComponents, TxEngine engine) {
     try {
       LOG.log(
           Level.INFO,
           () ->
               "Closing "
-                  + parts.name()
+                  + storeComponents.name()
                   + ": aborting "
                   + engine.active()
                   + " transactions that still run");
@@ -125,49 +125,55 @@ final class Closing {
    * @throws DurabilityLostException if the file can't be marked clean
    */
   static void finish(
-      Parts parts, boolean marked, boolean quiet, Runnable leftovers, LongSupplier save) {
-    Journal journal = parts.journal();
-    SuperblockFile superblocks = parts.superblocks();
+      StoreComponents storeComponents,
+      boolean marked,
+      boolean quiet,
+      Runnable leftovers,
+      LongSupplier save) {
+    Journal journal = storeComponents.journal();
+    SuperblockFile superblocks = storeComponents.superblocks();
     if (superblocks == null || !marked) {
       if (journal != null) {
         journal.leave();
       }
       return;
     }
-    Throwable poison = parts.engine().poison();
+    Throwable poison = storeComponents.engine().poison();
     if (poison != null) {
-      if (journal != null && parts.engine().leftPagesWhole()) {
+      if (journal != null && storeComponents.engine().leftPagesWhole()) {
         journal.persist();
       }
       throw new DurabilityLostException(
-          parts.name() + " is not marked clean, for a commit had failed halfway" + parts.outlook(),
+          storeComponents.name()
+              + " is not marked clean, for a commit had failed halfway"
+              + storeComponents.outlook(),
           poison);
     }
     if (!quiet) {
       throw new DurabilityLostException(
-          parts.name()
+          storeComponents.name()
               + " is not marked clean, for an operation of a transaction did not end within "
               + OPERATION_NANOS / 1_000_000_000
               + " s"
-              + parts.outlook(),
+              + storeComponents.outlook(),
           null);
     }
     FileEnd end =
         new FileEnd(
-            parts.name(),
-            parts.pool(),
+            storeComponents.name(),
+            storeComponents.pool(),
             superblocks,
             () -> LogSession.NONE,
             CUT_NANOS,
             Long.MAX_VALUE);
     if (journal != null) {
-      journal.finish(parts.pool(), parts.treeIds().get(), save);
+      journal.finish(storeComponents.pool(), storeComponents.treeIds().get(), save);
     } else {
       leftovers.run();
       long number = save.getAsLong();
       end.cut(() -> false);
-      parts.pool().flushAll();
-      parts.writeSuperblock(superblocks, true, number);
+      storeComponents.pool().flushAll();
+      storeComponents.writeSuperblock(superblocks, true, number);
     }
     end.shrink(true); // what was room ahead of need is not needed now
   }
@@ -178,25 +184,25 @@ final class Closing {
    *
    * @param join waits for the threads of the rooms above, which were told to end
    */
-  static void giveBack(Parts parts, Runnable join) {
+  static void giveBack(StoreComponents storeComponents, Runnable join) {
     List<Runnable> steps = new ArrayList<>();
-    Journal journal = parts.journal();
+    Journal journal = storeComponents.journal();
     if (journal != null) {
       steps.add(journal::stop);
     }
     steps.add(join);
-    steps.add(parts.pool()::abandon);
-    steps.add(parts.engine()::close);
-    steps.add(parts.places()::close);
-    TimestampFile timestamps = parts.timestamps();
+    steps.add(storeComponents.pool()::abandon);
+    steps.add(storeComponents.engine()::close);
+    steps.add(storeComponents.keyLocations()::close);
+    TimestampFile timestamps = storeComponents.timestamps();
     if (timestamps != null) {
       steps.add(timestamps::close);
     }
-    steps.add(parts.device()::close);
+    steps.add(storeComponents.device()::close);
     if (journal != null) {
       steps.add(journal::closeFiles);
     }
-    FileLock lock = parts.lock();
+    FileLock lock = storeComponents.lock();
     if (lock != null) {
       steps.add(lock::close);
     }

@@ -13,8 +13,8 @@ import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Checkpointer;
-import io.fovea.recovery.KnownCounts;
 import io.fovea.recovery.LogGate;
+import io.fovea.recovery.RecoveredRowCounts;
 import io.fovea.recovery.Recovery;
 import io.fovea.recovery.RecoveryReport;
 import io.fovea.recovery.Superblock;
@@ -96,7 +96,7 @@ public final class Journal {
   private RecoveryReport report = RecoveryReport.NONE;
 
   /** What a recovery has found; null where there was none. */
-  private @Nullable KnownCounts counts;
+  private @Nullable RecoveredRowCounts counts;
 
   private long incarnation;
 
@@ -303,7 +303,7 @@ public final class Journal {
 
   /** The log has them from where it had them, if it always had them since; else from its start. */
   private long changesFrom(Superblock s, long start) {
-    if (config.log().changesBytes() == 0) {
+    if (config.log().changeRetentionBytes() == 0) {
       return 0;
     }
     return s.changes() > 0 ? s.changes() : start;
@@ -415,7 +415,7 @@ public final class Journal {
   }
 
   /** What a recovery has found out about the counts of trees; null where there was none. */
-  @Nullable KnownCounts knownCounts() {
+  @Nullable RecoveredRowCounts recoveredRowCounts() {
     return counts;
   }
 
@@ -531,11 +531,11 @@ public final class Journal {
     clean = superblocks.current().clean();
   }
 
-  /** A commit that is in the log already waits for room no more: see {@link Log#waitNoMore}. */
-  void waitNoMore() {
+  /** A commit that is in the log already waits for room no more: see {@link Log#abortWaits}. */
+  void abortWaits() {
     Log l = log;
     if (l != null) {
-      l.waitNoMore();
+      l.abortWaits();
     }
   }
 

@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Finds what was never closed, and says where it was made.
  *
- * <p>Watches databases and explicit transactions by phantom reachability ({@link Watches}), cursors
- * when their transaction ends before them. Any thread.
+ * <p>Watches databases and explicit transactions by phantom reachability ({@link LeakRegistry}),
+ * cursors when their transaction ends before them. Any thread.
  */
 public final class Leaks {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -36,7 +36,7 @@ public final class Leaks {
    * Ends the thread that finds what was forgotten, if nothing of the process is watched any more.
    */
   public static void endIfUnused() {
-    Watches.endIfUnused();
+    LeakRegistry.endIfUnused();
   }
 
   public @Nullable Throwable siteOfCursor() {
@@ -59,7 +59,7 @@ public final class Leaks {
         new Watch(closeable, this, what, site ? new Throwable("made here") : null, release);
     boolean held = false;
     try {
-      Watches.hold(watch);
+      LeakRegistry.hold(watch);
       held = true;
       return watch;
     } finally {
@@ -80,7 +80,7 @@ public final class Leaks {
     }
   }
 
-  private static final class Watch extends Watches.Watch {
+  private static final class Watch extends LeakRegistry.Watch {
     private final Leaks leaks;
     private final String what;
     private final @Nullable Throwable site;

@@ -21,9 +21,9 @@ import org.jspecify.annotations.Nullable;
  *
  * @param bufferBytes of the log's buffer, LogOptions.bufferBytes
  * @param segmentBytes of a segment, LogOptions.segmentBytes
- * @param bytesMax of the whole log, LogOptions.bytesMax
+ * @param maxBytes of the whole log, LogOptions.maxBytes
  */
-public record LogSizes(long bufferBytes, long segmentBytes, long bytesMax) {
+public record LogSizes(long bufferBytes, long segmentBytes, long maxBytes) {
   private static final int PAGES = 16;
   private static final long BLOCK = 4096;
   private static final int PARTS = 4;
@@ -65,15 +65,15 @@ public record LogSizes(long bufferBytes, long segmentBytes, long bytesMax) {
   public LogSizes raised(int pageSize) {
     long buffer = Math.max(bufferBytes, bufferMin(pageSize));
     long segment = Math.max(segmentBytes, segmentMin(buffer));
-    return new LogSizes(buffer, segment, Math.max(bytesMax, maxMin(buffer, segment)));
+    return new LogSizes(buffer, segment, Math.max(maxBytes, maxMin(buffer, segment)));
   }
 
   /** As large as fits under the maximum; null where nothing does, or it is not the maximum. */
   private @Nullable LogSizes lowered(int pageSize) {
-    long most = bytesMax / PARTS;
+    long most = maxBytes / PARTS;
     long buffer = Math.min(bufferBytes, Long.highestOneBit(most));
     long segment = Math.min(segmentBytes, most & -BLOCK);
-    LogSizes smaller = new LogSizes(buffer, segment, bytesMax);
+    LogSizes smaller = new LogSizes(buffer, segment, maxBytes);
     return smaller.equals(this) || !smaller.raised(pageSize).equals(smaller) ? null : smaller;
   }
 
@@ -96,8 +96,8 @@ public record LogSizes(long bufferBytes, long segmentBytes, long bytesMax) {
         + bufferBytes
         + ").segmentBytes("
         + segmentBytes
-        + ").bytesMax("
-        + bytesMax
+        + ").maxBytes("
+        + maxBytes
         + "))";
   }
 }

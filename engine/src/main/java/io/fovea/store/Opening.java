@@ -15,7 +15,7 @@ import io.fovea.io.OverlayStorage;
 import io.fovea.io.Storage;
 import io.fovea.memory.Mem;
 import io.fovea.memory.Threads;
-import io.fovea.recovery.KnownCounts;
+import io.fovea.recovery.RecoveredRowCounts;
 import io.fovea.recovery.Recovery;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
@@ -95,7 +95,8 @@ public final class Opening {
   /** Opens files that somebody else keeps to one opener, on devices of whatever kind. */
   public static Store on(Storage storage, StoreConfig config, Recovery.Catalog trees) {
     check(config, true);
-    return guarded(config, trees, opening -> opening.storage(storage, null, Making.of(storage)));
+    return guarded(
+        config, trees, opening -> opening.storage(storage, null, DatabaseCreation.of(storage)));
   }
 
   /**
@@ -123,7 +124,7 @@ public final class Opening {
       Superblock superblock,
       StoreConfig config,
       Recovery.Catalog trees,
-      KnownCounts counts) {
+      RecoveredRowCounts counts) {
     return guarded(
         config,
         trees,
@@ -178,12 +179,12 @@ public final class Opening {
 
   /** Before any file is touched. */
   private static void check(StoreConfig config, boolean files) {
-    config.checkMemory(Machine.memoryBytes(), Runtime.getRuntime().maxMemory());
+    config.checkMemory(HostResources.memoryBytes(), Runtime.getRuntime().maxMemory());
     config.dataPool();
     if (files && config.logged()) {
       LogSizes.check(config.log(), config.pageSize());
     }
-    String flag = Machine.missingFlag();
+    String flag = HostResources.missingFlag();
     if (!flag.isEmpty() && FLAG_SHOWN.compareAndSet(false, true)) {
       LOG.log(
           Level.WARNING,
@@ -228,8 +229,9 @@ public final class Opening {
     // Another opening may have made it before this one had the lock.
     there |= storage.size(Storage.DATA) > 0;
     storage.requireOneName();
-    Making making = new Making(storage, there, cutShort || storage.exists(Storage.LOG));
-    return storage(storage, lock, making);
+    DatabaseCreation databaseCreation =
+        new DatabaseCreation(storage, there, cutShort || storage.exists(Storage.LOG));
+    return storage(storage, lock, databaseCreation);
   }
 
   /** Opens a copy in memory: recovery, and what the pool writes, may do there as they like. */
@@ -258,18 +260,20 @@ public final class Opening {
     }
     StoreConfig how = config.toLookAt(config.name(), found.pageSize(), found.clean());
     Store store =
-        new Opening(how, trees, beside, opened).storage(storage, lock, Making.of(storage));
+        new Opening(how, trees, beside, opened)
+            .storage(storage, lock, DatabaseCreation.of(storage));
     store.refuseWrites();
     return store;
   }
 
-  private Store storage(Storage storage, @Nullable FileLock lock, Making making) {
+  private Store storage(
+      Storage storage, @Nullable FileLock lock, DatabaseCreation databaseCreation) {
     String path = storage.name();
-    opened.push(making);
+    opened.push(databaseCreation);
     BlockDevice device = storage.open(Storage.DATA);
     opened.push(device);
     SuperblockFile superblocks = new SuperblockFile(device, path);
-    Superblock found = making.read(superblocks, device);
+    Superblock found = databaseCreation.read(superblocks, device);
     String name =
         config.name().isEmpty() ? String.valueOf(Path.of(path).getFileName()) : config.name();
     boolean fresh = found == null;
@@ -305,7 +309,7 @@ public final class Opening {
     if (config.logged()) {
       return withLog(place, storage, superblocks, found, fresh);
     }
-    KnownCounts counts = null;
+    RecoveredRowCounts counts = null;
     if (found.state() == Superblock.LOGGED) {
       counts = recoverOnly(place, storage, superblocks, found);
       found = superblocks.current();
@@ -319,7 +323,7 @@ public final class Opening {
   // ------------------------------------------------------------------------------------ the parts
 
   private Store withoutLog(
-      Place place, Superblock superblock, boolean fresh, @Nullable KnownCounts counts) {
+      Place place, Superblock superblock, boolean fresh, @Nullable RecoveredRowCounts counts) {
     BufferPool pool = new BufferPool(place.device, config.dataPool(), superblock.allocator());
     opened.push(pool::abandon);
     if (fresh && place.superblocks != null) {
@@ -367,12 +371,12 @@ public final class Opening {
     TimestampFile timestamps = timestampFile(storage);
     TxEngine engine = engine(journal, timestamps);
     opened.push(engine::close);
-    KnownCounts counts = journal.knownCounts();
+    RecoveredRowCounts counts = journal.recoveredRowCounts();
     return store(place, journal, pool, engine, timestamps, catalog, treeIds, counts, marked);
   }
 
   /** Recovers a file that had a log and is to have none now, and closes it; returns its counts. */
-  private @Nullable KnownCounts recoverOnly(
+  private @Nullable RecoveredRowCounts recoverOnly(
       Place place, Storage storage, SuperblockFile superblocks, Superblock superblock) {
     LogSizes.check(config.log(), config.pageSize());
     Journal journal = journal(place, storage, superblocks, superblock);
@@ -383,7 +387,7 @@ public final class Opening {
       try {
         AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
         BTree catalog = journal.open(pool, false, treeIds, trees);
-        KnownCounts counts = journal.knownCounts();
+        RecoveredRowCounts counts = journal.recoveredRowCounts();
         long number = superblock.counted();
         journal.finish(
             pool,
@@ -454,10 +458,10 @@ public final class Opening {
       @Nullable TimestampFile timestamps,
       BTree catalog,
       AtomicInteger treeIds,
-      @Nullable KnownCounts counts,
+      @Nullable RecoveredRowCounts counts,
       boolean marked) {
-    Parts parts =
-        new Parts(
+    StoreComponents storeComponents =
+        new StoreComponents(
             place.name,
             place.id,
             config,
@@ -469,11 +473,11 @@ public final class Opening {
             pool,
             engine,
             timestamps,
-            new Places(place.name, config),
+            new KeyLocations(place.name, config),
             catalog,
             treeIds,
             counts);
-    Store store = new Store(parts, marked);
+    Store store = new Store(storeComponents, marked);
     LOG.log(
         store.isSnapshot() || beside ? Level.DEBUG : Level.INFO,
         () ->

@@ -1,6 +1,6 @@
 package io.fovea.store;
 
-import io.fovea.index.Slot;
+import io.fovea.index.StatementContext;
 import io.fovea.memory.Hash;
 import io.fovea.memory.Waits;
 import io.fovea.txn.TxEngine;
@@ -10,17 +10,17 @@ import io.fovea.txn.TxEngine;
  * finds a free slot soon. Any thread.
  */
 final class Slots {
-  private final Slot[] slots;
+  private final StatementContext[] slots;
 
   Slots(int contexts, TxEngine engine) {
-    this.slots = new Slot[2 * contexts];
+    this.slots = new StatementContext[2 * contexts];
     for (int i = 0; i < slots.length; i++) {
-      slots[i] = new Slot(i, slots.length, engine.memory());
+      slots[i] = new StatementContext(i, slots.length, engine.memory());
     }
   }
 
   /** A free slot for the calling thread. */
-  Slot claim() {
+  StatementContext claim() {
     int n = slots.length;
     int i = Hash.ofThread(n);
     for (int k = 0; ; k++) {
@@ -39,7 +39,7 @@ final class Slots {
   /** How many transactions of the calling thread are active. */
   int mine() {
     int n = 0;
-    for (Slot s : slots) {
+    for (StatementContext s : slots) {
       if (s.isMine()) {
         n++;
       }
@@ -49,7 +49,7 @@ final class Slots {
 
   /** From now on operations are refused; those under way go on. */
   void refuse() {
-    for (Slot s : slots) {
+    for (StatementContext s : slots) {
       s.refuse();
     }
   }
@@ -62,7 +62,7 @@ final class Slots {
    */
   boolean awaitOperations(long nanos) {
     long deadline = System.nanoTime() + nanos;
-    for (Slot s : slots) {
+    for (StatementContext s : slots) {
       while (s.busy()) {
         if (System.nanoTime() > deadline) {
           return false;

@@ -14,7 +14,7 @@ import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.io.Storage;
 import io.fovea.memory.Threads;
-import io.fovea.recovery.KnownCounts;
+import io.fovea.recovery.RecoveredRowCounts;
 import io.fovea.recovery.Recovery;
 import io.fovea.recovery.Superblock;
 import io.fovea.txn.StoreKind;
@@ -41,10 +41,10 @@ import java.util.function.Function;
  *   the snapshot         a small pool ──────┘   a catalog, transactions that can't conflict
  * </pre>
  *
- * <p>A moment is one between commits ({@link io.fovea.txn.TxEngine#atMoment}), at which the schema
- * does not change either. Transactions of a snapshot read through the same code as all others; as
- * nobody writes, theirs is the protocol that has nothing to do, and they keep nothing of what they
- * have read.
+ * <p>A moment is one between commits ({@link io.fovea.txn.TxEngine#atQuiescentPoint}), at which the
+ * schema does not change either. Transactions of a snapshot read through the same code as all
+ * others; as nobody writes, theirs is the protocol that has nothing to do, and they keep nothing of
+ * what they have read.
  *
  * <p>Any thread.
  */
@@ -61,7 +61,7 @@ public final class SnapshotOpening {
   private static final long MADE_SECONDS = 60;
 
   /** What the moment was. */
-  private record Moment(PageSnapshot pages, int treeIds, long logEnd, KnownCounts counts) {}
+  private record Moment(PageSnapshot pages, int treeIds, long logEnd, RecoveredRowCounts counts) {}
 
   /** A snapshot that is open; its device is made before its store. */
   private static final class Open {
@@ -162,7 +162,8 @@ public final class SnapshotOpening {
     Moment moment = moment(whileSchemaStands, pool, copies);
     boolean done = false;
     try {
-      if (store.parts().config().transactions().durability() == TxConfig.Durability.SYNC) {
+      if (store.storeComponents().config().transactions().durability()
+          == TxConfig.Durability.SYNC) {
         store.awaitDurable(moment.logEnd);
       }
       PageSnapshot pages = moment.pages;
@@ -199,13 +200,13 @@ public final class SnapshotOpening {
           store.requireOpen();
           store
               .engine()
-              .atMoment(
+              .atQuiescentPoint(
                   () -> {
                     Journal journal = store.journal();
                     moment[0] =
                         new Moment(
                             copies.open(pool.pidLimit()),
-                            store.parts().treeIds().get(),
+                            store.storeComponents().treeIds().get(),
                             journal == null ? 0 : journal.log().tail(),
                             counts());
                   },
@@ -215,8 +216,8 @@ public final class SnapshotOpening {
   }
 
   /** No commit is inside, so that those of one moment are those of all. */
-  private KnownCounts counts() {
-    KnownCounts counts = new KnownCounts();
+  private RecoveredRowCounts counts() {
+    RecoveredRowCounts counts = new RecoveredRowCounts();
     for (BTree tree : store.counted()) {
       TreeCounts c = tree.counts();
       if (c.isKnown()) {
@@ -229,7 +230,7 @@ public final class SnapshotOpening {
   }
 
   private StoreConfig config() {
-    StoreConfig of = store.parts().config();
+    StoreConfig of = store.storeComponents().config();
     PoolConfig pool = of.pool();
     TxConfig transactions = of.transactions();
     return new StoreConfig(
@@ -242,7 +243,7 @@ public final class SnapshotOpening {
         of.log(),
         of.checkpointNanos(),
         of.quietNanos(),
-        PoolConfig.of(pool.pageSize(), config.bufferBytes()).withReadsMax(pool.readsMax()),
+        PoolConfig.of(pool.pageSize(), config.bufferBytes()).withReadsMax(pool.maxInFlightReads()),
         false,
         0,
         false,
@@ -252,15 +253,15 @@ public final class SnapshotOpening {
                 TimestampConfig.of(
                     StoreKind.FOCUS_SKETCH,
                     TxConfig.DEFAULT.timestamps().release(),
-                    TimestampConfig.exactBytes(StoreKind.FOCUS_SKETCH),
-                    TimestampConfig.exactBytes(StoreKind.FOCUS_SKETCH),
+                    TimestampConfig.activeTimestampBytes(StoreKind.FOCUS_SKETCH),
+                    TimestampConfig.activeTimestampBytes(StoreKind.FOCUS_SKETCH),
                     LITTLE_BYTES,
                     LITTLE_BYTES))
             .withoutWriters());
   }
 
   private CopyLimits limits() {
-    Storage storage = store.parts().storage();
+    Storage storage = store.storeComponents().storage();
     if (storage == null || store.isReadOnly()) {
       return CopyLimits.memory(config.memoryBytes());
     }

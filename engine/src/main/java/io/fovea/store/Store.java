@@ -1,7 +1,7 @@
 package io.fovea.store;
 
 import io.fovea.btree.BTree;
-import io.fovea.btree.PlaceTable;
+import io.fovea.btree.KeyLocationCache;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolSpace;
 import io.fovea.changes.ChangePoint;
@@ -12,12 +12,12 @@ import io.fovea.error.DurabilityLostException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
-import io.fovea.index.Slot;
+import io.fovea.index.StatementContext;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.Storage;
 import io.fovea.recovery.Backup;
 import io.fovea.recovery.Checkpointer;
-import io.fovea.recovery.KnownCounts;
+import io.fovea.recovery.RecoveredRowCounts;
 import io.fovea.recovery.RecoveryReport;
 import io.fovea.recovery.Superblock;
 import io.fovea.recovery.SuperblockFile;
@@ -50,7 +50,7 @@ public final class Store {
   /** How long a change of the schema waits to be alone. */
   private static final Duration ALONE_WAIT = Duration.ofSeconds(60);
 
-  private final Parts parts;
+  private final StoreComponents storeComponents;
   private final BufferPool pool;
   private final TxEngine engine;
 
@@ -90,44 +90,44 @@ public final class Store {
    *
    * @param marked whether the file says that it is in use
    */
-  Store(Parts parts, boolean marked) {
-    this.parts = parts;
-    this.pool = parts.pool();
-    this.engine = parts.engine();
-    this.journal = parts.journal();
+  Store(StoreComponents storeComponents, boolean marked) {
+    this.storeComponents = storeComponents;
+    this.pool = storeComponents.pool();
+    this.engine = storeComponents.engine();
+    this.journal = storeComponents.journal();
     this.marked = marked;
     pool.stopping().onStop(engine::halt);
     pool.stopping().whileWaiting(engine::checkWaiting);
-    TimestampFile timestamps = parts.timestamps();
+    TimestampFile timestamps = storeComponents.timestamps();
     if (timestamps != null) {
       timestamps.onStop(engine::halt);
     }
-    this.slots = new Slots(parts.config().transactions().contexts(), engine);
+    this.slots = new Slots(storeComponents.config().transactions().contexts(), engine);
   }
 
   // --------------------------------------------------------------------------------------- parts
 
   /** Whether it was opened for reading only. */
   public boolean isReadOnly() {
-    return parts.config().readOnly();
+    return storeComponents.config().readOnly();
   }
 
   /** Whether it is the state of a moment of another store. */
   public boolean isSnapshot() {
-    return isReadOnly() && parts.storage() == null;
+    return isReadOnly() && storeComponents.storage() == null;
   }
 
   public String name() {
-    return parts.name();
+    return storeComponents.name();
   }
 
   /** Tells one database from another; a snapshot has its database's. */
   public UUID id() {
-    return parts.id();
+    return storeComponents.id();
   }
 
   public BlockDevice device() {
-    return parts.device();
+    return storeComponents.device();
   }
 
   public BufferPool pool() {
@@ -139,7 +139,7 @@ public final class Store {
   }
 
   public BTree catalog() {
-    return parts.catalog();
+    return storeComponents.catalog();
   }
 
   /**
@@ -253,9 +253,9 @@ public final class Store {
   private InvalidUseException notFollowed() {
     return new InvalidUseException(
         "Changes of database "
-            + parts.name()
+            + storeComponents.name()
             + " can't be followed: it has to be opened with a log, for writing, and with"
-            + " LogOptions.changesBytes.");
+            + " LogOptions.changeRetentionBytes.");
   }
 
   /** The trees whose records are counted. */
@@ -264,13 +264,13 @@ public final class Store {
   }
 
   /** What is known of counts beside the catalog; null: what the catalog has holds. */
-  public @Nullable KnownCounts knownCounts() {
-    return parts.counts();
+  public @Nullable RecoveredRowCounts recoveredRowCounts() {
+    return storeComponents.counts();
   }
 
   /** Which counts of trees in the catalog hold; 0 for none. */
   public long countsNumber() {
-    SuperblockFile superblocks = parts.superblocks();
+    SuperblockFile superblocks = storeComponents.superblocks();
     return superblocks == null ? 0 : superblocks.current().counted();
   }
 
@@ -287,25 +287,25 @@ public final class Store {
 
   /** The path of the data file; what it is called where there is none. */
   public String fileName() {
-    SuperblockFile superblocks = parts.superblocks();
-    return superblocks == null ? parts.name() : superblocks.path();
+    SuperblockFile superblocks = storeComponents.superblocks();
+    return superblocks == null ? storeComponents.name() : superblocks.path();
   }
 
-  Parts parts() {
-    return parts;
+  StoreComponents storeComponents() {
+    return storeComponents;
   }
 
   /** What the superblock of a copy says that is complete without a log. */
   public Superblock complete() {
-    return parts.complete();
+    return storeComponents.complete();
   }
 
   /** Copies everything, beside everything else; there is a log. */
   public Backup.Result backup(Backup backup) {
     Journal j = journal;
-    SuperblockFile s = parts.superblocks();
+    SuperblockFile s = storeComponents.superblocks();
     if (j == null || s == null) {
-      throw new IllegalStateException(parts.name() + " has no log.");
+      throw new IllegalStateException(storeComponents.name() + " has no log.");
     }
     willWrite();
     Object mine = new Object();
@@ -314,7 +314,7 @@ public final class Store {
     pool.checkpoint().space().keep(); // what the checkpoint counts stays until it was copied
     try {
       return backup.hot(
-          parts.device(),
+          storeComponents.device(),
           pool,
           j.log(),
           j.logFile(),
@@ -343,7 +343,7 @@ public final class Store {
 
   /** Where files are; null where there are none. */
   public @Nullable Storage storage() {
-    return parts.storage();
+    return storeComponents.storage();
   }
 
   public boolean isOpen() {
@@ -396,12 +396,12 @@ public final class Store {
 
   /** An id that no tree has or had. */
   public int nextTreeId() {
-    return parts.treeIds().getAndIncrement();
+    return storeComponents.treeIds().getAndIncrement();
   }
 
   /** Whether pages may be changed: the file says that it is in use, or there is none to say so. */
   public boolean isMarked() {
-    return marked || parts.superblocks() == null && !isReadOnly();
+    return marked || storeComponents.superblocks() == null && !isReadOnly();
   }
 
   /** From now on commits that have changed something are refused: the file is read only. */
@@ -411,7 +411,7 @@ public final class Store {
 
   private String readOnlyRefusal() {
     return "Database "
-        + parts.name()
+        + storeComponents.name()
         + " was opened for reading only: open it without Options.readOnly.";
   }
 
@@ -430,15 +430,15 @@ public final class Store {
   }
 
   private synchronized boolean mark() {
-    SuperblockFile superblocks = parts.superblocks();
+    SuperblockFile superblocks = storeComponents.superblocks();
     if (marked || !open || superblocks == null) {
       return false;
     }
     if (journal != null) {
-      journal.mark(pool.allocatorState(), parts.treeIds().get());
+      journal.mark(pool.allocatorState(), storeComponents.treeIds().get());
       journal.begin();
     } else {
-      parts.writeSuperblock(superblocks, false, superblocks.current().counted());
+      storeComponents.writeSuperblock(superblocks, false, superblocks.current().counted());
     }
     marked = true;
     return true;
@@ -462,9 +462,9 @@ public final class Store {
     if (journal != null || !open) {
       return;
     }
-    SuperblockFile file = parts.superblocks();
+    SuperblockFile file = storeComponents.superblocks();
     if (file != null && marked) {
-      parts.writeSuperblock(file, false, file.current().counted());
+      storeComponents.writeSuperblock(file, false, file.current().counted());
     }
     long mark = pool.allocatorState().highWater();
     pool.checkpoint().space().shrink(mark, true);
@@ -477,7 +477,7 @@ public final class Store {
 
   /** How much log a crash may need before commits wait; no limit without one. */
   public long logBytesMax() {
-    return journal == null ? Long.MAX_VALUE : journal.checkpointer().bytesMax();
+    return journal == null ? Long.MAX_VALUE : journal.checkpointer().maxBytes();
   }
 
   /** What lies before it in the log a crash does not need. */
@@ -491,7 +491,7 @@ public final class Store {
    * file that is in use can't be opened, and a close says that there may be holes.
    */
   public long redoWithHoles() {
-    SuperblockFile file = parts.superblocks();
+    SuperblockFile file = storeComponents.superblocks();
     if (journal == null) {
       return PoolSpace.UNLOGGED;
     }
@@ -539,23 +539,23 @@ public final class Store {
   }
 
   /** Where records were seen last; null where that is not remembered. Made when it is asked for. */
-  public @Nullable PlaceTable places() {
-    return parts.places().table();
+  public @Nullable KeyLocationCache places() {
+    return storeComponents.keyLocations().table();
   }
 
   /** The memory that places of records have. */
-  public long placeBytes() {
-    return parts.places().bytes();
+  public long locationCacheBytes() {
+    return storeComponents.keyLocations().bytes();
   }
 
   /** The memory that places of records may have. */
   public long placeBytesMax() {
-    return parts.places().bytesMax();
+    return storeComponents.keyLocations().maxBytes();
   }
 
   /** The memory that the pool of the records' pages may take. */
   public long bufferBytesMax() {
-    return parts.config().dataPool().bufferBytes();
+    return storeComponents.config().dataPool().bufferBytes();
   }
 
   /** The native memory of transactions, cursors and operations. */
@@ -568,7 +568,7 @@ public final class Store {
   }
 
   /** A free slot for the calling thread. */
-  public Slot claimSlot() {
+  public StatementContext claimSlot() {
     return slots.claim();
   }
 
@@ -642,7 +642,7 @@ public final class Store {
   public boolean quiesce(Duration grace) {
     open = false;
     try {
-      boolean quiet = Closing.quiesce(parts, slots, grace);
+      boolean quiet = Closing.quiesce(storeComponents, slots, grace);
       if (journal != null) {
         journal.failWhereStuck(); // a change of the schema waits for the log with its lock held
       }
@@ -659,9 +659,9 @@ public final class Store {
    */
   public synchronized void close(boolean quiet) {
     try {
-      Closing.finish(parts, marked, quiet, leftovers, saveCounts);
+      Closing.finish(storeComponents, marked, quiet, leftovers, saveCounts);
     } finally {
-      Closing.giveBack(parts, join);
+      Closing.giveBack(storeComponents, join);
     }
   }
 
@@ -669,16 +669,16 @@ public final class Store {
   public void discard() {
     open = false;
     serving = false;
-    engine.beginNoMore();
-    engine.waitNoMore();
+    engine.stopAdmission();
+    engine.abortWaits();
     synchronized (this) {
       // A mark that is under way ends here, and one that comes later sees that the store is closed.
       // It may be of a thread that is awaited below.
     }
-    Closing.giveBack(parts, join);
+    Closing.giveBack(storeComponents, join);
   }
 
   public DatabaseClosedException closedException() {
-    return new DatabaseClosedException("Database " + parts.name() + " is closed.");
+    return new DatabaseClosedException("Database " + storeComponents.name() + " is closed.");
   }
 }

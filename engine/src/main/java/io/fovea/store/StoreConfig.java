@@ -24,7 +24,8 @@ import io.fovea.wal.LogConfig;
  * @param quietNanos after how long without any record the file of the log is made small; 0: never
  * @param pool the whole buffer; what timestamps take of it is taken off by {@link #dataPool}
  * @param timestampsInPool whether they take any, rather than memory beside it
- * @param placeBytes the memory that places of records may take, beside the buffer; 0 for none
+ * @param locationCacheBytes the memory that places of records may take, beside the buffer; 0 for
+ *     none
  * @param placesByShortcut whether they lie behind a directory of virtual memory, if that can be had
  * @param transactions protocol, timestamps, limits; with a log, when a commit is durable
  */
@@ -40,7 +41,7 @@ public record StoreConfig(
     long quietNanos,
     PoolConfig pool,
     boolean timestampsInPool,
-    long placeBytes,
+    long locationCacheBytes,
     boolean placesByShortcut,
     TxConfig transactions) {
 
@@ -70,7 +71,7 @@ public record StoreConfig(
         quietNanos,
         pool.withPageSize(filePageSize),
         timestampsInPool,
-        placeBytes,
+        locationCacheBytes,
         placesByShortcut,
         clean ? transactions : transactions.with(TxConfig.Durability.ASYNC, log.bufferBytes()));
   }

@@ -2,12 +2,12 @@
  * What is behind a database: lock, devices, superblocks, pool, log, transactions.
  *
  * <pre>
- *   Opening        lock, device, superblock, pool, log, transactions    Making  of one that fails
- *   Store          what is behind a database, as Parts                  Slots   of its threads
+ *   Opening        lock, device, superblock, pool, log, transactions    DatabaseCreation  of one that fails
+ *   Store          what is behind a database, as StoreComponents      Slots   of its threads
  *   Closing        transactions end, pages are written, all is given back
  *   Journal        the log with recovery and checkpoints, from opening to closing
  *   TimestampFile  timestamps in pages                                  Leaks, CloseListeners
- *   StoreConfig    how a store is opened     LogSizes, Machine  what is refused
+ *   StoreConfig    how a store is opened     LogSizes, HostResources  what is refused
  * </pre>
  *
  * <p>Purpose: opens them in the order in which one needs the other ({@link

@@ -199,7 +199,7 @@ final class Admission {
               + timeoutNanos / 1_000_000
               + " ms: "
               + contexts.length
-              + " transactions run at a time at most (TransactionOptions.activeMax), and "
+              + " transactions run at a time at most (TransactionOptions.maxActive), and "
               + waiting()
               + " wait.");
     }

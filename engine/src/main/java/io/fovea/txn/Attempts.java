@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
  * <ol>
  *   <li>After an abort the thread backs off: {@link #backOff}. Where the abort was caused by a
  *       reservation, it waits for the end of that, since another attempt would meet it again.
- *   <li>After {@code abortsBeforeLocking} aborts it queues up for being pessimistic. Until its turn
- *       comes it makes attempts still, and waits longer and longer between them.
+ *   <li>After {@code pessimisticAfterAborts} aborts it queues up for being pessimistic. Until its
+ *       turn comes it makes attempts still, and waits longer and longer between them.
  *   <li>When its turn has come every attempt is pessimistic, until the work is done. Where the turn
  *       was taken away, because an attempt took too long, it queues up again.
  * </ol>
@@ -28,27 +28,27 @@ public final class Attempts implements AutoCloseable {
   private static final int TURN_DOUBLINGS = 10;
 
   private final Reservations reservations;
-  private final int abortsBeforeLocking;
+  private final int pessimisticAfterAborts;
   private int aborts;
   private int inQueue;
-  private @Nullable Turn turn;
+  private @Nullable PessimisticTicket pessimisticTicket;
   private @Nullable Reservation met;
 
   /**
    * @param reservations of the engine whose transactions the attempts are
-   * @param abortsBeforeLocking after how many aborts they are to be pessimistic; 0: at once, if it
-   *     is nobody else's turn
+   * @param pessimisticAfterAborts after how many aborts they are to be pessimistic; 0: at once, if
+   *     it is nobody else's turn
    */
-  Attempts(Reservations reservations, int abortsBeforeLocking) {
+  Attempts(Reservations reservations, int pessimisticAfterAborts) {
     this.reservations = reservations;
-    this.abortsBeforeLocking = abortsBeforeLocking;
+    this.pessimisticAfterAborts = pessimisticAfterAborts;
     queueUp();
   }
 
   private void queueUp() {
-    Turn t = turn;
-    if ((t == null || t.isOver()) && aborts >= abortsBeforeLocking) {
-      turn = reservations.enqueue();
+    PessimisticTicket t = pessimisticTicket;
+    if ((t == null || t.isOver()) && aborts >= pessimisticAfterAborts) {
+      pessimisticTicket = reservations.enqueue();
     }
   }
 
@@ -59,7 +59,7 @@ public final class Attempts implements AutoCloseable {
    * @return whether it is
    */
   public boolean awaitTurn(long nanos) {
-    Turn t = turn;
+    PessimisticTicket t = pessimisticTicket;
     if (t == null) {
       return false;
     }
@@ -73,7 +73,7 @@ public final class Attempts implements AutoCloseable {
     Reservation r = met;
     met = null;
     queueUp();
-    Turn t = turn;
+    PessimisticTicket t = pessimisticTicket;
     if (t == null) {
       if (r != null) {
         reservations.awaitEnd(r, RESERVATION_NANOS);
@@ -82,7 +82,7 @@ public final class Attempts implements AutoCloseable {
       }
     } else if (!t.isGranted()) {
       reservations.awaitTurn(t, TURN_NANOS << Math.min(inQueue++, TURN_DOUBLINGS));
-    } else if (aborts > abortsBeforeLocking + 1) {
+    } else if (aborts > pessimisticAfterAborts + 1) {
       sleep(aborts); // a pessimistic attempt that failed
     }
   }
@@ -103,8 +103,8 @@ public final class Attempts implements AutoCloseable {
   }
 
   /** The place in the queue; null where there is none yet. */
-  @Nullable Turn turn() {
-    return turn;
+  @Nullable PessimisticTicket pessimisticTicket() {
+    return pessimisticTicket;
   }
 
   /** An attempt is being aborted because of a reservation. */
@@ -118,7 +118,7 @@ public final class Attempts implements AutoCloseable {
    */
   @Override
   public void close() {
-    Turn t = turn;
+    PessimisticTicket t = pessimisticTicket;
     if (t != null) {
       t.leave();
     }

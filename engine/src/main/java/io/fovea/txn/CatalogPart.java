@@ -1,7 +1,7 @@
 package io.fovea.txn;
 
 import io.fovea.btree.BTree;
-import io.fovea.buffer.PagePromises;
+import io.fovea.buffer.PageReservations;
 import io.fovea.wal.LogSession;
 
 /**
@@ -34,11 +34,12 @@ public interface CatalogPart {
    * Whether what it was told of the catalog is still so. Of one that changes nothing it is asked
    * when the transaction decides, inside the gate if it writes.
    */
-  boolean looksHold();
+  boolean catalogReadsValid();
 
   /**
-   * Whether what {@link #looksHold} has looked at in trees has not changed since. In between the
-   * transaction has looked at all else that it has read; so all of it was so at one moment.
+   * Whether what {@link #catalogReadsValid} has looked at in trees has not changed since. In
+   * between the transaction has looked at all else that it has read; so all of it was so at one
+   * moment.
    */
   boolean stillHolds();
 
@@ -62,7 +63,7 @@ public interface CatalogPart {
   long bytes();
 
   /** Where pages for them are promised. */
-  PagePromises promises();
+  PageReservations promises();
 
   /** All locks are held, and the moment is about to come. */
   void deciding();
@@ -85,10 +86,10 @@ public interface CatalogPart {
   /**
    * Appends what recovery must know, as the first part of a commit.
    *
-   * @param bytesMax how long the record may be
+   * @param maxBytes how long the record may be
    * @return where it begins
    */
-  long append(LogSession session, int bytesMax);
+  long append(LogSession session, int maxBytes);
 
   /** The commit has happened: the catalog changes, and what follows in memory. */
   void install(LogSession session);

@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The commit of one transaction, with next-key items: the order of steps, which is the same under
- * all protocols. What (a) to (d) and (f) do is {@link Control}'s; below it stands as TicToc has it.
+ * all protocols. What (a) to (d) and (f) do is {@link ConcurrencyControl}'s; below it stands as
+ * TicToc has it.
  *
  * <pre>
  *      room in the log that a crash would need          before any lock: this may wait
@@ -77,11 +78,11 @@ final class Commit {
   private final Workspace work;
   private final EngineHealth health;
   private final WriteSet writes;
-  private final Control control;
+  private final ConcurrencyControl concurrencyControl;
   private final LogSession session;
   private final CommitAppender appender;
   private final CommitGate gate;
-  private final CommitGate.Pass pass;
+  private final CommitGate.CommitSlot commitSlot;
   private final CountDeltas counts;
   private final CommitLocks locks;
   private final CommitInstaller installer;
@@ -89,19 +90,19 @@ final class Commit {
   /** Whether a commit that waits may go on; nothing has happened yet. */
   private final Waits.Check mayWait;
 
-  Commit(TxLife life, Workspace work, Control control, TxReads reader) {
+  Commit(TxLife life, Workspace work, ConcurrencyControl concurrencyControl, TxReads reader) {
     TxShared shared = life.shared;
     this.life = life;
     this.work = work;
     this.health = life.health;
     this.writes = work.writes;
-    this.control = control;
+    this.concurrencyControl = concurrencyControl;
     this.session = shared.session();
     this.counts = new CountDeltas(life.id);
     this.appender = new CommitAppender(life, work, reader, session, counts);
     this.gate = shared.gate;
-    this.pass = shared.gate.pass(life.id);
-    this.locks = new CommitLocks(life, work, control);
+    this.commitSlot = shared.gate.pass(life.id);
+    this.locks = new CommitLocks(life, work, concurrencyControl);
     this.mayWait =
         new Waits.Check() {
           @Override
@@ -114,7 +115,7 @@ final class Commit {
             return life.nanosLeft();
           }
         };
-    this.installer = new CommitInstaller(life, work, control, appender, session);
+    this.installer = new CommitInstaller(life, work, concurrencyControl, appender, session);
   }
 
   /**
@@ -127,7 +128,7 @@ final class Commit {
     CatalogPart catalog = changed(work.catalog);
     if (n == 0 && catalog == null) {
       // What is locked all the same was read under the lock: the dummy write protects it.
-      control.publish(control.decide());
+      concurrencyControl.publish(concurrencyControl.decide());
       return work.readLsn;
     }
     if (appender.phase() != Phase.NONE) {
@@ -136,7 +137,7 @@ final class Commit {
     appender.begun();
     try {
       awaitRoom(catalog);
-      boolean first = control.pessimistic.waitsForBodies();
+      boolean first = concurrencyControl.pessimistic.waitsForBodies();
       if (!first) {
         appender.begin();
       }
@@ -150,41 +151,41 @@ final class Commit {
         move(work.move);
       }
       long commitTs = catalog == null ? decide() : decideAtMoment(catalog);
-      gate.decided(pass, commitTs);
+      gate.decided(commitSlot, commitTs);
       if (catalog != null) {
         catalog.decided();
       }
-      if (control.versioned) {
+      if (concurrencyControl.versioned) {
         locks.stageVersions();
       }
       if (catalog == null && !writesAnything()) {
         // What was decided under the locks is a read all the same: the dummy write protects it.
-        control.publish(commitTs);
+        concurrencyControl.publish(commitTs);
         return work.readLsn;
       }
       counts.collect(writes, catalog);
       appender.stageLong();
       appender.ready();
       long end = appender.append();
-      control.installing();
+      concurrencyControl.installing();
       installer.all();
       if (catalog != null) {
         catalog.install(session);
       }
       counts.apply(session.recordStart());
-      control.publish(commitTs);
-      gate.passed(pass);
+      concurrencyControl.publish(commitTs);
+      gate.passed(commitSlot);
       appender.release();
       appender.published();
       return end;
     } catch (Throwable t) {
       if (!appender.happened()) {
-        control.release();
+        concurrencyControl.release();
         undo(t);
         throw t;
       }
       health.poison(t, leavesPagesWhole(t));
-      control.forget();
+      concurrencyControl.forget();
       if (session.logging()) {
         throw inDoubt(t);
       }
@@ -192,7 +193,7 @@ final class Commit {
     } finally {
       try {
         if (appender.phase() != Phase.HAPPENED) {
-          gate.passed(pass);
+          gate.passed(commitSlot);
           session.end();
           appender.releasePages(false);
         }
@@ -252,8 +253,8 @@ final class Commit {
 
   private long decide() {
     changes();
-    gate.enter(pass);
-    return control.decide();
+    gate.enter(commitSlot);
+    return concurrencyControl.decide();
   }
 
   /** Says what will be changed, for scans by leaves. */
@@ -261,7 +262,7 @@ final class Commit {
     if (life.shared.marks.watched()) {
       work.changed = writes.treeBits();
     }
-    gate.changes(pass, work.changed);
+    gate.changes(commitSlot, work.changed);
   }
 
   /**
@@ -270,14 +271,14 @@ final class Commit {
    * CommitGate}).
    */
   private long decideAtMoment(CatalogPart catalog) {
-    control.requireUsedThere();
+    concurrencyControl.requireUsedThere();
     changes();
     catalog.deciding();
     long[] commitTs = new long[1];
-    gate.atMoment(
+    gate.atQuiescentPoint(
         () -> {
-          gate.enterAtMoment(pass);
-          commitTs[0] = control.decide();
+          gate.enterAtMoment(commitSlot);
+          commitTs[0] = concurrencyControl.decide();
         },
         MOMENT_NANOS,
         life::checkDeadline);

@@ -3,7 +3,7 @@ package io.fovea.txn;
 import io.fovea.btree.BTree;
 import io.fovea.btree.ChainMove;
 import io.fovea.btree.Position;
-import io.fovea.buffer.PagePromises;
+import io.fovea.buffer.PageReservations;
 import io.fovea.error.AbortCause;
 import io.fovea.error.StorageFullException;
 import io.fovea.memory.LongList;
@@ -96,7 +96,7 @@ final class CommitAppender {
   private Phase phase = Phase.NONE;
 
   /** Where the pages are, while promises are made; they stay between commits. */
-  private @Nullable PagePromises promises;
+  private @Nullable PageReservations promises;
 
   private int pages;
 
@@ -142,7 +142,7 @@ final class CommitAppender {
   private void promisePages() {
     pages = worst(false);
     if (pages > 0) {
-      PagePromises p = pool();
+      PageReservations p = pool();
       promises = p;
       promise(p);
       p.requireFrames();
@@ -172,7 +172,7 @@ final class CommitAppender {
     return inserts == 0 ? 0 : pool().pagesFor(inserts, bytes);
   }
 
-  private PagePromises pool() {
+  private PageReservations pool() {
     CatalogPart catalog = Commit.changed(work.catalog);
     return catalog != null ? catalog.promises() : writes.tree(0).pool().promises();
   }
@@ -196,7 +196,7 @@ final class CommitAppender {
     return false;
   }
 
-  private void promise(PagePromises p) {
+  private void promise(PageReservations p) {
     if (session.pagesPromised() >= pages) {
       return;
     }
@@ -218,7 +218,7 @@ final class CommitAppender {
           "the transaction changes too many tables and indexes for one record of the log: split it"
               + " or raise the size of the log's buffer");
     }
-    PagePromises p = promises;
+    PageReservations p = promises;
     if (p != null) {
       promise(p);
     }
@@ -227,7 +227,7 @@ final class CommitAppender {
 
   /** Ends promises: of all pages, or of more than a few. */
   void releasePages(boolean all) {
-    PagePromises p = promises;
+    PageReservations p = promises;
     if (p != null) {
       pages = 0;
       p.release(session, all ? 0 : Math.max(KEEP_PAGES, KEEP_BYTES / p.pageSize()));

@@ -25,9 +25,10 @@ import java.util.concurrent.locks.ReentrantLock;
  * and the other misses its inside. All four accesses are volatile, so they have one order, in which
  * one of the two loads comes behind both stores. A commit pays for it with one volatile store.
  *
- * <p><b>Alternatives considered.</b> {@link io.fovea.memory.AsymmetricFence}, as in {@code Slot}: a
- * commit would save one fence of about ten. Measured beside it in alternating slices, commits take
- * between 0.97 and 1.00 of the time with a release store: less than the noise of 3 %.
+ * <p><b>Alternatives considered.</b> {@link io.fovea.memory.AsymmetricFence}, as in {@code
+ * StatementContext}: a commit would save one fence of about ten. Measured beside it in alternating
+ * slices, commits take between 0.97 and 1.00 of the time with a release store: less than the noise
+ * of 3 %.
  *
  * <p><b>The moment cuts the serial order.</b> Let A be the transactions that have decided before it
  * and B those that decide later. A snapshot sees the changes of A. It is serializable if nothing of
@@ -37,10 +38,11 @@ import java.util.concurrent.locks.ReentrantLock;
  *   <li>A does not read what B writes, and does not overwrite it: B changes nothing before the
  *       moment, and a lock of B's on an item is either taken after A has published, or A waits.
  *   <li>B does not read what A has overwritten. Where B began after the moment it finds A's changes
- *       published. Where it began before, it has to decide <i>anew</i>: {@link Control#decide}
- *       looks whether anything that it has read was changed since, whatever its timestamp would
- *       allow. Under TicToc and with numbers drawn at the begin it might otherwise commit at a time
- *       in the past, before a part of A; under the other protocols that is no question.
+ *       published. Where it began before, it has to decide <i>anew</i>: {@link
+ *       ConcurrencyControl#decide} looks whether anything that it has read was changed since,
+ *       whatever its timestamp would allow. Under TicToc and with numbers drawn at the begin it
+ *       might otherwise commit at a time in the past, before a part of A; under the other protocols
+ *       that is no question.
  * </ul>
  *
  * <p>A transaction that only reads does not pass through the gate. It is in B if it saw a new
@@ -56,10 +58,10 @@ import java.util.concurrent.locks.ReentrantLock;
  * <p><b>Exchanged trees.</b> A load publishes a table's new tree at such a moment. What has read
  * the old one belongs to A. So a transaction that began before the moment and decides behind it
  * must not have read the old tree, which nobody can tell from its read set: it is aborted if it has
- * read anything ({@link Control#decide}). One that decides before the moment has read nothing of
- * the new tree, for the number changes before the trees do; one that began behind the moment
- * nothing of the old one, for the number changes once more behind them, and who begins in between
- * counts as having begun before. So the load lies at the moment, between A and B.
+ * read anything ({@link ConcurrencyControl#decide}). One that decides before the moment has read
+ * nothing of the new tree, for the number changes before the trees do; one that began behind the
+ * moment nothing of the old one, for the number changes once more behind them, and who begins in
+ * between counts as having begun before. So the load lies at the moment, between A and B.
  *
  * <p>Commits wait at a closed gate for as long as it takes those inside to end, a millisecond at
  * most; then it is opened again, and closed once more a while later. A commit that is inside for
@@ -73,7 +75,7 @@ final class CommitGate {
   private static final long AGAIN_NANOS = 5_000_000;
 
   /** Of one context: whether a commit is inside. Its thread writes it some times a commit. */
-  static final class Pass extends Padding {
+  static final class CommitSlot extends Padding {
     private static final VarHandle INSIDE;
     private static final VarHandle TREES;
     private static final VarHandle DECIDED;
@@ -81,9 +83,9 @@ final class CommitGate {
     static {
       try {
         MethodHandles.Lookup here = MethodHandles.lookup();
-        INSIDE = here.findVarHandle(Pass.class, "inside", int.class);
-        TREES = here.findVarHandle(Pass.class, "trees", long.class);
-        DECIDED = here.findVarHandle(Pass.class, "decided", long.class);
+        INSIDE = here.findVarHandle(CommitSlot.class, "inside", int.class);
+        TREES = here.findVarHandle(CommitSlot.class, "trees", long.class);
+        DECIDED = here.findVarHandle(CommitSlot.class, "decided", long.class);
       } catch (ReflectiveOperationException e) {
         throw new ExceptionInInitializerError(e);
       }
@@ -102,7 +104,7 @@ final class CommitGate {
     }
   }
 
-  private final Pass[] passes;
+  private final CommitSlot[] passes;
   private final ReentrantLock wanting = new ReentrantLock();
   private volatile boolean closed;
 
@@ -118,14 +120,14 @@ final class CommitGate {
   private long lastExchange;
 
   CommitGate(int contexts) {
-    passes = new Pass[contexts];
+    passes = new CommitSlot[contexts];
     for (int i = 0; i < contexts; i++) {
-      passes[i] = new Pass();
+      passes[i] = new CommitSlot();
     }
   }
 
   /** The pass of a context. */
-  Pass pass(int context) {
+  CommitSlot pass(int context) {
     return passes[context];
   }
 
@@ -149,40 +151,41 @@ final class CommitGate {
    *
    * @param trees what it changes, as bits of {@link ScanMarks}
    */
-  void changes(Pass pass, long trees) {
-    Pass.TREES.setOpaque(pass, trees); // before inside: see awaitOthers
+  void changes(CommitSlot commitSlot, long trees) {
+    CommitSlot.TREES.setOpaque(commitSlot, trees); // before inside: see awaitOthers
   }
 
   /** A commit is about to decide. It has all its locks, and may wait here for a millisecond. */
-  void enter(Pass pass) {
+  void enter(CommitSlot commitSlot) {
     for (int attempt = 0; ; attempt++) {
-      Pass.INSIDE.setVolatile(pass, 1); // partner: isInside in tryMoment, and in awaitOthers
+      CommitSlot.INSIDE.setVolatile(
+          commitSlot, 1); // partner: isInside in tryMoment, and in awaitOthers
       if (!closed) {
         return;
       }
-      passed(pass);
+      passed(commitSlot);
       Waits.spin(attempt);
     }
   }
 
-  /** The same for who has closed the gate, within {@link #atMoment}. */
-  void enterAtMoment(Pass pass) {
-    Pass.INSIDE.setVolatile(pass, 1); // partner: isInside in awaitOthers
+  /** The same for who has closed the gate, within {@link #atQuiescentPoint}. */
+  void enterAtMoment(CommitSlot commitSlot) {
+    CommitSlot.INSIDE.setVolatile(commitSlot, 1); // partner: isInside in awaitOthers
   }
 
   /**
    * A commit has its timestamp, and has changed nothing yet. Who reads a change of it has read the
    * leaf's version after the commit has moved it, and so sees this.
    */
-  void decided(Pass pass, long timestamp) {
-    if (timestamp > pass.decided) {
-      Pass.DECIDED.setOpaque(pass, timestamp);
+  void decided(CommitSlot commitSlot, long timestamp) {
+    if (timestamp > commitSlot.decided) {
+      CommitSlot.DECIDED.setOpaque(commitSlot, timestamp);
     }
   }
 
   /** All its changes are installed and published, or it makes none. */
-  void passed(Pass pass) {
-    Pass.INSIDE.setRelease(pass, 0);
+  void passed(CommitSlot commitSlot) {
+    CommitSlot.INSIDE.setRelease(commitSlot, 0);
   }
 
   // ----------------------------------------------------------------------------- scans by leaves
@@ -190,8 +193,8 @@ final class CommitGate {
   /** The largest timestamp that any commit has decided of which the caller can have read. */
   long decided() {
     long most = 0;
-    for (Pass pass : passes) {
-      most = Math.max(most, (long) Pass.DECIDED.getOpaque(pass));
+    for (CommitSlot commitSlot : passes) {
+      most = Math.max(most, (long) CommitSlot.DECIDED.getOpaque(commitSlot));
     }
     return most;
   }
@@ -205,9 +208,9 @@ final class CommitGate {
    * @return whether each of them has ended, or was not there
    */
   boolean awaitOthers(long trees, int spins) {
-    for (Pass pass : passes) {
-      for (int attempt = 0; pass.isInside(); attempt++) {
-        if (((long) Pass.TREES.getAcquire(pass) & trees) == 0) {
+    for (CommitSlot commitSlot : passes) {
+      for (int attempt = 0; commitSlot.isInside(); attempt++) {
+        if (((long) CommitSlot.TREES.getAcquire(commitSlot) & trees) == 0) {
           break;
         }
         if (attempt >= spins) {
@@ -260,8 +263,8 @@ final class CommitGate {
   // --------------------------------------------------------------------------------------- moments
 
   /** The same where nothing is exchanged. */
-  void atMoment(Runnable work, long timeoutNanos, Runnable alive) {
-    atMoment(false, work, timeoutNanos, alive);
+  void atQuiescentPoint(Runnable work, long timeoutNanos, Runnable alive) {
+    atQuiescentPoint(false, work, timeoutNanos, alive);
   }
 
   /**
@@ -274,7 +277,7 @@ final class CommitGate {
    * @throws TransactionAbortedException with cause {@link AbortCause#ADMISSION} if there is none in
    *     time: a commit waits for the disk
    */
-  void atMoment(boolean exchanges, Runnable work, long timeoutNanos, Runnable alive) {
+  void atQuiescentPoint(boolean exchanges, Runnable work, long timeoutNanos, Runnable alive) {
     long began = System.nanoTime();
     wanting.lock();
     try {
@@ -300,8 +303,8 @@ final class CommitGate {
   private boolean tryMoment(boolean exchanges, Runnable work) {
     closed = true; // partner: the look in enter
     long began = System.nanoTime();
-    for (Pass pass : passes) {
-      for (int attempt = 0; pass.isInside(); attempt++) {
+    for (CommitSlot commitSlot : passes) {
+      for (int attempt = 0; commitSlot.isInside(); attempt++) {
         if (System.nanoTime() - began > CLOSED_NANOS) {
           closed = false;
           return false;

@@ -1,8 +1,8 @@
 package io.fovea.txn;
 
 import io.fovea.btree.BTree;
+import io.fovea.btree.KeyLocationCache;
 import io.fovea.btree.LeafRun;
-import io.fovea.btree.PlaceTable;
 import io.fovea.btree.Position;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
@@ -54,7 +54,7 @@ final class CommitInstaller {
   private final EngineHealth health;
   private final ReadSet reads;
   private final WriteSet writes;
-  private final Control control;
+  private final ConcurrencyControl concurrencyControl;
   private final LogSession session;
   private final CommitAppender appender;
 
@@ -67,12 +67,16 @@ final class CommitInstaller {
   private final Position inserted = new Position();
 
   CommitInstaller(
-      TxLife life, Workspace work, Control control, CommitAppender appender, LogSession session) {
+      TxLife life,
+      Workspace work,
+      ConcurrencyControl concurrencyControl,
+      CommitAppender appender,
+      LogSession session) {
     this.work = work;
     this.health = life.health;
     this.reads = work.reads;
     this.writes = work.writes;
-    this.control = control;
+    this.concurrencyControl = concurrencyControl;
     this.session = session;
     this.appender = appender;
   }
@@ -211,14 +215,14 @@ final class CommitInstaller {
       throw new IllegalStateException("A record that was validated can't be patched.");
     }
     inserted.copyFrom(p);
-    PlaceTable places = tree.places();
+    KeyLocationCache places = tree.places();
     if (places != null) {
       learn(places, tree, p);
     }
   }
 
   /** Keys are there now that were not. What is in leaves before the last one is not told. */
-  private void learn(PlaceTable places, BTree tree, Position p) {
+  private void learn(KeyLocationCache places, BTree tree, Position p) {
     for (int i = run.firstOfLeaf(), n = run.size(); i < n; i++) {
       int e = entries[i];
       if (writes.existed(e) == WriteSet.ABSENT) {

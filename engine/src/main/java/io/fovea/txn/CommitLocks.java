@@ -25,7 +25,7 @@ final class CommitLocks {
   private final Workspace work;
   private final ReadSet reads;
   private final WriteSet writes;
-  private final Control control;
+  private final ConcurrencyControl concurrencyControl;
   private final KeyBuffer successor;
   private boolean hasSuccessor;
   private long[] order = new long[64];
@@ -33,13 +33,13 @@ final class CommitLocks {
   /** What was loaded ahead means nothing. */
   private long seen;
 
-  CommitLocks(TxLife life, Workspace work, Control control) {
+  CommitLocks(TxLife life, Workspace work, ConcurrencyControl concurrencyControl) {
     TxShared shared = life.shared;
     this.life = life;
     this.work = work;
     this.reads = work.reads;
     this.writes = work.writes;
-    this.control = control;
+    this.concurrencyControl = concurrencyControl;
     this.successor = new KeyBuffer(shared.pageSize, shared.memory);
   }
 
@@ -80,25 +80,25 @@ final class CommitLocks {
       int to = Math.min(n, from + LOADED_MAX);
       for (int i = from; i < to; i++) {
         int e = entry(i);
-        if (writes.slot(e) == Control.LATER) {
-          seen += control.timestamps.load(writes.item(e));
+        if (writes.slot(e) == ConcurrencyControl.LATER) {
+          seen += concurrencyControl.timestamps.load(writes.item(e));
         }
       }
       for (int i = from; i < to; i++) {
         int e = entry(i);
-        if (writes.slot(e) == Control.LATER) {
-          writes.slot(e, control.pinToLock(writes.item(e)));
+        if (writes.slot(e) == ConcurrencyControl.LATER) {
+          writes.slot(e, concurrencyControl.pinToLock(writes.item(e)));
         }
       }
     }
   }
 
   void lockWrites(int n) {
-    control.beginLocking();
+    concurrencyControl.beginLocking();
     for (int i = 0; i < n; i++) {
       int e = entry(i);
       int slot = writes.slot(e);
-      control.lockWrite(writes.item(e), slot);
+      concurrencyControl.lockWrite(writes.item(e), slot);
       // A read that is stale already can't be saved; find that out before others wait for us.
       if (isStale(writes.handle(e), slot)) {
         throw life.abort(AbortCause.VALIDATION, "a key that was read and written has changed");
@@ -107,10 +107,10 @@ final class CommitLocks {
   }
 
   private boolean isStale(int handle, int slot) {
-    return control.plain
-        && !control.pessimistic.on()
+    return concurrencyControl.plain
+        && !concurrencyControl.pessimistic.on()
         && handle >= 0
-        && Word.wts(control.timestamps.word(slot)) != Word.wts(reads.word(handle));
+        && TidWord.wts(concurrencyControl.timestamps.word(slot)) != TidWord.wts(reads.word(handle));
   }
 
   // ---------------------------------------------------------------- their successors
@@ -217,7 +217,7 @@ final class CommitLocks {
       if (item == held) {
         break;
       }
-      if (isNextWrite(e, item) || !control.lockGap(item)) {
+      if (isNextWrite(e, item) || !concurrencyControl.lockGap(item)) {
         return; // held since before the look: keys that follow each other share their successor
       }
       held = item; // one that we hold too much is published like the rest: a dummy write
@@ -225,7 +225,7 @@ final class CommitLocks {
         break;
       }
     }
-    if (control.versioned && hasSuccessor) {
+    if (concurrencyControl.versioned && hasSuccessor) {
       stageSuccessor(tree, Items.of(tree, successor.segment(), 0, successor.length()));
     }
   }
@@ -252,7 +252,7 @@ final class CommitLocks {
     return next < writes.size()
         && writes.item(next) == item
         && writes.kind(next) != WriteSet.NONE
-        && control.locksWrites();
+        && concurrencyControl.locksWrites();
   }
 
   // ---------------------------------------------------------------- versions
@@ -262,13 +262,13 @@ final class CommitLocks {
     MemorySegment s = writes.scratch.segment();
     Position p = work.position;
     for (int e = 0, n = writes.size(); e < n; e++) {
-      if (control.locked.contains(writes.slot(e))) {
+      if (concurrencyControl.locked.contains(writes.slot(e))) {
         BTree tree = writes.tree(e);
         int key = writes.keyOffset(e);
         int length = writes.keyLength(e);
         work.place(e, p);
         tree.locate(s, key, length, p);
-        control.mvto.stage(tree, writes.item(e), writes.slot(e), s, key, length, p);
+        concurrencyControl.mvto.stage(tree, writes.item(e), writes.slot(e), s, key, length, p);
       }
     }
   }
@@ -279,7 +279,7 @@ final class CommitLocks {
     MemorySegment s = successor.segment();
     int length = successor.length();
     tree.find(s, 0, length, p);
-    control.mvto.stage(tree, item, control.pin(item), s, 0, length, p);
+    concurrencyControl.mvto.stage(tree, item, concurrencyControl.pin(item), s, 0, length, p);
   }
 
   private long successor(BTree tree, int e) {

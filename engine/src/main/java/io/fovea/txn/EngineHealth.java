@@ -93,14 +93,14 @@ final class EngineHealth {
         };
   }
 
-  /** As {@link TxEngine#beginNoMore}. */
-  void beginNoMore() {
+  /** As {@link TxEngine#stopAdmission}. */
+  void stopAdmission() {
     closed = true;
     wake.run();
   }
 
-  /** As {@link TxEngine#waitNoMore}. */
-  void waitNoMore() {
+  /** As {@link TxEngine#abortWaits}. */
+  void abortWaits() {
     stopping = true;
   }
 
@@ -206,7 +206,7 @@ final class EngineHealth {
 
   /**
    * A transaction that only reads needs no log, as long as it finds nothing that is not durable
-   * yet: {@link DurableWaits} sees to that, where anybody waits at all.
+   * yet: {@link CommitDurability} sees to that, where anybody waits at all.
    */
   void checkBegin(boolean readOnly) {
     if (closed) {

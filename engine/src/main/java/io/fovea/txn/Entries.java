@@ -31,7 +31,7 @@ final class Entries {
   private static final int SWEPT_LEVEL = 1;
 
   private final TimestampTable table;
-  private final Periphery periphery;
+  private final ColdTimestamps coldTimestamps;
   private final Epochs epochs;
   private final boolean byEpoch;
   private final boolean cache;
@@ -39,9 +39,13 @@ final class Entries {
   private final boolean approximate;
 
   Entries(
-      TimestampTable table, Periphery periphery, Epochs epochs, StoreKind kind, boolean byEpoch) {
+      TimestampTable table,
+      ColdTimestamps coldTimestamps,
+      Epochs epochs,
+      StoreKind kind,
+      boolean byEpoch) {
     this.table = table;
-    this.periphery = periphery;
+    this.coldTimestamps = coldTimestamps;
     this.epochs = epochs;
     this.byEpoch = byEpoch;
     this.cache = kind.isCache();
@@ -70,7 +74,7 @@ final class Entries {
   /** Makes an entry that is not there; under the lock. -1 if there is no room. */
   int make(TimestampContext c, long item, int column) {
     // Before a place is taken: what fails here has changed nothing.
-    long bound = periphery.get(c.index, item);
+    long bound = coldTimestamps.get(c.index, item);
     int slot = place(c, item, column);
     if (slot >= 0) {
       materialise(c, slot, item, bound);
@@ -191,9 +195,9 @@ final class Entries {
     try {
       long word = table.word(slot);
       c.releasedWord = word;
-      if (!Word.isLocked(word) && table.casWord(slot, word, Word.LOCK)) {
+      if (!TidWord.isLocked(word) && table.casWord(slot, word, TidWord.LOCK)) {
         c.wordHeld = true;
-        periphery.put(c.index, table.item(slot), word);
+        coldTimestamps.put(c.index, table.item(slot), word);
         gone = true;
       }
     } finally {
@@ -211,7 +215,7 @@ final class Entries {
       table.addCount(column, level, -1);
     }
     c.released++;
-    c.releasedMost = Math.max(c.releasedMost, Word.rts(c.releasedWord));
+    c.releasedMost = Math.max(c.releasedMost, TidWord.rts(c.releasedWord));
     return true;
   }
 

@@ -52,12 +52,12 @@ import java.lang.foreign.MemorySegment;
  */
 final class Mvto {
   /** A look's answer: the newest version is too new. Its wts is 0, like that of all looks here. */
-  static final long OLD = 1L << Word.WTS_BITS;
+  static final long OLD = 1L << TidWord.WTS_BITS;
 
   private static final String GONE = "the version of a record that it would see is not there";
 
   private final TxLife life;
-  private final Control control;
+  private final ConcurrencyControl concurrencyControl;
   private final Versions versions;
   private long start;
 
@@ -66,9 +66,9 @@ final class Mvto {
   private MemorySegment staging = Blocks.NONE;
   private long staged;
 
-  Mvto(Control control, Versions versions) {
-    this.life = control.life;
-    this.control = control;
+  Mvto(ConcurrencyControl concurrencyControl, Versions versions) {
+    this.life = concurrencyControl.life;
+    this.concurrencyControl = concurrencyControl;
     this.versions = versions;
     this.memory = life.shared.memory;
   }
@@ -79,16 +79,16 @@ final class Mvto {
   }
 
   /** 0, or {@link #OLD}, or a locked word: wait, and begin again. */
-  static long look(Control c, int slot) {
+  static long look(ConcurrencyControl c, int slot) {
     Timestamps timestamps = c.timestamps;
     long word = timestamps.word(slot);
-    if (Word.isLocked(word)) {
+    if (TidWord.isLocked(word)) {
       return word;
     }
-    if (Word.wts(word) > c.timestamp) {
+    if (TidWord.wts(word) > c.timestamp) {
       return OLD;
     }
-    return timestamps.extend(slot, word, c.timestamp, false) ? 0 : Word.LOCK;
+    return timestamps.extend(slot, word, c.timestamp, false) ? 0 : TidWord.LOCK;
   }
 
   private RuntimeException gone() {
@@ -107,7 +107,7 @@ final class Mvto {
       MemorySegment out,
       long at,
       int cap) {
-    long ts = control.timestamp;
+    long ts = concurrencyControl.timestamp;
     long prev;
     for (long p = versions.newest(item); p >= start && p > 0; p = prev) {
       prev = versions.prev(p);
@@ -138,7 +138,7 @@ final class Mvto {
 
   /** All that has changed since in what a batch of a scan covers. */
   void collect(ScanRange range, BTree tree, OldRecords to) {
-    long ts = control.timestamp;
+    long ts = concurrencyControl.timestamp;
     to.clear();
     long end = versions.tail();
     for (long p = start; p < end; ) {
@@ -177,7 +177,7 @@ final class Mvto {
 
   /** Whether a collected record is one that this transaction sees; aborts where nobody knows. */
   boolean sees(OldRecords old, int i) {
-    if (old.begin(i) > control.timestamp) {
+    if (old.begin(i) > concurrencyControl.timestamp) {
       throw gone();
     }
     return old.valueLength(i) >= 0;
@@ -216,7 +216,8 @@ final class Mvto {
     Mem.putInt(staging, staged + Versions.SIZE, size);
     Mem.putInt(staging, staged + Versions.TREE, tree.treeId());
     Mem.putLong(staging, staged + Versions.ITEM, item);
-    Mem.putLong(staging, staged + Versions.BEGIN, Word.wts(control.timestamps.word(slot)));
+    Mem.putLong(
+        staging, staged + Versions.BEGIN, TidWord.wts(concurrencyControl.timestamps.word(slot)));
     Mem.putInt(staging, staged + Versions.KEY_LENGTH, length);
     Mem.putInt(staging, staged + Versions.VALUE_LENGTH, value);
     Mem.copy(key, offset, staging, staged + Versions.HEADER, length);
@@ -239,7 +240,7 @@ final class Mvto {
     try {
       for (long at = 0; at < staged; at += Mem.getInt(staging, at + Versions.SIZE)) {
         // Only now: the pessimistic transaction draws its number when all is locked.
-        Mem.putLong(staging, at + Versions.END, control.timestamp + 1);
+        Mem.putLong(staging, at + Versions.END, concurrencyControl.timestamp + 1);
         versions.save(staging, at);
       }
     } finally {

@@ -12,8 +12,8 @@ package io.fovea.txn;
  * <p>For figure 14 of "In-Memory Performance for Big Data": what locks cost.
  */
 final class NoIsolation extends Occ {
-  NoIsolation(Control control, History history) {
-    super(control, history);
+  NoIsolation(ConcurrencyControl concurrencyControl, History history) {
+    super(concurrencyControl, history);
   }
 
   @Override

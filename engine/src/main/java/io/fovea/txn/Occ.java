@@ -37,7 +37,7 @@ import java.util.Arrays;
 class Occ {
   private static final int WAIT = 20_000;
 
-  private final Control control;
+  private final ConcurrencyControl concurrencyControl;
   private final TxLife life;
   private final History history;
   private long start;
@@ -45,9 +45,9 @@ class Occ {
   private long[] items = new long[64];
   private int count;
 
-  Occ(Control control, History history) {
-    this.control = control;
-    this.life = control.life;
+  Occ(ConcurrencyControl concurrencyControl, History history) {
+    this.concurrencyControl = concurrencyControl;
+    this.life = concurrencyControl.life;
     this.history = history;
   }
 
@@ -62,7 +62,8 @@ class Occ {
    * redo point back, on which the one that installs may depend for its own log space.
    */
   void lock() {
-    boolean reserved = control.pessimistic.on(); // then nothing that was read has changed
+    boolean reserved =
+        concurrencyControl.pessimistic.on(); // then nothing that was read has changed
     long to = history.listed();
     if (!reserved) {
       requireUnchanged(start, to);
@@ -123,7 +124,7 @@ class Occ {
   }
 
   private boolean unchanged(long from, long to) {
-    ReadSet reads = control.reads;
+    ReadSet reads = concurrencyControl.reads;
     if (reads.size() > 0) {
       for (long p = from; p < to; p++) {
         if (reads.find(history.item(p)) >= 0) {

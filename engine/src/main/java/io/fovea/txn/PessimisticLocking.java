@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
 final class PessimisticLocking {
   private static final String LATE = "it took longer than its limit while others waited for it";
 
-  private final Control control;
+  private final ConcurrencyControl concurrencyControl;
   private final TxLife life;
   private final Timestamps timestamps;
   private final Reservations reservations;
@@ -45,11 +45,15 @@ final class PessimisticLocking {
   private final ProtocolMemory memory;
   private @Nullable Reservation mine;
 
-  /** What a protocol does not use is null, as in {@link Control}. */
-  PessimisticLocking(Control control, TwoPhaseLocking locks, Occ occ, ProtocolMemory memory) {
-    this.control = control;
-    this.life = control.life;
-    this.timestamps = control.timestamps;
+  /** What a protocol does not use is null, as in {@link ConcurrencyControl}. */
+  PessimisticLocking(
+      ConcurrencyControl concurrencyControl,
+      TwoPhaseLocking locks,
+      Occ occ,
+      ProtocolMemory memory) {
+    this.concurrencyControl = concurrencyControl;
+    this.life = concurrencyControl.life;
+    this.timestamps = concurrencyControl.timestamps;
     this.reservations = life.shared.reservations;
     this.locks = locks;
     this.occ = occ;
@@ -63,16 +67,16 @@ final class PessimisticLocking {
 
   /** Makes it so, if it is its turn. Before anything is read. */
   void begin(Attempts attempts, long timeoutNanos) {
-    Turn turn = attempts.turn();
-    mine = turn == null ? null : reservations.open(turn, timeoutNanos);
-    if (mine != null && control.stamped) {
+    PessimisticTicket pessimisticTicket = attempts.pessimisticTicket();
+    mine = pessimisticTicket == null ? null : reservations.open(pessimisticTicket, timeoutNanos);
+    if (mine != null && concurrencyControl.stamped) {
       timestamps.enterForLong(life.id);
     }
   }
 
   /** Whether it waits for locks that others hold in their bodies. */
   boolean waitsForBodies() {
-    return mine != null && control.eager;
+    return mine != null && concurrencyControl.eager;
   }
 
   private Reservation mine() {
@@ -87,11 +91,11 @@ final class PessimisticLocking {
 
   int touch(long item) {
     Reservation r = mine();
-    if (control.kind == ProtocolKind.TWO_PHASE_LOCKING) {
+    if (concurrencyControl.kind == ProtocolKind.TWO_PHASE_LOCKING) {
       return locks.share(item, r);
     }
     boolean added = r.add(item, false);
-    if (control.stamped) {
+    if (concurrencyControl.stamped) {
       return timestamps.pin(life.id, item); // a lock of another is found by the look
     }
     if (added) {
@@ -105,17 +109,17 @@ final class PessimisticLocking {
    * waited, and the number means something else.
    */
   long look(int slot) {
-    return control.stamped ? timestamps.word(slot) & Word.LOCK : 0;
+    return concurrencyControl.stamped ? timestamps.word(slot) & TidWord.LOCK : 0;
   }
 
   void await(int slot) {
-    for (int attempt = 0; Word.isLocked(timestamps.word(slot)); attempt++) {
+    for (int attempt = 0; TidWord.isLocked(timestamps.word(slot)); attempt++) {
       life.pauseForHolder(attempt);
     }
   }
 
   void intend(long item) {
-    if (control.kind == ProtocolKind.TWO_PHASE_LOCKING) {
+    if (concurrencyControl.kind == ProtocolKind.TWO_PHASE_LOCKING) {
       locks.exclude(item, mine());
     }
   }
@@ -123,31 +127,31 @@ final class PessimisticLocking {
   // ---------------------------------------------------------------- the commit
 
   void lockWrite(long item, int slot) {
-    if (control.stamped) {
+    if (concurrencyControl.stamped) {
       lock(slot);
-    } else if (control.kind == ProtocolKind.OCC) {
+    } else if (concurrencyControl.kind == ProtocolKind.OCC) {
       occ.wrote(item);
     }
   }
 
   boolean lockGap(long item) {
     Reservation r = mine();
-    if (control.kind == ProtocolKind.TWO_PHASE_LOCKING) {
+    if (concurrencyControl.kind == ProtocolKind.TWO_PHASE_LOCKING) {
       return locks.exclude(item, r);
     }
     r.add(item, true);
-    if (control.kind == ProtocolKind.OCC) {
+    if (concurrencyControl.kind == ProtocolKind.OCC) {
       occ.wrote(item);
       return false; // nobody else installs
     }
-    return lock(control.pin(item));
+    return lock(concurrencyControl.pin(item));
   }
 
   private boolean lock(int slot) {
-    if (control.locked.contains(slot)) {
+    if (concurrencyControl.locked.contains(slot)) {
       return false;
     }
-    SlotSet held = control.locked;
+    SlotSet held = concurrencyControl.locked;
     held.stage(slot);
     for (int attempt = 0; !timestamps.tryLock(slot); attempt++) {
       life.pauseForHolder(attempt);
@@ -156,17 +160,17 @@ final class PessimisticLocking {
     return true;
   }
 
-  /** As {@link Control#decide}. */
+  /** As {@link ConcurrencyControl#decide}. */
   long decide() {
     if (!mine().decide()) {
       throw life.abort(AbortCause.TIMEOUT, LATE);
     }
-    return switch (control.kind) {
-      case TICTOC -> raised(Math.max(lockedRts(), control.mark()) + 1);
+    return switch (concurrencyControl.kind) {
+      case TICTOC -> raised(Math.max(lockedRts(), concurrencyControl.mark()) + 1);
       case SILO -> Math.max(readRts(), lockedRts()) + 1;
       case STO, MVTO -> {
-        control.timestamp = raised(drawn(lockedRts()));
-        yield control.timestamp + 1;
+        concurrencyControl.timestamp = raised(drawn(lockedRts()));
+        yield concurrencyControl.timestamp + 1;
       }
       case TWO_PHASE_LOCKING, OCC -> 0;
     };
@@ -175,18 +179,18 @@ final class PessimisticLocking {
   /** The largest rts of a locked item; -1 for none. */
   private long lockedRts() {
     long rts = -1;
-    SlotSet locked = control.locked;
+    SlotSet locked = concurrencyControl.locked;
     for (int i = 0, n = locked.size(); i < n; i++) {
-      rts = Math.max(rts, Word.rts(timestamps.word(locked.get(i))));
+      rts = Math.max(rts, TidWord.rts(timestamps.word(locked.get(i))));
     }
     return rts;
   }
 
   private long readRts() {
     long rts = 0;
-    ReadSet reads = control.reads;
+    ReadSet reads = concurrencyControl.reads;
     for (int i = 0, n = reads.size(); i < n; i++) {
-      rts = Math.max(rts, Word.rts(timestamps.word(reads.slot(i))));
+      rts = Math.max(rts, TidWord.rts(timestamps.word(reads.slot(i))));
     }
     return rts;
   }
@@ -207,17 +211,20 @@ final class PessimisticLocking {
    */
   private long raised(long at) {
     long ts = at;
-    ReadSet reads = control.reads;
+    ReadSet reads = concurrencyControl.reads;
     for (int i = 0, n = reads.size(); i < n; ) {
       int slot = reads.slot(i);
-      if (control.locked.contains(slot)) {
+      if (concurrencyControl.locked.contains(slot)) {
         i++;
         continue;
       }
       await(slot); // for who has locked it, and is about to see that it is reserved
-      long word = Word.withoutLock(timestamps.word(slot));
-      if (Word.wts(word) > ts) {
-        ts = control.kind == ProtocolKind.TICTOC ? Word.wts(word) : drawn(Word.wts(word));
+      long word = TidWord.withoutLock(timestamps.word(slot));
+      if (TidWord.wts(word) > ts) {
+        ts =
+            concurrencyControl.kind == ProtocolKind.TICTOC
+                ? TidWord.wts(word)
+                : drawn(TidWord.wts(word));
         i = 0; // those before have to be valid there, too
       } else if (timestamps.extend(slot, word, ts, false)) {
         i++;

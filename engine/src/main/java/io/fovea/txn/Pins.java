@@ -68,7 +68,7 @@ final class Pins {
 
   private final StoreKind kind;
   private final TimestampTable table;
-  private final Periphery periphery;
+  private final ColdTimestamps coldTimestamps;
   private final Epochs epochs;
   private final Entries entries;
   private final boolean byEpoch;
@@ -79,14 +79,14 @@ final class Pins {
   Pins(
       StoreKind kind,
       TimestampTable table,
-      Periphery periphery,
+      ColdTimestamps coldTimestamps,
       Epochs epochs,
       Entries entries,
       boolean byEpoch,
       boolean immediate) {
     this.kind = kind;
     this.table = table;
-    this.periphery = periphery;
+    this.coldTimestamps = coldTimestamps;
     this.epochs = epochs;
     this.entries = entries;
     this.byEpoch = byEpoch;
@@ -166,7 +166,7 @@ final class Pins {
     if (byEpoch && !c.counts && epochs.now() - c.epoch >= LAG) {
       convert(c);
     }
-    periphery.fetch(c.index, item);
+    coldTimestamps.fetch(c.index, item);
     long spilled = c.spilled;
     int slot;
     // What lies behind its own bucket has not been looked for: nothing, while the version stands.
@@ -211,7 +211,7 @@ final class Pins {
     c.made += spilled ? madePerEpoch / SPILLS_PER_EPOCH + 1 : 1;
     if (c.made >= madePerEpoch) {
       epochs.advance(now);
-      periphery.settle(c.releasedMost);
+      coldTimestamps.settle(c.releasedMost);
     }
   }
 

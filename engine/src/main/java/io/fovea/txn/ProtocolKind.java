@@ -1,6 +1,8 @@
 package io.fovea.txn;
 
-/** What makes transactions serializable. {@link Control} says what each of them decides. */
+/**
+ * What makes transactions serializable. {@link ConcurrencyControl} says what each of them decides.
+ */
 public enum ProtocolKind {
   /** Optimistic, with a commit timestamp that follows from what was read and written. */
   TICTOC,

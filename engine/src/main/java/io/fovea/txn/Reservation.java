@@ -42,7 +42,7 @@ final class Reservation {
   private static final int INITIAL = 256;
 
   /** In the queue of those who want to be pessimistic. */
-  final Turn turn;
+  final PessimisticTicket pessimisticTicket;
 
   /** On the clock of {@link System#nanoTime}; only where {@link #limited}. */
   private final long deadlineNanos;
@@ -58,8 +58,8 @@ final class Reservation {
    * @param turn whose reservation it is
    * @param timeoutNanos after which others may ignore it; 0 for never
    */
-  Reservation(Turn turn, long timeoutNanos) {
-    this.turn = turn;
+  Reservation(PessimisticTicket pessimisticTicket, long timeoutNanos) {
+    this.pessimisticTicket = pessimisticTicket;
     this.limited = timeoutNanos > 0;
     this.deadlineNanos = System.nanoTime() + timeoutNanos;
   }

@@ -54,7 +54,7 @@ final class Reservations {
   private static final long LOOK_NANOS = 100_000_000L;
 
   /** In order of arrival; the first one may run. Guarded by this. */
-  private final Set<Turn> queue = new LinkedHashSet<>();
+  private final Set<PessimisticTicket> queue = new LinkedHashSet<>();
 
   /** The threads that wait for the end of the current reservation. Guarded by this. */
   private final Set<Thread> waiters = new HashSet<>();
@@ -73,19 +73,19 @@ final class Reservations {
   }
 
   /** Queues the calling thread up. */
-  synchronized Turn enqueue() {
-    Turn turn = new Turn(this);
-    queue.add(turn);
+  synchronized PessimisticTicket enqueue() {
+    PessimisticTicket pessimisticTicket = new PessimisticTicket(this);
+    queue.add(pessimisticTicket);
     if (queue.size() == 1) {
-      turn.grant();
+      pessimisticTicket.grant();
     }
-    return turn;
+    return pessimisticTicket;
   }
 
-  synchronized void leave(Turn turn) {
-    if (queue.remove(turn)) {
-      boolean granted = turn.isGranted();
-      turn.withdraw();
+  synchronized void leave(PessimisticTicket pessimisticTicket) {
+    if (queue.remove(pessimisticTicket)) {
+      boolean granted = pessimisticTicket.isGranted();
+      pessimisticTicket.withdraw();
       if (granted && !queue.isEmpty()) {
         queue.iterator().next().grant();
       }
@@ -98,11 +98,11 @@ final class Reservations {
    * @return null if the turn has been taken away
    */
   @SuppressWarnings("NonAtomicOperationOnVolatileField") // under the lock
-  synchronized @Nullable Reservation open(Turn turn, long timeoutNanos) {
-    if (!turn.isGranted()) {
+  synchronized @Nullable Reservation open(PessimisticTicket pessimisticTicket, long timeoutNanos) {
+    if (!pessimisticTicket.isGranted()) {
       return null;
     }
-    Reservation r = new Reservation(turn, timeoutNanos);
+    Reservation r = new Reservation(pessimisticTicket, timeoutNanos);
     current = r;
     begun++;
     return r;
@@ -128,14 +128,16 @@ final class Reservations {
       return false;
     }
     over(r);
-    r.turn.leave();
+    r.pessimisticTicket.leave();
     return true;
   }
 
   /** The end of what the calling thread would wait for is its own to bring about. */
-  private void requireOther(Turn turn) {
+  private void requireOther(PessimisticTicket pessimisticTicket) {
     Reservation r = current;
-    if (turn.isMine() && !turn.isOver() && (r == null || r.turn != turn || !expelIfExpired(r))) {
+    if (pessimisticTicket.isMine()
+        && !pessimisticTicket.isOver()
+        && (r == null || r.pessimisticTicket != pessimisticTicket || !expelIfExpired(r))) {
       throw new InvalidUseException(
           "The thread waits for itself: a pessimistic transaction that it has begun is open, and"
               + " this one needs what that has reserved. End that first, or do the work in it.");
@@ -153,7 +155,7 @@ final class Reservations {
         return;
       }
     }
-    requireOther(r.turn);
+    requireOther(r.pessimisticTicket);
     synchronized (this) {
       if (current != r) {
         return;
@@ -171,9 +173,9 @@ final class Reservations {
   }
 
   /** The calling thread's turn before another turn of it; null if there is none. */
-  private synchronized @Nullable Turn mineBefore(Turn turn) {
-    for (Turn t : queue) {
-      if (t == turn) {
+  private synchronized @Nullable PessimisticTicket mineBefore(PessimisticTicket pessimisticTicket) {
+    for (PessimisticTicket t : queue) {
+      if (t == pessimisticTicket) {
         break;
       }
       if (t.isMine()) {
@@ -188,13 +190,15 @@ final class Reservations {
    *
    * @throws InvalidUseException if the calling thread has another turn before it
    */
-  void awaitTurn(Turn turn, long nanos) {
-    Turn mine = turn.isGranted() ? null : mineBefore(turn);
+  void awaitTurn(PessimisticTicket pessimisticTicket, long nanos) {
+    PessimisticTicket mine = pessimisticTicket.isGranted() ? null : mineBefore(pessimisticTicket);
     if (mine != null) {
       requireOther(mine);
     }
     long deadline = System.nanoTime() + nanos;
-    for (long left = nanos; !turn.isGranted() && left > 0; left = deadline - System.nanoTime()) {
+    for (long left = nanos;
+        !pessimisticTicket.isGranted() && left > 0;
+        left = deadline - System.nanoTime()) {
       Reservation r = current;
       if (r != null) {
         expelIfExpired(r);

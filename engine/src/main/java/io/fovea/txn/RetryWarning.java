@@ -42,7 +42,7 @@ public final class RetryWarning {
               + cause.explanation()
               + ". It is done again until it commits. Shorter transactions, fewer records in one,"
               + " or another order of its reads and writes make that rarer; see"
-              + " TxOptions.attemptsMax and abortsBeforeLocking.");
+              + " TxOptions.attemptsMax and pessimisticAfterAborts.");
     }
   }
 }

@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
 abstract class ScanBatches extends ScanRange {
   private static final int BATCH_MAX = 64;
 
-  final Control control;
+  final ConcurrencyControl concurrencyControl;
   final LeafScan leaf;
   final int keysBytes;
   private final TxLife life;
@@ -106,20 +106,20 @@ abstract class ScanBatches extends ScanRange {
 
   private long pageAccessesTaken;
 
-  ScanBatches(TxLife life, Workspace work, Control control, TxReads reader) {
+  ScanBatches(TxLife life, Workspace work, ConcurrencyControl concurrencyControl, TxReads reader) {
     super(life.shared.memory, life.shared.pageSize);
     this.life = life;
     this.work = work;
     this.reads = work.reads;
-    this.control = control;
+    this.concurrencyControl = concurrencyControl;
     this.reader = reader;
     this.leaves = work.leaves;
     this.waits = life.shared.waits;
     this.keysBytes = Math.max(life.shared.pageSize, 8 << 10);
     this.leaf = new LeafScan(memory);
     this.above = new LeafScan(memory);
-    this.old = control.versioned ? new OldRecords(memory) : null;
-    this.merged = control.versioned ? new ScanBatch(memory) : null;
+    this.old = concurrencyControl.versioned ? new OldRecords(memory) : null;
+    this.merged = concurrencyControl.versioned ? new ScanBatch(memory) : null;
   }
 
   /** Begins at the start of the {@link ScanRange}. */
@@ -375,7 +375,7 @@ abstract class ScanBatches extends ScanRange {
 
   /** Fetches what this batch covers and what has changed since the transaction's timestamp. */
   private boolean collectOld(OldRecords o, int n, int all, boolean last) {
-    Mvto mvto = control.mvto;
+    Mvto mvto = concurrencyControl.mvto;
     boolean changed = false;
     for (int i = 0; i < all; i++) {
       changed |= tooNew[i];
@@ -410,7 +410,7 @@ abstract class ScanBatches extends ScanRange {
   private void merge(int n) {
     OldRecords o = old;
     ScanBatch b = merged;
-    Mvto mvto = control.mvto;
+    Mvto mvto = concurrencyControl.mvto;
     int m = o.size();
     b.clear(n + m, keyOffsets[n] + o.memoryBytes() + keyBytesMax);
     for (int i = 0, j = 0; i < n || j < m; ) {
@@ -523,14 +523,14 @@ abstract class ScanBatches extends ScanRange {
   private boolean readWord(int i) {
     long item = items[i];
     int h = reads.find(item);
-    int stamp = h >= 0 ? reads.slot(h) : control.pin(item);
-    long word = control.look(stamp);
-    if (Word.isLocked(word)) {
-      control.await(stamp);
+    int stamp = h >= 0 ? reads.slot(h) : concurrencyControl.pin(item);
+    long word = concurrencyControl.look(stamp);
+    if (TidWord.isLocked(word)) {
+      concurrencyControl.await(stamp);
       return false;
     }
     tooNew[i] = old != null && word == Mvto.OLD;
-    handles[i] = reader.enter(h, item, stamp, Word.withoutLock(word));
+    handles[i] = reader.enter(h, item, stamp, TidWord.withoutLock(word));
     return true;
   }
 

@@ -62,7 +62,7 @@ final class Scratch {
               + needed
               + " bytes, the limit is "
               + limitBytes
-              + ": split it or raise TransactionOptions.bytesMax");
+              + ": split it or raise TransactionOptions.maxBytes");
     }
     MemorySegment old = segment;
     MemorySegment larger = memory.take(Math.max(INITIAL_BYTES, needed));

@@ -32,10 +32,10 @@ final class Silo {
   static long commitId(ReadSet reads, SlotSet locked, Timestamps timestamps) {
     long id = 0;
     for (int i = 0, n = reads.size(); i < n; i++) {
-      id = Math.max(id, Word.rts(reads.word(i)));
+      id = Math.max(id, TidWord.rts(reads.word(i)));
     }
     for (int i = 0, n = locked.size(); i < n; i++) {
-      id = Math.max(id, Word.rts(timestamps.word(locked.get(i))));
+      id = Math.max(id, TidWord.rts(timestamps.word(locked.get(i))));
     }
     return id + 1;
   }
@@ -46,8 +46,8 @@ final class Silo {
     for (int i = 0, n = reads.size(); i < n; i++) {
       int slot = reads.slot(i);
       long now = timestamps.word(slot);
-      if (Word.wts(now) != Word.wts(reads.word(i))
-          || (Word.isLocked(now) && !(locks && locked.contains(slot)))) {
+      if (TidWord.wts(now) != TidWord.wts(reads.word(i))
+          || (TidWord.isLocked(now) && !(locks && locked.contains(slot)))) {
         return false;
       }
     }

@@ -103,7 +103,7 @@ public final class Sketch {
 
     void raise(long offset, long word) {
       long now = Mem.peekLongOpaque(segment, offset);
-      for (long up = Word.max(now, word); up != now; up = Word.max(now, word)) {
+      for (long up = TidWord.max(now, word); up != now; up = TidWord.max(now, word)) {
         long witness = Mem.casExchangeLong(segment, offset, now, up);
         if (witness == now) {
           break;
@@ -167,9 +167,9 @@ public final class Sketch {
 
   /** With what the caller has read of {@link #state}, under the same lock. */
   void put(State s, long item, long word) {
-    long put = Word.withoutLock(word);
+    long put = TidWord.withoutLock(word);
     // A later get of the item comes after this under the same lock, and reads this floor or more.
-    if (Word.rts(put) <= floor) {
+    if (TidWord.rts(put) <= floor) {
       return;
     }
     put(s.cells, item, put);
@@ -194,9 +194,9 @@ public final class Sketch {
     Cells c = s.cells;
     long word = Mem.peekLongOpaque(c.segment, c.offset(0, item));
     for (int row = 1; row < rows; row++) {
-      word = Word.min(word, Mem.peekLongOpaque(c.segment, c.offset(row, item)));
+      word = TidWord.min(word, Mem.peekLongOpaque(c.segment, c.offset(row, item)));
     }
-    return Word.max(word, floor);
+    return TidWord.max(word, floor);
   }
 
   /**

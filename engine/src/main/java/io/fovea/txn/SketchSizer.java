@@ -41,7 +41,7 @@ final class SketchSizer {
   private int columns;
 
   private long ended;
-  private long doubtful;
+  private long suspectedFalseConflicts;
   private long released;
 
   /** What the last window changed: 1 doubled, -1 halved, 0 nothing. */
@@ -87,10 +87,10 @@ final class SketchSizer {
     if (transactions < WINDOW) {
       return columns;
     }
-    double rate = (double) (doubtful - this.doubtful) / transactions;
+    double rate = (double) (doubtful - this.suspectedFalseConflicts) / transactions;
     long puts = released - this.released;
     this.ended = ended;
-    this.doubtful = doubtful;
+    this.suspectedFalseConflicts = doubtful;
     this.released = released;
     if (trial != 0) {
       judge(rate);

@@ -75,18 +75,18 @@ final class Sto {
    *
    * @return 0, or a locked word: wait, and begin again
    */
-  static long look(Control c, int slot) {
+  static long look(ConcurrencyControl c, int slot) {
     Timestamps timestamps = c.timestamps;
     long word = timestamps.word(slot);
-    if (Word.isLocked(word)) {
+    if (TidWord.isLocked(word)) {
       // An own lock: the check was made when it was taken, and nobody else changes the item.
       return c.locked.contains(slot) ? 0 : word;
     }
-    if (Word.wts(word) > c.timestamp) {
+    if (TidWord.wts(word) > c.timestamp) {
       throw c.life.abort(AbortCause.ORDER, LATE);
     }
     // It fails when the item was locked or written since.
-    return timestamps.extend(slot, word, c.timestamp, false) ? 0 : Word.LOCK;
+    return timestamps.extend(slot, word, c.timestamp, false) ? 0 : TidWord.LOCK;
   }
 
   /**
@@ -94,11 +94,11 @@ final class Sto {
    *
    * @return false where this transaction had it before
    */
-  static boolean lock(Control c, long item, int slot, AbortCause cause) {
+  static boolean lock(ConcurrencyControl c, long item, int slot, AbortCause cause) {
     if (!c.lock(item, slot, c.patience(), cause)) {
       return false;
     }
-    if (Word.rts(c.timestamps.word(slot)) > c.timestamp) {
+    if (TidWord.rts(c.timestamps.word(slot)) > c.timestamp) {
       throw c.life.abort(AbortCause.ORDER, LATE);
     }
     return true;
@@ -108,10 +108,10 @@ final class Sto {
    * Whether nothing that was read was overwritten since, though the order of numbers would allow
    * it: see {@link CommitGate}. What is locked now is overwritten later.
    */
-  static boolean unchanged(Control c) {
+  static boolean unchanged(ConcurrencyControl c) {
     ReadSet reads = c.reads;
     for (int i = 0, n = reads.size(); i < n; i++) {
-      if (Word.wts(c.timestamps.word(reads.slot(i))) > c.timestamp) {
+      if (TidWord.wts(c.timestamps.word(reads.slot(i))) > c.timestamp) {
         return false;
       }
     }
@@ -119,7 +119,7 @@ final class Sto {
   }
 
   /** Above all reads of this transaction, its own included. */
-  static long commitTimestamp(Control c) {
+  static long commitTimestamp(ConcurrencyControl c) {
     return c.timestamp + 1;
   }
 }

@@ -12,10 +12,10 @@ final class TicToc {
   static long commitTimestamp(ReadSet reads, SlotSet locked, Timestamps timestamps) {
     long ts = 0;
     for (int i = 0, n = reads.size(); i < n; i++) {
-      ts = Math.max(ts, Word.wts(reads.word(i)));
+      ts = Math.max(ts, TidWord.wts(reads.word(i)));
     }
     for (int i = 0, n = locked.size(); i < n; i++) {
-      ts = Math.max(ts, Word.rts(timestamps.word(locked.get(i))) + 1);
+      ts = Math.max(ts, TidWord.rts(timestamps.word(locked.get(i))) + 1);
     }
     return ts;
   }
@@ -33,16 +33,16 @@ final class TicToc {
       int slot = reads.slot(i);
       if (locks && locked.contains(slot)) {
         // Nobody moves the timestamps of an item that we hold. Its wts may have moved before.
-        if (Word.wts(timestamps.word(slot)) != Word.wts(seen)) {
+        if (TidWord.wts(timestamps.word(slot)) != TidWord.wts(seen)) {
           return false;
         }
-      } else if (Word.rts(seen) < commitTs) {
+      } else if (TidWord.rts(seen) < commitTs) {
         if (!timestamps.extend(slot, seen, commitTs, false)) {
           return false;
         }
       } else if (all) {
         long now = timestamps.word(slot);
-        if (Word.isLocked(now) || Word.wts(now) != Word.wts(seen)) {
+        if (TidWord.isLocked(now) || TidWord.wts(now) != TidWord.wts(seen)) {
           return false;
         }
       }

@@ -6,9 +6,9 @@ package io.fovea.txn;
  * @param kind where the timestamps of items out of use are
  * @param release how it is known that an entry of the exact table is out of use; without effect
  *     with {@link StoreKind#MEMORY}, always {@link Release#IMMEDIATE} with {@link StoreKind#DISK}
- * @param exactBytes memory of the exact table that is always used: 32 bytes an entry, best twice as
- *     many as contexts times keys of a transaction; with {@link StoreKind#MEMORY} half of the
- *     budget is taken instead
+ * @param activeTimestampBytes memory of the exact table that is always used: 32 bytes an entry,
+ *     best twice as many as contexts times keys of a transaction; with {@link StoreKind#MEMORY}
+ *     half of the budget is taken instead
  * @param budgetBytes what the exact table may take when transactions pin more than that; it costs
  *     address space until then
  * @param sketchRows of a sketch: 1 to 8
@@ -20,7 +20,7 @@ package io.fovea.txn;
 public record TimestampConfig(
     StoreKind kind,
     Release release,
-    long exactBytes,
+    long activeTimestampBytes,
     long budgetBytes,
     int sketchRows,
     int sketchColumns,
@@ -45,15 +45,15 @@ public record TimestampConfig(
   private static final long EXACT_BESIDE_CACHE_BYTES = 128L << 10;
 
   /** How large the exact table of a store is by default. */
-  public static long exactBytes(StoreKind kind) {
+  public static long activeTimestampBytes(StoreKind kind) {
     return kind.isCache() ? EXACT_BESIDE_CACHE_BYTES : EXACT_BYTES;
   }
 
   /** Focus-Sketch of a fixed size. */
   public static TimestampConfig sketch(
-      long exactBytes, long budgetBytes, int rows, int columns, Release release) {
+      long activeTimestampBytes, long budgetBytes, int rows, int columns, Release release) {
     return new TimestampConfig(
-        StoreKind.FOCUS_SKETCH, release, exactBytes, budgetBytes, rows, columns, columns);
+        StoreKind.FOCUS_SKETCH, release, activeTimestampBytes, budgetBytes, rows, columns, columns);
   }
 
   /**
@@ -61,32 +61,34 @@ public record TimestampConfig(
    *
    * @param bytesMin what a sketch or, at least, a cache takes, the exact table apart; columns are
    *     rounded down, a cache and the entries in use together up to a power of two
-   * @param bytesMax up to which a sketch may grow
+   * @param maxBytes up to which a sketch may grow
    */
   public static TimestampConfig of(
       StoreKind kind,
       Release release,
-      long exactBytes,
+      long activeTimestampBytes,
       long budgetBytes,
       long bytesMin,
-      long bytesMax) {
+      long maxBytes) {
     int rows = rows(bytesMin);
     return new TimestampConfig(
         kind,
         release,
-        kind.isCache() ? withCache(exactBytes, bytesMin, budgetBytes) : exactBytes,
+        kind.isCache()
+            ? withCache(activeTimestampBytes, bytesMin, budgetBytes)
+            : activeTimestampBytes,
         budgetBytes,
         rows,
         columns(bytesMin, rows),
-        columns(bytesMax, rows));
+        columns(maxBytes, rows));
   }
 
   /**
    * A cache is a part of the exact table, whose size is a power of two: the next larger one, so
    * that what was asked for is there.
    */
-  private static long withCache(long exactBytes, long cacheBytes, long budgetBytes) {
-    long bytes = exactBytes + cacheBytes;
+  private static long withCache(long activeTimestampBytes, long cacheBytes, long budgetBytes) {
+    long bytes = activeTimestampBytes + cacheBytes;
     return Math.min(Long.highestOneBit(2 * bytes - 1), budgetBytes);
   }
 
@@ -107,7 +109,7 @@ public record TimestampConfig(
   public long memoryBytes() {
     return kind == StoreKind.MEMORY
         ? budgetBytes
-        : exactBytes + (kind == StoreKind.FOCUS_SKETCH ? sketchBytesMax() : 0);
+        : activeTimestampBytes + (kind == StoreKind.FOCUS_SKETCH ? sketchBytesMax() : 0);
   }
 
   /** The bytes that the sketch may take. */
@@ -126,6 +128,8 @@ public record TimestampConfig(
 
   /** Level 0 of the table. */
   long firstBytes() {
-    return kind == StoreKind.MEMORY ? Math.max(exactBytes, budgetBytes / 2) : exactBytes;
+    return kind == StoreKind.MEMORY
+        ? Math.max(activeTimestampBytes, budgetBytes / 2)
+        : activeTimestampBytes;
   }
 }

@@ -55,7 +55,7 @@ final class TimestampContext extends Padding {
   long approximateBefore;
 
   /** Transactions that met a conflict after they had taken a bound that may be another item's. */
-  long doubtful;
+  long suspectedFalseConflicts;
 
   /** How many entries were made in the epoch {@link #madeIn}, those that found no room for more. */
   int made;

@@ -13,7 +13,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * Timestamps in pages: a tree from item to {@link Word}, in a pool and a file of their own.
+ * Timestamps in pages: a tree from item to {@link TidWord}, in a pool and a file of their own.
  *
  * <pre>
  *   key     item, 8 bytes big-endian: a hash, so neighbours in a page have nothing in common
@@ -35,8 +35,8 @@ import java.lang.invoke.VarHandle;
  *
  * <p><b>A full disk</b> must not keep anybody from reading, and who reads an item may have to put
  * another one away. A word that finds no page raises one bound that every {@link #get} is at or
- * above: of all items, for good. That keeps {@link Periphery}'s promise, and costs aborts: of who
- * began before and meets an item that seems younger than it is.
+ * above: of all items, for good. That keeps {@link ColdTimestamps}'s promise, and costs aborts: of
+ * who began before and meets an item that seems younger than it is.
  *
  * <p>Calls for one item exclude each other (the column's lock); others run side by side. May wait
  * for the device.
@@ -99,7 +99,7 @@ public final class TimestampPages {
     long word = look(a);
     // After the look, or before: a put of this item has ended before this get began.
     long least = bound;
-    return least == 0 ? word : Word.max(word, least);
+    return least == 0 ? word : TidWord.max(word, least);
   }
 
   private long look(Access a) {
@@ -121,7 +121,7 @@ public final class TimestampPages {
   void put(int ctx, long item, long word) {
     Access a = contexts[ctx];
     Mem.putLongBE(a.memory, KEY, item);
-    long unlocked = Word.withoutLock(word);
+    long unlocked = TidWord.withoutLock(word);
     if (look(a) == unlocked) {
       return;
     }
@@ -135,7 +135,7 @@ public final class TimestampPages {
   }
 
   private void raise(long word) {
-    for (long old = bound; !BOUND.compareAndSet(this, old, Word.max(old, word)); old = bound) {
+    for (long old = bound; !BOUND.compareAndSet(this, old, TidWord.max(old, word)); old = bound) {
       Thread.onSpinWait();
     }
   }

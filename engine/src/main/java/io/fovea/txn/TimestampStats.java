@@ -14,7 +14,8 @@ package io.fovea.txn;
  * @param refused pins that found the whole budget in use
  * @param converted transactions that outlived several epochs, or grew large, and count since then
  * @param expelled idle transactions that were aborted because all others would have had to wait
- * @param doubtful transactions that met a conflict after they had made an entry of a bound above 0
+ * @param suspectedFalseConflicts transactions that met a conflict after they had made an entry of a
+ *     bound above 0
  * @param resizes how often the sketch got another size
  * @param pageReads pages of timestamps that were read
  * @param pageWrites pages of timestamps that were written
@@ -33,7 +34,7 @@ public record TimestampStats(
     long refused,
     long converted,
     long expelled,
-    long doubtful,
+    long suspectedFalseConflicts,
     long resizes,
     long pageReads,
     long pageWrites,

@@ -17,7 +17,7 @@ import java.lang.foreign.MemorySegment;
  *   item    hash; 0 = free. Written under the column lock while stamp is 0
  *   stamp   0 = free, else live, references, epoch (below). Pinners raise it, a release sets it to 0,
  *           both by CAS on this one word: that is where they meet
- *   word    {@link Word}; a thread that has the item pinned may lock and extend it. LOCK while free
+ *   word    {@link TidWord}; a thread that has the item pinned may lock and extend it. LOCK while free
  *   header  in slot 0 of a column's first bucket: its counters. Written under the column's lock
  *   lock    in slot 1 of it: the column's lock and how often it was held
  *   reach   in slot 3 of a bucket of the last level: how far behind it an entry may lie that would
@@ -103,17 +103,17 @@ final class TimestampTable {
   private Runnable waiting = () -> {};
 
   /**
-   * @param exactBytes what level 0 should take; rounded down to a power of two
+   * @param activeTimestampBytes what level 0 should take; rounded down to a power of two
    * @param budgetBytes what all levels together may take
    * @param wideBits log2 of the buckets that a column has in level 0. Where entries come and go it
    *     is 0. Where they stay, level 0 has most of them; then it is the columns that have to be
    *     wide, or the first one to be full ends it while others are half empty
    */
-  TimestampTable(long exactBytes, long budgetBytes, int wideBits) {
-    if (exactBytes < 2 * BUCKET_BYTES || budgetBytes < exactBytes) {
+  TimestampTable(long activeTimestampBytes, long budgetBytes, int wideBits) {
+    if (activeTimestampBytes < 2 * BUCKET_BYTES || budgetBytes < activeTimestampBytes) {
       throw new IllegalArgumentException(
           "Exact table: "
-              + exactBytes
+              + activeTimestampBytes
               + " of "
               + budgetBytes
               + " bytes, expected at least "
@@ -121,7 +121,7 @@ final class TimestampTable {
               + " and no more than the budget.");
     }
     // Not fewer columns than the largest level allows for in the budget, not more than ints count.
-    long first = Math.max(exactBytes, budgetBytes >>> FACTOR_BITS[LEVELS_MAX - 1] + 1);
+    long first = Math.max(activeTimestampBytes, budgetBytes >>> FACTOR_BITS[LEVELS_MAX - 1] + 1);
     int firstBits = Math.min(63 - Long.numberOfLeadingZeros(first / BUCKET_BYTES), 24);
     int wide = Math.min(wideBits, firstBits - 1);
     columnBits = firstBits - wide;

@@ -54,7 +54,7 @@ public final class Timestamps {
 
   private final StoreKind kind;
   private final TimestampTable table;
-  private final Periphery periphery;
+  private final ColdTimestamps coldTimestamps;
   private final Epochs epochs;
   private final Entries entries;
   private final Pins pins;
@@ -69,7 +69,7 @@ public final class Timestamps {
    * An empty Focus-Sketch of a fixed size: every item has the timestamps (0, 0).
    *
    * @param maxContexts contexts are numbered from 0 below this
-   * @param exactBytes memory of the exact table that is always used
+   * @param activeTimestampBytes memory of the exact table that is always used
    * @param budgetBytes what the exact table may take when transactions pin more than that
    * @param sketchRows 1 to 8
    * @param sketchColumns a power of two
@@ -77,14 +77,15 @@ public final class Timestamps {
    */
   public Timestamps(
       int maxContexts,
-      long exactBytes,
+      long activeTimestampBytes,
       long budgetBytes,
       int sketchRows,
       int sketchColumns,
       TimestampConfig.Release release) {
     this(
         maxContexts,
-        TimestampConfig.sketch(exactBytes, budgetBytes, sketchRows, sketchColumns, release),
+        TimestampConfig.sketch(
+            activeTimestampBytes, budgetBytes, sketchRows, sketchColumns, release),
         null);
   }
 
@@ -107,11 +108,11 @@ public final class Timestamps {
     byEpoch = release == TimestampConfig.Release.EPOCH && !forEver;
     byReference = release != TimestampConfig.Release.EPOCH && !forEver;
     table = new TimestampTable(config.firstBytes(), config.budgetBytes(), config.wideBits());
-    periphery = new Periphery(config, pages);
+    coldTimestamps = new ColdTimestamps(config, pages);
     epochs = new Epochs(maxContexts);
-    entries = new Entries(table, periphery, epochs, kind, byEpoch);
+    entries = new Entries(table, coldTimestamps, epochs, kind, byEpoch);
     boolean immediate = release == TimestampConfig.Release.IMMEDIATE && !forEver;
-    pins = new Pins(kind, table, periphery, epochs, entries, byEpoch, immediate);
+    pins = new Pins(kind, table, coldTimestamps, epochs, entries, byEpoch, immediate);
     sizer = new SketchSizer(config.sketchColumns(), config.sketchColumnsMax());
     contexts = new TimestampContext[maxContexts];
     for (int i = 0; i < maxContexts; i++) {
@@ -194,10 +195,10 @@ public final class Timestamps {
       long released = 0;
       for (TimestampContext c : contexts) {
         ended += c.exits;
-        doubtful += c.doubtful;
+        doubtful += c.suspectedFalseConflicts;
         released += c.released;
       }
-      Sketch sketch = periphery.sketch();
+      Sketch sketch = coldTimestamps.sketch();
       int columns = sizer.next(ended, doubtful, released);
       if (columns != sketch.columns()) {
         resize(columns);
@@ -209,7 +210,7 @@ public final class Timestamps {
 
   /** Gives the sketch another size, while all go on. One call at a time. */
   void resize(int columns) {
-    periphery.sketch().resize(columns, table::quiesce);
+    coldTimestamps.sketch().resize(columns, table::quiesce);
     resizes++;
   }
 
@@ -220,7 +221,7 @@ public final class Timestamps {
   public void conflict(int ctx) {
     TimestampContext c = contexts[ctx];
     if (c.approximate != c.approximateBefore) {
-      c.doubtful++;
+      c.suspectedFalseConflicts++;
     }
   }
 
@@ -260,7 +261,7 @@ public final class Timestamps {
 
   /**
    * Whether an item is not locked, by a look that makes no entry and keeps none. For who reads one
-   * item and nothing else ({@link LoneRead}).
+   * item and nothing else ({@link SingleReadFastPath}).
    *
    * <p>Entries of a column come and go under its lock, which moves its version. So with an equal
    * version before and after, and nobody in between, an entry that was found was the item's all the
@@ -283,7 +284,7 @@ public final class Timestamps {
     boolean locked = false;
     for (int i = 0; i < TimestampTable.SLOTS_PER_BUCKET; i++) {
       if (table.item(first ^ i) == item) {
-        locked = Word.isLocked(table.word(first ^ i));
+        locked = TidWord.isLocked(table.word(first ^ i));
         break;
       }
     }
@@ -351,10 +352,10 @@ public final class Timestamps {
   public boolean tryLock(int slot) {
     while (true) {
       long word = table.word(slot);
-      if (Word.isLocked(word)) {
+      if (TidWord.isLocked(word)) {
         return false;
       }
-      if (table.casWord(slot, word, Word.withLock(word))) {
+      if (table.casWord(slot, word, TidWord.withLock(word))) {
         return true;
       }
     }
@@ -363,8 +364,8 @@ public final class Timestamps {
   /** Unlocks an item that the caller has locked; nothing was written, the timestamps stay. */
   public void unlock(int slot) {
     long word = table.word(slot);
-    assert Word.isLocked(word) || table.closed() : "slot " + slot + " is not locked";
-    table.wordRelease(slot, Word.withoutLock(word));
+    assert TidWord.isLocked(word) || table.closed() : "slot " + slot + " is not locked";
+    table.wordRelease(slot, TidWord.withoutLock(word));
   }
 
   /**
@@ -372,10 +373,10 @@ public final class Timestamps {
    * Partner of the read of the word: a thread that sees the new wts sees what was installed before.
    */
   public void publish(int slot, long commitTs) {
-    assert Word.isLocked(table.word(slot)) && commitTs > Word.rts(table.word(slot))
+    assert TidWord.isLocked(table.word(slot)) && commitTs > TidWord.rts(table.word(slot))
             || table.closed()
-        : "publication of " + commitTs + " over " + Word.toString(table.word(slot));
-    table.wordRelease(slot, Word.pack(commitTs, commitTs));
+        : "publication of " + commitTs + " over " + TidWord.toString(table.word(slot));
+    table.wordRelease(slot, TidWord.pack(commitTs, commitTs));
   }
 
   /**
@@ -396,9 +397,9 @@ public final class Timestamps {
    * </ul>
    *
    * <p><b>When the distance overflows.</b> rts - wts does not fit into 15 bits: then {@link
-   * Word#extended} raises wts as well, by a multiple of 2^15. Let the word be (w, r), unlocked, and
-   * become (w', c). As r - w &lt; 2^15 and w' - w is a multiple of 2^15 and not 0, w' &gt; r. So
-   * this is what a transaction D does that writes, at w' &gt; r, the very value that is there: a
+   * TidWord#extended} raises wts as well, by a multiple of 2^15. Let the word be (w, r), unlocked,
+   * and become (w', c). As r - w &lt; 2^15 and w' - w is a multiple of 2^15 and not 0, w' &gt; r.
+   * So this is what a transaction D does that writes, at w' &gt; r, the very value that is there: a
    * serial history with D in it differs from one without it in no value that anyone reads. What
    * others do about D:
    *
@@ -419,21 +420,21 @@ public final class Timestamps {
    * @param lockedByMe whether the caller has locked this item
    */
   public boolean extend(int slot, long seen, long commitTs, boolean lockedByMe) {
-    if (Word.rts(seen) >= commitTs) {
+    if (TidWord.rts(seen) >= commitTs) {
       return true;
     }
     while (true) {
       long word = table.word(slot);
-      if (Word.wts(word) != Word.wts(seen)) {
+      if (TidWord.wts(word) != TidWord.wts(seen)) {
         return false;
       }
-      if (lockedByMe || Word.rts(word) >= commitTs) {
+      if (lockedByMe || TidWord.rts(word) >= commitTs) {
         return true;
       }
-      if (Word.isLocked(word)) {
+      if (TidWord.isLocked(word)) {
         return false;
       }
-      if (table.casWord(slot, word, Word.extended(word, commitTs))) {
+      if (table.casWord(slot, word, TidWord.extended(word, commitTs))) {
         return true;
       }
     }
@@ -460,7 +461,7 @@ public final class Timestamps {
       refused += c.refused;
       converted += c.converted;
       expelled += c.expelled;
-      doubtful += c.doubtful;
+      doubtful += c.suspectedFalseConflicts;
     }
     return new TimestampStats(
         kind,
@@ -475,11 +476,11 @@ public final class Timestamps {
         expelled,
         doubtful,
         resizes,
-        periphery.reads(),
-        periphery.writes(),
+        coldTimestamps.reads(),
+        coldTimestamps.writes(),
         epochs.now(),
-        periphery.sketchBytes(),
-        table.bytes() + periphery.bytes());
+        coldTimestamps.sketchBytes(),
+        table.bytes() + coldTimestamps.bytes());
   }
 
   /** Where the timestamps of items out of use are. */
@@ -489,7 +490,7 @@ public final class Timestamps {
 
   /** How many columns the sketch has now. */
   int columns() {
-    return periphery.sketch().columns();
+    return coldTimestamps.sketch().columns();
   }
 
   /** How many buckets were looked at behind the items' own, by all contexts; for tests. */
@@ -514,6 +515,6 @@ public final class Timestamps {
   /** Gives the memory back. No transaction may begin; one that ends later reads zeros. */
   public void close() {
     table.close();
-    periphery.close();
+    coldTimestamps.close();
   }
 }

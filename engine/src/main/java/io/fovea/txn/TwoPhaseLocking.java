@@ -34,16 +34,16 @@ import io.fovea.error.AbortCause;
  * as soon as they are reserved, so that it waits for those who have them already and no others.
  */
 final class TwoPhaseLocking {
-  private final Control control;
+  private final ConcurrencyControl concurrencyControl;
   private final TxLife life;
   private final LockTable table;
   private final Reservations reservations;
   private final SlotSet shared = new SlotSet(); // upgraded ones stay in
   private final SlotSet exclusive = new SlotSet();
 
-  TwoPhaseLocking(Control control, LockTable table) {
-    this.control = control;
-    this.life = control.life;
+  TwoPhaseLocking(ConcurrencyControl concurrencyControl, LockTable table) {
+    this.concurrencyControl = concurrencyControl;
+    this.life = concurrencyControl.life;
     this.table = table;
     this.reservations = life.shared.reservations;
   }
@@ -60,7 +60,7 @@ final class TwoPhaseLocking {
       mine.size++; // nothing can fail between the lock and this
       Reservation r = reservations.current();
       if (r != null && r.refusesReading(reserved(place)) && !reservations.expelIfExpired(r)) {
-        throw control.refused(r, AbortCause.LOCK);
+        throw concurrencyControl.refused(r, AbortCause.LOCK);
       }
     }
     return place;
@@ -96,7 +96,7 @@ final class TwoPhaseLocking {
   private void requireUnreserved(int place, AbortCause cause) {
     Reservation r = reservations.current();
     if (r != null && r.refusesWriting(reserved(place)) && !reservations.expelIfExpired(r)) {
-      throw control.refused(r, cause);
+      throw concurrencyControl.refused(r, cause);
     }
   }
 

@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  *   TxWrites   insert, put, patch, delete ─► write set (deferred)
  *   Commit     lock, validate, append, install, publish
  *   ---
- *   Control    what the protocol decides
+ *   ConcurrencyControl  what the protocol decides
  *   Workspace  read set, write set, the position that operations use
  *   TxLife     active, doomed, too old: may it go on?
  *   TxShared   what all transactions of the engine share
@@ -63,7 +63,7 @@ public final class Tx {
   private final Workspace work;
 
   /** What the protocol decides. */
-  private final Control control;
+  private final ConcurrencyControl concurrencyControl;
 
   private final TxReads reader;
   private final TxHints hints;
@@ -81,12 +81,12 @@ public final class Tx {
     this.engine = engine;
     this.life = new TxLife(shared, id);
     this.work = new Workspace(life);
-    this.control = new Control(life, work);
-    this.reader = new TxReads(life, work, control);
-    this.hints = new TxHints(life, work, reader, control);
-    this.scans = new TxScans(life, work, control, reader);
-    this.writer = new TxWrites(life, work, control, reader);
-    this.commit = new Commit(life, work, control, reader);
+    this.concurrencyControl = new ConcurrencyControl(life, work);
+    this.reader = new TxReads(life, work, concurrencyControl);
+    this.hints = new TxHints(life, work, reader, concurrencyControl);
+    this.scans = new TxScans(life, work, concurrencyControl, reader);
+    this.writer = new TxWrites(life, work, concurrencyControl, reader);
+    this.commit = new Commit(life, work, concurrencyControl, reader);
   }
 
   // ---------------------------------------------------------------- the catalog
@@ -163,8 +163,8 @@ public final class Tx {
       life.begin(readOnly, timeoutNanos);
       reader.begin();
       writer.begin();
-      control.begin(attempts, timeoutNanos);
-      boolean reads = readOnly && !control.pessimistic.on();
+      concurrencyControl.begin(attempts, timeoutNanos);
+      boolean reads = readOnly && !concurrencyControl.pessimistic.on();
       work.leaves.begin(reads, false);
       begun = true;
     } finally {
@@ -182,7 +182,7 @@ public final class Tx {
    * trace. Before anything is read.
    */
   public void repeated() {
-    boolean reads = life.readOnly() && !control.pessimistic.on();
+    boolean reads = life.readOnly() && !concurrencyControl.pessimistic.on();
     work.leaves.begin(reads, true);
     if (reads) {
       reader.repeated();
@@ -201,7 +201,7 @@ public final class Tx {
 
   /** Whether it reserves what it uses: {@link Reservations}. */
   public boolean pessimistic() {
-    return control.pessimistic.on();
+    return concurrencyControl.pessimistic.on();
   }
 
   /** Whether {@link #put} and its like are refused. */
@@ -248,7 +248,7 @@ public final class Tx {
     try {
       life.requireUndoomed();
       // Who has written and reserved nothing ends here, whatever its age: an abort helps nobody.
-      if (hasWrites() || control.pessimistic.on()) {
+      if (hasWrites() || concurrencyControl.pessimistic.on()) {
         life.checkDeadline();
         long lsn = commit.run();
         life.counters.committed(System.nanoTime() - life.beganNanos());
@@ -363,11 +363,11 @@ public final class Tx {
   private void endLocks() {
     boolean done = false;
     try {
-      control.end();
+      concurrencyControl.end();
       done = true;
     } finally {
       if (!done) {
-        control.end(); // what is left of it
+        concurrencyControl.end(); // what is left of it
       }
     }
   }
@@ -428,7 +428,7 @@ public final class Tx {
 
   /**
    * {@link #get} for who has no use for {@link #lastRead}: where it is all that a transaction does,
-   * it takes no timestamps ({@link LoneRead}).
+   * it takes no timestamps ({@link SingleReadFastPath}).
    */
   public int getAlone(
       BTree tree,
@@ -451,7 +451,7 @@ public final class Tx {
   public void lockForUpdate(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     if (!life.readOnly()) {
       life.operation();
-      control.lockForUpdate(Items.of(tree, key, keyOffset, keyLength));
+      concurrencyControl.lockForUpdate(Items.of(tree, key, keyOffset, keyLength));
     }
   }
 

@@ -67,7 +67,7 @@ public record TxConfig(
           64L << 20,
           ITEMS_MAX,
           TimestampConfig.sketch(
-              TimestampConfig.exactBytes(StoreKind.FOCUS_SKETCH),
+              TimestampConfig.activeTimestampBytes(StoreKind.FOCUS_SKETCH),
               256L << 20,
               2,
               2048,

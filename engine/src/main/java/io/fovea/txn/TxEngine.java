@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 public final class TxEngine {
   private final TxShared shared;
   private final EngineHealth health;
-  private final DurableWaits durable;
+  private final CommitDurability durable;
   private final Tx[] contexts;
   private final Admission admitted;
 
@@ -63,7 +63,7 @@ public final class TxEngine {
       @Nullable Log log,
       Consumer<Waits.Check> admission,
       @Nullable TimestampPages pages) {
-    this.durable = new DurableWaits(log, config.durability());
+    this.durable = new CommitDurability(log, config.durability());
     this.health = new EngineHealth(log, durable.waits());
     this.shared = new TxShared(config, pageSize, log, admission, pages, health, durable.waits());
     this.contexts = new Tx[config.contexts()];
@@ -188,9 +188,9 @@ public final class TxEngine {
    * @throws TransactionAbortedException with cause ADMISSION if none came in time
    * @throws OperationInterruptedException if the thread was interrupted meanwhile
    */
-  public void atMoment(Runnable work, long timeoutNanos) {
+  public void atQuiescentPoint(Runnable work, long timeoutNanos) {
     health.checkUsable(false);
-    shared.gate.atMoment(work, timeoutNanos, () -> health.checkUsable(false));
+    shared.gate.atQuiescentPoint(work, timeoutNanos, () -> health.checkUsable(false));
   }
 
   /**
@@ -217,7 +217,7 @@ public final class TxEngine {
       while (true) {
         health.checkUsable(false);
         try {
-          shared.gate.atMoment(true, work, Long.MAX_VALUE, () -> health.checkUsable(false));
+          shared.gate.atQuiescentPoint(true, work, Long.MAX_VALUE, () -> health.checkUsable(false));
           return;
         } catch (OperationInterruptedException e) {
           interrupted = true;
@@ -232,8 +232,8 @@ public final class TxEngine {
   }
 
   /** Begins to watch the transactions that are active now. */
-  public Grace grace() {
-    return new Grace(contexts);
+  public GracePeriod gracePeriod() {
+    return new GracePeriod(contexts);
   }
 
   private void waitToBegin(int attempt, boolean readOnly, long began, long timeoutNanos) {
@@ -269,11 +269,11 @@ public final class TxEngine {
   /**
    * Begins to count the attempts to do one piece of work.
    *
-   * @param abortsBeforeLocking after how many aborts they are to be pessimistic; 0: at once, if it
-   *     is nobody else's turn
+   * @param pessimisticAfterAborts after how many aborts they are to be pessimistic; 0: at once, if
+   *     it is nobody else's turn
    */
-  public Attempts attempts(int abortsBeforeLocking) {
-    return new Attempts(shared.reservations, abortsBeforeLocking);
+  public Attempts attempts(int pessimisticAfterAborts) {
+    return new Attempts(shared.reservations, pessimisticAfterAborts);
   }
 
   /** How many transactions were pessimistic. */
@@ -289,16 +289,16 @@ public final class TxEngine {
   // ---------------------------------------------------------------- end and failure
 
   /** Begins nothing more. Transactions that are active may go on. */
-  public void beginNoMore() {
-    health.beginNoMore();
+  public void stopAdmission() {
+    health.stopAdmission();
   }
 
   /**
    * Lets no commit wait any longer for what the device does not give: those that are in the log
    * already are found there when the database is opened again.
    */
-  public void waitNoMore() {
-    health.waitNoMore();
+  public void abortWaits() {
+    health.abortWaits();
   }
 
   /**
@@ -367,7 +367,7 @@ public final class TxEngine {
    * all the same read zeros there: they can't commit what anybody keeps, and do no harm.
    */
   public void close() {
-    beginNoMore();
+    stopAdmission();
     shared.timestamps.close();
     shared.protocolMemory.close();
     shared.memory.close();

@@ -2,8 +2,8 @@ package io.fovea.txn;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.HintedLeaf;
+import io.fovea.btree.KeyLocationCache;
 import io.fovea.btree.Lookahead;
-import io.fovea.btree.PlaceTable;
 import io.fovea.btree.Position;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -39,12 +39,12 @@ final class TxHints {
   /** What was loaded in advance means nothing. */
   private long loaded;
 
-  TxHints(TxLife life, Workspace work, TxReads reader, Control control) {
+  TxHints(TxLife life, Workspace work, TxReads reader, ConcurrencyControl concurrencyControl) {
     this.life = life;
     this.work = work;
     this.reader = reader;
-    this.timestamps = control.timestamps;
-    this.stamped = control.stamped;
+    this.timestamps = concurrencyControl.timestamps;
+    this.stamped = concurrencyControl.stamped;
   }
 
   /** Adds what the lookahead has counted since this was last asked. */
@@ -119,7 +119,7 @@ final class TxHints {
       Position place) {
     life.operation();
     Position p = work.position;
-    PlaceTable places = tree.places();
+    KeyLocationCache places = tree.places();
     if (places != null) {
       return peekByPlace(places, tree, key, keyOffset, keyLength, out, outOffset, cap, place);
     }
@@ -128,7 +128,7 @@ final class TxHints {
   }
 
   private int peekByPlace(
-      PlaceTable places,
+      KeyLocationCache places,
       BTree tree,
       MemorySegment key,
       long keyOffset,

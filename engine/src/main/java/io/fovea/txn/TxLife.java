@@ -116,13 +116,13 @@ final class TxLife {
     return operationsToCheck == CHECK_DEADLINE_EVERY; // the count begins one above
   }
 
-  /** What {@link #interrupt} has done; once, as the context is made. */
+  /** What {@link #deferToNextOperation} has done; once, as the context is made. */
   void before(Runnable what) {
     before = what;
   }
 
   /** Has the next operation do what {@link #before(Runnable)} says, before it does anything. */
-  void interrupt() {
+  void deferToNextOperation() {
     interrupted = true;
     operationsToCheck = 1;
   }

@@ -1,7 +1,7 @@
 package io.fovea.txn;
 
 import io.fovea.btree.BTree;
-import io.fovea.btree.PlaceTable;
+import io.fovea.btree.KeyLocationCache;
 import io.fovea.btree.Position;
 import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
@@ -35,7 +35,7 @@ final class TxReads {
   private final ReadSet reads;
   private final WriteSet writes;
   private final Position position;
-  private final Control control;
+  private final ConcurrencyControl concurrencyControl;
 
   /** Whether what is read must be durable before anybody is told. */
   private final boolean waits;
@@ -43,19 +43,19 @@ final class TxReads {
   /** Whether places that were seen are begun from. */
   private final boolean placed;
 
-  private final LoneRead lone;
+  private final SingleReadFastPath lone;
   private int lastRead = -1;
 
-  TxReads(TxLife life, Workspace work, Control control) {
+  TxReads(TxLife life, Workspace work, ConcurrencyControl concurrencyControl) {
     this.life = life;
     this.work = work;
     this.reads = work.reads;
     this.writes = work.writes;
     this.position = work.position;
-    this.control = control;
+    this.concurrencyControl = concurrencyControl;
     this.waits = life.shared.waits;
     this.placed = work.placed;
-    this.lone = new LoneRead(life, work, control);
+    this.lone = new SingleReadFastPath(life, work, concurrencyControl);
     life.before(lone::enter);
   }
 
@@ -83,7 +83,7 @@ final class TxReads {
     long item = Items.of(tree, key, keyOffset, keyLength);
     if (lone.take()) {
       int n = lone.read(tree, item, key, keyOffset, keyLength, out, outOffset, cap);
-      return n == LoneRead.NOT_ALONE
+      return n == SingleReadFastPath.NOT_ALONE
           ? readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, -1, -1)
           : n;
     }
@@ -181,7 +181,7 @@ final class TxReads {
       p.copyFrom(hint);
       tree.locate(key, keyOffset, keyLength, p);
     } else {
-      PlaceTable places = tree.places();
+      KeyLocationCache places = tree.places();
       if (places != null) {
         return readByPlace(
             places, tree, item, key, keyOffset, keyLength, out, outOffset, cap, handle, slot);
@@ -196,7 +196,7 @@ final class TxReads {
    * nothing else.
    */
   private int readByPlace(
-      PlaceTable places,
+      KeyLocationCache places,
       BTree tree,
       long item,
       MemorySegment key,
@@ -234,21 +234,21 @@ final class TxReads {
       int length = p.found ? tree.copyValue(p, out, outOffset, cap) : ABSENT;
       if (length >= 0 || !p.found) {
         if (slot < 0) {
-          slot = control.pin(item);
+          slot = concurrencyControl.pin(item);
         }
-        long word = control.look(slot);
-        if (!Word.isLocked(word)) {
-          long lsn = waits ? LoneRead.pageLsn(tree, p) : 0;
+        long word = concurrencyControl.look(slot);
+        if (!TidWord.isLocked(word)) {
+          long lsn = waits ? SingleReadFastPath.pageLsn(tree, p) : 0;
           if (tree.valid(p)) {
             work.sawLsn(lsn);
-            if (word == Mvto.OLD && control.versioned) {
+            if (word == Mvto.OLD && concurrencyControl.versioned) {
               return readOld(tree, item, key, keyOffset, keyLength, out, outOffset, cap, slot);
             }
-            enterRead(handle, item, slot, Word.withoutLock(word), p, length);
+            enterRead(handle, item, slot, TidWord.withoutLock(word), p, length);
             return length;
           }
         } else {
-          control.await(slot);
+          concurrencyControl.await(slot);
         }
       }
       if (attempt > 64) {
@@ -269,7 +269,8 @@ final class TxReads {
       long outOffset,
       int cap,
       int slot) {
-    int length = control.mvto.read(tree, item, key, keyOffset, keyLength, out, outOffset, cap);
+    int length =
+        concurrencyControl.mvto.read(tree, item, key, keyOffset, keyLength, out, outOffset, cap);
     int entry = enter(reads.find(item), item, slot, 0);
     reads.place(entry, -1, 0, 0, -1, length);
     lastRead = entry;
@@ -315,7 +316,8 @@ final class TxReads {
     }
     // One entry per item: another wts means that the first read is already stale. Not so where the
     // item is reserved: its wts may be raised, but what was read is as it was.
-    if (Word.wts(reads.word(handle)) != Word.wts(word) && !control.pessimistic.on()) {
+    if (TidWord.wts(reads.word(handle)) != TidWord.wts(word)
+        && !concurrencyControl.pessimistic.on()) {
       throw life.abort(AbortCause.VALIDATION, "a key that was read twice has changed in between");
     }
     return handle;
@@ -362,7 +364,7 @@ final class TxReads {
   /** As {@link Tx#readsValid}. */
   boolean valid() {
     life.requireActive();
-    return life.doomed == null && control.readsValid() && !life.health.halted();
+    return life.doomed == null && concurrencyControl.readsValid() && !life.health.halted();
   }
 
   /** As {@link Tx#requireReadsValid}. */

@@ -46,7 +46,7 @@ import java.util.function.Consumer;
  * </ul>
  *
  * Every protocol, and the pessimistic transaction, meets pieces in {@link ScanBatches} and in
- * {@link Control#pin} as it meets scans; none of them knows of seeks.
+ * {@link ConcurrencyControl#pin} as it meets scans; none of them knows of seeks.
  */
 public final class TxScan extends ScanBatches {
   private static final int KEEP_BYTES = 64 << 10;
@@ -94,8 +94,12 @@ public final class TxScan extends ScanBatches {
   private MemorySegment overlay = Blocks.NONE;
 
   TxScan(
-      TxLife life, Workspace work, Control control, TxReads reader, Consumer<TxScan> whenClosed) {
-    super(life, work, control, reader);
+      TxLife life,
+      Workspace work,
+      ConcurrencyControl concurrencyControl,
+      TxReads reader,
+      Consumer<TxScan> whenClosed) {
+    super(life, work, concurrencyControl, reader);
     this.life = life;
     this.writes = work.writes;
     this.reader = reader;

@@ -13,15 +13,15 @@ final class TxScans {
 
   private final TxLife life;
   private final Workspace work;
-  private final Control control;
+  private final ConcurrencyControl concurrencyControl;
   private final TxReads reader;
   private TxScan[] scans = new TxScan[KEPT];
   private int open;
 
-  TxScans(TxLife life, Workspace work, Control control, TxReads reader) {
+  TxScans(TxLife life, Workspace work, ConcurrencyControl concurrencyControl, TxReads reader) {
     this.life = life;
     this.work = work;
-    this.control = control;
+    this.concurrencyControl = concurrencyControl;
     this.reader = reader;
   }
 
@@ -43,7 +43,7 @@ final class TxScans {
     }
     TxScan scan = scans[open];
     if (scan == null) {
-      scan = new TxScan(life, work, control, reader, this::closed);
+      scan = new TxScan(life, work, concurrencyControl, reader, this::closed);
       scans[open] = scan;
     }
     scan.index = open++;

@@ -15,8 +15,8 @@ import io.fovea.error.AbortCause;
  *     those of scans and of keys that are looked for in groups are not counted
  * @param placesTried how often an access began where a record was seen before
  * @param placesStale how many of those went down from the root after all
- * @param remembered how often the table of places was asked
- * @param rememberedRight how often all that it said was right
+ * @param cachedLocations how often the table of places was asked
+ * @param cachedLocationsRight how often all that it said was right
  * @param durableWaits how often a transaction had to wait for the log after it had ended
  * @param durableWaitNanos nanoseconds of those waits, summed
  */
@@ -29,7 +29,7 @@ public record TxStats(
     long childSteps,
     long placesTried,
     long placesStale,
-    long remembered,
+    long cachedLocations,
     long rememberedRight,
     long durableWaits,
     long durableWaitNanos) {}

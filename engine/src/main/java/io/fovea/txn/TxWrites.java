@@ -19,7 +19,7 @@ final class TxWrites {
   private final TxLife life;
   private final ReadSet reads;
   private final WriteSet writes;
-  private final Control control;
+  private final ConcurrencyControl concurrencyControl;
   private final TxReads reader;
   private final boolean placed;
 
@@ -32,11 +32,11 @@ final class TxWrites {
   /** What was loaded ahead means nothing. */
   private long seen;
 
-  TxWrites(TxLife life, Workspace work, Control control, TxReads reader) {
+  TxWrites(TxLife life, Workspace work, ConcurrencyControl concurrencyControl, TxReads reader) {
     this.life = life;
     this.reads = work.reads;
     this.writes = work.writes;
-    this.control = control;
+    this.concurrencyControl = concurrencyControl;
     this.reader = reader;
     this.placed = work.placed;
   }
@@ -66,10 +66,10 @@ final class TxWrites {
       writes.value(w, replacing(w), value, valueOffset, valueLength);
       return;
     }
-    if (control.plain) {
+    if (concurrencyControl.plain) {
       // A new key has a new item, whose lines nobody has looked at: they come while the key is
       // searched.
-      seen += control.timestamps.load(item);
+      seen += concurrencyControl.timestamps.load(item);
     }
     intend(item);
     // Outside of an own write, a present key is a read like any other: the exception is a result.
@@ -127,7 +127,7 @@ final class TxWrites {
     }
     intend(item);
     int handle = reads.find(item);
-    int slot = handle >= 0 ? reads.slot(handle) : control.pinToWrite(item);
+    int slot = handle >= 0 ? reads.slot(handle) : concurrencyControl.pinToWrite(item);
     Scratch scratch = writes.scratch;
     writes.add(
         tree,
@@ -202,7 +202,7 @@ final class TxWrites {
     writing(tree, keyLength, 0);
     long item = Items.of(tree, key, keyOffset, keyLength);
     intend(item);
-    int slot = control.pin(item);
+    int slot = concurrencyControl.pin(item);
     int k = writes.scratch.put(key, keyOffset, keyLength);
     writes.add(tree, item, k, keyLength, WriteSet.MOVE, -1, 0, WriteSet.UNKNOWN, -1, slot);
   }
@@ -245,7 +245,7 @@ final class TxWrites {
     long offset = scan.keyOffset();
     int length = scan.keyLength();
     int handle = scan.handle();
-    if (handle < 0 || control.eager) {
+    if (handle < 0 || concurrencyControl.eager) {
       delete(scan.tree, key, offset, length);
       return;
     }
@@ -265,8 +265,8 @@ final class TxWrites {
 
   /** Under some protocols a write is more than a note. */
   private void intend(long item) {
-    if (control.eager) {
-      control.intend(item);
+    if (concurrencyControl.eager) {
+      concurrencyControl.intend(item);
     }
   }
 

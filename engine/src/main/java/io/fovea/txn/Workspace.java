@@ -2,7 +2,7 @@ package io.fovea.txn;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.ChainMove;
-import io.fovea.btree.PlaceTable;
+import io.fovea.btree.KeyLocationCache;
 import io.fovea.btree.Position;
 import org.jspecify.annotations.Nullable;
 
@@ -23,7 +23,7 @@ final class Workspace {
   /** Whether places that were seen are begun from. */
   final boolean placed;
 
-  /** Whether it has read one record, which is in no read set yet: {@link LoneRead}. */
+  /** Whether it has read one record, which is in no read set yet: {@link SingleReadFastPath}. */
   boolean lone;
 
   /** As {@link Tx#readLsn}. {@link Tx} sets it back: a store can't fail, a call can. */
@@ -82,7 +82,7 @@ final class Workspace {
   /** Where others have seen the key last. */
   private void guess(int e, Position p) {
     BTree tree = writes.tree(e);
-    PlaceTable places = tree.places();
+    KeyLocationCache places = tree.places();
     if (places != null) {
       places.guess(tree, writes.item(e), p);
     }

@@ -161,7 +161,7 @@ final class WriteSet {
     lengthsBefore[e] = before;
     handles[e] = handle;
     slots[e] = slot;
-    pinsLater |= slot == Control.LATER;
+    pinsLater |= slot == ConcurrencyControl.LATER;
     valueOffsets[e] = value;
     valueLengths[e] = valueLength;
     followers[e] = -1;
@@ -368,7 +368,10 @@ final class WriteSet {
     return places[at + 2] < 0 ? 0 : places[at + 1];
   }
 
-  /** The slot in {@link Timestamps}; {@link Control#LATER} before the commit has pinned it. */
+  /**
+   * The slot in {@link Timestamps}; {@link ConcurrencyControl#LATER} before the commit has pinned
+   * it.
+   */
   int slot(int e) {
     return slots[e];
   }

@@ -20,23 +20,23 @@
  *   ScanBatches      installed keys of a scan            ScanRange        the interval of a scan
  *   OwnWrites        own writes ahead of a scan
  *   Commit           the steps of a commit               CommitAppender   what a commit logs
- *   Control          what the protocol decides           Workspace        read set, write set
+ *   ConcurrencyControl  what the protocol decides           Workspace        read set, write set
  *   TxLife           may it go on, and how it waits      Items            what is read and locked
  *   --- the protocols
  *   TicToc, Silo, Sto, Mvto, TwoPhaseLocking, Occ, PessimisticLocking
  *   --- what all transactions share
  *   TxShared         all of it                           EngineHealth     works, stops, has failed
- *   Admission        who gets a context                  DurableWaits     waits for the log
- *   Reservations     who is pessimistic                  Grace            when all have ended
+ *   Admission        who gets a context                  CommitDurability  waits for the log
+ *   Reservations     who is pessimistic                  GracePeriod      when all have ended
  *   ProtocolMemory   lock words, history, versions
  *   --- timestamps
  *   Pins             slots that belong to an item        Entries          entries come and go
  *   TimestampTable   the exact table                     Epochs           who may still use what
- *   Periphery        where timestamps of others are      Sketch           an upper bound for them
+ *   ColdTimestamps   where timestamps of others are      Sketch           an upper bound for them
  * </pre>
  *
  * <p>Parts use those below them. No part knows {@code Tx} or {@code TxEngine}; a protocol knows
- * {@code Control}, whose part it is.
+ * {@code ConcurrencyControl}, whose part it is.
  *
  * <p>May import: error, memory, io, wal, buffer, btree. Threading: a {@link io.fovea.txn.Tx}
  * belongs to the thread that began it; {@link io.fovea.txn.TxEngine} and {@link

@@ -18,9 +18,9 @@ import java.util.UUID;
  * records have their own. So it can be told how far a group that was torn is whole.
  *
  * <p>The proven LSN is a watermark: everything before it was durable when the group was put
- * together. It is the start LSN where no other group was in the air ({@link Flights}), and less
- * where some were. So a group says nothing of those that were written at the same time: after a
- * crash it may be there, and they may not.
+ * together. It is the start LSN where no other group was in the air ({@link InFlightGroups}), and
+ * less where some were. So a group says nothing of those that were written at the same time: after
+ * a crash it may be there, and they may not.
  *
  * <p>Groups of segments of version 2 have another magic, no proven LSN, and so 32 bytes. They were
  * written one after the other: what is proven is their start LSN.

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  *   sessions ──reserve, fill, complete──► Ring ──► LogWriter ──group: write, sync──► SegmentFile
  *       │                                  ▲           │                                  ▲
  *       └─begin, grant: Space ─────────────┘           └─► DurableWaits ─► who waits      │
- *                                                          SegmentMaker: slots ahead of need
+ *                                                          SegmentPreallocator: slots ahead of need
  * </pre>
  *
  * <p>A position (LSN) is a place in the stream of records. {@link #tail} is where the next record
@@ -82,13 +82,13 @@ public final class Log implements DurableLog, AutoCloseable {
   private final Ring ring;
   private final SegmentFile file;
   private final BlockDevice device;
-  private final DurableWaits waits;
+  private final DurabilityWaiters waits;
   private final Space space;
   private final LogWriter writer;
   private final Thread maker;
   private final long windowBytes;
   private final LongAdder waited = new LongAdder();
-  private final Followers followers = new Followers();
+  private final ChangeSubscribers changeSubscribers = new ChangeSubscribers();
 
   private volatile LogSession[] sessions = {};
   private volatile @Nullable Throwable failure;
@@ -101,10 +101,10 @@ public final class Log implements DurableLog, AutoCloseable {
     this.ring = ring;
     this.file = file;
     this.windowBytes = Math.min(config.windowBytes(), ring.size() / 2);
-    this.waits = new DurableWaits(ring.tail());
+    this.waits = new DurabilityWaiters(ring.tail());
     this.space = new Space(this, ring, file);
     this.writer = new LogWriter(this, config, ring, file, waits, space);
-    this.maker = Threads.unstarted("fovea-log-spare", new SegmentMaker(file, this));
+    this.maker = Threads.unstarted("fovea-log-spare", new SegmentPreallocator(file, this));
   }
 
   /**
@@ -162,7 +162,13 @@ public final class Log implements DurableLog, AutoCloseable {
     }
     SegmentFile file =
         SegmentFile.open(
-            device, scan, segmentBytes, buffer, fileBytesMax(config), config.changesBytes(), start);
+            device,
+            scan,
+            segmentBytes,
+            buffer,
+            fileBytesMax(config),
+            config.changeRetentionBytes(),
+            start);
     Log log = new Log(config, new Ring(buffer, start.startLsn()), file, device);
     boolean begun = false;
     try {
@@ -211,7 +217,7 @@ public final class Log implements DurableLog, AutoCloseable {
 
   /** What a recovery may need, and what stays beside it. */
   private static long fileBytesMax(LogConfig config) {
-    long more = Math.min(config.changesBytes(), Long.MAX_VALUE - config.keepBytes());
+    long more = Math.min(config.changeRetentionBytes(), Long.MAX_VALUE - config.keepBytes());
     return config.keepBytes() + more;
   }
 
@@ -352,8 +358,8 @@ public final class Log implements DurableLog, AutoCloseable {
    * The log is about to be closed. An operation that is in the log already waits for room no more
    * where the file can't be made larger: {@link LogSession#grant} throws then.
    */
-  public void waitNoMore() {
-    space.waitNoMore();
+  public void abortWaits() {
+    space.abortWaits();
   }
 
   /**
@@ -489,7 +495,7 @@ public final class Log implements DurableLog, AutoCloseable {
 
   private void wakeAll() {
     waits.end();
-    followers.wake();
+    changeSubscribers.wake();
     file.room().end();
     space.changed();
     writer.wake();
@@ -551,7 +557,7 @@ public final class Log implements DurableLog, AutoCloseable {
 
   /** Whether records stay that no recovery needs, for who follows changes. */
   public boolean isFollowed() {
-    return config.changesBytes() > 0;
+    return config.changeRetentionBytes() > 0;
   }
 
   /**
@@ -560,15 +566,15 @@ public final class Log implements DurableLog, AutoCloseable {
    * @param redo the position
    */
   public long retainable(long redo) {
-    return file.slots().retainable(Math.min(redo, waits.durable()), config.changesBytes());
+    return file.slots().retainable(Math.min(redo, waits.durable()), config.changeRetentionBytes());
   }
 
   /**
    * Whether the storage is full while records stay for who follows changes: a checkpoint lets them
    * go.
    */
-  public boolean mustLetGo() {
-    return isFollowed() && file.slots().mustLetGo();
+  public boolean mustReleaseRetention() {
+    return isFollowed() && file.slots().mustReleaseRetention();
   }
 
   /** Where the records that are there begin. */
@@ -593,18 +599,19 @@ public final class Log implements DurableLog, AutoCloseable {
    */
   public boolean awaitBeyond(long lsn, long nanos, BooleanSupplier over)
       throws InterruptedException {
-    return followers.await(() -> waits.durable() > lsn || over.getAsBoolean() || !isAlive(), nanos)
+    return changeSubscribers.await(
+            () -> waits.durable() > lsn || over.getAsBoolean() || !isAlive(), nanos)
         && waits.durable() > lsn;
   }
 
   /** Whoever waits in {@link #awaitBeyond} looks again. */
   public void wakeFollowers() {
-    followers.wake();
+    changeSubscribers.wake();
   }
 
   /** More is durable. */
   void becameDurable() {
-    followers.wake();
+    changeSubscribers.wake();
   }
 
   /** Holds back recycling, for a backup; {@link Pin#close} ends it. */

@@ -10,8 +10,8 @@ package io.fovea.wal;
  * @param keepBytes how much of the file may be needed as a rule. A file that has become larger, for
  *     something held the log back, is cut to that, and to what must be ready beside it, when the
  *     segments at its end are not needed any more. {@link Long#MAX_VALUE}: it never is
- * @param changesBytes how much of the log stays that no recovery needs, for who follows changes; 0:
- *     nothing
+ * @param changeRetentionBytes how much of the log stays that no recovery needs, for who follows
+ *     changes; 0: nothing
  */
 public record LogConfig(
     long segmentBytes,
@@ -19,7 +19,7 @@ public record LogConfig(
     long windowNanos,
     int windowBytes,
     long keepBytes,
-    long changesBytes) {
+    long changeRetentionBytes) {
   /** 64 MiB segments, a buffer of 16 MiB, a window of 5 ms or 1 MiB. */
   public static final LogConfig DEFAULT = new LogConfig(64L << 20, 16 << 20, 5_000_000, 1 << 20);
 

@@ -28,12 +28,12 @@ import java.util.UUID;
  * nobody knows what was behind. If there is nothing of it, X is the end: that group was torn, and
  * nobody was told that it is durable.
  *
- * <p><b>Behind a gap.</b> Groups are written several at a time ({@link Flights}), so behind X there
- * may be whole groups that say no more than X. Nobody was told of them either, for the durable
- * position never passes a group that is not there. They are never read: reading goes on where a
- * group starts at the very position where the last record ended, and stops here for good. Nor do
- * they come back later: what is appended after an opening goes to a new segment, which begins at X
- * or before, and what lies behind that in this slot does not count.
+ * <p><b>Behind a gap.</b> Groups are written several at a time ({@link InFlightGroups}), so behind
+ * X there may be whole groups that say no more than X. Nobody was told of them either, for the
+ * durable position never passes a group that is not there. They are never read: reading goes on
+ * where a group starts at the very position where the last record ended, and stops here for good.
+ * Nor do they come back later: what is appended after an opening goes to a new segment, which
+ * begins at X or before, and what lies behind that in this slot does not count.
  *
  * <p>A file that was cut is read as far as it goes, and then refused: an exception at the end says
  * what was found, what is known to be missing, and has been preceded by all that is there.

@@ -82,7 +82,7 @@ public final class LogSession {
   private long recLsn;
   private long pageLsn;
   private int pagesPromised = -1;
-  private boolean endsWhereFull;
+  private boolean failWhenFull;
   private boolean undoes;
 
   /** Of the file, for what comes behind the operation's record: see {@link #claim}. */
@@ -213,7 +213,7 @@ public final class LogSession {
    *
    * @param bytes as for {@link #begin}
    * @throws io.fovea.error.StorageFullException where the log could not grow for half a minute; not
-   *     for an operation whose record is in the log, which waits, unless {@link #endsWhereFull} was
+   *     for an operation whose record is in the log, which waits, unless {@link #failWhenFull} was
    *     called; see {@link #undoes}
    * @throws io.fovea.error.DurabilityLostException where nothing can become durable any more
    */
@@ -235,7 +235,7 @@ public final class LogSession {
       return;
     }
     giveBack();
-    log.space().more(bytes, must, endsWhereFull || undoes);
+    log.space().more(bytes, must, failWhenFull || undoes);
     left = bytes;
     granted = bytes;
   }
@@ -293,10 +293,10 @@ public final class LogSession {
    * From now on {@link #grant} throws where nothing more can be written, whether the operation's
    * record is in the log or not. For a recovery: no checkpoint is made meanwhile, so nothing would
    * make room, and the next opening does what is left undone. For a close see {@link
-   * Log#waitNoMore}.
+   * Log#abortWaits}.
    */
-  public void endsWhereFull() {
-    endsWhereFull = true;
+  public void failWhenFull() {
+    failWhenFull = true;
   }
 
   /**

@@ -4,7 +4,7 @@ import io.fovea.memory.Mem;
 import io.fovea.memory.NativeRegion;
 import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
-import io.fovea.wal.Flights.Flight;
+import io.fovea.wal.InFlightGroups.Flight;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Several at a time.</b> While a group is written and synced the next one may take off: two
  * clients that commit at any time wait for their own syncs, and not for each other's as well. The
- * rules are those of {@link Flights}. Where many commit, the next ones gather meanwhile.
+ * rules are those of {@link InFlightGroups}. Where many commit, the next ones gather meanwhile.
  *
  * <p><b>Who writes.</b> Two hand-overs between threads cost more than the write. So a platform
  * thread that would only wait takes its {@link #turn} and writes the group itself ({@link #lead}),
@@ -99,7 +99,7 @@ final class LogWriter implements Runnable {
   private final LogConfig config;
   private final Ring ring;
   private final SegmentFile file;
-  private final DurableWaits waits;
+  private final DurabilityWaiters waits;
   private final Space space;
   private final int payloadMax;
   private final NativeRegion region;
@@ -130,7 +130,7 @@ final class LogWriter implements Runnable {
 
   // Written by who has the turn; what is volatile is read by others.
 
-  private final Flights flights;
+  private final InFlightGroups inFlightGroups;
 
   private long written;
   private long complete;
@@ -170,7 +170,12 @@ final class LogWriter implements Runnable {
   private int round;
 
   LogWriter(
-      Log log, LogConfig config, Ring ring, SegmentFile file, DurableWaits waits, Space space) {
+      Log log,
+      LogConfig config,
+      Ring ring,
+      SegmentFile file,
+      DurabilityWaiters waits,
+      Space space) {
     this.log = log;
     this.config = config;
     this.ring = ring;
@@ -184,10 +189,10 @@ final class LogWriter implements Runnable {
     this.mark = Group.BLOCK + Group.fileBytes(payloadMax);
     long behind = mark + Group.BLOCK;
     this.region =
-        NativeRegion.reserve(behind + Flights.bytes(payloadMax), false, "log write buffer");
+        NativeRegion.reserve(behind + InFlightGroups.bytes(payloadMax), false, "log write buffer");
     this.buffer = region.segment();
     this.alone = new Flight(buffer, Group.BLOCK);
-    this.flights = new Flights(payloadMax, buffer, behind, turn.newCondition());
+    this.inFlightGroups = new InFlightGroups(payloadMax, buffer, behind, turn.newCondition());
     this.thread = Threads.unstarted("fovea-log", this);
   }
 
@@ -270,7 +275,7 @@ final class LogWriter implements Runnable {
   }
 
   /** Somebody who worked on has nothing left to do. */
-  void hurried() {
+  void flushUrgent() {
     if (state == GATHERING) {
       LockSupport.unpark(thread);
     }
@@ -304,7 +309,7 @@ final class LogWriter implements Runnable {
     Waits.join(thread);
     // Who leads sees the end when it has the turn, and no memory is used after that.
     turn.lock();
-    flights.awaitNone();
+    inFlightGroups.awaitNone();
     region.release();
     turn.unlock();
   }
@@ -346,8 +351,8 @@ final class LogWriter implements Runnable {
       if (log.hasEnded() || begun != seen) {
         return true;
       }
-      if (expected >= FEW && mayGather() && !isEnough() && !flights.isEmpty()) {
-        flights.await(); // many are about to come: gathered from the end of that one on
+      if (expected >= FEW && mayGather() && !isEnough() && !inFlightGroups.isEmpty()) {
+        inFlightGroups.await(); // many are about to come: gathered from the end of that one on
         return true;
       }
       if (file.slots().isFar() && !closing && !move()) {
@@ -390,8 +395,8 @@ final class LogWriter implements Runnable {
    * @return false where it was, and others have had the turn
    */
   private boolean move() {
-    if (!flights.isEmpty()) {
-      flights.await();
+    if (!inFlightGroups.isEmpty()) {
+      inFlightGroups.await();
       return false;
     }
     try {
@@ -515,8 +520,8 @@ final class LogWriter implements Runnable {
    */
   private @Nullable Flight write(long wanted) {
     try {
-      while (!flights.isEmpty() && !mayFly()) {
-        flights.await();
+      while (!inFlightGroups.isEmpty() && !mayFly()) {
+        inFlightGroups.await();
         boolean late = closing && wanted != Long.MAX_VALUE;
         if (late || log.hasEnded() || written >= wanted || complete == written) {
           return null;
@@ -526,12 +531,12 @@ final class LogWriter implements Runnable {
       if (!mayFly()) {
         return writeAlone();
       }
-      Flight flight = flights.next();
+      Flight flight = inFlightGroups.next();
       fill(flight, complete);
       flight.batch.write(file.position(), flight.buffer, flight.off, (int) flight.bytes);
       flight.batch.sync();
       file.advance(flight.bytes);
-      flights.takeOff();
+      inFlightGroups.takeOff();
       return flight;
     } catch (Throwable t) {
       log.fail(t); // F1
@@ -542,8 +547,8 @@ final class LogWriter implements Runnable {
   /** Whether all that is complete may be written beside what is in the air. */
   private boolean mayFly() {
     long payload = complete - written;
-    return payload <= flights.payloadMax()
-        && flights.isRoom()
+    return payload <= inFlightGroups.payloadMax()
+        && inFlightGroups.isRoom()
         && complete - waits.durable() <= payloadMax
         && Group.fileBytes(payload) <= file.rest()
         && !file.isMarkDue(written)
@@ -639,9 +644,9 @@ final class LogWriter implements Runnable {
     }
     turn.lock();
     try {
-      flights.over(flight, flight.airborne, landed);
+      inFlightGroups.over(flight, flight.airborne, landed);
       boolean more = false;
-      for (Flight next = flights.pass(); next != null; next = flights.pass()) {
+      for (Flight next = inFlightGroups.pass(); next != null; next = inFlightGroups.pass()) {
         passed(next);
         more = true;
       }
@@ -657,7 +662,7 @@ final class LogWriter implements Runnable {
       return; // it is over, as always; the memory may have another one
     }
     turn.lock();
-    flights.over(flight, airborne, false);
+    inFlightGroups.over(flight, airborne, false);
     turn.unlock();
   }
 

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>What a slot held before is told apart by the segment's number. The file grows ahead of need,
- * on a thread of its own ({@link SegmentMaker}).
+ * on a thread of its own ({@link SegmentPreallocator}).
  *
  * <p><b>Watermarks.</b> A group proves that what was before it is durable; of the last groups, and
  * of a segment that is lost as a whole, nothing is left that does. So now and then a group is
@@ -72,7 +72,7 @@ final class SegmentFile {
       long groupBytes,
       long low,
       long keepBytes,
-      long changesBytes) {
+      long changeRetentionBytes) {
     this.device = device;
     this.start = start;
     this.segmentBytes = segmentBytes;
@@ -81,7 +81,7 @@ final class SegmentFile {
     // What is needed, in segments whose first and last may be needed in part, and what is ready.
     long capacity = SegmentHeader.capacity(segmentBytes);
     long keep = keepBytes / capacity + 2 + room.ready();
-    long followed = (changesBytes + capacity - 1) / capacity;
+    long followed = (changeRetentionBytes + capacity - 1) / capacity;
     this.slots =
         new SegmentSlots(
             file,
@@ -135,7 +135,7 @@ final class SegmentFile {
       long segmentBytes,
       long bufferBytes,
       long keepBytes,
-      long changesBytes,
+      long changeRetentionBytes,
       LogStart start) {
     if (isLeftOver(scan, start)) {
       device.resize(0);
@@ -152,12 +152,12 @@ final class SegmentFile {
     long group = Group.fileBytes(payloadMax(bufferBytes));
     long low = bufferBytes + bufferBytes / 2 + 2 * group;
     SegmentFile file =
-        new SegmentFile(device, start, segmentBytes, group, low, keepBytes, changesBytes);
+        new SegmentFile(device, start, segmentBytes, group, low, keepBytes, changeRetentionBytes);
     file.nextNumber = Math.max(scan.lastNumber(), start.lastSegment()) + 1;
     file.slots.adopt(scan, start);
     file.takeSlot();
     if (start.redoLsn() < start.startLsn()) {
-      try (LastGroup last = LastGroup.find(device, scan, start.database(), start.startLsn())) {
+      try (TailGroups last = TailGroups.find(device, scan, start.database(), start.startLsn())) {
         file.carry(last);
       }
     } else {
@@ -174,7 +174,7 @@ final class SegmentFile {
   }
 
   /** The header of the first segment is durable only after the group that it begins with. */
-  private void carry(LastGroup last) {
+  private void carry(TailGroups last) {
     int bytes = last.bytes();
     try (Arena arena = Arena.ofShared()) {
       MemorySegment group = arena.allocate(bytes, Group.BLOCK);

@@ -230,7 +230,7 @@ final class SegmentRoom {
     long bytes = inFile(payload);
     lock.lock();
     try {
-      requireHope(bytes);
+      failFastIfDenied(bytes);
       wanted += bytes;
       try {
         requireRoom(bytes);
@@ -250,7 +250,7 @@ final class SegmentRoom {
   }
 
   /** Who tries again at once does not fill the storage with slots again; under the lock. */
-  private void requireHope(long bytes) {
+  private void failFastIfDenied(long bytes) {
     StorageFullException e = denied;
     if (e != null
         && !isEnough(bytes)

@@ -130,7 +130,7 @@ record SegmentScan(
 
   /**
    * Takes out what a later opening has superseded. An opening begins a segment at the start of the
-   * last group that it found ({@link LastGroup}). Segments that begin behind that had no group:
+   * last group that it found ({@link TailGroups}). Segments that begin behind that had no group:
    * they are what is left of a write that failed.
    */
   private static List<Found> supersede(List<Found> all, List<Found> superseded) {

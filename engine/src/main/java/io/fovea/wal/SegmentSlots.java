@@ -388,7 +388,7 @@ final class SegmentSlots {
   }
 
   /** Whether the storage is full, and segments are kept that no recovery needs. */
-  boolean mustLetGo() {
+  boolean mustReleaseRetention() {
     lock.lock();
     try {
       return live.element().startLsn < keepFrom && changesFrom < keepFrom && room.whyFull() != null;

@@ -79,7 +79,7 @@ final class Space {
   }
 
   /** Who can't go back any more, and finds no room, is told so instead of waiting. */
-  void waitNoMore() {
+  void abortWaits() {
     waitsNoMore = true;
     changed();
   }
@@ -117,9 +117,9 @@ final class Space {
         log.requireAlive();
         StorageFullException full = room.whyFull();
         // Who can't go back any more waits for as long as it takes.
-        boolean hurried = waitsNoMore && !room.hasReserve();
+        boolean flushUrgent = waitsNoMore && !room.hasReserve();
         boolean patient =
-            must || !beginning && !hurried && System.nanoTime() - since <= PATIENCE_NANOS;
+            must || !beginning && !flushUrgent && System.nanoTime() - since <= PATIENCE_NANOS;
         if (full != null && !patient) {
           throw full;
         }

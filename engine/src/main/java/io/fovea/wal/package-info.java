@@ -4,15 +4,15 @@
  * <pre>
  *   LogSession    how to append: a slot, a grant of space, a record     Log         the facade
  *   Ring          memory that appenders fill and the writer empties     Space       waits for room in it
- *   LogWriter     groups: gathering, the turn of a leader, the sync     DurableWaits  those who wait
+ *   LogWriter     groups: gathering, the turn of a leader, the sync     DurabilityWaiters  those who wait
  *   --- the file
  *   SegmentFile   moves the writer from segment to segment              SegmentHeader
  *   SegmentSlots  live and free slots, recycling, pins                  SegmentRoom   room, and waits
- *   SegmentMaker  makes slots ahead of need                             SlotFile      slots on the device
+ *   SegmentPreallocator  makes slots ahead of need                             SlotFile      slots on the device
  *   --- reading
  *   LogReader     where a log ends, and what is damage                  SegmentScan, ReadWindow
  *   Watermark     how far the log is known to have been durable         LogCopy     for a backup
- *   DurableRecords  records while the log is written                    Followers   who waits for more
+ *   DurableRecords  records while the log is written                    ChangeSubscribers  woken when there is more
  *   --- bytes
  *   Record, RecordType, Group
  * </pre>

@@ -15,8 +15,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * The tests of places can fail: a reader that forgets one of the rules of {@link PlaceTable} is
- * noticed by the steps that find nothing wrong with the engine's own.
+ * The tests of places can fail: a reader that forgets one of the rules of {@link KeyLocationCache}
+ * is noticed by the steps that find nothing wrong with the engine's own.
  */
 class BrokenPlacesTest {
   /** The keys that there may be; three leaves have them all, or thirty. */
@@ -97,7 +97,7 @@ class BrokenPlacesTest {
 
     @Override
     public boolean find(
-        PlaceTable places,
+        KeyLocationCache places,
         BTree tree,
         long hash,
         MemorySegment key,
@@ -203,7 +203,7 @@ class BrokenPlacesTest {
   @ParameterizedTest
   @EnumSource
   void theEngineIsRight(Translation translation) {
-    play(PlaceTable::find, translation, true);
-    play(PlaceTable::find, translation, false);
+    play(KeyLocationCache::find, translation, true);
+    play(KeyLocationCache::find, translation, false);
   }
 }

@@ -56,7 +56,7 @@ class ChildHintsTest {
         0,
         a.framesDirty() - b.framesDirty(),
         0,
-        a.slowAtHome() - b.slowAtHome(),
+        a.preferredFrameSlowHits() - b.preferredFrameSlowHits(),
         a.slowElsewhere() - b.slowElsewhere(),
         0,
         0,
@@ -137,7 +137,7 @@ class ChildHintsTest {
       allRight(t, promotions);
       PoolStats second = since(t, () -> readAll(t));
       assertEquals(0, second.hintsNone() + second.hintsStale() + second.hintRepairs());
-      assertEquals(0, second.slowAtHome() + second.slowElsewhere());
+      assertEquals(0, second.preferredFrameSlowHits() + second.slowElsewhere());
     }
   }
 

@@ -60,8 +60,8 @@ final class LoggedTree implements AutoCloseable {
     this(pageSize, frames, 1L << 30);
   }
 
-  LoggedTree(int pageSize, int frames, long bytesMax) {
-    device = new MemoryDevice("pages", 4096, bytesMax);
+  LoggedTree(int pageSize, int frames, long maxBytes) {
+    device = new MemoryDevice("pages", 4096, maxBytes);
     log =
         Log.open(
             logDevice,

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** All that holds for a flat table holds for one behind a shortcut; and its directory. */
-class ShortcutDirectoryTest extends PlaceTableTest {
+class ShortcutDirectoryTest extends KeyLocationCacheTest {
   private static final int SIZE = ShortcutDirectory.GRANULE_BYTES;
 
   /** More overwritten ways than a granule bears. */
@@ -37,10 +37,10 @@ class ShortcutDirectoryTest extends PlaceTableTest {
   }
 
   @Override
-  PlaceTable make(long bytes, int pageSize) {
+  KeyLocationCache make(long bytes, int pageSize) {
     try {
-      PlaceTable made =
-          PlaceTable.shortcut(
+      KeyLocationCache made =
+          KeyLocationCache.shortcut(
               "test", bytes, pageSize, MemoryFiles.KERNEL, MappingBudget.ofProcess());
       assertTrue(made.isShortcut());
       return made;
@@ -101,7 +101,7 @@ class ShortcutDirectoryTest extends PlaceTableTest {
           }
         }
         directory.tick();
-        int slots = (int) ((directory.mask() + 1 << PlaceTable.SET_SHIFT) / SIZE);
+        int slots = (int) ((directory.mask() + 1 << KeyLocationCache.SET_SHIFT) / SIZE);
         if (slots > model.granules.length) {
           model.twice();
         }
@@ -149,7 +149,8 @@ class ShortcutDirectoryTest extends PlaceTableTest {
       assertEquals(directory.bytes() / 64 - 1, directory.mask());
       assertEquals(2, directory.mappings(), "one, and one for what is not in use");
       for (long at = 0; at < directory.bytes(); at += 64) {
-        assertEquals(~(at % (4L * SIZE)) & ~PlaceTable.SEEN, Mem.getLong(directory.area(), at));
+        assertEquals(
+            ~(at % (4L * SIZE)) & ~KeyLocationCache.SEEN, Mem.getLong(directory.area(), at));
       }
     }
     assertFalse(directory.lose(0, MANY), "it has all that it may have");
@@ -183,7 +184,7 @@ class ShortcutDirectoryTest extends PlaceTableTest {
       directory.lose((long) g * SIZE, MANY);
     }
     assertTrue(directory.tick());
-    for (long at = 0; at <= directory.mask() << PlaceTable.SET_SHIFT; at += SIZE) {
+    for (long at = 0; at <= directory.mask() << KeyLocationCache.SET_SHIFT; at += SIZE) {
       Mem.putLong(directory.view(), directory.home(at), at);
       assertEquals(at, Mem.getLong(directory.area(), at));
     }
@@ -200,14 +201,14 @@ class ShortcutDirectoryTest extends PlaceTableTest {
         new ShortcutDirectory("test", 256L * SIZE, MemoryFiles.KERNEL, few);
     Random random = new Random(4);
     for (int round = 0; round < 200; round++) {
-      long slots = (directory.mask() + 1 << PlaceTable.SET_SHIFT) / SIZE;
+      long slots = (directory.mask() + 1 << KeyLocationCache.SET_SHIFT) / SIZE;
       for (int i = 0; i < 3; i++) {
         directory.lose(directory.home(random.nextLong(slots) * SIZE), MANY);
       }
       directory.tick();
       assertTrue(few.used() <= few.limit());
       // Other slots of a granule may be behind; its own shows it, or nobody writes to it.
-      for (long at = 0; at <= directory.mask() << PlaceTable.SET_SHIFT; at += SIZE) {
+      for (long at = 0; at <= directory.mask() << KeyLocationCache.SET_SHIFT; at += SIZE) {
         long home = directory.home(at);
         Mem.putLong(directory.view(), home, home + round);
         if (home == at) {
@@ -225,7 +226,8 @@ class ShortcutDirectoryTest extends PlaceTableTest {
     RefusingFiles files = new RefusingFiles(call, 0);
     MappingBudget budget = new MappingBudget(100);
     assertThrows(
-        RefusedException.class, () -> PlaceTable.shortcut("test", 1 << 20, 4096, files, budget));
+        RefusedException.class,
+        () -> KeyLocationCache.shortcut("test", 1 << 20, 4096, files, budget));
     assertEquals(0, files.open());
     assertEquals(0, budget.used());
   }
@@ -236,7 +238,8 @@ class ShortcutDirectoryTest extends PlaceTableTest {
     for (int limit = 0; limit < 3; limit++) {
       MappingBudget none = new MappingBudget(limit);
       assertThrows(
-          RefusedException.class, () -> PlaceTable.shortcut("test", 1 << 20, 4096, files, none));
+          RefusedException.class,
+          () -> KeyLocationCache.shortcut("test", 1 << 20, 4096, files, none));
       assertEquals(0, none.used());
       files.forgive();
     }
@@ -247,10 +250,10 @@ class ShortcutDirectoryTest extends PlaceTableTest {
   @Test
   void growsToItsLimit() {
     BTree tree = filled(pool(4096, 4096, Translation.PREDICTIVE), 7, 60_000);
-    PlaceTable places = places(11L * SIZE, tree);
-    assertEquals(11L * SIZE, places.bytesMax());
+    KeyLocationCache places = places(11L * SIZE, tree);
+    assertEquals(11L * SIZE, places.maxBytes());
     long deadline = System.nanoTime() + 60_000_000_000L;
-    while (places.bytes() < places.bytesMax()) {
+    while (places.bytes() < places.maxBytes()) {
       right(places, tree, 0, 120_000, 2);
       assertTrue(System.nanoTime() < deadline, () -> places.bytes() + " bytes");
     }

@@ -38,19 +38,19 @@ final class TestTree implements AutoCloseable {
   final TreeMap<byte[], byte[]> model = new TreeMap<>(ORDER);
   final Position position = new Position();
   final Staging staging;
-  private final PlaceTable places;
+  private final KeyLocationCache places;
 
   /** Whether each key that is looked for is looked for by its place too. */
   private boolean remembered;
 
-  private PlaceReader reader = PlaceTable::find;
+  private PlaceReader reader = KeyLocationCache::find;
   private long numbers = FEW;
 
-  /** {@link PlaceTable#find}, or what a test has in its place. */
+  /** {@link KeyLocationCache#find}, or what a test has in its place. */
   @FunctionalInterface
   interface PlaceReader {
     boolean find(
-        PlaceTable places,
+        KeyLocationCache places,
         BTree tree,
         long hash,
         MemorySegment key,
@@ -100,7 +100,7 @@ final class TestTree implements AutoCloseable {
     pool = new BufferPool(device, config, AllocatorState.EMPTY);
     tree = BTree.create(pool, TREE_ID, LogSession.NONE);
     staging = new Staging();
-    places = new PlaceTable(0, config.pageSize());
+    places = new KeyLocationCache(0, config.pageSize());
   }
 
   TestTree() {

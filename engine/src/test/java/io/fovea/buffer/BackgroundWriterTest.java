@@ -251,7 +251,7 @@ class BackgroundWriterTest {
   private static int givenUp(Frames frames) {
     int frame = -1;
     for (int i = 0; i < frames.count; i++) {
-      frame = frames.pid(i) != 0 && FrameHeader.givenUp(frames.headers, i) ? i : frame;
+      frame = frames.pid(i) != 0 && FrameHeader.evictionCandidate(frames.headers, i) ? i : frame;
     }
     return frame;
   }

@@ -66,7 +66,7 @@ class GroupLoaderStressTest {
     pool.flushAll();
     device.yieldsMax = 4;
     device.readFails = offset -> ThreadLocalRandom.current().nextInt(50) == 0;
-    Mover mover = new Mover(pool.frames);
+    PagePromoter pagePromoter = new PagePromoter(pool.frames);
     PoolStressTest.inThreads(
         THREADS,
         t -> {
@@ -81,7 +81,7 @@ class GroupLoaderStressTest {
               } else {
                 add(pool, slot);
               }
-              promote(pool, mover, pids.get(random.nextInt(PAGES)));
+              promote(pool, pagePromoter, pids.get(random.nextInt(PAGES)));
             } catch (StorageException e) {
               // It did not happen.
             }
@@ -188,11 +188,11 @@ class GroupLoaderStressTest {
     added.incrementAndGet();
   }
 
-  private static void promote(BufferPool pool, Mover mover, long pid) {
+  private static void promote(BufferPool pool, PagePromoter pagePromoter, long pid) {
     int preferred = pool.frames.translator.preferred(pid);
     int frame = pool.resident(pid);
     if (frame >= 0 && preferred >= 0 && frame != preferred) {
-      mover.promote(pid, frame, preferred);
+      pagePromoter.promote(pid, frame, preferred);
     }
   }
 

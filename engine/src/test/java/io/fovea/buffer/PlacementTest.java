@@ -16,17 +16,17 @@ class PlacementTest {
     assertEquals(new Placement(0, 0, 0, 0), Placement.of(frames));
     int preferred = frames.translator.preferred(70);
     int elsewhere = (preferred + 1) % FRAMES;
-    MoverTest.put(frames, 70, elsewhere, PageHeader.LEAF);
+    PagePromoterTest.put(frames, 70, elsewhere, PageHeader.LEAF);
     assertEquals(new Placement(1, 0, 0, 0), Placement.of(frames));
-    assertEquals(preferred, new Mover(frames).promote(70, elsewhere, preferred));
+    assertEquals(preferred, new PagePromoter(frames).promote(70, elsewhere, preferred));
     assertEquals(new Placement(1, 1, 1, 0), Placement.of(frames));
     long rival = 71;
     while (frames.translator.preferred(rival) != preferred) {
       rival++;
     }
-    MoverTest.put(frames, rival, elsewhere, PageHeader.LEAF);
+    PagePromoterTest.put(frames, rival, elsewhere, PageHeader.LEAF);
     assertEquals(new Placement(2, 1, 1, 0), Placement.of(frames));
-    assertEquals(preferred, new Mover(frames).promote(rival, elsewhere, preferred));
+    assertEquals(preferred, new PagePromoter(frames).promote(rival, elsewhere, preferred));
     assertEquals(new Placement(2, 1, 2, 1), Placement.of(frames));
   }
 
@@ -38,7 +38,7 @@ class PlacementTest {
       assertEquals(-1, frames.translator.preferred(70)); // it is in its own frame, or in none
       return;
     }
-    MoverTest.put(frames, 70, 3, PageHeader.LEAF);
+    PagePromoterTest.put(frames, 70, 3, PageHeader.LEAF);
     assertEquals(new Placement(1, 0, 0, 0), Placement.of(frames));
   }
 }

@@ -111,7 +111,7 @@ class PoolStressTest {
       }
       Translator translator = pool.frames.translator;
       long[] pids = LongStream.of(all).filter(pid -> translator.preferred(pid) < 4).toArray();
-      Mover mover = new Mover(pool.frames);
+      PagePromoter pagePromoter = new PagePromoter(pool.frames);
       inThreads(
           t -> {
             SplittableRandom random = new SplittableRandom(t);
@@ -122,7 +122,7 @@ class PoolStressTest {
                 int frame = translator.lookup(pid);
                 int preferred = translator.preferred(pid);
                 if (frame >= 0 && frame != preferred) {
-                  mover.promote(pid, frame, preferred);
+                  pagePromoter.promote(pid, frame, preferred);
                 }
               } else if (i % 2 == 0) {
                 add(pool, pid, random.nextInt(3));

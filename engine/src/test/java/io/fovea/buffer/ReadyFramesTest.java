@@ -10,7 +10,7 @@ class ReadyFramesTest {
   private final Frames frames = new Frames(PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE));
 
   private void ready(int frame, boolean written) {
-    MoverTest.put(frames, 64 + frame, frame, PageHeader.LEAF);
+    PagePromoterTest.put(frames, 64 + frame, frame, PageHeader.LEAF);
     FrameHeader.giveUp(frames.headers, frame);
     frames.ready.add(frame, written);
   }
@@ -43,8 +43,9 @@ class ReadyFramesTest {
     assertEquals(-1, frames.claimReady());
     assertEquals(65, frames.pid(1));
     assertTrue(FrameHeader.used(frames.headers, 1), "its use is not forgotten");
-    assertFalse(FrameHeader.givenUp(frames.headers, 2), "the policy may propose it again");
-    assertFalse(FrameHeader.givenUp(frames.headers, 3));
+    assertFalse(
+        FrameHeader.evictionCandidate(frames.headers, 2), "the policy may propose it again");
+    assertFalse(FrameHeader.evictionCandidate(frames.headers, 3));
     assertEquals(0, frames.ready.size());
   }
 
@@ -54,7 +55,7 @@ class ReadyFramesTest {
     ready(1, true);
     assertTrue(frames.claimCold(1));
     frames.giveBack(1);
-    MoverTest.put(frames, 129, 1, PageHeader.LEAF);
+    PagePromoterTest.put(frames, 129, 1, PageHeader.LEAF);
     FrameHeader.setUsed(frames.headers, 1, false);
     assertEquals(-1, frames.claimReady());
     assertEquals(129, frames.pid(1));
@@ -72,9 +73,9 @@ class ReadyFramesTest {
     assertTrue(frames.unwritten.full());
     FrameHeader.giveUp(frames.headers, room);
     assertFalse(frames.unwritten.offer(room));
-    assertFalse(FrameHeader.givenUp(frames.headers, room));
+    assertFalse(FrameHeader.evictionCandidate(frames.headers, room));
     for (int frame = 0; frame < room; frame++) {
-      assertTrue(FrameHeader.givenUp(frames.headers, frame));
+      assertTrue(FrameHeader.evictionCandidate(frames.headers, frame));
       assertEquals(frame, frames.unwritten.take());
     }
     assertEquals(ReadyFrames.EMPTY, frames.unwritten.take());
@@ -86,7 +87,8 @@ class ReadyFramesTest {
       ready(frame, frame % 2 == 0);
     }
     assertEquals(16, frames.ready.size());
-    assertFalse(FrameHeader.givenUp(frames.headers, 0), "the policy may propose it again");
+    assertFalse(
+        FrameHeader.evictionCandidate(frames.headers, 0), "the policy may propose it again");
     for (int frame = 1; frame < 17; frame++) {
       assertEquals(frame, frames.claimReady());
     }

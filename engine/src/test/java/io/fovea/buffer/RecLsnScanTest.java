@@ -23,10 +23,10 @@ class RecLsnScanTest {
   private final TestDevice device = new TestDevice();
   private final Frames frames =
       new Frames(PoolConfig.ofFrames(4096, COUNT, Translation.PREDICTIVE));
-  private final Mover mover = new Mover(frames);
+  private final PagePromoter pagePromoter = new PagePromoter(frames);
   private final DataSync dataSync = new DataSync(device, PoolLog.NONE, 0);
   private final WriteBack writeBack = new WriteBack(frames, device, PoolLog.NONE, null, dataSync);
-  private final Flusher flusher = new Flusher(frames, writeBack, mover, dataSync, 100);
+  private final Flusher flusher = new Flusher(frames, writeBack, pagePromoter, dataSync, 100);
   private final AtomicBoolean stop = new AtomicBoolean();
   private final AtomicReference<Throwable> failure = new AtomicReference<>();
 
@@ -46,7 +46,7 @@ class RecLsnScanTest {
   }
 
   private static void put(Frames frames, long pid, int frame, long recLsn) {
-    MoverTest.put(frames, pid, frame, PageHeader.LEAF);
+    PagePromoterTest.put(frames, pid, frame, PageHeader.LEAF);
     assertTrue(Latch.tryExclusive(frames.headers, frame));
     frames.markDirty(frame, recLsn);
     Latch.releaseExclusive(frames.headers, frame);
@@ -56,7 +56,7 @@ class RecLsnScanTest {
   private void moves(SplittableRandom random, AtomicLong moved) {
     int frame = frames.translator.locate(70);
     int to = frame < COUNT / 2 ? COUNT - 1 - random.nextInt(8) : random.nextInt(8);
-    if (frame >= 0 && mover.promote(70, frame, to) == to) {
+    if (frame >= 0 && pagePromoter.promote(70, frame, to) == to) {
       moved.incrementAndGet();
     }
   }
@@ -138,13 +138,13 @@ class RecLsnScanTest {
   @Test
   void pausesNest() {
     put(frames, 70, 0, REC);
-    mover.pause();
-    mover.pause();
-    mover.resume();
-    assertEquals(0, mover.promote(70, 0, 9));
+    pagePromoter.pause();
+    pagePromoter.pause();
+    pagePromoter.resume();
+    assertEquals(0, pagePromoter.promote(70, 0, 9));
     assertEquals(REC, flusher.minRecLsn());
-    assertEquals(0, mover.promote(70, 0, 9));
-    mover.resume();
-    assertEquals(9, mover.promote(70, 0, 9));
+    assertEquals(0, pagePromoter.promote(70, 0, 9));
+    pagePromoter.resume();
+    assertEquals(9, pagePromoter.promote(70, 0, 9));
   }
 }

@@ -37,7 +37,7 @@ class ReplacementTest {
   private static Frames full(ReplacementKind kind) {
     Frames frames = new Frames(PoolConfig.ofFrames(4096, FRAMES, Translation.PREDICTIVE, kind));
     for (int i = 0; i < FRAMES; i++) {
-      MoverTest.put(frames, FRAMES + i, i, PageHeader.LEAF);
+      PagePromoterTest.put(frames, FRAMES + i, i, PageHeader.LEAF);
     }
     return frames;
   }
@@ -46,7 +46,7 @@ class ReplacementTest {
   private static int bring(Frames frames, Replacement replacement, long pid) {
     int frame = replacement.acquire(-1);
     frames.giveBack(frame);
-    MoverTest.put(frames, pid, frame, PageHeader.LEAF);
+    PagePromoterTest.put(frames, pid, frame, PageHeader.LEAF);
     return frame;
   }
 
@@ -191,7 +191,7 @@ class ReplacementTest {
       assertEquals(-1, replacement.tryAcquire(-1));
     }
     for (int i = 0; i < FRAMES; i++) {
-      assertEquals(i < room, FrameHeader.givenUp(frames.headers, i), "frame " + i);
+      assertEquals(i < room, FrameHeader.evictionCandidate(frames.headers, i), "frame " + i);
       assertEquals(i >= 60, FrameHeader.used(frames.headers, i), "frame " + i);
     }
     // The writer takes two of them, one of which is used again.
@@ -202,7 +202,8 @@ class ReplacementTest {
     frames.ready.add(written, true);
     assertEquals(written, replacement.acquire(-1));
     assertEquals(-1, replacement.tryAcquire(-1));
-    assertTrue(FrameHeader.givenUp(frames.headers, room + 1), "there was room for one more");
+    assertTrue(
+        FrameHeader.evictionCandidate(frames.headers, room + 1), "there was room for one more");
     for (int i = 60; i < FRAMES; i++) {
       assertTrue(FrameHeader.used(frames.headers, i), "frame " + i);
     }
@@ -224,7 +225,7 @@ class ReplacementTest {
     }
     assertTrue(frames.unwritten.full());
     for (int i = 0; i < 24; i++) {
-      assertEquals(i < room, FrameHeader.givenUp(frames.headers, i), "frame " + i);
+      assertEquals(i < room, FrameHeader.evictionCandidate(frames.headers, i), "frame " + i);
     }
     // The others are in use now, so to speak: of half of them dirty it waits.
     frames.counters.dirty.add(20 + 40);
@@ -402,7 +403,7 @@ class ReplacementTest {
     }
     int preferred = frames.translator.preferred(hot);
     assertNotEquals(preferred, frame);
-    assertEquals(preferred, new Mover(frames).promote(hot, frame, preferred));
+    assertEquals(preferred, new PagePromoter(frames).promote(hot, frame, preferred));
     FrameHeader.setUsed(frames.headers, preferred, false);
     FrameHeader.setUsed(frames.headers, frame, false);
     assertFalse(frames.expendable(preferred));

@@ -232,7 +232,7 @@ class ResidencyTest {
   /** All rights taken, and all pages cold and clean. */
   private static Frames full(boolean oneByOne) {
     Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL));
-    ((Rights) frames.residency).oneByOne = oneByOne;
+    ((ResidencyBudget) frames.residency).oneByOne = oneByOne;
     int n = frames.residency.free();
     new Replacement(frames, 20, NO_WRITER);
     for (long pid = 2; pid < 2 + n; pid++) {
@@ -253,10 +253,10 @@ class ResidencyTest {
   @ValueSource(booleans = {false, true})
   void missesShareACall(boolean oneByOne) {
     Frames frames = full(oneByOne);
-    Rights rights = (Rights) frames.residency;
-    int together = rights.together();
-    assertEquals(Rights.TOGETHER, together);
-    int n = rights.capacity();
+    ResidencyBudget residencyBudget = (ResidencyBudget) frames.residency;
+    int together = residencyBudget.together();
+    assertEquals(ResidencyBudget.TOGETHER, together);
+    int n = residencyBudget.capacity();
     boolean one = !oneByOne && new DropList(frames.region, 1).together();
     // The clock passes every other page: no two that leave are neighbours.
     for (long pid = 3; pid < 2 + n; pid += 2) {
@@ -268,7 +268,7 @@ class ResidencyTest {
       assertEquals(evictors * together, frames.counters.pagesForgotten.sum(), "miss " + miss);
       assertEquals(
           one ? evictors : evictors * together, frames.counters.forgetCalls.sum(), "miss " + miss);
-      assertEquals(evictors * together - miss, rights.free(), "miss " + miss);
+      assertEquals(evictors * together - miss, residencyBudget.free(), "miss " + miss);
     }
     for (long pid = 3; pid < 2 + n; pid += 2) {
       assertEquals(pid, frames.translator.lookup(pid), "a page that was used has left");
@@ -285,8 +285,8 @@ class ResidencyTest {
     for (long pid = 2; pid < 2 + n; pid++) {
       bring(frames, pid);
     }
-    List<Leaving> lent = new ArrayList<>();
-    for (Leaving list = replacement.lists.borrow();
+    List<EvictionBatch> lent = new ArrayList<>();
+    for (EvictionBatch list = replacement.lists.borrow();
         list != null;
         list = replacement.lists.borrow()) {
       assertEquals(0, list.size());
@@ -302,7 +302,7 @@ class ResidencyTest {
     lent.getFirst().add(7);
     replacement.lists.giveBack(lent.getFirst());
     bring(frames, 4 + n);
-    assertEquals(2 + Rights.TOGETHER, frames.counters.pagesForgotten.sum());
+    assertEquals(2 + ResidencyBudget.TOGETHER, frames.counters.pagesForgotten.sum());
     frames.residency.giveBack(frame);
     frames.release();
   }
@@ -314,20 +314,20 @@ class ResidencyTest {
   @Test
   void aListOfRightsThatAreNoMoreIsGivenUp() {
     Frames frames = full(false);
-    Rights rights = (Rights) frames.residency;
-    int before = rights.capacity();
+    ResidencyBudget residencyBudget = (ResidencyBudget) frames.residency;
+    int before = residencyBudget.capacity();
     long[] pages = {0};
-    rights.fileHas(() -> pages[0]);
-    while (rights.capacity() > before - 70) {
+    residencyBudget.fileHas(() -> pages[0]);
+    while (residencyBudget.capacity() > before - 70) {
       pages[0] += 100;
     }
-    int over = -rights.free();
+    int over = -residencyBudget.free();
     assertTrue(over >= 70, "over by " + over);
-    int frame = rights.claim(2_000, true, false);
+    int frame = residencyBudget.claim(2_000, true, false);
     assertTrue(frame >= 0);
-    assertTrue(rights.free() >= 0, "over by " + -rights.free());
-    assertEquals(3L * Rights.TOGETHER, frames.counters.pagesForgotten.sum());
-    rights.giveBack(frame);
+    assertTrue(residencyBudget.free() >= 0, "over by " + -residencyBudget.free());
+    assertEquals(3L * ResidencyBudget.TOGETHER, frames.counters.pagesForgotten.sum());
+    residencyBudget.giveBack(frame);
     frames.release();
   }
 
@@ -335,7 +335,7 @@ class ResidencyTest {
   @Test
   void aListIsLentToOneThread() throws Exception {
     Frames frames = frames(Translation.VIRTUAL, 1024);
-    Leaving.Lists lists = new Leaving.Lists(frames.residency);
+    EvictionBatch.Lists lists = new EvictionBatch.Lists(frames.residency);
     ExecutorService threads = Executors.newFixedThreadPool(4);
     List<Future<?>> ends = new ArrayList<>();
     for (int t = 0; t < 4; t++) {
@@ -344,7 +344,7 @@ class ResidencyTest {
           threads.submit(
               () -> {
                 for (int i = 0; i < 20_000; i++) {
-                  Leaving list = lists.borrow();
+                  EvictionBatch list = lists.borrow();
                   if (list != null) {
                     assertEquals(0, list.size());
                     list.add(me);

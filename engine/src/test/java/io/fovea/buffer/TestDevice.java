@@ -57,8 +57,8 @@ final class TestDevice implements BlockDevice {
     this(Long.MAX_VALUE);
   }
 
-  TestDevice(long bytesMax) {
-    memory = new MemoryDevice("test", 4096, bytesMax);
+  TestDevice(long maxBytes) {
+    memory = new MemoryDevice("test", 4096, maxBytes);
   }
 
   private static final int WRITER = 1 << 16;

@@ -14,8 +14,8 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.JJ_Result;
 
 /**
- * jcstress: V3 of {@link Rights}: a reader without a latch, and a page whose memory goes meanwhile,
- * and comes back. Zeros must not validate. Run by {@code RacesTest}.
+ * jcstress: V3 of {@link ResidencyBudget}: a reader without a latch, and a page whose memory goes
+ * meanwhile, and comes back. Zeros must not validate. Run by {@code RacesTest}.
  */
 final class VirtualRaces {
   private static final long PID = 20;
@@ -103,7 +103,10 @@ final class VirtualRaces {
       Latch.releaseExclusive(HEADERS, frame);
     }
 
-    /** It comes: the header first, as {@link Rights#claim} has it, then what the device reads. */
+    /**
+     * It comes: the header first, as {@link ResidencyBudget#claim} has it, then what the device
+     * reads.
+     */
     final void load() {
       if (!Latch.tryExclusive(HEADERS, frame)) {
         return;

@@ -11,27 +11,27 @@ import org.junit.jupiter.api.Timeout;
 class PaceTest {
   @Test
   void theShareIsWhatCostsOthersATenth() {
-    assertEquals(0.9, Pace.share(1000, 1000), "nothing is lost");
-    assertEquals(0.9, Pace.share(1000, 1100), "chance");
-    assertEquals(0.9, Pace.share(1000, 910));
-    assertEquals(0.2, Pace.share(1000, 500), 1e-9);
-    assertEquals(0.1, Pace.share(1000, 0), 1e-9);
-    assertEquals(0.9, Pace.share(0, 1000), "nobody works when it rests");
+    assertEquals(0.9, BackgroundThrottle.share(1000, 1000), "nothing is lost");
+    assertEquals(0.9, BackgroundThrottle.share(1000, 1100), "chance");
+    assertEquals(0.9, BackgroundThrottle.share(1000, 910));
+    assertEquals(0.2, BackgroundThrottle.share(1000, 500), 1e-9);
+    assertEquals(0.1, BackgroundThrottle.share(1000, 0), 1e-9);
+    assertEquals(0.9, BackgroundThrottle.share(0, 1000), "nobody works when it rests");
   }
 
   @Test
   void whoIsAloneDoesNotRest() {
     AtomicInteger asked = new AtomicInteger();
-    Pace pace =
-        new Pace(
+    BackgroundThrottle backgroundThrottle =
+        new BackgroundThrottle(
             () -> {
               asked.incrementAndGet();
               return 7;
             });
-    pace.begin();
-    pace.committed();
+    backgroundThrottle.begin();
+    backgroundThrottle.committed();
     while (asked.get() < 10) {
-      pace.pause(); // ends with the time limit of the test if it does not look
+      backgroundThrottle.pause(); // ends with the time limit of the test if it does not look
     }
   }
 }

@@ -612,7 +612,7 @@ class BrokenStepsTest {
 
   /**
    * All but eight, and the two of the log, which are for {@code BrokenTest} and {@code
-   * LogFlightsTest}. The three of scans by leaves, and that of lone reads, were not tried at
+   * InFlightGroupsTest}. The three of scans by leaves, and that of lone reads, were not tried at
    * random. ITEM_OF_A_BLIND_WRITE was found in rounds 547 and 1,811, which is half an hour of the
    * soak. SECOND_LOOK was not found by 10,000 rounds: a key must come between a successor that was
    * found and its lock, and a scan of the gap below that key alone must come right then;

@@ -82,7 +82,7 @@ class CrashHistoryTest {
                     o.durability(durability)
                         .bufferBytes(buffer)
                         .experiments(exp -> exp.translation(kind))
-                        .log(log -> log.asyncWindow(Duration.ofHours(1), 32 << 10)))
+                        .log(log -> log.maxFlushDelay(Duration.ofHours(1), 32 << 10)))
             .load(8, 30, 200);
     SplittableRandom random = new SplittableRandom(seed);
     Workload load = new Workload(setup, seed);

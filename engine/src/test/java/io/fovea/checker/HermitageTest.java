@@ -44,7 +44,7 @@ class HermitageTest {
   private static final long MORTAL = Keys.list(0, 1);
 
   static Stream<Setup> setups() {
-    return Setup.all().stream().filter(s -> s.options().transactions().activeMax() > 1);
+    return Setup.all().stream().filter(s -> s.options().transactions().maxActive() > 1);
   }
 
   /** Those whose lists have indexes. */

@@ -120,7 +120,7 @@ final class ListClient {
 
   /** Where ranges are cut out as a whole the lists have no indexes, or none would be. */
   private static TableSpec lists(Database db) {
-    return db.options().experiments().cutLeaves() == 0 ? PLAIN : LISTS;
+    return db.options().experiments().subtreeDeleteThreshold() == 0 ? PLAIN : LISTS;
   }
 
   /** One in so many of its transactions is pessimistic from now on; 0: none is. */
@@ -194,7 +194,7 @@ final class ListClient {
     t.invoked = invoked;
     TxOptions how = readOnly ? TxOptions.forReading() : TxOptions.defaults();
     if (pessimistic > 0 && next % pessimistic == 0) {
-      how = how.abortsBeforeLocking(0);
+      how = how.pessimisticAfterAborts(0);
     }
     tx = db.begin(how);
     txn = t;

@@ -127,7 +127,7 @@ class MatrixTest {
   @ParameterizedTest
   @MethodSource("someOfThem")
   void thousandsOfThreads(Setup setup) {
-    Setup small = setup.options(o -> o.transactions(t -> t.activeMax(64)));
+    Setup small = setup.options(o -> o.transactions(t -> t.maxActive(64)));
     long bytes = smallest(small);
     Setup smallest = small.options(o -> o.bufferBytes(bytes));
     rounds(

@@ -148,7 +148,7 @@ final class Seats {
     boolean readOnly = random.nextInt(4) == 0;
     TxOptions how = readOnly ? TxOptions.forReading() : TxOptions.defaults();
     if (pessimistic > 0 && random.nextInt(pessimistic) == 0) {
-      how = how.abortsBeforeLocking(0);
+      how = how.pessimisticAfterAborts(0);
     }
     begins();
     try (Transaction tx = db.begin(how)) {

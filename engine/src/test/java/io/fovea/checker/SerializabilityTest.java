@@ -65,9 +65,14 @@ class SerializabilityTest {
       DatabaseStats.Descents d = db.stats().descents();
       assertTrue(
           !setup.misled()
-              || d.remembered() > Math.min(1_000, transactions / 3)
-                  && d.rememberedRight() < d.remembered(),
-          () -> setup + ": " + d.remembered() + " places tried, right " + d.rememberedRight());
+              || d.cachedLocations() > Math.min(1_000, transactions / 3)
+                  && d.cachedLocationsRight() < d.cachedLocations(),
+          () ->
+              setup
+                  + ": "
+                  + d.cachedLocations()
+                  + " places tried, right "
+                  + d.cachedLocationsRight());
     }
     Checker.Report report = Checker.check(history).requireClean(setup + ", seed " + seed);
     long ok = history.txns().stream().filter(t -> t.outcome == Outcome.OK).count();

@@ -51,7 +51,7 @@ record Setup(
 
   /** Whether ranges are cut out of the lists as a whole, which therefore have no indexes. */
   boolean cutsRanges() {
-    return options.experiments().cutLeaves() == 0;
+    return options.experiments().subtreeDeleteThreshold() == 0;
   }
 
   /** TicToc with all that is usual, on few keys; transactions that only read scan by leaves. */
@@ -63,10 +63,10 @@ record Setup(
             .bufferBytes(16 << 20)
             .memory(mem -> mem.timestampBytes(4 << 20))
             .snapshots(snaps -> snaps.bufferBytes(400_000).memoryBytes(64 << 10))
-            .transactions(txs -> txs.activeMax(THREADS + 2))
+            .transactions(txs -> txs.maxActive(THREADS + 2))
             .expiry(
                 e -> e.clock(new SetClock(1_000)).sweepInterval(Duration.ofMillis(SWEEP_MILLIS)))
-            .log(log -> log.bytesMax(8 << 20).bufferBytes(256 << 10).segmentBytes(256 << 10))
+            .log(log -> log.maxBytes(8 << 20).bufferBytes(256 << 10).segmentBytes(256 << 10))
             .transactions(txs -> txs.leakDetection(LeakDetection.OFF)),
         UnaryOperator.identity(),
         FaultInjection.NONE.byLeaves(),
@@ -104,7 +104,7 @@ record Setup(
             .options(
                 o ->
                     o.experiments(exp -> exp.isolated(false))
-                        .transactions(txs -> txs.activeMax(1))));
+                        .transactions(txs -> txs.maxActive(1))));
     for (TimestampStore store : TimestampStore.values()) {
       if (store != Options.defaults().experiments().timestamps()) {
         all.add(
@@ -134,7 +134,7 @@ record Setup(
         all.add(
             usual
                 .named(protocol + ", ranges are cut out, one in sixteen pessimistic")
-                .options(o -> o.experiments(exp -> exp.cutLeaves(0)))
+                .options(o -> o.experiments(exp -> exp.subtreeDeleteThreshold(0)))
                 .pessimistic(16));
         all.add(
             usual
@@ -152,16 +152,17 @@ record Setup(
         usual("exact entries and a sketch"),
         usual("a sketch of one cell").settings(c -> Settings.sketch(c, 1, 1)),
         usual("ranges are cut out, a sketch of one cell")
-            .options(o -> o.experiments(exp -> exp.cutLeaves(0)))
+            .options(o -> o.experiments(exp -> exp.subtreeDeleteThreshold(0)))
             .settings(c -> Settings.sketch(c, 1, 1)),
         usual("reference counts, a sketch of one cell")
             .settings(c -> Settings.counting(Settings.sketch(c, 1, 1))),
         usual("reads validated against now")
-            .options(o -> o.transactions(txs -> txs.revalidateReads(true))),
+            .options(o -> o.transactions(txs -> txs.strictSerializability(true))),
         usual("no hints").options(o -> o.experiments(exp -> exp.hints(Hints.NONE))),
-        usual("everything is remembered").options(o -> o.experiments(exp -> exp.rememberAll(true))),
+        usual("everything is remembered")
+            .options(o -> o.experiments(exp -> exp.cacheAllKeyLocations(true))),
         usual("everything is remembered, a pool smaller than the data, one cell")
-            .options(o -> o.bufferBytes(400_000).experiments(exp -> exp.rememberAll(true)))
+            .options(o -> o.bufferBytes(400_000).experiments(exp -> exp.cacheAllKeyLocations(true)))
             .settings(c -> Settings.sketch(c, 1, 1))
             .load(8, 20, 500),
         usual("a pool smaller than the data").options(o -> o.bufferBytes(400_000)).load(8, 20, 500),
@@ -173,7 +174,7 @@ record Setup(
         usual("durability SYNC").options(o -> o.durability(Durability.SYNC)),
         usual("two threads").load(2, 100, 20),
         usual("many threads")
-            .options(o -> o.transactions(txs -> txs.activeMax(34)))
+            .options(o -> o.transactions(txs -> txs.maxActive(34)))
             .load(32, 30, 20));
   }
 
@@ -217,7 +218,7 @@ record Setup(
   Setup astray() {
     return new Setup(
         name + ", all places made up",
-        options.experiments(exp -> exp.rememberAll(true)),
+        options.experiments(exp -> exp.cacheAllKeyLocations(true)),
         settings,
         faults,
         threads,

@@ -99,9 +99,9 @@ final class Deeds {
         .durability(Durability.ASYNC)
         .bufferBytes(8 << 20)
         .memory(mem -> mem.timestampBytes(8 << 20).sketchBytes(1 << 20))
-        .transactions(txs -> txs.activeMax(12).bytesMax(4 << 20))
+        .transactions(txs -> txs.maxActive(12).maxBytes(4 << 20))
         .snapshots(snap -> snap.bufferBytes(1 << 20).memoryBytes(256 << 10))
-        .log(log -> log.bytesMax(8 << 20).bufferBytes(512 << 10).segmentBytes(512 << 10));
+        .log(log -> log.maxBytes(8 << 20).bufferBytes(512 << 10).segmentBytes(512 << 10));
   }
 
   /** What every deed relies on. */
@@ -398,7 +398,7 @@ final class Deeds {
    * transaction to the next is there then, whichever of them had what kind of luck before.
    */
   static void largest(Database db) throws Exception {
-    int n = db.options().transactions().activeMax();
+    int n = db.options().transactions().maxActive();
     CyclicBarrier all = new CyclicBarrier(n);
     List<FutureTask<@Nullable Void>> tasks = new ArrayList<>();
     for (int i = 0; i < n; i++) {

@@ -132,7 +132,7 @@ final class ApiCalls {
             bytes.insert(tx, key(i), new byte[i % 50 == 0 ? 9_000 : 40]);
           }
         });
-    boolean follows = options(db) && db.options().log().changesBytes() > 0;
+    boolean follows = options(db) && db.options().log().changeRetentionBytes() > 0;
     from = follows ? db.changesPosition() : null;
     before = options(db) ? db.backup(dir.resolve("full")) : null;
   }
@@ -150,11 +150,11 @@ final class ApiCalls {
         .snapshots(snap -> snap.bufferBytes(700_000).memoryBytes(256 << 10))
         .log(
             log ->
-                log.bytesMax(16 << 20)
+                log.maxBytes(16 << 20)
                     .bufferBytes(256 << 10)
                     .segmentBytes(512 << 10)
-                    .changesBytes(4 << 20))
-        .transactions(txs -> txs.activeMax(4).closeGrace(Duration.ZERO));
+                    .changeRetentionBytes(4 << 20))
+        .transactions(txs -> txs.maxActive(4).closeTimeout(Duration.ZERO));
   }
 
   static List<String> names() {
@@ -320,7 +320,7 @@ final class ApiCalls {
 
   private static void records() {
     CALLS.put("run", on -> on.db.run(tx -> transfer(on.accounts, tx, 1, 2)));
-    CALLS.put("run ahead", on -> on.db.runAhead(tx -> transfer(on.accounts, tx, 1, 2)).await());
+    CALLS.put("run ahead", on -> on.db.runPipelined(tx -> transfer(on.accounts, tx, 1, 2)).await());
     CALLS.put(
         "begin",
         on -> {

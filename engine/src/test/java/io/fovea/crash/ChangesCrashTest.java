@@ -82,7 +82,7 @@ class ChangesCrashTest {
   private long loads;
 
   private static Options small() {
-    return Session.small().log(l -> l.changesBytes(8 << 20));
+    return Session.small().log(l -> l.changeRetentionBytes(8 << 20));
   }
 
   @Test
@@ -100,7 +100,7 @@ class ChangesCrashTest {
     Options options =
         small()
             .durability(Durability.ASYNC)
-            .log(log -> log.asyncWindow(Duration.ofHours(1), 16 << 10));
+            .log(log -> log.maxFlushDelay(Duration.ofHours(1), 16 << 10));
     for (long seed = SEED; crashes < CRASHES / 2; seed++) {
       way(seed, options, CRASHES / 2);
     }
@@ -110,7 +110,7 @@ class ChangesCrashTest {
   /** The log keeps little, so that it goes round; who follows keeps up. */
   @Test
   void aLogThatGoesRound() {
-    Options options = small().log(l -> l.changesBytes(LITTLE));
+    Options options = small().log(l -> l.changeRetentionBytes(LITTLE));
     for (long seed = SEED + 1000; crashes < CRASHES / 2; seed++) {
       way(seed, options, CRASHES / 2);
     }
@@ -135,7 +135,7 @@ class ChangesCrashTest {
     Options options =
         small()
             .durability(Durability.ASYNC)
-            .log(log -> log.asyncWindow(Duration.ofHours(1), 16 << 10));
+            .log(log -> log.maxFlushDelay(Duration.ofHours(1), 16 << 10));
     for (long seed = SEED + 3000; crashes < CRASHES / 3; seed++) {
       way(seed, options, CRASHES / 3);
     }
@@ -145,7 +145,7 @@ class ChangesCrashTest {
   @Test
   void fromBesideALogThatGoesRound() {
     beside = true;
-    Options options = small().log(l -> l.changesBytes(LITTLE));
+    Options options = small().log(l -> l.changeRetentionBytes(LITTLE));
     for (long seed = SEED + 4000; crashes < CRASHES / 3; seed++) {
       way(seed, options, CRASHES / 3);
     }
@@ -236,7 +236,7 @@ class ChangesCrashTest {
           }
         }
       } catch (ChangesLostException e) {
-        if (s.options.log().changesBytes() > LITTLE) {
+        if (s.options.log().changeRetentionBytes() > LITTLE) {
           failed.compareAndSet(null, e);
         }
       } catch (Throwable e) {
@@ -255,7 +255,7 @@ class ChangesCrashTest {
       s.step(generator.next(s.state()));
       if (random.nextInt(3) == 0) {
         ChangesCopy next = copy.get().copy();
-        if (random.nextBoolean() && s.options.log().changesBytes() > LITTLE) {
+        if (random.nextBoolean() && s.options.log().changeRetentionBytes() > LITTLE) {
           follow(s, next, 1 + random.nextInt(4));
         } else {
           check(s, next);
@@ -273,7 +273,7 @@ class ChangesCrashTest {
     try {
       caughtUp(s, copy);
     } catch (ChangesLostException e) {
-      if (s.options.log().changesBytes() > LITTLE) {
+      if (s.options.log().changeRetentionBytes() > LITTLE) {
         throw e; // each opening begins a segment: where few are kept, many openings are too many
       }
       copy.begin(s.db());
@@ -321,7 +321,7 @@ class ChangesCrashTest {
     try {
       return copy.followBeside(disk, random.nextBoolean() ? Integer.MAX_VALUE : random.nextInt(4));
     } catch (ChangesLostException e) {
-      if (options.log().changesBytes() > LITTLE) {
+      if (options.log().changeRetentionBytes() > LITTLE) {
         throw e;
       }
       LOST.increment();

@@ -111,7 +111,7 @@ class ClaimsOnFullDiskTest {
             log ->
                 log.bufferBytes(64 << 10)
                     .segmentBytes(SEGMENT)
-                    .bytesMax(8 << 20)
+                    .maxBytes(8 << 20)
                     .checkpointInterval(Duration.ZERO));
   }
 
@@ -226,7 +226,7 @@ class ClaimsOnFullDiskTest {
       tried(
           () -> {
             Options options =
-                options().transactions(txs -> txs.closeGrace(Duration.ZERO).activeMax(8));
+                options().transactions(txs -> txs.closeTimeout(Duration.ZERO).maxActive(8));
             try (Database db = SimDatabase.open(new SimStorage(disk), options)) {
               Table<byte[], byte[]> t = db.table(SPEC).bytes();
               Table<byte[], byte[]> u = db.table(OTHER).bytes();
@@ -278,7 +278,7 @@ class ClaimsOnFullDiskTest {
       Thread loader = null;
       Thread maker = null;
       boolean closed = false;
-      Options options = options().transactions(txs -> txs.closeGrace(Duration.ZERO));
+      Options options = options().transactions(txs -> txs.closeTimeout(Duration.ZERO));
       Database db = SimDatabase.open(new SimStorage(disk), options);
       try (db) {
         Table<byte[], byte[]> t = db.table(SPEC).bytes();

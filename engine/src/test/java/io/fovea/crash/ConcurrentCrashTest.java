@@ -92,9 +92,9 @@ class ConcurrentCrashTest {
     return Session.small()
         .experiments(exp -> exp.protocol(protocol))
         .durability(durability)
-        .transactions(txs -> txs.activeMax(THREADS + 1))
+        .transactions(txs -> txs.maxActive(THREADS + 1))
         .bufferBytes(480_000)
-        .log(log -> log.asyncWindow(java.time.Duration.ofHours(1), 32 << 10));
+        .log(log -> log.maxFlushDelay(java.time.Duration.ofHours(1), 32 << 10));
   }
 
   @ParameterizedTest

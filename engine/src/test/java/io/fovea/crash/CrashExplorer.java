@@ -417,14 +417,14 @@ final class CrashExplorer {
             .log(
                 log ->
                     log.segmentBytes(options.log().segmentBytes() << twice)
-                        .bytesMax(options.log().bytesMax() << twice));
+                        .maxBytes(options.log().maxBytes() << twice));
     if (random.nextInt(3) == 0) {
       o =
           o.log(
               log ->
                   log.bufferBytes(2 * options.log().bufferBytes())
                       .segmentBytes(4 * options.log().segmentBytes())
-                      .bytesMax(4 * options.log().bytesMax()));
+                      .maxBytes(4 * options.log().maxBytes()));
     }
     if (!nest) {
       // Not where there is a crash yet to come, which these do not survive.

@@ -76,7 +76,7 @@ class CrashTest {
   static Options notWaiting() {
     return Session.small()
         .durability(Durability.ASYNC)
-        .log(log -> log.asyncWindow(Duration.ofHours(1), 16 << 10));
+        .log(log -> log.maxFlushDelay(Duration.ofHours(1), 16 << 10));
   }
 
   /** Commits that do not wait: a prefix of them survives. */
@@ -97,7 +97,7 @@ class CrashTest {
         Session.small()
             .bufferBytes(8 << 20)
             .device(dev -> dev.pageSize(8192))
-            .log(log -> log.bufferBytes(128 << 10).bytesMax(512 << 10));
+            .log(log -> log.bufferBytes(128 << 10).maxBytes(512 << 10));
     CrashExplorer explorer =
         new CrashExplorer(SEED + 3, large).crashes(2).nest(20, 3, 1, 1).enough(STATES / 2);
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
@@ -254,7 +254,7 @@ class CrashTest {
   /** All ranges that may go as a whole do, large ones among them. */
   @Test
   void cuts() {
-    Options always = Session.small().experiments(exp -> exp.cutLeaves(0));
+    Options always = Session.small().experiments(exp -> exp.subtreeDeleteThreshold(0));
     CrashExplorer explorer =
         new CrashExplorer(SEED + 8, always)
             .compacting()

@@ -220,7 +220,7 @@ class FaultTest {
                 SimFault.from(n).of(IoOp.WRITE),
                 Session.small()
                     .durability(Durability.ASYNC)
-                    .log(log -> log.asyncWindow(java.time.Duration.ofHours(1), 16 << 10))));
+                    .log(log -> log.maxFlushDelay(java.time.Duration.ofHours(1), 16 << 10))));
   }
 
   /** What a step that is disturbed begins with: some records, and all is closed. */

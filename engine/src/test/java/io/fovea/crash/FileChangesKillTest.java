@@ -64,10 +64,10 @@ class FileChangesKillTest {
     kills("aLogThatGoesRound", 512 << 10);
   }
 
-  private void kills(String name, long changesBytes) throws Exception {
+  private void kills(String name, long changeRetentionBytes) throws Exception {
     file = dir.resolve("db");
     copy = dir.resolve("copy");
-    Followed.makeBoth(file, copy, changesBytes);
+    Followed.makeBoth(file, copy, changeRetentionBytes);
     Random random = new Random(CrashTest.SEED);
     Process writer = null;
     Process follower = null;
@@ -75,10 +75,10 @@ class FileChangesKillTest {
       for (int kill = 0; kill < KILLS; kill++) {
         long seed = CrashTest.SEED * 1000 + kill;
         if (writer == null) {
-          writer = start("write", seed, changesBytes);
+          writer = start("write", seed, changeRetentionBytes);
         }
         if (follower == null) {
-          follower = start("follow", seed, changesBytes);
+          follower = start("follow", seed, changeRetentionBytes);
         }
         boolean goesOn = follow(follower, 20 + random.nextInt(300));
         int whom = random.nextInt(3);
@@ -92,9 +92,9 @@ class FileChangesKillTest {
         }
         if (!goesOn) {
           lost++;
-          Followed.beginAnew(file, copy, changesBytes);
+          Followed.beginAnew(file, copy, changeRetentionBytes);
         } else if (writer == null && follower == null && random.nextBoolean()) {
-          Followed.compareFromBeside(file, copy, changesBytes);
+          Followed.compareFromBeside(file, copy, changeRetentionBytes);
         }
       }
       if (writer != null) {
@@ -105,7 +105,7 @@ class FileChangesKillTest {
       }
       writer = null;
       follower = null;
-      long records = Followed.compareFromBeside(file, copy, changesBytes);
+      long records = Followed.compareFromBeside(file, copy, changeRetentionBytes);
       SoakReport.line(
           "FileChangesKillTest." + name,
           "seed "
@@ -163,7 +163,7 @@ class FileChangesKillTest {
     }
   }
 
-  private Process start(String what, long seed, long changesBytes) throws IOException {
+  private Process start(String what, long seed, long changeRetentionBytes) throws IOException {
     Path quiet = Files.writeString(dir.resolve("logging.properties"), ".level=SEVERE\n");
     return new ProcessBuilder(
             List.of(
@@ -181,7 +181,7 @@ class FileChangesKillTest {
                 copy.toString(),
                 Long.toString(seed),
                 what,
-                Long.toString(changesBytes)))
+                Long.toString(changeRetentionBytes)))
         .directory(dir.toFile())
         .redirectError(dir.resolve(what.equals("write") ? "writer" : "follower").toFile())
         .start();

@@ -52,8 +52,8 @@ final class Followed {
     return options(4 << 20);
   }
 
-  private static Options options(long changesBytes) {
-    return Victim.options().log(l -> l.changesBytes(changesBytes));
+  private static Options options(long changeRetentionBytes) {
+    return Victim.options().log(l -> l.changeRetentionBytes(changeRetentionBytes));
   }
 
   private static byte[] bytes(String s) {
@@ -243,13 +243,13 @@ final class Followed {
   }
 
   /** Makes a database without tables, and a copy that begins there. */
-  static void makeBoth(Path file, Path copyFile, long changesBytes) {
-    beginAnew(file, copyFile, changesBytes);
+  static void makeBoth(Path file, Path copyFile, long changeRetentionBytes) {
+    beginAnew(file, copyFile, changeRetentionBytes);
   }
 
   /** Begins with what the database is now. */
-  static void beginAnew(Path file, Path copyFile, long changesBytes) {
-    try (Database db = Database.open(file, options(changesBytes));
+  static void beginAnew(Path file, Path copyFile, long changeRetentionBytes) {
+    try (Database db = Database.open(file, options(changeRetentionBytes));
         Database copy = Database.open(copyFile, Victim.options())) {
       new Followed(copy).beginAnew(db);
     }
@@ -259,7 +259,7 @@ final class Followed {
    * Follows to the end of what lies in the files, which nobody has open, perhaps after a kill; then
    * opens the database: it has the same. If changes were lost, begins anew.
    */
-  static long compareFromBeside(Path file, Path copyFile, long changesBytes) {
+  static long compareFromBeside(Path file, Path copyFile, long changeRetentionBytes) {
     try (Database copy = Database.open(copyFile, Victim.options())) {
       Followed f = new Followed(copy);
       boolean lost = false;
@@ -273,7 +273,7 @@ final class Followed {
       } catch (ChangesLostException e) {
         lost = true;
       }
-      try (Database db = Database.open(file, options(changesBytes))) {
+      try (Database db = Database.open(file, options(changeRetentionBytes))) {
         if (lost) {
           f.beginAnew(db);
         } else if (end.lsn() > db.changesPosition().lsn()) {

@@ -63,8 +63,8 @@ class FullDiskTest {
         .durability(durability)
         .bufferBytes(1 << 20)
         .memory(mem -> mem.timestampBytes(2 << 20))
-        .transactions(txs -> txs.activeMax(4))
-        .log(log -> log.bytesMax(512 << 10));
+        .transactions(txs -> txs.maxActive(4))
+        .log(log -> log.maxBytes(512 << 10));
   }
 
   /** What the tables hold of one thread's keys. */

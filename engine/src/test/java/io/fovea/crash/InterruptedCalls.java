@@ -297,12 +297,12 @@ public final class InterruptedCalls {
             l ->
                 l.bufferBytes(256 << 10)
                     .segmentBytes(256 << 10)
-                    .bytesMax(4 << 20)
-                    .changesBytes(1 << 20));
+                    .maxBytes(4 << 20)
+                    .changeRetentionBytes(1 << 20));
   }
 
   private static Options unlogged() {
-    return options().durability(Durability.NONE).log(l -> l.changesBytes(0));
+    return options().durability(Durability.NONE).log(l -> l.changeRetentionBytes(0));
   }
 
   private static byte[] key(int i) {

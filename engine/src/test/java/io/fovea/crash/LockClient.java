@@ -36,8 +36,8 @@ public final class LockClient {
             l ->
                 l.bufferBytes(64 << 10)
                     .segmentBytes(64 << 10)
-                    .bytesMax(1 << 20)
-                    .changesBytes(256 << 10));
+                    .maxBytes(1 << 20)
+                    .changeRetentionBytes(256 << 10));
   }
 
   /** Opens and closes: "opened", or who has it. For other class loaders, too. */

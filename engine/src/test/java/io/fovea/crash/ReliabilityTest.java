@@ -102,7 +102,7 @@ class ReliabilityTest {
   @EnumSource(names = {"SYNC", "ASYNC"})
   void interruptsDoNoHarm(Durability durability) throws Exception {
     Options options =
-        Victim.options().durability(durability).transactions(txs -> txs.activeMax(THREADS));
+        Victim.options().durability(durability).transactions(txs -> txs.maxActive(THREADS));
     Path file = dir.resolve("interrupts-" + durability);
     try (Database db = Database.open(file, options)) {
       RowTable t = fill(db);
@@ -133,7 +133,7 @@ class ReliabilityTest {
   @Test
   void theSmallestPool() {
     for (int transactions : new int[] {1, 2, 8}) {
-      Options options = Session.small().transactions(txs -> txs.activeMax(transactions));
+      Options options = Session.small().transactions(txs -> txs.maxActive(transactions));
       SimDisk disk = new SimDisk(transactions);
       Session s = new Session(disk, options.bufferBytes(1), false, new State());
       PoolTooSmallException e = assertThrows(PoolTooSmallException.class, s::open);
@@ -154,7 +154,7 @@ class ReliabilityTest {
   /** The smallest pool under threads: every one gets through. */
   @Test
   void theSmallestPoolUnderThreads() throws Exception {
-    Options options = Victim.options().transactions(txs -> txs.activeMax(THREADS)).bufferBytes(1);
+    Options options = Victim.options().transactions(txs -> txs.maxActive(THREADS)).bufferBytes(1);
     Path file = dir.resolve("small");
     PoolTooSmallException e =
         assertThrows(PoolTooSmallException.class, () -> Database.open(file, options));
@@ -182,7 +182,7 @@ class ReliabilityTest {
         Options options =
             Victim.options()
                 .device(dev -> dev.io(io).directIo(direct))
-                .transactions(txs -> txs.activeMax(THREADS));
+                .transactions(txs -> txs.maxActive(THREADS));
         try (Database db = Database.open(file, options)) {
           RowTable t = first ? fill(db) : db.table(SPEC);
           first = false;

@@ -76,12 +76,12 @@ final class Session {
         .durability(Durability.SYNC)
         .bufferBytes(400_000)
         .memory(mem -> mem.timestampBytes(1 << 20))
-        .transactions(txs -> txs.activeMax(2))
-        .experiments(exp -> exp.cutLeaves(1))
+        .transactions(txs -> txs.maxActive(2))
+        .experiments(exp -> exp.subtreeDeleteThreshold(1))
         .snapshots(snaps -> snaps.bufferBytes(700_000).memoryBytes(64 << 10))
         .log(
             log ->
-                log.bytesMax(256 << 10)
+                log.maxBytes(256 << 10)
                     .bufferBytes(64 << 10)
                     .segmentBytes(64 << 10)
                     .checkpointInterval(java.time.Duration.ZERO))

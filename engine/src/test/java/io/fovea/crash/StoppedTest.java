@@ -113,7 +113,7 @@ class StoppedTest {
   private final SimDisk disk = new SimDisk(1);
 
   private Options options =
-      Session.small().transactions(txs -> txs.activeMax(4)).bufferBytes(1 << 20);
+      Session.small().transactions(txs -> txs.maxActive(4)).bufferBytes(1 << 20);
 
   private static Table<byte[], byte[]> table(Database db) {
     return db.table(TableSpec.bytes("t", 16)).bytes();
@@ -199,7 +199,7 @@ class StoppedTest {
   void aCloseEndsTheWait() throws Exception {
     for (int k = 0; k < CHANGES; k++) {
       Disturbance d = new Disturbance(k, Integer.MAX_VALUE, StoppedTest::noSpace);
-      options = options.transactions(txs -> txs.closeGrace(Duration.ofMillis(1)));
+      options = options.transactions(txs -> txs.closeTimeout(Duration.ofMillis(1)));
       Database db = open(d);
       AtomicReference<Throwable> thrown = new AtomicReference<>();
       Thread writer = Thread.ofPlatform().start(() -> catching(thrown, () -> change(db, d)));

@@ -44,10 +44,10 @@ final class Victim {
         .device(dev -> dev.io(Io.valueOf(System.getProperty("victim.io", "AUTO"))))
         .bufferBytes(600_000)
         .memory(mem -> mem.timestampBytes(1 << 20))
-        .transactions(txs -> txs.activeMax(4))
+        .transactions(txs -> txs.maxActive(4))
         .log(
             log ->
-                log.bytesMax(512 << 10)
+                log.maxBytes(512 << 10)
                     .bufferBytes(64 << 10)
                     .segmentBytes(64 << 10)
                     .checkpointInterval(Duration.ZERO))

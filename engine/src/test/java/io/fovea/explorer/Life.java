@@ -1,9 +1,9 @@
 package io.fovea.explorer;
 
 import io.fovea.BufferShare;
+import io.fovea.CommitHandle;
 import io.fovea.Database;
 import io.fovea.Durability;
-import io.fovea.Receipt;
 import io.fovea.Sequence;
 import io.fovea.Table;
 import io.fovea.Transaction;
@@ -328,9 +328,10 @@ final class Life {
   private void in(Feature f, Hand hand, Body body) throws Exception {
     switch (f) {
       case AHEAD -> {
-        Receipt receipt = db.runAhead(body::run);
-        receipt.await();
-        Violation.unless(receipt.isDurable() || setup.durability() != Durability.SYNC, "receipt");
+        CommitHandle commitHandle = db.runPipelined(body::run);
+        commitHandle.await();
+        Violation.unless(
+            commitHandle.isDurable() || setup.durability() != Durability.SYNC, "receipt");
       }
       case SUBMIT ->
           db.submit(
@@ -341,7 +342,7 @@ final class Life {
               .toCompletableFuture()
               .join();
       case EXPLICIT -> explicitly(hand, body);
-      case PESSIMISTIC -> db.run(TxOptions.defaults().abortsBeforeLocking(0), body::run);
+      case PESSIMISTIC -> db.run(TxOptions.defaults().pessimisticAfterAborts(0), body::run);
       case LIMIT ->
           db.run(
               TxOptions.defaults().timeout(Duration.ofMillis(1 + hand.random.nextInt(50))),

@@ -29,13 +29,13 @@ record Setup(
     int pageSize,
     int bufferBytes,
     int logBytes,
-    int changesBytes,
-    int activeMax,
+    int changeRetentionBytes,
+    int maxActive,
     int hands,
-    int cutLeaves,
+    int subtreeDeleteThreshold,
     boolean hints,
     boolean shared,
-    boolean rememberAll,
+    boolean cacheAllKeyLocations,
     boolean revalidate,
     int graceMillis,
     int checkpointMillis) {
@@ -100,27 +100,27 @@ record Setup(
         .device(dev -> dev.pageSize(pageSize))
         .transactions(
             txs ->
-                txs.activeMax(activeMax)
+                txs.maxActive(maxActive)
                     .leakDetection(LeakDetection.OFF)
-                    .revalidateReads(revalidate)
+                    .strictSerializability(revalidate)
                     .timeout(Duration.ofSeconds(100))
-                    .closeGrace(Duration.ofMillis(graceMillis)))
+                    .closeTimeout(Duration.ofMillis(graceMillis)))
         .experiments(
             exp ->
                 exp.protocol(protocol)
                     .timestamps(timestamps)
                     .translation(translation)
-                    .rememberAll(rememberAll)
+                    .cacheAllKeyLocations(cacheAllKeyLocations)
                     .hints(hints ? Hints.ALL : Hints.NONE)
-                    .cutLeaves(cutLeaves))
+                    .subtreeDeleteThreshold(subtreeDeleteThreshold))
         .snapshots(snaps -> snaps.bufferBytes(2_000_000).memoryBytes(256 << 10))
         .expiry(exp -> exp.clock(clock).sweepInterval(Duration.ofMillis(100)))
         .log(
             log ->
-                log.bytesMax(Math.max(logBytes, 4 * logBuffer))
+                log.maxBytes(Math.max(logBytes, 4 * logBuffer))
                     .bufferBytes(logBuffer)
                     .segmentBytes(Math.max(64 << 10, 5 * pageSize))
-                    .changesBytes(durability == Durability.NONE ? 0 : changesBytes)
+                    .changeRetentionBytes(durability == Durability.NONE ? 0 : changeRetentionBytes)
                     .checkpointInterval(Duration.ofMillis(checkpointMillis)));
   }
 
@@ -131,7 +131,7 @@ record Setup(
 
   /** Whether the log can be followed. */
   boolean followed() {
-    return place != Place.MEMORY && durability != Durability.NONE && changesBytes > 0;
+    return place != Place.MEMORY && durability != Durability.NONE && changeRetentionBytes > 0;
   }
 
   /** Whether a kill leaves something that can be opened. */

@@ -14,10 +14,10 @@ final class SlotRaces {
   private SlotRaces() {}
 
   private static class OneSlot {
-    final Slot slot = new Slot(0, 1, Blocks.COLLECTED);
+    final StatementContext statementContext = new StatementContext(0, 1, Blocks.COLLECTED);
 
     OneSlot() {
-      slot.claim();
+      statementContext.claim();
     }
   }
 
@@ -30,14 +30,14 @@ final class SlotRaces {
   public static class OperationAgainstClose extends OneSlot {
     @Actor
     public void operation(ZZ_Result r) {
-      r.r1 = slot.enter();
+      r.r1 = statementContext.enter();
     }
 
     @Actor
     public void close(ZZ_Result r) {
-      slot.refuse();
+      statementContext.refuse();
       AsymmetricFence.heavy();
-      r.r2 = slot.busy();
+      r.r2 = statementContext.busy();
     }
   }
 }

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 /** A slot is lent to one transaction, and so is its memory. */
 class SlotTest {
   private final Blocks blocks = new Blocks("test");
-  private final Slot slot = new Slot(0, 1, blocks);
+  private final StatementContext statementContext = new StatementContext(0, 1, blocks);
 
   @AfterEach
   void close() {
@@ -24,39 +24,39 @@ class SlotTest {
 
   @Test
   void itIsReleasedOnce() {
-    assertTrue(slot.claim());
-    assertFalse(slot.claim());
-    assertTrue(slot.enter());
-    slot.release();
-    assertThrows(AssertionError.class, slot::release);
-    assertThrows(AssertionError.class, slot::enter);
-    assertFalse(slot.isMine());
-    assertTrue(slot.claim());
-    assertTrue(slot.isMine());
+    assertTrue(statementContext.claim());
+    assertFalse(statementContext.claim());
+    assertTrue(statementContext.enter());
+    statementContext.release();
+    assertThrows(AssertionError.class, statementContext::release);
+    assertThrows(AssertionError.class, statementContext::enter);
+    assertFalse(statementContext.isMine());
+    assertTrue(statementContext.claim());
+    assertTrue(statementContext.isMine());
   }
 
   @Test
   void itsMemoryIsGivenBackOnceAndInTime() {
-    assertTrue(slot.claim());
-    MemorySegment one = slot.take(600);
-    MemorySegment other = slot.take(600);
+    assertTrue(statementContext.claim());
+    MemorySegment one = statementContext.take(600);
+    MemorySegment other = statementContext.take(600);
     assertNotEquals(one.address(), other.address());
-    slot.give(one);
-    assertThrows(AssertionError.class, () -> slot.give(one));
-    assertEquals(one.address(), slot.take(600).address());
-    assertTrue(slot.enter());
-    slot.release();
-    assertThrows(AssertionError.class, () -> slot.give(other));
+    statementContext.give(one);
+    assertThrows(AssertionError.class, () -> statementContext.give(one));
+    assertEquals(one.address(), statementContext.take(600).address());
+    assertTrue(statementContext.enter());
+    statementContext.release();
+    assertThrows(AssertionError.class, () -> statementContext.give(other));
   }
 
   @Test
   void whoWritesToItsMemoryAfterwardsIsNoticed() {
-    assertTrue(slot.claim());
-    MemorySegment block = slot.take(600);
+    assertTrue(statementContext.claim());
+    MemorySegment block = statementContext.take(600);
     Mem.putLong(block, 0, 1);
-    slot.give(block);
+    statementContext.give(block);
     assertNotEquals(1, Mem.getLong(block, 0));
     Mem.putLong(block, 0, 1);
-    assertThrows(AssertionError.class, () -> slot.take(600));
+    assertThrows(AssertionError.class, () -> statementContext.take(600));
   }
 }

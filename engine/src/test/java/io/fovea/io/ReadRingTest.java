@@ -128,7 +128,7 @@ class ReadRingTest {
   @Test
   void aRingWithNothingToLandInReadsStraight() {
     Arrays.fill(ends, NOT_ENDED);
-    assertTrue(device.tryEnter()); // as LentRings does
+    assertTrue(device.tryEnter()); // as RingPool does
     ReadRing ring = new ReadRing(device, file, MemorySegment.NULL);
     assertTrue(ring.borrow((slot, errno) -> ends[slot] = errno));
     read(ring);

@@ -193,7 +193,7 @@ public final class LockOrderAgent {
         super.visitVarInsn(Opcodes.ALOAD, 0);
         call("ends", "(Ljava/lang/Object;)V");
       }
-      if (key.equals("io/fovea/txn/TxEngine.beginNoMore")) {
+      if (key.equals("io/fovea/txn/TxEngine.stopAdmission")) {
         super.visitVarInsn(Opcodes.ALOAD, 0);
         call("endsAll", "(Ljava/lang/Object;)V");
       }

@@ -38,7 +38,7 @@ import org.junit.jupiter.api.parallel.Isolated;
 class LockOrderTest {
   /** Of tools, of classes of constants, and of what is used before anything else is. */
   private static final Set<String> NOT_OF_AN_OPEN_DATABASE =
-      Set.of("Replay.lock", "DatabaseBean", "Watches", "AddressSpace", "Log.FilePin");
+      Set.of("Replay.lock", "DatabaseBean", "LeakRegistry", "AddressSpace", "Log.FilePin");
 
   @TempDir Path folder;
 
@@ -146,7 +146,7 @@ class LockOrderTest {
         Options.defaults()
             .bufferBytes(16 << 20)
             .durability(Durability.ASYNC)
-            .log(l -> l.changesBytes(1 << 20));
+            .log(l -> l.changeRetentionBytes(1 << 20));
     long before = LockOrder.checks();
     try (Database db = Database.open(folder.resolve("d"), options)) {
       Table<byte[], byte[]> w = db.table(TableSpec.bytes("w", 20)).bytes();

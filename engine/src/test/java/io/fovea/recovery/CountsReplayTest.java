@@ -54,7 +54,7 @@ class CountsReplayTest {
   }
 
   private static void assertCounts(long records, CountsReplay replay) {
-    assertEquals(new KnownCounts.Counts(records, 100 * records), replay.result().get(TREE));
+    assertEquals(new RecoveredRowCounts.Counts(records, 100 * records), replay.result().get(TREE));
   }
 
   @Test

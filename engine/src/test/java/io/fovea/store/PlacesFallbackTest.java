@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.bindings.Availability;
-import io.fovea.btree.PlaceTable;
+import io.fovea.btree.KeyLocationCache;
 import io.fovea.memory.KernelFacts;
 import io.fovea.memory.MemoryFiles;
 import io.fovea.memory.RefusingFiles;
@@ -28,11 +28,11 @@ class PlacesFallbackTest {
     return Logged.warnings(work).stream().filter(line -> line.contains(LINE)).toList();
   }
 
-  private static void closes(Places places, PlaceTable table) {
-    assertSame(table, places.table());
-    assertTrue(places.bytes() >= PlaceTable.BYTES_MIN);
-    places.close();
-    assertEquals(0, places.bytes());
+  private static void closes(KeyLocations keyLocations, KeyLocationCache table) {
+    assertSame(table, keyLocations.table());
+    assertTrue(keyLocations.bytes() >= KeyLocationCache.BYTES_MIN);
+    keyLocations.close();
+    assertEquals(0, keyLocations.bytes());
   }
 
   @ParameterizedTest
@@ -43,11 +43,11 @@ class PlacesFallbackTest {
     List<String> lines =
         logged(
             () -> {
-              Places places = new Places("shop", 3 << 20, 4096, true, files);
-              PlaceTable table = places.table();
+              KeyLocations keyLocations = new KeyLocations("shop", 3 << 20, 4096, true, files);
+              KeyLocationCache table = keyLocations.table();
               assertNotNull(table);
-              assertEquals(2 << 20, places.bytesMax(), "a power of two");
-              closes(places, table);
+              assertEquals(2 << 20, keyLocations.maxBytes(), "a power of two");
+              closes(keyLocations, table);
             });
     assertEquals(1, lines.size(), lines::toString);
     assertTrue(lines.getFirst().startsWith("shop: " + LINE), lines::toString);
@@ -60,11 +60,12 @@ class PlacesFallbackTest {
     List<String> lines =
         logged(
             () -> {
-              Places places = new Places("shop", 3 << 20, 4096, true, MemoryFiles.KERNEL);
-              PlaceTable table = places.table();
+              KeyLocations keyLocations =
+                  new KeyLocations("shop", 3 << 20, 4096, true, MemoryFiles.KERNEL);
+              KeyLocationCache table = keyLocations.table();
               assertNotNull(table);
-              assertEquals(3 << 20, places.bytesMax(), "granules");
-              closes(places, table);
+              assertEquals(3 << 20, keyLocations.maxBytes(), "granules");
+              closes(keyLocations, table);
             });
     assertEquals(List.of(), lines);
   }
@@ -72,9 +73,9 @@ class PlacesFallbackTest {
   @Test
   void isFlatWhereNobodyAsks() {
     RefusingFiles files = new RefusingFiles(Call.CREATE, 0);
-    Places places = new Places("shop", 3 << 20, 4096, false, files);
-    assertNotNull(places.table());
+    KeyLocations keyLocations = new KeyLocations("shop", 3 << 20, 4096, false, files);
+    assertNotNull(keyLocations.table());
     assertEquals(0, files.refusals());
-    places.close();
+    keyLocations.close();
   }
 }

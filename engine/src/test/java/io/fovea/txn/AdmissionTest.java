@@ -155,7 +155,7 @@ class AdmissionTest {
                   }));
     }
     untilWaiting(f, 10);
-    f.engine.beginNoMore();
+    f.engine.stopAdmission();
     for (Thread t : all) {
       t.join();
     }

@@ -38,17 +38,17 @@ class CommitGateTest {
     for (int i = 0; i < THREADS; i++) {
       Pair pair = new Pair();
       pairs[i] = pair;
-      CommitGate.Pass pass = gate.pass(i);
+      CommitGate.CommitSlot commitSlot = gate.pass(i);
       threads.add(
           Thread.ofPlatform()
               .start(
                   () -> {
                     while (!stop) {
-                      gate.enter(pass);
+                      gate.enter(commitSlot);
                       pair.first++;
                       Thread.onSpinWait();
                       pair.second++;
-                      gate.passed(pass);
+                      gate.passed(commitSlot);
                     }
                   }));
     }
@@ -56,7 +56,7 @@ class CommitGateTest {
     try {
       for (int n = 0; n < MOMENTS; n++) {
         long before = gate.moments();
-        gate.atMoment(
+        gate.atQuiescentPoint(
             () -> {
               for (int i = 0; i < THREADS; i++) {
                 assertEquals(pairs[i].first, pairs[i].second, "half a commit");
@@ -87,11 +87,11 @@ class CommitGateTest {
     TransactionAbortedException e =
         assertThrows(
             TransactionAbortedException.class,
-            () -> gate.atMoment(() -> came[0] = true, 1, () -> {}));
+            () -> gate.atQuiescentPoint(() -> came[0] = true, 1, () -> {}));
     assertEquals(AbortCause.ADMISSION, e.abortCause());
     gate.passed(gate.pass(1));
     assertFalse(came[0]);
-    gate.atMoment(() -> came[0] = true, LONG, () -> {});
+    gate.atQuiescentPoint(() -> came[0] = true, LONG, () -> {});
     assertTrue(came[0]);
   }
 
@@ -103,7 +103,7 @@ class CommitGateTest {
     FutureTask<Void> waits =
         new FutureTask<>(
             () ->
-                gate.atMoment(
+                gate.atQuiescentPoint(
                     () -> {},
                     LONG,
                     () -> {
@@ -125,9 +125,9 @@ class CommitGateTest {
     gate.enter(gate.pass(0));
     Thread.currentThread().interrupt();
     assertThrows(
-        OperationInterruptedException.class, () -> gate.atMoment(() -> {}, LONG, () -> {}));
+        OperationInterruptedException.class, () -> gate.atQuiescentPoint(() -> {}, LONG, () -> {}));
     assertTrue(Thread.interrupted(), "the flag is kept");
     gate.passed(gate.pass(0));
-    gate.atMoment(() -> {}, LONG, () -> {});
+    gate.atQuiescentPoint(() -> {}, LONG, () -> {});
   }
 }

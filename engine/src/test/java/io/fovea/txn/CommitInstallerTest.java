@@ -403,9 +403,9 @@ class CommitInstallerTest {
 
   @Test
   void theVersionOfAnotherLeafIsNoSecondLook() {
-    FaultInjection careless = FaultInjection.without(Step.LEAF_OF_THE_GAP);
-    assertTrue(aGapIsSplit(careless, false));
-    assertFalse(aGapIsSplit(careless, true), "within a leaf the version is enough");
+    FaultInjection skipsLockCheck = FaultInjection.without(Step.LEAF_OF_THE_GAP);
+    assertTrue(aGapIsSplit(skipsLockCheck, false));
+    assertFalse(aGapIsSplit(skipsLockCheck, true), "within a leaf the version is enough");
   }
 
   /** One look that is spared: the leaf has not changed, so nothing is searched again. */

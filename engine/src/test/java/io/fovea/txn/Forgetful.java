@@ -13,17 +13,17 @@ public final class Forgetful {
    * @return puts back what was there, before the commit publishes
    */
   public static Runnable raiseReads(TxEngine engine, SlotSet locked, int by) {
-    return raise(engine, locked, word -> Word.pack(Word.wts(word), Word.rts(word) + by));
+    return raise(engine, locked, word -> TidWord.pack(TidWord.wts(word), TidWord.rts(word) + by));
   }
 
   /** Raises wts and rts of what a commit has locked to the timestamp that it has chosen. */
   public static Runnable raiseToCommit(TxEngine engine, SlotSet locked) {
     long commitTs = 0;
     for (int i = 0; i < locked.size(); i++) {
-      commitTs = Math.max(commitTs, Word.rts(engine.timestamps().word(locked.get(i))) + 1);
+      commitTs = Math.max(commitTs, TidWord.rts(engine.timestamps().word(locked.get(i))) + 1);
     }
     long ts = commitTs;
-    return raise(engine, locked, word -> Word.pack(ts, ts));
+    return raise(engine, locked, word -> TidWord.pack(ts, ts));
   }
 
   private static Runnable raise(TxEngine engine, SlotSet locked, LongUnaryOperator how) {
@@ -34,7 +34,8 @@ public final class Forgetful {
     for (int i = 0; i < n; i++) {
       slots[i] = locked.get(i);
       before[i] = table.word(slots[i]);
-      table.wordRelease(slots[i], Word.withLock(how.applyAsLong(Word.withoutLock(before[i]))));
+      table.wordRelease(
+          slots[i], TidWord.withLock(how.applyAsLong(TidWord.withoutLock(before[i]))));
     }
     return () -> {
       for (int i = 0; i < n; i++) {
@@ -54,12 +55,12 @@ public final class Forgetful {
     int raised = 0;
     for (int slot = 0; slot < table.slots(); slot++) {
       long word = table.word(slot);
-      if (Word.isLocked(word) || word == 0 || random.nextInt(8) != 0) {
+      if (TidWord.isLocked(word) || word == 0 || random.nextInt(8) != 0) {
         continue;
       }
       int wts = random.nextInt(4);
       int rts = random.nextInt(4);
-      long next = Word.pack(Word.wts(word) + wts, Word.rts(word) + Math.max(wts, rts));
+      long next = TidWord.pack(TidWord.wts(word) + wts, TidWord.rts(word) + Math.max(wts, rts));
       raised += table.casWord(slot, word, next) ? 1 : 0;
     }
     return raised;

@@ -28,16 +28,16 @@ final class GateRaces {
 
     @Actor
     public void commit() {
-      CommitGate.Pass pass = gate.pass(0);
-      gate.enter(pass);
+      CommitGate.CommitSlot commitSlot = gate.pass(0);
+      gate.enter(commitSlot);
       first = 1;
       second = 1;
-      gate.passed(pass);
+      gate.passed(commitSlot);
     }
 
     @Actor
     public void moment(JJ_Result r) {
-      gate.atMoment(
+      gate.atQuiescentPoint(
           () -> {
             r.r2 = second;
             r.r1 = first;
@@ -61,9 +61,9 @@ final class GateRaces {
 
     @Actor
     public void commit(JZ_Result r) {
-      CommitGate.Pass pass = gate.pass(0);
-      gate.changes(pass, TREE);
-      gate.enter(pass);
+      CommitGate.CommitSlot commitSlot = gate.pass(0);
+      gate.changes(commitSlot, TREE);
+      gate.enter(commitSlot);
       r.r1 = marks.watched() ? marks.highest(TREE) : -1;
     }
 
@@ -92,9 +92,9 @@ final class GateRaces {
 
     @Actor
     public void commit(ZZ_Result r) {
-      CommitGate.Pass pass = gate.pass(0);
-      gate.changes(pass, TREE);
-      gate.enter(pass);
+      CommitGate.CommitSlot commitSlot = gate.pass(0);
+      gate.changes(commitSlot, TREE);
+      gate.enter(commitSlot);
       r.r1 = marks.watched() && marks.highest(TREE) >= 7;
     }
 

@@ -421,7 +421,7 @@ class PessimisticTest {
 
   @Test
   void reservationsFindWhatWasAdded() {
-    Reservation r = new Reservation(new Turn(new Reservations()), 0);
+    Reservation r = new Reservation(new PessimisticTicket(new Reservations()), 0);
     for (long i = 1; i <= 10_000; i++) {
       assertFalse(r.refusesWriting(i << 8));
       assertTrue(r.add(i << 8, i % 2 == 0));

@@ -61,7 +61,7 @@ final class PinRaces {
       t.enter(MAKER);
       int slot = t.pin(MAKER, item(state, 0));
       t.tryLock(slot);
-      t.publish(slot, Word.rts(t.word(slot)) + 1000);
+      t.publish(slot, TidWord.rts(t.word(slot)) + 1000);
       t.exit(MAKER);
       t.epochs().advance(t.epochs().now());
       t.enter(MAKER);
@@ -103,7 +103,7 @@ final class PinRaces {
         timestamps.enter(ctx);
         int slot = timestamps.pin(ctx, item);
         boolean before = timestamps.item(slot) == item;
-        boolean kept = Word.wts(timestamps.word(slot)) >= 1000 + published;
+        boolean kept = TidWord.wts(timestamps.word(slot)) >= 1000 + published;
         boolean locked = timestamps.tryLock(slot);
         boolean after = timestamps.item(slot) == item;
         // Who is long without the CPU may be expelled; then nothing that it saw counts.
@@ -111,7 +111,7 @@ final class PinRaces {
           own &= before && locked && after;
           bound &= kept;
           published++;
-          timestamps.publish(slot, Word.rts(timestamps.word(slot)) + 1);
+          timestamps.publish(slot, TidWord.rts(timestamps.word(slot)) + 1);
         } else if (locked) {
           timestamps.unlock(slot);
         }
@@ -144,7 +144,7 @@ final class PinRaces {
       synchronized (columns) {
         timestamps.enter(Columns.MAKER);
         int slot = timestamps.pin(Columns.MAKER, item);
-        r.r3 = Word.wts(timestamps.word(slot)) >= 1000 + published ? 1 : 0;
+        r.r3 = TidWord.wts(timestamps.word(slot)) >= 1000 + published ? 1 : 0;
         timestamps.exit(Columns.MAKER);
       }
     }
@@ -250,7 +250,7 @@ final class PinRaces {
       while (!timestamps.tryLock(slot)) {
         Thread.onSpinWait();
       }
-      timestamps.publish(slot, Word.rts(timestamps.word(slot)) + 1);
+      timestamps.publish(slot, TidWord.rts(timestamps.word(slot)) + 1);
       timestamps.exit(ctx);
       return slot;
     }
@@ -269,7 +269,7 @@ final class PinRaces {
 
     @Arbiter
     public void look(JJJ_Result r) {
-      r.r3 = first == second && Word.wts(timestamps.word(first)) >= 2 ? 1 : 0;
+      r.r3 = first == second && TidWord.wts(timestamps.word(first)) >= 2 ? 1 : 0;
     }
   }
 

@@ -127,7 +127,7 @@ class ProtocolsTest {
 
   private static void unlocked(Timestamps t, long item) {
     long word = t.word(t.pin(0, item));
-    assertFalse(Word.isLocked(word), Word.toString(word));
+    assertFalse(TidWord.isLocked(word), TidWord.toString(word));
   }
 
   @ParameterizedTest

@@ -31,7 +31,7 @@ public final class Settings {
         new TimestampConfig(
             t.kind(),
             TimestampConfig.Release.REFERENCE_COUNT,
-            t.exactBytes(),
+            t.activeTimestampBytes(),
             t.budgetBytes(),
             t.sketchRows(),
             t.sketchColumns(),

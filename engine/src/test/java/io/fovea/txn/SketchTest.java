@@ -22,7 +22,7 @@ class SketchTest {
   /** One put: of an item, with a wts and a distance. */
   record Put(long item, long wts, long delta) {
     long word() {
-      return Word.pack(wts, wts + delta);
+      return TidWord.pack(wts, wts + delta);
     }
   }
 
@@ -44,12 +44,14 @@ class SketchTest {
         pair[1] = Math.max(pair[1], put.wts() + put.delta());
         for (Map.Entry<Long, long[]> e : exact.entrySet()) {
           long word = sketch.get(e.getKey());
-          assertTrue(Word.wts(word) >= e.getValue()[0], "wts is a bound");
-          assertTrue(Word.rts(word) >= e.getValue()[1], "rts is a bound");
-          assertTrue(Word.wts(word) <= Word.rts(word), "Property 2");
-          assertTrue(!Word.isLocked(word), "no lock bits");
+          assertTrue(TidWord.wts(word) >= e.getValue()[0], "wts is a bound");
+          assertTrue(TidWord.rts(word) >= e.getValue()[1], "rts is a bound");
+          assertTrue(TidWord.wts(word) <= TidWord.rts(word), "Property 2");
+          assertTrue(!TidWord.isLocked(word), "no lock bits");
           long old = before.getOrDefault(e.getKey(), 0L);
-          assertTrue(Word.wts(word) >= Word.wts(old) && Word.rts(word) >= Word.rts(old), "lemma 3");
+          assertTrue(
+              TidWord.wts(word) >= TidWord.wts(old) && TidWord.rts(word) >= TidWord.rts(old),
+              "lemma 3");
           before.put(e.getKey(), word);
         }
       }
@@ -67,13 +69,13 @@ class SketchTest {
     try {
       sketch.settle(100);
       sketch.settle(50);
-      assertEquals(Word.pack(100, 100), sketch.get(1));
-      sketch.put(1, Word.pack(90, 100));
-      sketch.put(2, Word.pack(60, 101));
+      assertEquals(TidWord.pack(100, 100), sketch.get(1));
+      sketch.put(1, TidWord.pack(90, 100));
+      sketch.put(2, TidWord.pack(60, 101));
       sketch.settle(101);
-      assertEquals(Word.pack(101, 101), sketch.get(1));
-      sketch.put(2, Word.pack(60, 103));
-      assertEquals(Word.pack(101, 103), sketch.get(1), "of the cell that it shares");
+      assertEquals(TidWord.pack(101, 101), sketch.get(1));
+      sketch.put(2, TidWord.pack(60, 103));
+      assertEquals(TidWord.pack(101, 103), sketch.get(1), "of the cell that it shares");
     } finally {
       sketch.close();
     }
@@ -100,8 +102,8 @@ class SketchTest {
         }
         for (Map.Entry<Long, long[]> e : exact.entrySet()) {
           long word = sketch.get(e.getKey());
-          assertTrue(Word.wts(word) >= e.getValue()[0], "wts is a bound");
-          assertTrue(Word.rts(word) >= e.getValue()[1], "rts is a bound");
+          assertTrue(TidWord.wts(word) >= e.getValue()[0], "wts is a bound");
+          assertTrue(TidWord.rts(word) >= e.getValue()[1], "rts is a bound");
         }
       }
     } finally {
@@ -113,16 +115,16 @@ class SketchTest {
   @Test
   void aLargerSketchIsMoreExactAndASmallerOneForgetsIt() {
     Sketch sketch = new Sketch(1, 1);
-    sketch.put(1, Word.pack(5, 5));
+    sketch.put(1, TidWord.pack(5, 5));
     sketch.resize(1024, () -> {});
-    assertEquals(Word.pack(5, 5), sketch.get(1));
-    assertEquals(Word.pack(5, 5), sketch.get(2), "nobody knows whose it was");
-    sketch.put(1, Word.pack(7, 9));
-    assertEquals(Word.pack(5, 5), sketch.get(2));
+    assertEquals(TidWord.pack(5, 5), sketch.get(1));
+    assertEquals(TidWord.pack(5, 5), sketch.get(2), "nobody knows whose it was");
+    sketch.put(1, TidWord.pack(7, 9));
+    assertEquals(TidWord.pack(5, 5), sketch.get(2));
     sketch.resize(1, () -> {});
-    assertEquals(Word.pack(7, 9), sketch.get(2));
+    assertEquals(TidWord.pack(7, 9), sketch.get(2));
     sketch.resize(1024, () -> {});
-    assertEquals(Word.pack(7, 9), sketch.get(2), "cells are used again, their contents are not");
+    assertEquals(TidWord.pack(7, 9), sketch.get(2), "cells are used again, their contents are not");
     sketch.close();
   }
 
@@ -134,24 +136,24 @@ class SketchTest {
   void aPutThatBeganBeforeTheChangeIsTakenOver() {
     Sketch sketch = new Sketch(2, 4);
     Sketch.State before = sketch.state();
-    sketch.put(1, Word.pack(3, 4));
+    sketch.put(1, TidWord.pack(3, 4));
     AtomicInteger waits = new AtomicInteger();
     sketch.resize(
         8,
         () -> {
           if (waits.incrementAndGet() == 1) {
-            sketch.put(before, 2, Word.pack(5, 6));
-            sketch.put(3, Word.pack(7, 8));
-            assertTrue(Word.rts(sketch.get(3)) >= 8, "a get of what was put during the change");
+            sketch.put(before, 2, TidWord.pack(5, 6));
+            sketch.put(3, TidWord.pack(7, 8));
+            assertTrue(TidWord.rts(sketch.get(3)) >= 8, "a get of what was put during the change");
           } else {
             assertEquals(8, sketch.columns());
-            assertTrue(Word.rts(sketch.get(before, 1)) >= 4, "who began before reads on");
+            assertTrue(TidWord.rts(sketch.get(before, 1)) >= 4, "who began before reads on");
           }
         });
     assertEquals(2, waits.get(), "before the copy, and before the former cells are given back");
-    assertTrue(Word.rts(sketch.get(1)) >= 4);
-    assertTrue(Word.wts(sketch.get(2)) >= 5, "put into the former cells while it waited");
-    assertTrue(Word.wts(sketch.get(3)) >= 7, "put during the change");
+    assertTrue(TidWord.rts(sketch.get(1)) >= 4);
+    assertTrue(TidWord.wts(sketch.get(2)) >= 5, "put into the former cells while it waited");
+    assertTrue(TidWord.wts(sketch.get(3)) >= 7, "put during the change");
     sketch.close();
   }
 
@@ -179,11 +181,11 @@ class SketchTest {
                     locks[own].lock();
                     try {
                       long word = sketch.get(item);
-                      if (i > 64 && Word.wts(word) < i - 64) {
+                      if (i > 64 && TidWord.wts(word) < i - 64) {
                         throw new AssertionError(
-                            "lost: " + Word.toString(word) + " after " + (i - 64));
+                            "lost: " + TidWord.toString(word) + " after " + (i - 64));
                       }
-                      sketch.put(item, Word.pack(i, i + i % 100));
+                      sketch.put(item, TidWord.pack(i, i + i % 100));
                     } finally {
                       locks[own].unlock();
                     }
@@ -214,10 +216,10 @@ class SketchTest {
   @Test
   void anItemAloneIsExact() {
     Sketch sketch = new Sketch(2, 2048);
-    sketch.put(42, Word.pack(7, 20));
-    assertEquals(Word.pack(7, 20), sketch.get(42));
-    sketch.put(42, Word.withLock(Word.pack(8, 9)));
-    assertEquals(Word.pack(8, 20), sketch.get(42));
+    sketch.put(42, TidWord.pack(7, 20));
+    assertEquals(TidWord.pack(7, 20), sketch.get(42));
+    sketch.put(42, TidWord.withLock(TidWord.pack(8, 9)));
+    assertEquals(TidWord.pack(8, 20), sketch.get(42));
     sketch.close();
   }
 
@@ -232,11 +234,11 @@ class SketchTest {
 
   private static long overestimates(Sketch sketch, long[] items) {
     for (int i = 0; i < items.length; i++) {
-      sketch.put(items[i], Word.pack(i + 1, i + 1));
+      sketch.put(items[i], TidWord.pack(i + 1, i + 1));
     }
     long wrong = 0;
     for (int i = 0; i < items.length; i++) {
-      if (Word.wts(sketch.get(items[i])) != i + 1) {
+      if (TidWord.wts(sketch.get(items[i])) != i + 1) {
         wrong++;
       }
     }
@@ -264,10 +266,10 @@ class SketchTest {
               () -> {
                 for (int i = 1; i <= 20_000; i++) {
                   long wts = (long) i * threads + own;
-                  sketch.put(own + 1, Word.pack(wts, wts + i % 100));
+                  sketch.put(own + 1, TidWord.pack(wts, wts + i % 100));
                   long word = sketch.get(own + 1);
-                  if (Word.wts(word) < wts || Word.rts(word) < wts + i % 100) {
-                    throw new AssertionError("lost: " + Word.toString(word) + " after " + wts);
+                  if (TidWord.wts(word) < wts || TidWord.rts(word) < wts + i % 100) {
+                    throw new AssertionError("lost: " + TidWord.toString(word) + " after " + wts);
                   }
                 }
               });
@@ -283,7 +285,7 @@ class SketchTest {
     Arbitrary<Long> wts =
         Arbitraries.oneOf(
             Arbitraries.longs().between(0, 50), Arbitraries.longs().between(0, 1L << 40));
-    return Combinators.combine(items, wts, Arbitraries.longs().between(0, Word.DELTA_MAX))
+    return Combinators.combine(items, wts, Arbitraries.longs().between(0, TidWord.DELTA_MAX))
         .as(Put::new)
         .list()
         .ofMaxSize(40);

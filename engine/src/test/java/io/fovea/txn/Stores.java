@@ -28,7 +28,7 @@ final class Stores implements AutoCloseable {
       int contexts,
       StoreKind kind,
       Release release,
-      long exactBytes,
+      long activeTimestampBytes,
       long budgetBytes,
       int columns,
       int columnsMax) {
@@ -36,7 +36,13 @@ final class Stores implements AutoCloseable {
         new Timestamps(
             contexts,
             new TimestampConfig(
-                kind, release, exactBytes, budgetBytes, 2, columns, Math.max(columns, columnsMax)),
+                kind,
+                release,
+                activeTimestampBytes,
+                budgetBytes,
+                2,
+                columns,
+                Math.max(columns, columnsMax)),
             kind.onDisk() ? pages(contexts) : null);
     made.push(t::close);
     return t;

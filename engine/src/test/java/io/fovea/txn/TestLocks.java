@@ -13,7 +13,7 @@ public final class TestLocks {
     Timestamps timestamps = engine.timestamps();
     TimestampTable table = timestamps.table();
     for (int slot = 0; slot < table.slots(); slot++) {
-      if (table.stampAcquire(slot) < 0 && Word.isLocked(table.word(slot))) {
+      if (table.stampAcquire(slot) < 0 && TidWord.isLocked(table.word(slot))) {
         held.append(" item ").append(Long.toHexString(table.item(slot)));
       }
     }

@@ -20,9 +20,9 @@ class TimestampPagesTest {
         int ctx = i & 1;
         assertEquals(exact.getOrDefault(item, 0L), pages.get(ctx, item));
         if (random.nextInt(3) > 0) {
-          long word = Word.pack(i, i + random.nextInt(1000));
+          long word = TidWord.pack(i, i + random.nextInt(1000));
           pages.fetch(ctx, item);
-          pages.put(ctx, item, Word.withLock(word));
+          pages.put(ctx, item, TidWord.withLock(word));
           exact.put(item, word);
         }
       }
@@ -38,13 +38,13 @@ class TimestampPagesTest {
     try (Stores stores = new Stores()) {
       TimestampPages pages = stores.pages(1);
       for (long item = 1; item <= 20_000; item++) {
-        pages.put(0, item, Word.pack(item, item));
+        pages.put(0, item, TidWord.pack(item, item));
       }
       long writes = pages.writes();
       long reads = pages.reads();
       for (int round = 0; round < 4; round++) {
         for (long item = 1; item <= 20_000; item++) {
-          pages.put(0, item, Word.pack(item, item));
+          pages.put(0, item, TidWord.pack(item, item));
         }
       }
       // What was dirty in the pool may go yet; what came after that is clean.

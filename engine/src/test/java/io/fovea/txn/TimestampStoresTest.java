@@ -28,15 +28,15 @@ class TimestampStoresTest {
     stores.close();
   }
 
-  private Timestamps make(StoreKind kind, Release release, int exactBytes) {
-    return stores.make(4, kind, release, exactBytes, LARGE, 64, 64);
+  private Timestamps make(StoreKind kind, Release release, int activeTimestampBytes) {
+    return stores.make(4, kind, release, activeTimestampBytes, LARGE, 64, 64);
   }
 
   private static long write(Timestamps t, long item) {
     t.enter(0);
     int slot = t.pin(0, item);
     assertTrue(t.tryLock(slot));
-    long ts = Word.rts(t.word(slot)) + 1;
+    long ts = TidWord.rts(t.word(slot)) + 1;
     t.publish(slot, ts);
     t.exit(0);
     return ts;
@@ -64,7 +64,7 @@ class TimestampStoresTest {
     }
     boolean exact = kind == StoreKind.MEMORY || kind.onDisk();
     for (int item = 1; item <= 2000; item++) {
-      long wts = Word.wts(word(t, item));
+      long wts = TidWord.wts(word(t, item));
       assertTrue(exact ? wts == last[item] : wts >= last[item], wts + " for " + last[item]);
     }
   }
@@ -78,7 +78,7 @@ class TimestampStoresTest {
   void aCacheIsRoundedUp(StoreKind kind, int cacheKiB, int exactKiB) {
     TimestampConfig config =
         TimestampConfig.of(kind, Release.EPOCH, 128 << 10, 1 << 20, (long) cacheKiB << 10, 8 << 20);
-    assertEquals(exactKiB << 10, config.exactBytes());
+    assertEquals(exactKiB << 10, config.activeTimestampBytes());
   }
 
   /** The dissertation's Disk keeps nothing in memory but what is in use. */
@@ -180,17 +180,17 @@ class TimestampStoresTest {
     t.pin(0, 1);
     t.conflict(0);
     t.exit(0);
-    assertEquals(0, t.stats().doubtful(), "a new item");
+    assertEquals(0, t.stats().suspectedFalseConflicts(), "a new item");
     write(t, 1);
     t.enter(0);
     t.pin(0, 1);
     t.conflict(0);
     t.exit(0);
-    assertEquals(1, t.stats().doubtful());
+    assertEquals(1, t.stats().suspectedFalseConflicts());
     t.enter(0);
     t.conflict(0);
     t.exit(0);
-    assertEquals(1, t.stats().doubtful(), "what a context did before is forgotten");
+    assertEquals(1, t.stats().suspectedFalseConflicts(), "what a context did before is forgotten");
   }
 
   /** The whole loop: conflicts that bounds cause make the sketch grow, and it shrinks again. */
@@ -204,16 +204,16 @@ class TimestampStoresTest {
       int item = 1 + i * 7 % 32;
       t.enter(0);
       int slot = t.pin(0, item * 0x9E3779B97F4A7C15L);
-      if (Word.wts(t.word(slot)) != last[item] && last[item] != 0) {
+      if (TidWord.wts(t.word(slot)) != last[item] && last[item] != 0) {
         t.conflict(0);
       }
       t.tryLock(slot);
-      last[item] = Word.rts(t.word(slot)) + 1;
+      last[item] = TidWord.rts(t.word(slot)) + 1;
       t.publish(slot, last[item]);
       t.exit(0);
     }
     TimestampStats grown = t.stats();
-    assertTrue(grown.resizes() > 0 && grown.doubtful() > 0, grown.toString());
+    assertTrue(grown.resizes() > 0 && grown.suspectedFalseConflicts() > 0, grown.toString());
     assertTrue(t.columns() > 8, t.columns() + " columns, " + grown);
     for (int i = 0; i < 12 * SketchSizer.WINDOW; i++) {
       t.enter(0);
@@ -236,9 +236,9 @@ class TimestampStoresTest {
         t.enter(0);
         int slot = t.pin(0, (i % 1000 + 1) * 0x9E3779B97F4A7C15L);
         long seen = t.word(slot);
-        t.extend(slot, seen, Word.rts(seen) + 1, false);
+        t.extend(slot, seen, TidWord.rts(seen) + 1, false);
         if (t.tryLock(slot)) {
-          t.publish(slot, Word.rts(t.word(slot)) + 1);
+          t.publish(slot, TidWord.rts(t.word(slot)) + 1);
         }
         t.exit(0);
       }

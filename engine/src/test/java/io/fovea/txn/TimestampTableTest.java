@@ -68,7 +68,7 @@ class TimestampTableTest {
     int slot = table.firstSlot(COLUMN, 0);
     table.lock(one, COLUMN);
     table.stampRelease(slot, 0);
-    table.wordRelease(slot, Word.LOCK);
+    table.wordRelease(slot, TidWord.LOCK);
     one.releasing = slot;
     one.releasedStamp = Long.MIN_VALUE | 7;
     one.releasedWord = 99;

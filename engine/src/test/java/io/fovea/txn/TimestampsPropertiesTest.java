@@ -73,7 +73,7 @@ class TimestampsPropertiesTest {
       int slot = timestamps.pin(ctx, item);
       long word = timestamps.word(slot);
       assertEquals(item, timestamps.item(slot));
-      assertTrue(!Word.isLocked(word) && Word.wts(word) <= Word.rts(word), "Property 2");
+      assertTrue(!TidWord.isLocked(word) && TidWord.wts(word) <= TidWord.rts(word), "Property 2");
       long known = words.getOrDefault(item, 0L);
       if (inUse != null) {
         assertEquals(inUse, slot, "one item, one entry");
@@ -82,8 +82,8 @@ class TimestampsPropertiesTest {
         assertEquals(known, word, "every item has its own place");
         words.put(item, word);
       } else {
-        assertTrue(Word.wts(word) >= Word.wts(known), "lemma 3: wts");
-        assertTrue(Word.rts(word) >= Word.rts(known), "lemma 3: rts");
+        assertTrue(TidWord.wts(word) >= TidWord.wts(known), "lemma 3: wts");
+        assertTrue(TidWord.rts(word) >= TidWord.rts(known), "lemma 3: rts");
         words.put(item, word);
       }
       pinned.get(ctx).put(item, slot);
@@ -93,23 +93,23 @@ class TimestampsPropertiesTest {
     void write(int slot, long item, int by) {
       long before = timestamps.word(slot);
       assertTrue(timestamps.tryLock(slot));
-      long commitTs = Word.rts(before) + 1 + by;
+      long commitTs = TidWord.rts(before) + 1 + by;
       timestamps.publish(slot, commitTs);
       long after = timestamps.word(slot);
-      assertTrue(Word.wts(after) > Word.wts(before), "lemma 3: a write raises wts");
-      assertEquals(Word.pack(commitTs, commitTs), after);
+      assertTrue(TidWord.wts(after) > TidWord.wts(before), "lemma 3: a write raises wts");
+      assertEquals(TidWord.pack(commitTs, commitTs), after);
       words.put(item, after);
     }
 
     void extend(int slot, long item, int by) {
       long before = timestamps.word(slot);
-      long commitTs = Word.rts(before) + by;
+      long commitTs = TidWord.rts(before) + by;
       assertTrue(timestamps.extend(slot, before, commitTs, false));
       long after = timestamps.word(slot);
-      assertEquals(commitTs, Word.rts(after));
-      if (Word.wts(after) != Word.wts(before)) {
-        assertTrue(commitTs - Word.wts(before) > Word.DELTA_MAX, "raised without need");
-        assertTrue(Word.wts(after) > Word.rts(before), "a dummy write is after all reads");
+      assertEquals(commitTs, TidWord.rts(after));
+      if (TidWord.wts(after) != TidWord.wts(before)) {
+        assertTrue(commitTs - TidWord.wts(before) > TidWord.DELTA_MAX, "raised without need");
+        assertTrue(TidWord.wts(after) > TidWord.rts(before), "a dummy write is after all reads");
       }
       words.put(item, after);
     }

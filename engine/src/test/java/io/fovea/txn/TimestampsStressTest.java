@@ -131,10 +131,10 @@ class TimestampsStressTest {
       Timestamps t = run.timestamps;
       for (int spins = 0; spins < 1000; spins++) {
         long before = t.word(slot[i]);
-        if (!Word.isLocked(before)) {
+        if (!TidWord.isLocked(before)) {
           long v = run.values.get((int) item[i]);
           if (t.word(slot[i]) == before) {
-            if (t.item(slot[i]) != item[i] || v > Word.wts(before)) {
+            if (t.item(slot[i]) != item[i] || v > TidWord.wts(before)) {
               failUnlessExpelled("read of item " + item[i] + ": value of " + v, i, before);
               return false;
             }
@@ -153,7 +153,7 @@ class TimestampsStressTest {
       // Only try-locks, so that no order is needed.
       int locked = 0;
       boolean valid = true;
-      long commitTs = random.nextInt(64) == 0 ? Word.wts(seen[0]) + random.nextInt(jump) : 0;
+      long commitTs = random.nextInt(64) == 0 ? TidWord.wts(seen[0]) + random.nextInt(jump) : 0;
       for (; locked < n && valid; locked++) {
         if (writes[locked] && !t.tryLock(slot[locked])) {
           valid = false;
@@ -162,7 +162,7 @@ class TimestampsStressTest {
       }
       for (int i = 0; i < n && valid; i++) {
         long word = t.word(slot[i]);
-        commitTs = Math.max(commitTs, writes[i] ? Word.rts(word) + 1 : Word.wts(seen[i]));
+        commitTs = Math.max(commitTs, writes[i] ? TidWord.rts(word) + 1 : TidWord.wts(seen[i]));
       }
       for (int i = 0; i < n && valid; i++) {
         valid = t.extend(slot[i], seen[i], commitTs, writes[i]);
@@ -176,8 +176,8 @@ class TimestampsStressTest {
           int id = (int) item[i];
           long word = t.word(slot[i]);
           if (t.item(slot[i]) != id
-              || Word.wts(word) < run.published[id]
-              || Word.rts(word) >= commitTs) {
+              || TidWord.wts(word) < run.published[id]
+              || TidWord.rts(word) >= commitTs) {
             fail("item " + id + " was published at " + run.published[id], i, word);
           }
           run.published[id] = commitTs;
@@ -216,7 +216,7 @@ class TimestampsStressTest {
               + " has item "
               + run.timestamps.item(slot[i])
               + " with "
-              + Word.toString(word)
+              + TidWord.toString(word)
               + "; seed "
               + SEED);
     }

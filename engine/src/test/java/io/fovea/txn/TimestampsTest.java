@@ -45,12 +45,12 @@ class TimestampsTest {
     assertEquals(0, t.word(slot));
     assertTrue(t.tryLock(slot));
     assertFalse(t.tryLock(slot));
-    assertTrue(Word.isLocked(t.word(slot)));
+    assertTrue(TidWord.isLocked(t.word(slot)));
     t.publish(slot, 5);
-    assertEquals(Word.pack(5, 5), t.word(slot));
+    assertEquals(TidWord.pack(5, 5), t.word(slot));
     assertTrue(t.tryLock(slot));
     t.unlock(slot);
-    assertEquals(Word.pack(5, 5), t.word(slot));
+    assertEquals(TidWord.pack(5, 5), t.word(slot));
     assertTrue(t.holds(0));
     t.exit(0);
     t.enter(1);
@@ -69,20 +69,20 @@ class TimestampsTest {
     t.publish(slot, 10);
     long seen = t.word(slot);
     assertTrue(t.extend(slot, seen, 20, false));
-    assertEquals(Word.pack(10, 20), t.word(slot));
+    assertEquals(TidWord.pack(10, 20), t.word(slot));
     assertTrue(t.extend(slot, seen, 15, false), "rts does not fall");
-    assertEquals(Word.pack(10, 20), t.word(slot));
+    assertEquals(TidWord.pack(10, 20), t.word(slot));
 
     t.tryLock(slot);
     assertFalse(t.extend(slot, seen, 21, false), "another has locked it");
     assertTrue(t.extend(slot, seen, 20, false), "who has locked it writes at 21 or later");
     assertTrue(t.extend(slot, seen, 21, true), "the own lock is no conflict");
-    assertEquals(20, Word.rts(t.word(slot)), "publish will raise it");
+    assertEquals(20, TidWord.rts(t.word(slot)), "publish will raise it");
     t.publish(slot, 21);
     assertFalse(t.extend(slot, seen, 21, false), "another version");
     assertFalse(t.extend(slot, seen, 20, false), "seen up to 10 only");
     assertTrue(t.extend(slot, seen, 10, false), "it was valid at 10");
-    assertTrue(t.extend(slot, Word.pack(10, 20), 20, false), "it was known to be valid at 20");
+    assertTrue(t.extend(slot, TidWord.pack(10, 20), 20, false), "it was known to be valid at 20");
     t.exit(0);
   }
 
@@ -96,8 +96,8 @@ class TimestampsTest {
     long seen = t.word(slot);
     assertTrue(t.extend(slot, seen, 40_000, false));
     long word = t.word(slot);
-    assertEquals(40_000, Word.rts(word));
-    assertEquals(10 + 32_768, Word.wts(word));
+    assertEquals(40_000, TidWord.rts(word));
+    assertEquals(10 + 32_768, TidWord.wts(word));
     assertTrue(t.extend(slot, seen, 10, false), "before the dummy");
     assertFalse(t.extend(slot, seen, 11, false), "can't tell the dummy from a writer");
     assertTrue(t.extend(slot, word, 41_000, false));
@@ -118,13 +118,13 @@ class TimestampsTest {
       t.enter(0);
       int slot = t.pin(0, item);
       assertTrue(t.tryLock(slot));
-      t.publish(slot, Word.rts(t.word(slot)) + item * 10);
-      assertTrue(Word.rts(t.word(slot)) >= item * 10);
+      t.publish(slot, TidWord.rts(t.word(slot)) + item * 10);
+      assertTrue(TidWord.rts(t.word(slot)) >= item * 10);
       t.exit(0);
     }
     for (long item = 1; item <= 200; item++) {
       t.enter(0);
-      assertTrue(Word.wts(t.word(t.pin(0, item))) >= item * 10);
+      assertTrue(TidWord.wts(t.word(t.pin(0, item))) >= item * 10);
       t.exit(0);
     }
     TimestampStats stats = t.stats();
@@ -147,7 +147,7 @@ class TimestampsTest {
       t.enter(1);
       int other = t.pin(1, item);
       t.tryLock(other);
-      t.publish(other, Word.rts(t.word(other)) + 100_000);
+      t.publish(other, TidWord.rts(t.word(other)) + 100_000);
       t.exit(1);
       if (kind == Release.EPOCH && !t.holds(0)) {
         assertTrue(item > 8 * 32, "expelled before the budget was used up");
@@ -155,7 +155,7 @@ class TimestampsTest {
       }
       assertNotEquals(slot, other);
       assertEquals(1, t.item(slot));
-      assertEquals(1000, Word.rts(t.word(slot)));
+      assertEquals(1000, TidWord.rts(t.word(slot)));
     }
     // With references only the entries in use stay; an idle transaction's epoch keeps all.
     assertEquals(kind != Release.EPOCH, t.holds(0));
@@ -172,7 +172,7 @@ class TimestampsTest {
       t.exit(1);
       if (i % 10 == 0) {
         int slot = t.pin(0, 1 + i);
-        if (Word.rts(t.word(slot)) == 0) {
+        if (TidWord.rts(t.word(slot)) == 0) {
           assertTrue(t.extend(slot, t.word(slot), 1 + i, false));
         }
       }
@@ -183,7 +183,7 @@ class TimestampsTest {
     for (int i = 0; i < 20_000; i += 10) {
       int slot = t.pin(0, 1 + i);
       assertEquals(1 + i, t.item(slot));
-      assertEquals(1 + i, Word.rts(t.word(slot)));
+      assertEquals(1 + i, TidWord.rts(t.word(slot)));
     }
     t.exit(0);
     for (int i = 0; i < 100_000 && t.stats().live() > 256; i++) {
@@ -270,7 +270,7 @@ class TimestampsTest {
       t.exit(0);
     }
     assertEquals(5, t.item(slot));
-    assertTrue(Word.isLocked(t.word(slot)));
+    assertTrue(TidWord.isLocked(t.word(slot)));
   }
 
   @Test

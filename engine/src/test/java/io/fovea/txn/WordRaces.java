@@ -40,14 +40,14 @@ final class WordRaces {
     final Timestamps timestamps = Slots.TIMESTAMPS;
     final int slot = Slots.take();
     final long seen = timestamps.word(slot);
-    final long base = Word.rts(seen);
+    final long base = TidWord.rts(seen);
 
     /** Locks, and publishes at the earliest timestamp; how far that is from the base. */
     final long write() {
       if (!timestamps.tryLock(slot)) {
         return -1;
       }
-      long commitTs = Word.rts(timestamps.word(slot)) + 1;
+      long commitTs = TidWord.rts(timestamps.word(slot)) + 1;
       timestamps.publish(slot, commitTs);
       return commitTs - base;
     }
@@ -132,7 +132,7 @@ final class WordRaces {
 
     @Arbiter
     public void look(JJ_Result r) {
-      r.r1 = Word.rts(timestamps.word(slot)) - base;
+      r.r1 = TidWord.rts(timestamps.word(slot)) - base;
       r.r2 = (near ? 1 : 0) + (far ? 2 : 0);
       timestamps.tryLock(slot); // keeps the distance small for the next state
       timestamps.publish(slot, base + 20);
@@ -161,8 +161,8 @@ final class WordRaces {
       long before = timestamps.word(slot);
       long v = value;
       VarHandle.acquireFence(); // the reads of a leaf end with one
-      if (!Word.isLocked(before) && timestamps.word(slot) == before) {
-        r.r1 = before == seen ? 0 : Word.wts(before) - base;
+      if (!TidWord.isLocked(before) && timestamps.word(slot) == before) {
+        r.r1 = before == seen ? 0 : TidWord.wts(before) - base;
         r.r2 = v;
       } else {
         r.r1 = -1;
@@ -193,8 +193,8 @@ final class WordRaces {
         return false;
       }
       // Both read both, so that none may be put before the other.
-      long commitTs = Math.max(Word.wts(seenOther), Word.rts(timestamps.word(mine)) + 1);
-      commitTs = Math.max(commitTs, Word.rts(seenOther) + 1);
+      long commitTs = Math.max(TidWord.wts(seenOther), TidWord.rts(timestamps.word(mine)) + 1);
+      commitTs = Math.max(commitTs, TidWord.rts(seenOther) + 1);
       if (timestamps.extend(other, seenOther, commitTs, false)
           && timestamps.extend(mine, seenMine, commitTs, true)) {
         timestamps.publish(mine, commitTs);

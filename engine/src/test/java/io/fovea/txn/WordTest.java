@@ -14,100 +14,100 @@ import org.junit.jupiter.api.Test;
 class WordTest {
   @Test
   void zeroIsTheUnlockedWordOfNoTime() {
-    assertEquals(0, Word.pack(0, 0));
-    assertEquals(0, Word.wts(0));
-    assertEquals(0, Word.rts(0));
-    assertFalse(Word.isLocked(0));
+    assertEquals(0, TidWord.pack(0, 0));
+    assertEquals(0, TidWord.wts(0));
+    assertEquals(0, TidWord.rts(0));
+    assertFalse(TidWord.isLocked(0));
   }
 
   @Test
   void theLargestDistanceFitsAndTheNextOneRaisesWts() {
-    long fits = Word.pack(10, 10 + Word.DELTA_MAX);
-    assertEquals(10, Word.wts(fits));
-    assertEquals(10 + Word.DELTA_MAX, Word.rts(fits));
-    long overflows = Word.pack(10, 10 + Word.DELTA_MAX + 1);
-    assertEquals(10 + 32768, Word.wts(overflows));
-    assertEquals(10 + 32768, Word.rts(overflows));
+    long fits = TidWord.pack(10, 10 + TidWord.DELTA_MAX);
+    assertEquals(10, TidWord.wts(fits));
+    assertEquals(10 + TidWord.DELTA_MAX, TidWord.rts(fits));
+    long overflows = TidWord.pack(10, 10 + TidWord.DELTA_MAX + 1);
+    assertEquals(10 + 32768, TidWord.wts(overflows));
+    assertEquals(10 + 32768, TidWord.rts(overflows));
   }
 
   @Test
   void theLastTimestampsCanBeRepresented() {
-    long word = Word.pack(Word.TIMESTAMP_MAX, Word.TIMESTAMP_MAX);
-    assertEquals(Word.TIMESTAMP_MAX, Word.wts(word));
-    assertEquals(Word.TIMESTAMP_MAX, Word.rts(word));
-    assertFalse(Word.isLocked(word));
-    assertEquals(Word.TIMESTAMP_MAX, Word.rts(Word.pack(0, Word.TIMESTAMP_MAX)));
+    long word = TidWord.pack(TidWord.TIMESTAMP_MAX, TidWord.TIMESTAMP_MAX);
+    assertEquals(TidWord.TIMESTAMP_MAX, TidWord.wts(word));
+    assertEquals(TidWord.TIMESTAMP_MAX, TidWord.rts(word));
+    assertFalse(TidWord.isLocked(word));
+    assertEquals(TidWord.TIMESTAMP_MAX, TidWord.rts(TidWord.pack(0, TidWord.TIMESTAMP_MAX)));
   }
 
   @Property
   void whatFitsIsKept(@ForAll("fitting") long[] pair) {
-    long word = Word.pack(pair[0], pair[1]);
-    assertEquals(pair[0], Word.wts(word));
-    assertEquals(pair[1], Word.rts(word));
-    assertEquals(pair[1] - pair[0], Word.delta(word));
+    long word = TidWord.pack(pair[0], pair[1]);
+    assertEquals(pair[0], TidWord.wts(word));
+    assertEquals(pair[1], TidWord.rts(word));
+    assertEquals(pair[1] - pair[0], TidWord.delta(word));
   }
 
   @Property
   void packingRoundsUpByMultiplesAndKeepsRts(@ForAll("pairs") long[] pair) {
-    long word = Word.pack(pair[0], pair[1]);
-    assertEquals(pair[1], Word.rts(word));
-    assertTrue(Word.wts(word) >= pair[0] && Word.wts(word) <= Word.rts(word));
-    assertEquals(0, (Word.wts(word) - pair[0]) % (Word.DELTA_MAX + 1));
+    long word = TidWord.pack(pair[0], pair[1]);
+    assertEquals(pair[1], TidWord.rts(word));
+    assertTrue(TidWord.wts(word) >= pair[0] && TidWord.wts(word) <= TidWord.rts(word));
+    assertEquals(0, (TidWord.wts(word) - pair[0]) % (TidWord.DELTA_MAX + 1));
     // The smallest such multiple: one less would not fit.
-    assertTrue(Word.wts(word) == pair[0] || pair[1] - Word.wts(word) <= Word.DELTA_MAX);
+    assertTrue(TidWord.wts(word) == pair[0] || pair[1] - TidWord.wts(word) <= TidWord.DELTA_MAX);
   }
 
   @Property
   void theLockIsABitOfItsOwn(@ForAll("pairs") long[] pair) {
-    long word = Word.pack(pair[0], pair[1]);
-    long locked = Word.withLock(word);
-    assertTrue(Word.isLocked(locked));
-    assertFalse(Word.isLocked(word));
-    assertEquals(Word.wts(word), Word.wts(locked));
-    assertEquals(Word.rts(word), Word.rts(locked));
-    assertEquals(word, Word.withoutLock(locked));
+    long word = TidWord.pack(pair[0], pair[1]);
+    long locked = TidWord.withLock(word);
+    assertTrue(TidWord.isLocked(locked));
+    assertFalse(TidWord.isLocked(word));
+    assertEquals(TidWord.wts(word), TidWord.wts(locked));
+    assertEquals(TidWord.rts(word), TidWord.rts(locked));
+    assertEquals(word, TidWord.withoutLock(locked));
   }
 
   @Property
   void extensionKeepsTheVersionOrPassesItsOldEnd(
       @ForAll("fitting") long[] pair, @ForAll("timestamps") long to, @ForAll boolean locked) {
-    long word = Word.pack(pair[0], pair[1]);
-    long given = locked ? Word.withLock(word) : word;
-    long extended = Word.extended(given, to);
-    assertEquals(locked, Word.isLocked(extended));
-    assertEquals(Math.max(pair[1], to), Word.rts(extended));
-    if (Word.wts(extended) != pair[0]) {
+    long word = TidWord.pack(pair[0], pair[1]);
+    long given = locked ? TidWord.withLock(word) : word;
+    long extended = TidWord.extended(given, to);
+    assertEquals(locked, TidWord.isLocked(extended));
+    assertEquals(Math.max(pair[1], to), TidWord.rts(extended));
+    if (TidWord.wts(extended) != pair[0]) {
       // The dummy write of Timestamps.extend: later than every timestamp the version was valid at.
-      assertTrue(Word.wts(extended) > pair[1]);
-      assertTrue(Word.wts(extended) <= to);
-      assertEquals(0, (Word.wts(extended) - pair[0]) % 32768);
+      assertTrue(TidWord.wts(extended) > pair[1]);
+      assertTrue(TidWord.wts(extended) <= to);
+      assertEquals(0, (TidWord.wts(extended) - pair[0]) % 32768);
     }
   }
 
   @Property
   void maximumAndMinimumAreExactFieldByField(
       @ForAll("fitting") long[] a, @ForAll("fitting") long[] b) {
-    long max = Word.max(Word.pack(a[0], a[1]), Word.pack(b[0], b[1]));
-    assertEquals(Math.max(a[0], b[0]), Word.wts(max));
-    assertEquals(Math.max(a[1], b[1]), Word.rts(max));
-    long min = Word.min(Word.pack(a[0], a[1]), Word.pack(b[0], b[1]));
-    assertEquals(Math.min(a[0], b[0]), Word.wts(min));
-    assertEquals(Math.min(a[1], b[1]), Word.rts(min));
+    long max = TidWord.max(TidWord.pack(a[0], a[1]), TidWord.pack(b[0], b[1]));
+    assertEquals(Math.max(a[0], b[0]), TidWord.wts(max));
+    assertEquals(Math.max(a[1], b[1]), TidWord.rts(max));
+    long min = TidWord.min(TidWord.pack(a[0], a[1]), TidWord.pack(b[0], b[1]));
+    assertEquals(Math.min(a[0], b[0]), TidWord.wts(min));
+    assertEquals(Math.min(a[1], b[1]), TidWord.rts(min));
   }
 
   @Test
   void theMaximumOfThePackedWordsWouldLoseAnRts() {
-    long read = Word.pack(5, 1000);
-    long written = Word.pack(6, 6);
-    assertEquals(1000, Word.rts(Word.max(read, written)));
-    assertEquals(6, Word.wts(Word.max(read, written)));
+    long read = TidWord.pack(5, 1000);
+    long written = TidWord.pack(6, 6);
+    assertEquals(1000, TidWord.rts(TidWord.max(read, written)));
+    assertEquals(6, TidWord.wts(TidWord.max(read, written)));
   }
 
   @Provide
   Arbitrary<Long> timestamps() {
     return Arbitraries.oneOf(
         Arbitraries.longs().between(0, 100_000),
-        Arbitraries.longs().between(0, Word.TIMESTAMP_MAX));
+        Arbitraries.longs().between(0, TidWord.TIMESTAMP_MAX));
   }
 
   /** wts and rts with any distance. */
@@ -117,8 +117,9 @@ class WordTest {
         .flatMap(
             wts ->
                 Arbitraries.oneOf(
-                        Arbitraries.longs().between(0, Math.min(70_000, Word.TIMESTAMP_MAX - wts)),
-                        Arbitraries.longs().between(0, Word.TIMESTAMP_MAX - wts))
+                        Arbitraries.longs()
+                            .between(0, Math.min(70_000, TidWord.TIMESTAMP_MAX - wts)),
+                        Arbitraries.longs().between(0, TidWord.TIMESTAMP_MAX - wts))
                     .map(delta -> new long[] {wts, wts + delta}));
   }
 
@@ -128,7 +129,7 @@ class WordTest {
         .flatMap(
             wts ->
                 Arbitraries.longs()
-                    .between(0, Math.min(Word.DELTA_MAX, Word.TIMESTAMP_MAX - wts))
+                    .between(0, Math.min(TidWord.DELTA_MAX, TidWord.TIMESTAMP_MAX - wts))
                     .map(delta -> new long[] {wts, wts + delta}));
   }
 }

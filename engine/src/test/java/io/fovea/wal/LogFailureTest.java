@@ -109,7 +109,7 @@ class LogFailureTest {
     session.begin(LogSession.space(100));
     long commit = Logs.put(session, RecordType.COMMIT, Logs.body(0, 100));
     session.position(commit - 8, commit);
-    session.endsWhereFull();
+    session.failWhenFull();
     int n = 1;
     StorageFullException full = null;
     while (full == null && n < 10_000) {

@@ -221,7 +221,7 @@ final class LogRaces {
   @Outcome(id = "true, true", expect = Expect.ACCEPTABLE, desc = "both")
   @Outcome(expect = Expect.FORBIDDEN, desc = "a waiter that nobody wakes")
   public static class WaitAgainstPublish {
-    private final DurableWaits waits = new DurableWaits(0);
+    private final DurabilityWaiters waits = new DurabilityWaiters(0);
 
     @Actor
     public void waiter(ZZ_Result r) {

@@ -74,8 +74,8 @@ public final class ReadModel {
         Options.defaults()
             .log(
                 l ->
-                    l.changesBytes(KEPT)
-                        .bytesMax(512 << 10)
+                    l.changeRetentionBytes(KEPT)
+                        .maxBytes(512 << 10)
                         .segmentBytes(64 << 10)
                         .bufferBytes(64 << 10));
     try (Database db = Database.open(folder.resolve("orders.fovea"), followed);

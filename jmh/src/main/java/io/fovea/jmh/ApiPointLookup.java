@@ -88,14 +88,14 @@ public class ApiPointLookup {
               Options.defaults()
                   .bufferBytes((256L << 20) + records * 220L)
                   .experiments(exp -> exp.translation(Translation.valueOf(translation)))
-                  .experiments(exp -> exp.rememberAll(!begin.equals("ROOT")))
+                  .experiments(exp -> exp.cacheAllKeyLocations(!begin.equals("ROOT")))
                   .experiments(
                       exp ->
                           exp.placeDirectory(
                               begin.equals("SHORTCUT")
                                   ? PlaceDirectory.SHORTCUT
                                   : PlaceDirectory.FLAT))
-                  .memory(mem -> mem.placeBytes(begin.equals("FEW") ? 1 : 0)));
+                  .memory(mem -> mem.locationCacheBytes(begin.equals("FEW") ? 1 : 0)));
       table = db.table(TableSpec.of("lookup", k.build(), b.build()));
       Key key = table.key();
       Row row = table.row();

@@ -160,7 +160,7 @@ public class ChildHintCost {
     PoolConfig config =
         PoolConfig.ofFrames(PAGE, (int) Math.max(PoolConfig.FRAMES_MIN, pages / fill), translation)
             .with(poisoned ? FrameHints.ON : FrameHints.valueOf(hints))
-            .with(Pretouch.ALL);
+            .with(Pretouch.BLOCKING);
     pool =
         poisoned
             ? FaultInjection.wrongFrameHints(

@@ -70,7 +70,7 @@ interface LoadStore extends AutoCloseable {
 
     /** How long a log is quiet before its file gets small. */
     static long quietNanos() {
-      return LogOptions.defaults().quietTime().toNanos();
+      return LogOptions.defaults().idleTimeout().toNanos();
     }
 
     @Override

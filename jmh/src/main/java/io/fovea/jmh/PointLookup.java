@@ -3,7 +3,7 @@ package io.fovea.jmh;
 import io.fovea.btree.BTree;
 import io.fovea.btree.BulkLoader;
 import io.fovea.btree.KeyHash;
-import io.fovea.btree.PlaceTable;
+import io.fovea.btree.KeyLocationCache;
 import io.fovea.btree.Position;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
@@ -80,7 +80,7 @@ public class PointLookup {
   private MemoryDevice device;
   private BufferPool pool;
   private BTree tree;
-  private @Nullable PlaceTable places;
+  private @Nullable KeyLocationCache places;
 
   /** Loads the records in order, into a pool that is a quarter larger than they are. */
   @Setup(Level.Trial)
@@ -91,8 +91,8 @@ public class PointLookup {
       long most = Long.highestOneBit(records * 16L);
       places =
           begin.equals("FLAT")
-              ? new PlaceTable(most, pageSize)
-              : PlaceTable.shortcut(
+              ? new KeyLocationCache(most, pageSize)
+              : KeyLocationCache.shortcut(
                   "lookup", most, pageSize, MemoryFiles.KERNEL, MappingBudget.ofProcess());
     }
     device = new MemoryDevice();
@@ -224,7 +224,7 @@ public class PointLookup {
     return Mem.getLong(w.value, 0);
   }
 
-  private long readByPlace(PlaceTable known, Worker w) {
+  private long readByPlace(KeyLocationCache known, Worker w) {
     Position p = w.position;
     long hash = KeyHash.of(tree, w.key, 0, 8);
     boolean right;

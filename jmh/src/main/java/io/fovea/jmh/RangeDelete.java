@@ -60,8 +60,8 @@ public final class RangeDelete implements Callable<Integer> {
     Options options =
         Options.defaults()
             .bufferBytes(buffer << 20)
-            .transactions(t -> t.bytesMax(limit << 20))
-            .log(l -> l.bytesMax(4L << 30));
+            .transactions(t -> t.maxBytes(limit << 20))
+            .log(l -> l.maxBytes(4L << 30));
     try (Database db = Database.open(path, options)) {
       RowTable t = db.table(of.plain);
       // One range more than is removed: what is left counts as well.

@@ -1,10 +1,10 @@
 package io.fovea.jmh;
 
 import io.fovea.txn.StoreKind;
+import io.fovea.txn.TidWord;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.TimestampConfig.Release;
 import io.fovea.txn.Timestamps;
-import io.fovea.txn.Word;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -67,7 +67,7 @@ public class TimestampCost {
     /** Makes them. */
     @Setup(Level.Trial)
     public void make() {
-      long exact = TimestampConfig.exactBytes(StoreKind.FOCUS_SKETCH);
+      long exact = TimestampConfig.activeTimestampBytes(StoreKind.FOCUS_SKETCH);
       timestamps = new Timestamps(64, exact, 256L << 20, 2, 2048, kind);
       items = new SplittableRandom(1).longs(keys).map(x -> x | 1).toArray();
     }
@@ -134,7 +134,7 @@ public class TimestampCost {
     long ts = 0;
     for (int i = 0; i < KEYS; i++) {
       int slot = t.pin(w.ctx, s.items[w.next(s.keys)]);
-      ts = Math.max(ts, Word.wts(t.word(slot)));
+      ts = Math.max(ts, TidWord.wts(t.word(slot)));
     }
     t.exit(w.ctx);
     return ts;
@@ -150,9 +150,9 @@ public class TimestampCost {
     for (int i = 0; i < KEYS; i++) {
       int slot = t.pin(w.ctx, s.items[w.next(s.keys)]);
       long word = t.word(slot);
-      ts = Math.max(ts, Word.wts(word));
+      ts = Math.max(ts, TidWord.wts(word));
       if ((i & 3) == 0 && t.tryLock(slot)) {
-        t.publish(slot, Word.rts(t.word(slot)) + 1);
+        t.publish(slot, TidWord.rts(t.word(slot)) + 1);
       }
     }
     t.exit(w.ctx);
@@ -165,7 +165,7 @@ public class TimestampCost {
   public long mapRead(Rivals s, Walk w) {
     long ts = 0;
     for (int i = 0; i < KEYS; i++) {
-      ts = Math.max(ts, Word.wts(s.map.get(s.items[w.next(s.keys)]).get()));
+      ts = Math.max(ts, TidWord.wts(s.map.get(s.items[w.next(s.keys)]).get()));
     }
     return ts;
   }
@@ -178,9 +178,11 @@ public class TimestampCost {
     for (int i = 0; i < KEYS; i++) {
       AtomicLong cell = s.map.get(s.items[w.next(s.keys)]);
       long word = cell.get();
-      ts = Math.max(ts, Word.wts(word));
-      if ((i & 3) == 0 && !Word.isLocked(word) && cell.compareAndSet(word, Word.withLock(word))) {
-        cell.setRelease(Word.pack(Word.rts(word) + 1, Word.rts(word) + 1));
+      ts = Math.max(ts, TidWord.wts(word));
+      if ((i & 3) == 0
+          && !TidWord.isLocked(word)
+          && cell.compareAndSet(word, TidWord.withLock(word))) {
+        cell.setRelease(TidWord.pack(TidWord.rts(word) + 1, TidWord.rts(word) + 1));
       }
     }
     return ts;
@@ -193,7 +195,7 @@ public class TimestampCost {
     long ts = 0;
     for (int i = 0; i < KEYS; i++) {
       int key = w.next(s.keys);
-      ts = Math.max(ts, Word.wts(s.words.get(key) + (s.items[key] & 0)));
+      ts = Math.max(ts, TidWord.wts(s.words.get(key) + (s.items[key] & 0)));
     }
     return ts;
   }

@@ -6,11 +6,11 @@ import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.txn.StoreKind;
+import io.fovea.txn.TidWord;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.TimestampConfig.Release;
 import io.fovea.txn.TimestampPages;
 import io.fovea.txn.Timestamps;
-import io.fovea.txn.Word;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -86,7 +86,7 @@ public class TimestampStoreCost {
 
     /** The region of exact timestamps; 0 for what suits the store. */
     @Param("0")
-    public long exactBytes;
+    public long activeTimestampBytes;
 
     Timestamps timestamps;
     BufferPool pool;
@@ -106,7 +106,10 @@ public class TimestampStoreCost {
                 AllocatorState.EMPTY);
         pages = new TimestampPages(pool, CONTEXTS);
       }
-      long exact = exactBytes != 0 ? exactBytes : TimestampConfig.exactBytes(kind);
+      long exact =
+          activeTimestampBytes != 0
+              ? activeTimestampBytes
+              : TimestampConfig.activeTimestampBytes(kind);
       timestamps =
           new Timestamps(
               CONTEXTS,
@@ -224,13 +227,13 @@ public class TimestampStoreCost {
     long ts = 0;
     for (int i = 0; i < KEYS; i++) {
       int slot = t.pin(w.ctx, s.items[w.next(s.keys)]);
-      long word = Word.withoutLock(t.word(slot));
+      long word = TidWord.withoutLock(t.word(slot));
       w.slots[i] = slot;
       w.seen[i] = word;
-      ts = Math.max(ts, Word.wts(word));
+      ts = Math.max(ts, TidWord.wts(word));
     }
     for (int i = 0; i < KEYS; i++) {
-      long commitTs = by == 0 ? ts : Math.max(ts, Word.rts(w.seen[i]) + by);
+      long commitTs = by == 0 ? ts : Math.max(ts, TidWord.rts(w.seen[i]) + by);
       t.extend(w.slots[i], w.seen[i], commitTs, false);
     }
     t.exit(w.ctx);
@@ -244,7 +247,7 @@ public class TimestampStoreCost {
     long ts = 0;
     for (int i = 0; i < KEYS; i++) {
       long word = s.map.get(s.items[w.next(s.keys)]);
-      ts = Math.max(ts, Word.wts(word));
+      ts = Math.max(ts, TidWord.wts(word));
     }
     return ts;
   }
@@ -259,17 +262,17 @@ public class TimestampStoreCost {
       long word = s.map.get(item);
       w.read[i] = item;
       w.seen[i] = word;
-      ts = Math.max(ts, Word.wts(word));
+      ts = Math.max(ts, TidWord.wts(word));
     }
     for (int i = 0; i < KEYS; i++) {
       long seen = w.seen[i];
-      long commitTs = Math.max(ts, Word.rts(seen) + 1);
+      long commitTs = Math.max(ts, TidWord.rts(seen) + 1);
       s.map.compute(
           w.read[i],
           (key, now) ->
-              now == null || Word.wts(now) != Word.wts(seen) || Word.rts(now) >= commitTs
+              now == null || TidWord.wts(now) != TidWord.wts(seen) || TidWord.rts(now) >= commitTs
                   ? now
-                  : Word.pack(Word.wts(now), commitTs));
+                  : TidWord.pack(TidWord.wts(now), commitTs));
     }
     return ts;
   }
@@ -280,7 +283,7 @@ public class TimestampStoreCost {
   public long wrappedRead(Wrapped s, Walk w) {
     long ts = 0;
     for (int i = 0; i < KEYS; i++) {
-      ts = Math.max(ts, Word.wts(s.map.get(new Key(s.items[w.next(s.keys)])).get()));
+      ts = Math.max(ts, TidWord.wts(s.map.get(new Key(s.items[w.next(s.keys)])).get()));
     }
     return ts;
   }
@@ -294,11 +297,12 @@ public class TimestampStoreCost {
       AtomicLong word = s.map.get(new Key(s.items[w.next(s.keys)]));
       w.words[i] = word;
       w.seen[i] = word.get();
-      ts = Math.max(ts, Word.wts(w.seen[i]));
+      ts = Math.max(ts, TidWord.wts(w.seen[i]));
     }
     for (int i = 0; i < KEYS; i++) {
       long seen = w.seen[i];
-      w.words[i].compareAndSet(seen, Word.pack(Word.wts(seen), Math.max(ts, Word.rts(seen) + 1)));
+      w.words[i].compareAndSet(
+          seen, TidWord.pack(TidWord.wts(seen), Math.max(ts, TidWord.rts(seen) + 1)));
     }
     return ts;
   }

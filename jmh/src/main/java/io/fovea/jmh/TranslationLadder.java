@@ -167,7 +167,7 @@ public class TranslationLadder {
     PoolConfig config =
         PoolConfig.of(PAGE, (long) bufferMiB << 20)
             .with(translation)
-            .with(Pretouch.ALL)
+            .with(Pretouch.BLOCKING)
             .with(translation == Translation.SWIZZLED ? FrameHints.ON : FrameHints.OFF);
     pool = new BufferPool(device, config, AllocatorState.EMPTY);
     // Page 2 is a database's catalog. Nothing is left to be read: what is given out from now on is

@@ -17,7 +17,7 @@ import io.fovea.Transaction;
 import io.fovea.Translation;
 import io.fovea.TxOptions;
 import io.fovea.WrongPlaces;
-import io.fovea.btree.PlaceTable;
+import io.fovea.btree.KeyLocationCache;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;
@@ -177,10 +177,11 @@ final class RecordsEngine implements AutoCloseable {
                   exp.translation(translation)
                       .hugePages(hugePages)
                       .hints(hints ? Hints.ALL : Hints.NONE)
-                      .rememberAll(begin.atPlaces())
+                      .cacheAllKeyLocations(begin.atPlaces())
                       .placeDirectory(
                           begin == Begin.SHORTCUT ? PlaceDirectory.SHORTCUT : PlaceDirectory.FLAT))
-          .memory(mem -> mem.placeBytes(begin == Begin.FEW ? PlaceTable.BYTES_MIN : 0));
+          .memory(
+              mem -> mem.locationCacheBytes(begin == Begin.FEW ? KeyLocationCache.BYTES_MIN : 0));
     }
 
     /** Wide keys have the number first, so that separators are as short as with narrow ones. */
@@ -220,7 +221,7 @@ final class RecordsEngine implements AutoCloseable {
       load();
     }
     if (spec.begin == Begin.UNUSED) {
-      db.table(TableSpec.of("others", key, layout).remembered());
+      db.table(TableSpec.of("others", key, layout).cacheLocations());
     }
   }
 

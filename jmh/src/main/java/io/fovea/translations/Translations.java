@@ -118,7 +118,7 @@ public final class Translations implements Callable<Integer> {
         case "inserts" -> inserts();
         case "drift" -> drift();
         case "promotion" -> promotion();
-        case "places" -> new Places(this, records(10_000_000), vmcache).run();
+        case "places" -> new KeyLocationLookups(this, records(10_000_000), vmcache).run();
         default -> throw new IllegalArgumentException("No figure " + figure + ".");
       }
       System.out.println();

@@ -116,8 +116,8 @@ class AllocationTest {
         Database.inMemory(
             Options.defaults()
                 .bufferBytes(64L << 20)
-                .memory(mem -> mem.placeBytes(1))
-                .experiments(exp -> exp.rememberAll(true)));
+                .memory(mem -> mem.locationCacheBytes(1))
+                .experiments(exp -> exp.cacheAllKeyLocations(true)));
     stock = BudgetTables.loadStock(db, 3 * RECORDS);
     key = stock.key();
     row = stock.row();

@@ -283,7 +283,7 @@ public final class Main implements Callable<Integer> {
       boolean mine = store.path == null;
       store.path = mine ? DEFAULT_PATH : store.path;
       if (store.log == null) {
-        store.log = 4 * Math.max(replay, Options.defaults().log().bytesMax());
+        store.log = 4 * Math.max(replay, Options.defaults().log().maxBytes());
       }
       if (store.durability == null) {
         store.durability = Durability.ASYNC;

@@ -124,7 +124,7 @@ final class Runner {
       progress.say(
           "%,d pages copied for %s, %,d MiB in memory and %,d MiB in the file",
           s.pagesCopied(), frozen.name(), s.memoryBytes() >> 20, s.fileBytes() >> 20);
-      if (s.givenUp() > 0) {
+      if (s.evicted() > 0) {
         throw new DriverException(Exit.ERROR, frozen.name() + " was given up");
       }
       return result;
@@ -183,20 +183,20 @@ final class Runner {
     }
     Session session =
         new Session(tables, meta.scale(), meta.warehouses(), nuRand, rng, stream, homes, district);
-    Pace pace;
+    Pacing pacing;
     if (settings.waiting()) {
-      pace = new Pace.Waiting(rng);
+      pacing = new Pacing.Waiting(rng);
     } else if (settings.rate() > 0) {
-      pace = new Pace.Rated(settings.rate(), settings.clients(), number);
+      pacing = new Pacing.Rated(settings.rate(), settings.clients(), number);
     } else {
-      pace = new Pace.Unlimited();
+      pacing = new Pacing.Unlimited();
     }
     boolean turns = virtual && settings.engine().durability() != Durability.SYNC;
     return new Worker(
         crew,
         session,
         settings.mix(),
-        pace,
+        pacing,
         latencyDigits,
         acknowledged,
         virtual,

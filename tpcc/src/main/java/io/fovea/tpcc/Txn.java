@@ -1,7 +1,7 @@
 package io.fovea.tpcc;
 
+import io.fovea.CommitHandle;
 import io.fovea.Database;
-import io.fovea.Receipt;
 import io.fovea.Task;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
@@ -47,9 +47,9 @@ abstract class Txn implements Task<RuntimeException> {
   }
 
   /** The same, except that it has still to become durable. */
-  final Receipt executeAhead(Tally tally, int type) {
+  final CommitHandle executeAhead(Tally tally, int type) {
     begin(tally, type);
-    return database.runAhead(options, this);
+    return database.runPipelined(options, this);
   }
 
   private void begin(Tally tally, int type) {

@@ -1,6 +1,6 @@
 package io.fovea.tpcc;
 
-import io.fovea.Receipt;
+import io.fovea.CommitHandle;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.tpcc.bench.Client;
@@ -26,7 +26,7 @@ final class Worker implements Client {
   private final Crew crew;
   private final Session session;
   private final Mix.Dealer dealer;
-  private final Pace pace;
+  private final Pacing pacing;
 
   /** Where commits are noted once they have returned, or null. */
   private final Acknowledged acknowledged;
@@ -49,7 +49,7 @@ final class Worker implements Client {
   private int type;
 
   private long start;
-  private Receipt receipt;
+  private CommitHandle commitHandle;
 
   private final Txn[] txns = new Txn[TxnType.COUNT];
   private final SingleWriterRecorder[] latencies = new SingleWriterRecorder[TxnType.COUNT];
@@ -58,7 +58,7 @@ final class Worker implements Client {
       Crew crew,
       Session session,
       Mix mix,
-      Pace pace,
+      Pacing pacing,
       int latencyDigits,
       Acknowledged acknowledged,
       boolean virtual,
@@ -67,7 +67,7 @@ final class Worker implements Client {
     this.crew = crew;
     this.session = session;
     this.dealer = mix.dealer(session.rng);
-    this.pace = pace;
+    this.pacing = pacing;
     this.acknowledged = acknowledged;
     this.record = acknowledged == null ? null : Acknowledged.record();
     this.virtual = virtual;
@@ -99,7 +99,7 @@ final class Worker implements Client {
 
   /** Works until the crew stops. */
   void work() {
-    pace.begin();
+    pacing.begin();
     long turnEnds = System.nanoTime() + TURN_NANOS;
     while (!crew.stopping()) {
       if (!execute()) {
@@ -118,13 +118,13 @@ final class Worker implements Client {
     type = dealer.next();
     Txn txn = txns[type];
     txn.prepare(session.drawHome());
-    start = pace.await(this, type);
-    if (start == Pace.STOPPED) {
+    start = pacing.await(this, type);
+    if (start == Pacing.STOPPED) {
       return false;
     }
     try {
       if (ahead) {
-        receipt = txn.executeAhead(tally, type);
+        commitHandle = txn.executeAhead(tally, type);
       } else {
         txn.execute(tally, type);
       }
@@ -140,8 +140,8 @@ final class Worker implements Client {
   }
 
   @Override
-  public Receipt receipt() {
-    return receipt;
+  public CommitHandle commitHandle() {
+    return commitHandle;
   }
 
   @Override
@@ -153,7 +153,7 @@ final class Worker implements Client {
     if (acknowledged != null && !txn.rolledBack()) {
       txn.acknowledge(acknowledged, record);
     }
-    pace.ended(type, end);
+    pacing.ended(type, end);
     return end;
   }
 
@@ -163,8 +163,8 @@ final class Worker implements Client {
       if (crew.stopping()) {
         return false;
       }
-      if (left > Pace.SPIN_NANOS) {
-        LockSupport.parkNanos(Math.min(left - Pace.SPIN_NANOS, NAP_NANOS));
+      if (left > Pacing.SPIN_NANOS) {
+        LockSupport.parkNanos(Math.min(left - Pacing.SPIN_NANOS, NAP_NANOS));
       } else if (virtual) {
         Thread.yield();
       } else {

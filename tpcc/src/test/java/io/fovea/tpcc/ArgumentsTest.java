@@ -94,9 +94,9 @@ class ArgumentsTest {
             "--timestamps=focus-counter",
             "--sketch-bytes=64k",
             "--sketch-bytes-max=1m",
-            "--exact-bytes=16k",
+            "--active-timestamp-bytes=16k",
             "--timestamp-bytes=8m",
-            "--evict-at-once",
+            "--evict-immediately",
             "--timestamps-in-buffer=true",
             "--mix=half",
             "--no-affinity",
@@ -128,20 +128,20 @@ class ArgumentsTest {
     assertEquals(TimestampStore.FOCUS_COUNTER, s.engineOptions().experiments().timestamps());
     assertEquals(64 << 10, s.engineOptions().memory().sketchBytesMin());
     assertEquals(1 << 20, s.engineOptions().memory().sketchBytesMax());
-    assertEquals(16 << 10, s.engineOptions().memory().exactBytes());
+    assertEquals(16 << 10, s.engineOptions().memory().activeTimestampBytes());
     assertEquals(8 << 20, s.engineOptions().memory().timestampBytes());
-    assertTrue(s.engineOptions().experiments().evictAtOnce());
+    assertTrue(s.engineOptions().experiments().evictImmediately());
     assertTrue(s.engineOptions().experiments().timestampsInBuffer());
-    assertEquals(0, settle().engineOptions().memory().exactBytes());
+    assertEquals(0, settle().engineOptions().memory().activeTimestampBytes());
     assertEquals(256 << 20, settle().engineOptions().memory().timestampBytes());
-    assertFalse(settle().engineOptions().experiments().evictAtOnce());
+    assertFalse(settle().engineOptions().experiments().evictImmediately());
     assertFalse(settle().engineOptions().experiments().timestampsInBuffer());
     assertEquals(TimestampStore.FOCUS_SKETCH, settle().engine().timestamps());
     assertEquals(32 << 10, settle().engine().sketchBytesMax());
     assertEquals(Replacement.SAMPLING, s.engine().replacement());
     assertEquals(Replacement.SAMPLING, s.engineOptions().experiments().replacement());
-    assertEquals(7, s.engineOptions().device().readsMax());
-    assertEquals(64, settle().engineOptions().device().readsMax());
+    assertEquals(7, s.engineOptions().device().maxInFlightReads());
+    assertEquals(64, settle().engineOptions().device().maxInFlightReads());
     assertEquals(Replacement.SECOND_CHANCE, settle().engine().replacement());
     assertEquals(Mix.HALF, s.mix());
     assertFalse(s.affinity());
@@ -269,7 +269,7 @@ class ArgumentsTest {
         mistake("--locks=off", "--threads=2"));
     Settings s = settle("--locks=off", "--threads=1");
     assertFalse(s.engineOptions().experiments().isolated());
-    assertEquals(1, s.engineOptions().transactions().activeMax());
+    assertEquals(1, s.engineOptions().transactions().maxActive());
     assertTrue(settle("--locks=on").engineOptions().experiments().isolated());
   }
 

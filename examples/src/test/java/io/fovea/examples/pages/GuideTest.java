@@ -15,6 +15,7 @@ import io.fovea.ChangeBatch;
 import io.fovea.ChangePosition;
 import io.fovea.Changes;
 import io.fovea.Codec;
+import io.fovea.CommitHandle;
 import io.fovea.CompactOptions;
 import io.fovea.CompactReport;
 import io.fovea.Cursor;
@@ -35,7 +36,6 @@ import io.fovea.Options;
 import io.fovea.Page;
 import io.fovea.Projection;
 import io.fovea.Range;
-import io.fovea.Receipt;
 import io.fovea.Restore;
 import io.fovea.Row;
 import io.fovea.RowCursor;
@@ -901,7 +901,7 @@ class GuideTest {
   void changesToAQueue() {
     db.close();
     // begin docs/GUIDE.md
-    Options followed = Options.defaults().log(log -> log.changesBytes(256L << 20));
+    Options followed = Options.defaults().log(log -> log.changeRetentionBytes(256L << 20));
     // end
     db = Database.open(folder.resolve("guide.fovea"), followed.bufferBytes(16 << 20));
     Table<Long, Event> outbox = db.table(OUTBOX);
@@ -928,7 +928,9 @@ class GuideTest {
     db =
         Database.open(
             folder.resolve("guide.fovea"),
-            Options.defaults().bufferBytes(16 << 20).log(log -> log.changesBytes(64 << 20)));
+            Options.defaults()
+                .bufferBytes(16 << 20)
+                .log(log -> log.changeRetentionBytes(64 << 20)));
     Table<Long, Invoice> invoices = db.table(INVOICES);
     Invoice invoice =
         new Invoice(1001, "Ada", new BigDecimal("12.50"), List.of(), Optional.empty());
@@ -974,7 +976,8 @@ class GuideTest {
     // end
     assertTrue(paid);
     // begin docs/GUIDE.md
-    TxOptions patient = TxOptions.defaults().timeout(Duration.ofMinutes(10)).abortsBeforeLocking(0);
+    TxOptions patient =
+        TxOptions.defaults().timeout(Duration.ofMinutes(10)).pessimisticAfterAborts(0);
     db.run(
         patient,
         tx -> invoices.forEach(tx, null, null, (number, i) -> invoices.put(tx, i.paidAt(NOW))));
@@ -1030,11 +1033,11 @@ class GuideTest {
   @Test
   void ahead() {
     // begin docs/GUIDE.md
-    Receipt receipt = db.runAhead(tx -> invoices.delete(tx, 17L));
+    CommitHandle commitHandle = db.runPipelined(tx -> invoices.delete(tx, 17L));
     // ... begin the work of another client ...
-    receipt.await(); // now the first client may be told
+    commitHandle.await(); // now the first client may be told
     // end
-    assertTrue(receipt.isDurable());
+    assertTrue(commitHandle.isDurable());
   }
 
   private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
@@ -1061,11 +1064,11 @@ class GuideTest {
         Options.defaults()
             .bufferBytes(1L << 30)
             .durability(Durability.SYNC)
-            .log(log -> log.bytesMax(1L << 30))
-            .transactions(t -> t.timeout(Duration.ofSeconds(30)).activeMax(32));
+            .log(log -> log.maxBytes(1L << 30))
+            .transactions(t -> t.timeout(Duration.ofSeconds(30)).maxActive(32));
     // end
     try (Database other = Database.open(file, options.bufferBytes(64 << 20))) {
-      assertEquals(32, other.options().transactions().activeMax());
+      assertEquals(32, other.options().transactions().maxActive());
     }
   }
 
@@ -1175,7 +1178,7 @@ class GuideTest {
         stats.health(), stats.commits(), stats.retries(), stats.abortsByCause());
     System.out.printf(
         "%d of %d MiB off the heap%n",
-        stats.memory().bytes() >> 20, stats.memory().bytesMax() >> 20);
+        stats.memory().bytes() >> 20, stats.memory().maxBytes() >> 20);
     // end
     assertEquals(DatabaseStats.Health.OK, stats.health());
   }

@@ -68,7 +68,7 @@ class TuningTest {
   @Test
   void aTableThatIsRememberedIsReadWhereItsRecordsWereSeen() {
     // begin docs/TUNING.md
-    TableSpec accounts = TableSpec.of("accounts", KEY, LAYOUT).remembered();
+    TableSpec accounts = TableSpec.of("accounts", KEY, LAYOUT).cacheLocations();
     // end
     try (Database db = Database.inMemory(Options.defaults())) {
       RowTable table = db.table(accounts);
@@ -85,7 +85,7 @@ class TuningTest {
           assertTrue(found);
         }
       }
-      long right = db.stats().descents().rememberedRight();
+      long right = db.stats().descents().cachedLocationsRight();
       assertTrue(right >= RECORDS, () -> right + " were where they had been");
     }
   }

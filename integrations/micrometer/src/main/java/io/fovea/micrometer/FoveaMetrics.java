@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
  *   fovea.descents.repairs       counter   result=done|missed: of frame hints
  *   fovea.descents.places        counter   result=right|stale: accesses that began at a record's
  *                                          last place
- *   fovea.descents.remembered    counter   result=right|other: accesses of remembered tables and
+ *   fovea.descents.cached.locations    counter   result=right|other: accesses of remembered tables and
  *                                          indexes by whether the key was where it was seen
  *   fovea.transactions           counter   outcome=commit|rollback|abort,
  *                                          cause=none|validation|lock|phantom|order|history|
@@ -51,7 +51,7 @@ import org.jspecify.annotations.Nullable;
  *   fovea.io.transferred         counter   op=read|write; bytes
  *   fovea.timestamps.live, .capacity  gauge
  *   fovea.timestamps.lookups     counter   result=exact|approximate
- *   fovea.timestamps.doubtful    counter   aborts that a bound of another record may have caused
+ *   fovea.timestamps.suspected.false.conflicts    counter   aborts that a bound of another record may have caused
  *   fovea.timestamps.sketch      gauge     bytes
  *   fovea.timestamps.resizes     counter   of the sketch
  *   fovea.timestamps.pages       counter   op=read|write, where timestamps are on disk
@@ -67,7 +67,7 @@ import org.jspecify.annotations.Nullable;
  *   fovea.health                 gauge     1 while it works, else 0
  *   fovea.storage.size           gauge     kind=data|free|wal; bytes
  *   fovea.storage.moved          counter   bytes of pages that compactions have moved
- *   fovea.storage.given.back     counter   bytes that were cut off the end of the data file
+ *   fovea.storage.reclaimed     counter   bytes that were cut off the end of the data file
  *   fovea.storage.punched        counter   bytes that were punched out of the middle of the data file
  *   fovea.load.running           gauge     loads, and builds of indexes
  *   fovea.load.records           counter   that loads have taken from sources
@@ -80,7 +80,7 @@ import org.jspecify.annotations.Nullable;
  *   fovea.hints.lookups          counter   result=hit|stale: records looked up by hints of entries
  *   fovea.hints.stale            counter   part=unset|resident|freed|tree|keys|frame|slot
  *   fovea.hints.repairs          counter   part=page|frame|slot|missed|suppressed
- *   fovea.hints.repairs.off      gauge     kinds of hints that are not repaired now
+ *   fovea.hints.repairs.disabled      gauge     kinds of hints that are not repaired now
  *   fovea.memory.used, .max      gauge     part=buffer|timestamps|log|transactions|trees|places;
  *                                          bytes; the most is known of buffer, timestamps and
  *                                          places
@@ -268,7 +268,7 @@ public final class FoveaMetrics implements MeterBinder {
       gauge("buffer.pages", pages, null, s -> s.buffer().framesDirty(), "state", "dirty");
       gauge("buffer.pages", pages, null, FoveaMetrics::framesClean, "state", "clean");
       gauge("buffer.size", "Memory of the buffer", "bytes", s -> s.buffer().bytes());
-      gauge("buffer.max", "Most memory of the buffer", "bytes", s -> s.buffer().bytesMax());
+      gauge("buffer.max", "Most memory of the buffer", "bytes", s -> s.buffer().maxBytes());
       translations("hinted", DatabaseStats.Buffer::hinted);
       translations("predicted", DatabaseStats.Buffer::predicted);
       translations("mispredicted", DatabaseStats.Buffer::mispredicted);
@@ -314,17 +314,17 @@ public final class FoveaMetrics implements MeterBinder {
       counter("descents.places", places, null, s -> s.descents().placesStale(), "result", "stale");
       String remembered = "Accesses of what is remembered by whether the key was where it was seen";
       counter(
-          "descents.remembered",
+          "descents.cached.locations",
           remembered,
           null,
-          s -> s.descents().rememberedRight(),
+          s -> s.descents().cachedLocationsRight(),
           "result",
           "right");
       counter(
-          "descents.remembered",
+          "descents.cached.locations",
           remembered,
           null,
-          s -> Math.max(0, s.descents().remembered() - s.descents().rememberedRight()),
+          s -> Math.max(0, s.descents().cachedLocations() - s.descents().cachedLocationsRight()),
           "result",
           "other");
     }
@@ -422,10 +422,10 @@ public final class FoveaMetrics implements MeterBinder {
           "result",
           "exact");
       counter(
-          "timestamps.doubtful",
+          "timestamps.suspected.false.conflicts",
           "Aborts that a bound of another record may have caused",
           null,
-          s -> s.timestamps().doubtful());
+          s -> s.timestamps().suspectedFalseConflicts());
       gauge("timestamps.sketch", "Size of the sketch", "bytes", s -> s.timestamps().sketchBytes());
       counter("timestamps.resizes", "Changes of its size", null, s -> s.timestamps().resizes());
       String pages = "Pages of timestamps read and written";
@@ -521,10 +521,10 @@ public final class FoveaMetrics implements MeterBinder {
           "bytes",
           s -> s.storage().bytesMoved());
       counter(
-          "storage.given.back",
+          "storage.reclaimed",
           "Free pages that were cut off the end of the data file",
           "bytes",
-          s -> s.storage().bytesGivenBack());
+          s -> s.storage().bytesReclaimed());
       counter(
           "storage.punched",
           "Free pages in the middle of the data file whose space was given back",
@@ -538,7 +538,7 @@ public final class FoveaMetrics implements MeterBinder {
       memory("log", m -> m.logBytes());
       memory("transactions", m -> m.transactionBytes());
       memory("trees", m -> m.treeBytes());
-      memory("places", m -> m.placeBytes());
+      memory("places", m -> m.locationCacheBytes());
       String what = "Most memory outside of the heap";
       gauge("memory.max", what, "bytes", s -> s.memory().bufferBytesMax(), "part", "buffer");
       gauge("memory.max", what, "bytes", s -> s.memory().timestampBytesMax(), "part", "timestamps");
@@ -565,19 +565,19 @@ public final class FoveaMetrics implements MeterBinder {
       hints("repairs", repairs, "part", "missed", h -> h.repairsMissed());
       hints("repairs", repairs, "part", "suppressed", h -> h.repairsSuppressed());
       gauge(
-          "hints.repairs.off",
+          "hints.repairs.disabled",
           "Kinds of hints, over all indexes, that are not repaired now",
           null,
-          s -> s.hintedLookups().repairsOff());
+          s -> s.hintedLookups().repairsDisabled());
     }
 
     void snapshots() {
       gauge("snapshots.open", "Snapshots that are open", null, s -> s.snapshots().open());
       counter(
-          "snapshots.given.up",
+          "snapshots.evicted",
           "Snapshots that were given up for want of room",
           null,
-          s -> s.snapshots().givenUp());
+          s -> s.snapshots().evicted());
       counter(
           "snapshots.copies",
           "Pages that were copied for snapshots before they changed",
@@ -595,10 +595,10 @@ public final class FoveaMetrics implements MeterBinder {
           null,
           s -> s.expiredRows().swept());
       counter(
-          "expiry.passed.over",
+          "expiry.deferred",
           "How often readers have met a row that had expired and was not removed yet",
           null,
-          s -> s.expiredRows().passedOver());
+          s -> s.expiredRows().deferred());
       counter(
           "expiry.failures",
           "How often the removal of expired rows has given up until later",

@@ -74,7 +74,7 @@ class FoveaMetricsTest {
         memory.bytes(),
         registry.get("fovea.memory.used").gauges().stream().mapToDouble(Gauge::value).sum());
     assertEquals(
-        memory.bytesMax() - memory.logBytes() - memory.transactionBytes() - memory.treeBytes(),
+        memory.maxBytes() - memory.logBytes() - memory.transactionBytes() - memory.treeBytes(),
         registry.get("fovea.memory.max").gauges().stream().mapToDouble(Gauge::value).sum());
     Set<String> names =
         registry.getMeters().stream().map(m -> m.getId().getName()).collect(Collectors.toSet());
@@ -92,7 +92,7 @@ class FoveaMetricsTest {
             "fovea.descents.steps",
             "fovea.descents.repairs",
             "fovea.descents.places",
-            "fovea.descents.remembered",
+            "fovea.descents.cached.locations",
             "fovea.transactions",
             "fovea.transactions.active",
             "fovea.transactions.waiting",
@@ -104,11 +104,11 @@ class FoveaMetricsTest {
             "fovea.io.transferred",
             "fovea.io.errors",
             "fovea.snapshots.open",
-            "fovea.snapshots.given.up",
+            "fovea.snapshots.evicted",
             "fovea.snapshots.copies",
             "fovea.snapshots.size",
             "fovea.expiry.swept",
-            "fovea.expiry.passed.over",
+            "fovea.expiry.deferred",
             "fovea.expiry.failures",
             "fovea.expiry.lag",
             "fovea.load.running",
@@ -120,7 +120,7 @@ class FoveaMetricsTest {
             "fovea.timestamps.live",
             "fovea.timestamps.capacity",
             "fovea.timestamps.lookups",
-            "fovea.timestamps.doubtful",
+            "fovea.timestamps.suspected.false.conflicts",
             "fovea.timestamps.sketch",
             "fovea.timestamps.resizes",
             "fovea.timestamps.pages",
@@ -136,10 +136,10 @@ class FoveaMetricsTest {
             "fovea.hints.lookups",
             "fovea.hints.stale",
             "fovea.hints.repairs",
-            "fovea.hints.repairs.off",
+            "fovea.hints.repairs.disabled",
             "fovea.storage.size",
             "fovea.storage.moved",
-            "fovea.storage.given.back",
+            "fovea.storage.reclaimed",
             "fovea.storage.punched",
             "fovea.tables",
             "fovea.table.records",

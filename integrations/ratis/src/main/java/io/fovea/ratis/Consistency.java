@@ -38,8 +38,8 @@ public final class Consistency {
    * @param receipt of the command
    * @return another consistency
    */
-  public Consistency atLeast(Receipt receipt) {
-    return atLeast(receipt.index());
+  public Consistency atLeast(CommandResult commandResult) {
+    return atLeast(commandResult.index());
   }
 
   /**

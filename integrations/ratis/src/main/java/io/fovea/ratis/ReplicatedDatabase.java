@@ -234,7 +234,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
    * @param command what to do
    * @return its receipt
    */
-  public CompletableFuture<Receipt> submit(Command command) {
+  public CompletableFuture<CommandResult> submit(Command command) {
     return submit(newRequest(), command);
   }
 
@@ -262,7 +262,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
    * @throws IllegalArgumentException if the command is of no kind that {@link
    *     ReplicationOptions#command} named, or too large
    */
-  public CompletableFuture<Receipt> submit(RequestId id, Command command) {
+  public CompletableFuture<CommandResult> submit(RequestId id, Command command) {
     byte[] entry = options.commands().entry(id, command);
     if (entry.length > options.commandBytesMax()) {
       throw new IllegalArgumentException(
@@ -299,10 +299,10 @@ public final class ReplicatedDatabase implements AutoCloseable {
             });
   }
 
-  private static Receipt receipt(byte[] reply) {
+  private static CommandResult receipt(byte[] reply) {
     Outcome outcome = Outcome.of(reply);
     return switch (outcome.kind()) {
-      case APPLIED -> new Receipt(outcome.index(), outcome.payload());
+      case APPLIED -> new CommandResult(outcome.index(), outcome.payload());
       case REFUSED -> throw new CompletionException(new RefusedException(outcome.reason()));
       case EXPIRED ->
           throw new CompletionException(

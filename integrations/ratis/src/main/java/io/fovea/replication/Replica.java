@@ -1,9 +1,9 @@
 package io.fovea.replication;
 
+import io.fovea.CommitHandle;
 import io.fovea.Cursor;
 import io.fovea.Database;
 import io.fovea.Options;
-import io.fovea.Receipt;
 import io.fovea.Restore;
 import io.fovea.ScanOrder;
 import io.fovea.Transaction;
@@ -193,7 +193,7 @@ public final class Replica implements AutoCloseable {
                 : new Outcome(Outcome.Kind.APPLIED, at.index(), Command.NOTHING));
       }
       Attempt attempt = new Attempt(at, entry);
-      Receipt receipt = attempt.run();
+      CommitHandle commitHandle = attempt.run();
       forgotten = attempt.forgottenNow;
       digests.add(at.index(), attempt.sumNow);
       applies = applies + 1;
@@ -202,7 +202,7 @@ public final class Replica implements AutoCloseable {
       }
       moved(at);
       Outcome outcome = attempt.outcome;
-      return receipt.whenDurable().thenApply(nothing -> outcome);
+      return commitHandle.whenDurable().thenApply(nothing -> outcome);
     } finally {
       lock.unlock();
     }
@@ -227,11 +227,11 @@ public final class Replica implements AutoCloseable {
       this.outcome = new Outcome(Outcome.Kind.APPLIED, at.index(), Command.NOTHING);
     }
 
-    Receipt run() {
+    CommitHandle run() {
       String why = skips.get(at.index());
       if (why != null) {
         outcome = Outcome.refused(at.index(), "An operator has skipped the command: " + why);
-        return database.runAhead(
+        return database.runPipelined(
             APPLYING,
             tx -> {
               skipped(tx, at.index(), why);
@@ -240,8 +240,10 @@ public final class Replica implements AutoCloseable {
       }
       Command command = commands.decode(entry);
       try {
-        Receipt receipt = database.runAhead(APPLYING, tx -> body(tx, command));
-        return experiments.together ? receipt : database.runAhead(APPLYING, this::remember);
+        CommitHandle commitHandle = database.runPipelined(APPLYING, tx -> body(tx, command));
+        return experiments.together
+            ? commitHandle
+            : database.runPipelined(APPLYING, this::remember);
       } catch (RefusedException e) {
         return refuse(String.valueOf(e.getMessage()));
       } catch (RuntimeException e) {
@@ -264,10 +266,10 @@ public final class Replica implements AutoCloseable {
      * What the command has written was rolled back. No other transaction writes, so what it has
      * read is still the same, and this transaction may say what came of it.
      */
-    private Receipt refuse(String reason) {
+    private CommitHandle refuse(String reason) {
       retry = false;
       outcome = Outcome.refused(at.index(), reason);
-      return database.runAhead(APPLYING, this::remember);
+      return database.runPipelined(APPLYING, this::remember);
     }
 
     private void body(Transaction tx, Command command) throws RefusedException {
@@ -657,8 +659,9 @@ public final class Replica implements AutoCloseable {
 
   /**
    * Uses the copy that was taken in, durably, from now on. The old database is closed in the
-   * background: transactions that read it have the time that {@code TransactionOptions.closeGrace}
-   * says, and are done again with the new one if that is too short.
+   * background: transactions that read it have the time that {@code
+   * TransactionOptions.closeTimeout} says, and are done again with the new one if that is too
+   * short.
    *
    * @return whether there was one that is further than this
    * @throws IOException if the directory can't be changed; then nothing has changed

@@ -46,7 +46,7 @@ class CopyTest {
           Thread.ofPlatform()
               .start(
                   () -> {
-                    Deque<CompletableFuture<Receipt>> under = new ArrayDeque<>();
+                    Deque<CompletableFuture<CommandResult>> under = new ArrayDeque<>();
                     try {
                       while (!stop.get()) {
                         under.add(db.submit(new Put("key" + done % 5000, done)));

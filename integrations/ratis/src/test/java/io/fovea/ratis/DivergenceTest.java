@@ -238,14 +238,14 @@ class DivergenceTest {
             Wipe.tree(g.directory(id)); // it takes in a copy
           }
           ReplicatedDatabase leader = g.leader();
-          Deque<CompletableFuture<Receipt>> sent = new ArrayDeque<>();
+          Deque<CompletableFuture<CommandResult>> sent = new ArrayDeque<>();
           for (int i = 0; i < (round == 1 ? 800 : 20); i++) {
             sent.addLast(leader.submit(new Put("key" + i, round * i)));
             if (sent.size() > 20) {
               sent.removeFirst().get();
             }
           }
-          for (CompletableFuture<Receipt> each : sent) {
+          for (CompletableFuture<CommandResult> each : sent) {
             each.get();
           }
           try {

@@ -46,7 +46,7 @@ final class Group implements AutoCloseable {
         .database(
             Options.defaults()
                 .bufferBytes(16 << 20)
-                .log(l -> l.segmentBytes(4 << 20).bytesMax(16 << 20)))
+                .log(l -> l.segmentBytes(4 << 20).maxBytes(16 << 20)))
         // Other tests may have the processors.
         .electionTimeout(Duration.ofSeconds(1))
         .attemptTimeout(Duration.ofSeconds(2))

@@ -73,7 +73,7 @@ final class PeerMain {
         ? o.database(
                 Options.defaults()
                     .bufferBytes(16 << 20)
-                    .log(l -> l.bufferBytes(1 << 20).segmentBytes(1 << 20).bytesMax(4 << 20)))
+                    .log(l -> l.bufferBytes(1 << 20).segmentBytes(1 << 20).maxBytes(4 << 20)))
             .snapshotEvery(1000)
             .ratis(
                 p -> {

@@ -35,12 +35,12 @@ class ReplicatedDatabaseTest {
   @Test
   void commandsAreSeenByAllPeers() throws Exception {
     try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
-      List<CompletableFuture<Receipt>> all = new ArrayList<>();
+      List<CompletableFuture<CommandResult>> all = new ArrayList<>();
       for (int i = 0; i < 200; i++) {
         all.add(g.get(List.of("a", "b", "c").get(i % 3)).submit(new Add("n", 1)));
       }
       List<Long> results = new ArrayList<>();
-      for (CompletableFuture<Receipt> f : all) {
+      for (CompletableFuture<CommandResult> f : all) {
         results.add(Operations.number(f.get().result()));
       }
       results.sort(null);
@@ -51,7 +51,7 @@ class ReplicatedDatabaseTest {
         assertEquals(200, register(db, LINEARIZABLE, "n"));
         assertEquals(Health.State.UP, db.health().state());
       }
-      Receipt r = g.leader().submit(new Put("m", 7)).get();
+      CommandResult r = g.leader().submit(new Put("m", 7)).get();
       assertEquals(7, register(g.follower(), LOCAL.atLeast(r), "m"));
     }
   }

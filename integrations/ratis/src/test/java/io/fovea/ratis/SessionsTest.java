@@ -34,7 +34,7 @@ class SessionsTest {
   void aRetryIsAppliedOnceAcrossLeadersAndRestarts() throws Exception {
     try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
       RequestId id = RequestId.parse(g.follower().newRequest().toString());
-      Receipt first = g.follower().submit(id, new Add("n", 5)).get();
+      CommandResult first = g.follower().submit(id, new Add("n", 5)).get();
       RequestId refused = g.follower().newRequest();
       assertThrows(
           ExecutionException.class,
@@ -60,7 +60,7 @@ class SessionsTest {
     }
   }
 
-  private static void assertSame(Receipt a, Receipt b) {
+  private static void assertSame(CommandResult a, CommandResult b) {
     assertEquals(a.index(), b.index());
     assertArrayEquals(a.result(), b.result());
   }

@@ -79,7 +79,7 @@ public final class SuiteMachine implements StateMachine {
     Options options =
         Options.defaults()
             .bufferBytes(16 << 20)
-            .log(l -> l.segmentBytes(4 << 20).bytesMax(16 << 20));
+            .log(l -> l.segmentBytes(4 << 20).maxBytes(16 << 20));
     Replica opened =
         Replica.open(
             storage.getStorageDir().getRoot().toPath().resolve("fovea"),

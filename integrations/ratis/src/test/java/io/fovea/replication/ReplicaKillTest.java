@@ -48,7 +48,7 @@ class ReplicaKillTest {
         directory,
         Options.defaults()
             .bufferBytes(16 << 20)
-            .log(l -> l.segmentBytes(4 << 20).bytesMax(16 << 20))
+            .log(l -> l.segmentBytes(4 << 20).maxBytes(16 << 20))
             .durability(Durability.ASYNC),
         Commands.NONE.with("Count", Count.class, c -> new byte[0], b -> new Count()),
         Map.of(),

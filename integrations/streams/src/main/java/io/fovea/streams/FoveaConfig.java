@@ -103,10 +103,10 @@ record FoveaConfig(
         .durability(Durability.ASYNC)
         .bufferBytes(bufferBytes - 2 * pendingBytes - timestampBytes() - bufferBytes / 16)
         .memory(m -> m.timestampBytes(timestampBytes()))
-        .log(l -> l.bufferBytes(log).asyncWindow(l.asyncWindow(), log))
+        .log(l -> l.bufferBytes(log).maxFlushDelay(l.maxFlushDelay(), log))
         .snapshots(s -> s.bufferBytes(SNAPSHOT_BYTES).memoryBytes(SNAPSHOT_BYTES))
         .device(d -> d.pageSize(pageBytes))
-        .transactions(t -> t.bytesMax(Math.max(TRANSACTION_BYTES_MIN, 4 * pendingBytes)));
+        .transactions(t -> t.maxBytes(Math.max(TRANSACTION_BYTES_MIN, 4 * pendingBytes)));
   }
 
   private long timestampBytes() {

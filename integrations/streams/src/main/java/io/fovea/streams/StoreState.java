@@ -46,7 +46,7 @@ final class StoreState implements RowSource {
 
   /** A reader waits for a commit, however long that takes, and never makes one begin anew. */
   private static final TxOptions READING =
-      TxOptions.forReading().abortsBeforeLocking(Integer.MAX_VALUE);
+      TxOptions.forReading().pessimisticAfterAborts(Integer.MAX_VALUE);
 
   private final Instance instance;
   private final String id;

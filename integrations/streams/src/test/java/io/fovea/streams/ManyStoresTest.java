@@ -111,7 +111,7 @@ class ManyStoresTest {
 
   /** The most that the engine says it may have, and what is pending. */
   private static long memory(List<List<KeyValueStore<Bytes, byte[]>>> tasks) {
-    long bytes = state(tasks, 0).database().stats().memory().bytesMax();
+    long bytes = state(tasks, 0).database().stats().memory().maxBytes();
     for (List<KeyValueStore<Bytes, byte[]>> stores : tasks) {
       for (KeyValueStore<Bytes, byte[]> store : stores) {
         bytes += ((AbstractStore) store).open().pending().bytes();

@@ -1,6 +1,6 @@
 package io.fovea.tpcc.bench;
 
-import io.fovea.Receipt;
+import io.fovea.CommitHandle;
 
 /** Who runs transactions one after the other, as {@link Pipeline} sees it. One thread. */
 public interface Client {
@@ -12,7 +12,7 @@ public interface Client {
   public boolean execute();
 
   /** What the last transaction waits for. */
-  public Receipt receipt();
+  public CommitHandle commitHandle();
 
   /** Tells the client that the last transaction is durable; returns when that was. */
   public long acknowledge();

@@ -30,7 +30,9 @@ public final class Pipeline {
   /** Works until the crew stops. */
   public void work() {
     while (!crew.stopping()) {
-      for (Client w = waiting.peek(); w != null && w.receipt().isDurable(); w = waiting.peek()) {
+      for (Client w = waiting.peek();
+          w != null && w.commitHandle().isDurable();
+          w = waiting.peek()) {
         acknowledge(waiting.remove());
       }
       Client next = ready.poll();
@@ -39,7 +41,7 @@ public final class Pipeline {
         continue;
       }
       Client oldest = waiting.remove();
-      oldest.receipt().await();
+      oldest.commitHandle().await();
       acknowledge(oldest);
     }
   }

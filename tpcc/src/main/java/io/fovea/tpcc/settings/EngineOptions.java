@@ -81,7 +81,7 @@ public class EngineOptions {
       names = "--reads",
       paramLabel = "N",
       description = "how many pages a thread has read at a time, 1 to 64 (default: 64)")
-  private int reads = Options.defaults().device().readsMax();
+  private int reads = Options.defaults().device().maxInFlightReads();
 
   @Option(
       names = "--protocol",
@@ -119,12 +119,12 @@ public class EngineOptions {
   private Long sketchBytesMax;
 
   @Option(
-      names = "--exact-bytes",
+      names = "--active-timestamp-bytes",
       paramLabel = "SIZE",
       converter = SizeConverter.class,
       description =
           "how large the region of exact timestamps is (default: 512k; beside a cache 128k)")
-  private Long exactBytes;
+  private Long activeTimestampBytes;
 
   @Option(
       names = "--timestamp-bytes",
@@ -136,11 +136,11 @@ public class EngineOptions {
   private long timestampBytes = Options.defaults().memory().timestampBytes();
 
   @Option(
-      names = "--evict-at-once",
+      names = "--evict-immediately",
       description =
           "exact timestamps leave as soon as no transaction uses the key (default: when their"
               + " place is wanted)")
-  private boolean evictAtOnce;
+  private boolean evictImmediately;
 
   @Option(
       names = "--timestamps-in-buffer",
@@ -209,8 +209,8 @@ public class EngineOptions {
 
   /** What is wrong, or null. */
   public String mistake() {
-    if (reads < 1 || reads > Options.defaults().device().readsMax()) {
-      return "--reads is 1 to " + Options.defaults().device().readsMax() + ", not " + reads;
+    if (reads < 1 || reads > Options.defaults().device().maxInFlightReads()) {
+      return "--reads is 1 to " + Options.defaults().device().maxInFlightReads() + ", not " + reads;
     }
     if (placeDirectory != null && !places) {
       return "--place-directory is of --places, which is not given";
@@ -235,7 +235,7 @@ public class EngineOptions {
     boolean memory = inMemory();
     return new EngineSettings(
         durability != null ? durability : memory ? Durability.NONE : DEFAULT_DURABILITY,
-        log != null ? log : Options.defaults().log().bytesMax(),
+        log != null ? log : Options.defaults().log().maxBytes(),
         buffer != null ? buffer : defaultBuffer.getAsLong(),
         pageSize(),
         memory ? Io.AUTO : Io.valueOf(io.name()),
@@ -247,9 +247,9 @@ public class EngineOptions {
         timestamps,
         sketchBytes,
         sketchBytesMax != null ? sketchBytesMax : sketchBytes,
-        exactBytes != null ? exactBytes : 0,
+        activeTimestampBytes != null ? activeTimestampBytes : 0,
         timestampBytes,
-        evictAtOnce,
+        evictImmediately,
         timestampsInBuffer,
         places,
         placeDirectory != null ? placeDirectory : Options.defaults().experiments().placeDirectory(),

@@ -20,9 +20,9 @@ import io.fovea.tpcc.bench.JsonReport;
  * @param io ignored in memory
  * @param sketchBytes of a sketch or a cache of timestamps, to begin with
  * @param sketchBytesMax up to which a sketch may grow
- * @param exactBytes of the region of exact timestamps; 0 for what suits the store
+ * @param activeTimestampBytes of the region of exact timestamps; 0 for what suits the store
  * @param timestampBytes what exact timestamps may take at most
- * @param evictAtOnce whether exact timestamps leave as soon as no transaction uses the key
+ * @param evictImmediately whether exact timestamps leave as soon as no transaction uses the key
  * @param timestampsInBuffer whether the memory of timestamps is a part of the buffer
  * @param places whether all tables are remembered
  * @param placeDirectory how their places lie in memory
@@ -43,9 +43,9 @@ public record EngineSettings(
     TimestampStore timestamps,
     long sketchBytes,
     long sketchBytesMax,
-    long exactBytes,
+    long activeTimestampBytes,
     long timestampBytes,
-    boolean evictAtOnce,
+    boolean evictImmediately,
     boolean timestampsInBuffer,
     boolean places,
     PlaceDirectory placeDirectory,
@@ -69,9 +69,9 @@ public record EngineSettings(
         timestamps,
         sketchBytes,
         sketchBytesMax,
-        exactBytes,
+        activeTimestampBytes,
         timestampBytes,
-        evictAtOnce,
+        evictImmediately,
         timestampsInBuffer,
         places,
         placeDirectory,
@@ -92,12 +92,12 @@ public record EngineSettings(
     return defaults
         .log(
             log ->
-                log.bytesMax(logBytes)
+                log.maxBytes(logBytes)
                     .segmentBytes(Math.min(quarter, defaults.log().segmentBytes()))
                     .bufferBytes((int) Math.min(quarter, defaults.log().bufferBytes())))
         .device(dev -> dev.pageSize(pageSize))
         .bufferBytes(bufferBytes)
-        .memory(mem -> mem.pretouch(Pretouch.AHEAD))
+        .memory(mem -> mem.pretouch(Pretouch.BACKGROUND))
         .device(dev -> dev.io(io))
         .experiments(
             exp ->
@@ -105,21 +105,23 @@ public record EngineSettings(
                     .hugePages(hugePages)
                     .hints(hints.hints())
                     .replacement(replacement))
-        .device(dev -> dev.readsMax(reads))
-        .experiments(exp -> exp.protocol(protocol).timestamps(timestamps).rememberAll(places))
+        .device(dev -> dev.maxInFlightReads(reads))
+        .experiments(
+            exp -> exp.protocol(protocol).timestamps(timestamps).cacheAllKeyLocations(places))
         .experiments(exp -> exp.placeDirectory(placeDirectory).isolated(locks))
-        .experiments(exp -> exp.evictAtOnce(evictAtOnce).timestampsInBuffer(timestampsInBuffer))
+        .experiments(
+            exp -> exp.evictImmediately(evictImmediately).timestampsInBuffer(timestampsInBuffer))
         .memory(
             mem ->
                 mem.sketchBytes(sketchBytes, sketchBytesMax)
-                    .exactBytes(exactBytes)
+                    .activeTimestampBytes(activeTimestampBytes)
                     .timestampBytes(timestampBytes))
         .durability(durability)
         .transactions(
             txs ->
-                txs.activeMax(
+                txs.maxActive(
                     locks
-                        ? Math.max(defaults.transactions().activeMax(), Math.min(clients + 2, 4096))
+                        ? Math.max(defaults.transactions().maxActive(), Math.min(clients + 2, 4096))
                         : 1));
   }
 
@@ -133,14 +135,15 @@ public record EngineSettings(
     report.addProperty("translation", JsonReport.lower(translation));
     report.addProperty("hints", JsonReport.lower(hints));
     report.addProperty("replacement", JsonReport.lower(replacement));
-    report.addProperty("readsMax", reads);
+    report.addProperty("maxInFlightReads", reads);
     report.addProperty("protocol", JsonReport.lower(protocol));
     report.addProperty("timestamps", JsonReport.lower(timestamps));
     report.addProperty("sketchBytes", sketchBytes);
     report.addProperty("sketchBytesMax", sketchBytesMax);
-    report.addProperty("exactBytes", exactBytes == 0 ? null : exactBytes);
+    report.addProperty(
+        "activeTimestampBytes", activeTimestampBytes == 0 ? null : activeTimestampBytes);
     report.addProperty("timestampBytes", timestampBytes);
-    report.addProperty("evictAtOnce", evictAtOnce);
+    report.addProperty("evictImmediately", evictImmediately);
     report.addProperty("timestampsInBuffer", timestampsInBuffer);
     report.addProperty("places", places);
     report.addProperty("placeDirectory", places ? JsonReport.lower(placeDirectory) : null);

@@ -1,8 +1,8 @@
 package io.fovea.tpcc.ycsb;
 
+import io.fovea.CommitHandle;
 import io.fovea.Key;
 import io.fovea.Range;
-import io.fovea.Receipt;
 import io.fovea.Row;
 import io.fovea.RowCursor;
 import io.fovea.RowTable;
@@ -91,7 +91,7 @@ final class YcsbClient implements Client, Task<RuntimeException> {
   private int attempts;
   private long transactions;
   private long start;
-  private Receipt receipt;
+  private CommitHandle commitHandle;
 
   /** Numbers that were taken and are not committed yet. */
   private final long[] pending;
@@ -206,7 +206,7 @@ final class YcsbClient implements Client, Task<RuntimeException> {
     start = System.nanoTime();
     try {
       if (ahead) {
-        receipt = records.database.runAhead(options, this);
+        commitHandle = records.database.runPipelined(options, this);
       } else {
         records.database.run(options, this);
       }
@@ -226,8 +226,8 @@ final class YcsbClient implements Client, Task<RuntimeException> {
   }
 
   @Override
-  public Receipt receipt() {
-    return receipt;
+  public CommitHandle commitHandle() {
+    return commitHandle;
   }
 
   @Override

@@ -3,8 +3,8 @@ package io.fovea.ratis.example;
 import static io.fovea.ratis.Consistency.LINEARIZABLE;
 
 import io.fovea.Table;
+import io.fovea.ratis.CommandResult;
 import io.fovea.ratis.Peer;
-import io.fovea.ratis.Receipt;
 import io.fovea.ratis.ReplicatedDatabase;
 import io.fovea.ratis.ReplicationException;
 import io.fovea.ratis.ReplicationOptions;
@@ -84,8 +84,8 @@ public final class Shop {
     RequestId id = db.newRequest();
     while (true) {
       try {
-        Receipt receipt = db.submit(id, new Order(goods, count)).get();
-        return number(receipt.result());
+        CommandResult commandResult = db.submit(id, new Order(goods, count)).get();
+        return number(commandResult.result());
       } catch (ExecutionException e) {
         if (e.getCause() instanceof RefusedException refused) {
           throw refused; // there is too little

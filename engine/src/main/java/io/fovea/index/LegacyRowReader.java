@@ -1,0 +1,376 @@
+package io.fovea.index;
+
+import io.fovea.encoding.Decimals;
+import io.fovea.encoding.Times;
+import io.fovea.memory.Mem;
+import io.fovea.schema.Field;
+import io.fovea.schema.FieldType;
+import io.fovea.schema.Layout;
+import io.fovea.txn.Tx;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes rows of the newest layout of a table from those of older ones ({@link RowHistory}).
+ *
+ * <pre>
+ *   old row, known by its length                 new row, zero at first
+ *   | number 0 | number 1     | number 2 |       | number 2 | number 0 (wider) | number 7 |
+ *                  dropped                         as it is    longer            default
+ * </pre>
+ *
+ * <p>Whoever reads a row compares its length with {@link TableCore#storedBytes}, and comes here
+ * where that differs: so a table that never had another layout pays nothing, nor does a row that
+ * was written since. Rows of variable length come here as well, and are unpacked ({@link
+ * PackedRows}). Nothing is allocated. Immutable; any thread.
+ */
+public final class LegacyRowReader {
+  /** What became of a row that was read: it is one of no layout of the table. */
+  public static final int UNKNOWN = -1;
+
+  /** It is in memory as it is in the tree. */
+  public static final int AS_IT_IS = 0;
+
+  /** It is one of the newest layout, and was unpacked. */
+  public static final int UNPACKED = 1;
+
+  /** It was one of an older layout. */
+  public static final int RENEWED = 2;
+
+  private final RowHistory history;
+  private final int size;
+  private final Recipe[] recipes;
+
+  /** How rows of variable length are made; null where they have one length. */
+  final @Nullable PackedRows packed;
+
+  /** The fields of the newest layout, as those of older ones. */
+  private final RowHistory.Part[] newest;
+
+  /**
+   * How rows of one older layout are made new.
+   *
+   * @param length which rows that are; of rows of variable length it says nothing
+   * @param parts what each field of the new layout is in the old row; null where it is not there
+   * @param from where its value lies in the old row, behind what says if it is null; says nothing
+   *     of rows of variable length
+   * @param to the fields of the new layout
+   * @param values what is in its place in the new row where it is not there, from its start on
+   * @param old the fields of the old layout
+   * @param target the place of each of these in the new layout; negative where it is not there
+   */
+  private record Recipe(
+      int length,
+      RowHistory.@Nullable Part[] parts,
+      int[] from,
+      Field[] to,
+      byte[][] values,
+      RowHistory.Part[] old,
+      int[] target) {}
+
+  LegacyRowReader(RowHistory history, Layout layout) {
+    this.history = history;
+    this.size = history.length();
+    this.packed = PackedRows.of(history, layout);
+    this.newest =
+        layout.fields().stream()
+            .map(f -> RowHistory.Part.of(f.ordinal(), f))
+            .toArray(RowHistory.Part[]::new);
+    this.recipes =
+        history.old().stream().map(s -> recipe(s, layout, history.fields())).toArray(Recipe[]::new);
+  }
+
+  private static Recipe recipe(RowHistory.Shape shape, Layout layout, List<RowHistory.Origin> ids) {
+    int n = layout.fields().size();
+    RowHistory.Part[] old = shape.fields().toArray(RowHistory.Part[]::new);
+    Recipe r =
+        new Recipe(
+            shape.length(),
+            new RowHistory.Part[n],
+            new int[n],
+            new Field[n],
+            new byte[n][],
+            old,
+            new int[old.length]);
+    Arrays.fill(r.target, -1);
+    for (Field f : layout.fields()) {
+      int i = f.ordinal();
+      RowHistory.Origin origin = ids.get(i);
+      r.to[i] = f;
+      r.values[i] = DefaultValue.inRow(f, origin.value());
+      int at = 0;
+      for (int j = 0; j < old.length; j++) {
+        RowHistory.Part p = old[j];
+        if (p.id() == origin.id()) {
+          r.parts[i] = p;
+          r.from[i] = p.nullable() ? at + 1 : at;
+          r.target[j] = i;
+        }
+        at += p.rowBytes();
+      }
+    }
+    return r;
+  }
+
+  /** How rows of a length are made new, if one alone says of which layout they are. */
+  private @Nullable Recipe recipe(int length) {
+    int n = packed == null ? recipes.length : history.fixed();
+    for (int i = 0; i < n; i++) {
+      if (recipes[i].length == length) {
+        return recipes[i];
+      }
+    }
+    return null;
+  }
+
+  RowHistory history() {
+    return history;
+  }
+
+  /**
+   * Makes a row of the newest layout as memory has it.
+   *
+   * @param length the bytes of a row in the tree, not one that is {@linkplain TableCore#storedBytes
+   *     in memory as it is}
+   * @param to where to, as many bytes as a row of the table has
+   * @return {@link #UNPACKED}, {@link #RENEWED}, or {@link #UNKNOWN} if it is damaged
+   */
+  public int renew(int length, MemorySegment from, long off, MemorySegment to, long toOff) {
+    Recipe r = recipe(length);
+    if (r == null) {
+      return packed == null ? UNKNOWN : unpack(packed, length, from, off, to, toOff);
+    }
+    Mem.zero(to, toOff, size);
+    for (int i = 0; i < r.to.length; i++) {
+      Field f = r.to[i];
+      RowHistory.Part p = r.parts[i];
+      if (p == null) {
+        Mem.putBytes(to, toOff + f.start(), r.values[i], 0, r.values[i].length);
+      } else if (!p.nullable() || Mem.getByte(from, off + r.from[i] - 1) != 0) {
+        copy(p, from, off + r.from[i], f, to, toOff);
+      }
+    }
+    return RENEWED;
+  }
+
+  private int unpack(
+      PackedRows by, int length, MemorySegment from, long off, MemorySegment to, long toOff) {
+    if (by.isNewest(from, off, length)) {
+      return by.unpack(from, off, length, to, toOff) ? UNPACKED : UNKNOWN;
+    }
+    Recipe r = packedRecipe(from, off, length);
+    return r != null && renewPacked(r, length, from, off, to, toOff) ? RENEWED : UNKNOWN;
+  }
+
+  private @Nullable Recipe packedRecipe(MemorySegment row, long off, int length) {
+    int n = length == 0 ? -1 : PackedRows.number(row, off, length);
+    return n >= history.fixed() && n < recipes.length ? recipes[n] : null;
+  }
+
+  /** The places of the fields in the old row depend on the lengths of those before. */
+  private boolean renewPacked(
+      Recipe r, int length, MemorySegment from, long off, MemorySegment to, long toOff) {
+    Mem.zero(to, toOff, size);
+    for (int i = 0; i < r.to.length; i++) {
+      if (r.parts[i] == null) {
+        Mem.putBytes(to, toOff + r.to[i].start(), r.values[i], 0, r.values[i].length);
+      }
+    }
+    int at = 0;
+    for (int j = 0; j < r.old.length; j++) {
+      RowHistory.Part p = r.old[j];
+      int next = next(p, from, off, at, length);
+      if (next < 0) {
+        return false;
+      }
+      int value = p.nullable() ? at + 1 : at;
+      if (r.target[j] >= 0 && (!p.nullable() || Mem.getByte(from, off + at) != 0)) {
+        copy(p, from, off + value, r.to[r.target[j]], to, toOff);
+      }
+      at = next;
+    }
+    return at < length;
+  }
+
+  /** Where a field of a row of variable length ends that begins at a place; -1 if outside of it. */
+  private static int next(RowHistory.Part p, MemorySegment row, long off, int at, int length) {
+    int end = length - 1; // there is the number of the layout
+    if (!p.variable()) {
+      int next = at + p.rowBytes();
+      return next <= end ? next : -1;
+    }
+    int value = at;
+    if (p.nullable()) {
+      if (at >= end || Mem.getByte(row, off + at) == 0) {
+        return at < end ? at + 1 : -1;
+      }
+      value++;
+    }
+    int n = value + 2 > end ? p.width() + 1 : Mem.getUnsignedShort(row, off + value);
+    int next = value + 2 + n;
+    return n <= p.width() && next <= end ? next : -1;
+  }
+
+  /**
+   * The time that a row has, by which it expires.
+   *
+   * @param length the bytes of the row, of which all is there
+   * @param field its place in the newest layout
+   * @return milliseconds since 1970; 0 if no layout has such rows
+   */
+  public long millis(int length, MemorySegment row, long off, int field) {
+    Recipe r = recipe(length);
+    if (r == null && packed != null) {
+      return packed.isNewest(row, off, length)
+          ? millis(newest, field, length, row, off)
+          : packedMillis(packedRecipe(row, off, length), field, length, row, off);
+    }
+    if (r == null) {
+      return 0;
+    }
+    RowHistory.Part p = r.parts[field];
+    return p == null ? added(r, field) : millis(p, row, off + r.from[field]);
+  }
+
+  private long added(Recipe r, int field) {
+    return DefaultValue.millis(r.to[field], history.fields().get(field).value());
+  }
+
+  private long packedMillis(
+      @Nullable Recipe r, int field, int length, MemorySegment row, long off) {
+    for (int j = 0; r != null && j < r.old.length; j++) {
+      if (r.target[j] == field) {
+        return millis(r.old, j, length, row, off);
+      }
+    }
+    return r == null ? 0 : added(r, field);
+  }
+
+  /** The time that a field of a row of variable length has. */
+  private static long millis(
+      RowHistory.Part[] parts, int field, int length, MemorySegment row, long off) {
+    int at = 0;
+    for (int i = 0; i < field && at >= 0; i++) {
+      at = next(parts[i], row, off, at, length);
+    }
+    RowHistory.Part p = parts[field];
+    if (at < 0 || next(p, row, off, at, length) < 0) {
+      return 0;
+    }
+    return millis(p, row, off + (p.nullable() ? at + 1 : at));
+  }
+
+  private static long millis(RowHistory.Part p, MemorySegment row, long at) {
+    // One that is null is all zero, which is no time.
+    return switch (p.type()) {
+      case INT32 -> Mem.getInt(row, at);
+      case INSTANT -> Times.millis(row, at);
+      default -> Mem.getLong(row, at);
+    };
+  }
+
+  private static void copy(
+      RowHistory.Part p, MemorySegment from, long off, Field f, MemorySegment to, long toOff) {
+    long at = toOff + f.offset();
+    if (f.nullable()) {
+      Mem.putByte(to, toOff + f.start(), (byte) 1);
+    }
+    if (f.type() == FieldType.INT64 && p.type() == FieldType.INT32) {
+      Mem.putLong(to, at, Mem.getInt(from, off));
+    } else if (f.type() == FieldType.DECIMAL) {
+      Decimals.widen(from, off, p.width(), to, at, f.width(), f.scale() - p.scale());
+    } else if (f.type().isFixed()) {
+      Mem.copy(from, off, to, at, p.width());
+    } else {
+      // No more than the field had, whatever a damaged page says.
+      int length = Math.min(Mem.getUnsignedShort(from, off), p.width());
+      Mem.putShort(to, at, (short) length);
+      Mem.copy(from, off + 2, to, at + 2, length);
+    }
+  }
+
+  // ------------------------------------------------------------------------------- of transactions
+
+  /**
+   * Makes a record that was read the newest, as memory has it. One of variable length is unpacked
+   * where it is. What was read of one of an older layout was of no use: it is read again, as a
+   * whole. That finds the same record, for the transaction knows it: one that was changed meanwhile
+   * aborts it.
+   *
+   * @param n what {@link Tx#get} has said of its length
+   * @param out where the record is and goes; has room for one of the table
+   * @return what it was: {@link #AS_IT_IS}, {@link #UNPACKED} or {@link #RENEWED}
+   * @throws io.fovea.error.CorruptionException if no layout of the table has such records
+   */
+  public static int settle(
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      int n,
+      MemorySegment out,
+      long outOff) {
+    return settle(
+        statementContext, t, core, key, keyOff, keyLen, n, out, outOff, core.recordBytes());
+  }
+
+  /**
+   * The same of a record of which a beginning was read.
+   *
+   * @param bytes how many bytes that are at most; of one of an older layout all are read
+   */
+  public static int settle(
+      StatementContext statementContext,
+      Tx t,
+      TableCore core,
+      MemorySegment key,
+      long keyOff,
+      int keyLen,
+      int n,
+      MemorySegment out,
+      long outOff,
+      int bytes) {
+    if (n == core.storedBytes) {
+      return AS_IT_IS;
+    }
+    LegacyRowReader old = core.old;
+    PackedRows packed = old.packed;
+    if (packed != null
+        && (n <= bytes ? packed.isNewest(out, outOff, n) : old.recipes.length == 0)) {
+      if (!packed.unpack(out, outOff, n, bytes)) {
+        throw core.wrongSize(t.page(), n);
+      }
+      return UNPACKED;
+    }
+    if (!old.knows(n)) {
+      throw core.wrongSize(t.page(), n);
+    }
+    MemorySegment stage = statementContext.valueStage(n);
+    int again = t.get(core.tree, key, keyOff, keyLen, stage, 0, n);
+    if (again != n) {
+      t.requireReadsValid();
+      throw core.wrongSize(t.page(), again);
+    }
+    int form = old.renew(n, stage, 0, out, outOff);
+    if (form == UNKNOWN) {
+      throw core.wrongSize(t.page(), n);
+    }
+    return form;
+  }
+
+  /** Whether each row of a length has its fields up to a place where memory has them. */
+  boolean isInPlace(int length, int end) {
+    return packed == null
+        ? length == size
+        : recipes.length == 0 && length > end && end <= packed.prefix();
+  }
+
+  /** Whether a record of some length may be one of the newest layout to unpack, or an older one. */
+  public boolean knows(int length) {
+    return packed != null || recipe(length) != null;
+  }
+}

@@ -1,0 +1,43 @@
+package io.fovea.wal;
+
+import io.fovea.error.StorageFullException;
+
+/**
+ * Makes slots ahead of need, and cuts off those that are too many: the thread "fovea-log-spare".
+ *
+ * <p>It is not the writer's business: to fill a segment takes as long as hundreds of groups. Lack
+ * of space is an answer and is tried again; every other failure ends the log, for a sync that fails
+ * may be about the writer's groups.
+ */
+final class SegmentPreallocator implements Runnable {
+  private final SegmentSlots slots;
+  private final SegmentRoom room;
+  private final Log log;
+
+  SegmentPreallocator(SegmentFile file, Log log) {
+    this.slots = file.slots();
+    this.room = file.room();
+    this.log = log;
+  }
+
+  @Override
+  public void run() {
+    try {
+      while (slots.awaitNeed()) {
+        slots.trim();
+        long questions = room.asked();
+        if (!room.isShort(questions)) {
+          continue;
+        }
+        try {
+          slots.answer(questions, slots.make(log::isStopping), null);
+          log.space().changed();
+        } catch (StorageFullException e) {
+          slots.answer(questions, -1, e);
+        }
+      }
+    } catch (Throwable t) {
+      log.fail(t);
+    }
+  }
+}

@@ -1,0 +1,147 @@
+package io.fovea.store;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What is forgotten is told once, what is closed never; neither is held afterwards. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class LeakRegistryTest {
+  private static final int THREADS = 4;
+  private static final int ROUNDS = 5_000;
+
+  /** More than a row has places, so that threads that share one meet, and others find none. */
+  private static final int OPEN_MAX = 80;
+
+  private static final class Counted extends LeakRegistry.Watch {
+    final AtomicInteger told = new AtomicInteger();
+    final @Nullable RuntimeException throwing;
+
+    Counted(Object watched, @Nullable RuntimeException throwing) {
+      super(watched);
+      this.throwing = throwing;
+    }
+
+    @Override
+    void forgotten() {
+      told.incrementAndGet();
+      if (throwing != null) {
+        throw throwing;
+      }
+    }
+  }
+
+  /** What a user has; the watch must not keep it. */
+  private record Open(Object thing, Counted watch) {
+    static Open one() {
+      Object thing = new Object();
+      Counted watch = new Counted(thing, null);
+      LeakRegistry.hold(watch);
+      return new Open(thing, watch);
+    }
+  }
+
+  private static void await(BooleanSupplier condition) {
+    for (int i = 0; i < 1_000 && !condition.getAsBoolean(); i++) {
+      System.gc();
+      LockSupport.parkNanos(5_000_000);
+    }
+    assertTrue(condition.getAsBoolean());
+  }
+
+  @Test
+  void eachIsClosedOrToldByManyThreads() throws InterruptedException {
+    ConcurrentLinkedQueue<Counted> closed = new ConcurrentLinkedQueue<>();
+    ConcurrentLinkedQueue<Counted> forgotten = new ConcurrentLinkedQueue<>();
+    ConcurrentLinkedQueue<Open> left = new ConcurrentLinkedQueue<>();
+    List<Thread> threads = new ArrayList<>();
+    for (int t = 0; t < THREADS; t++) {
+      int seed = t;
+      threads.add(
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    SplittableRandom random = new SplittableRandom(seed);
+                    List<Open> open = new ArrayList<>();
+                    for (int i = 0; i < ROUNDS; i++) {
+                      if (open.size() < OPEN_MAX && random.nextInt(5) > 1) {
+                        open.add(Open.one());
+                      } else if (!open.isEmpty()) {
+                        Open one = open.remove(random.nextInt(open.size()));
+                        if (random.nextInt(20) == 0) {
+                          forgotten.add(one.watch);
+                        } else {
+                          one.watch.run();
+                          one.watch.run(); // harmless
+                          closed.add(one.watch);
+                        }
+                      }
+                    }
+                    left.addAll(open);
+                  }));
+    }
+    for (Thread t : threads) {
+      t.join();
+    }
+    assertTrue(forgotten.size() > THREADS * ROUNDS / 100, forgotten.size() + " forgotten");
+    await(() -> forgotten.stream().allMatch(w -> w.told.get() > 0));
+    System.gc();
+    for (Counted w : forgotten) {
+      assertEquals(1, w.told.get());
+      assertFalse(LeakRegistry.holds(w));
+    }
+    for (Open one : left) {
+      assertTrue(LeakRegistry.holds(one.watch));
+      one.watch.run();
+      closed.add(one.watch);
+    }
+    for (Counted w : closed) {
+      assertEquals(0, w.told.get());
+      assertFalse(LeakRegistry.holds(w));
+    }
+  }
+
+  /** What has no place in its row has one elsewhere, and leaves it. */
+  @Test
+  void moreThanARow() {
+    List<Open> open = new ArrayList<>();
+    for (int i = 0; i < 5 * OPEN_MAX; i++) {
+      open.add(Open.one());
+    }
+    open.forEach(one -> assertTrue(LeakRegistry.holds(one.watch)));
+    List<Counted> forgotten = new ArrayList<>();
+    for (int i = 0; i < OPEN_MAX; i++) {
+      forgotten.add(open.remove(i * 3).watch);
+    }
+    await(() -> forgotten.stream().allMatch(w -> w.told.get() == 1));
+    for (Open one : open) {
+      assertTrue(LeakRegistry.holds(one.watch));
+      one.watch.run();
+      assertFalse(LeakRegistry.holds(one.watch));
+      assertEquals(0, one.watch.told.get());
+    }
+  }
+
+  /** The one thread survives what an end throws. */
+  @Test
+  void oneThatFailsDoesNotKeepTheNextFromBeingTold() {
+    Counted failing = new Counted(new Object(), new IllegalStateException("a test's"));
+    LeakRegistry.hold(failing);
+    await(() -> failing.told.get() == 1);
+    Counted next = new Counted(new Object(), null);
+    LeakRegistry.hold(next);
+    await(() -> next.told.get() == 1);
+    assertEquals(1, failing.told.get());
+  }
+}
