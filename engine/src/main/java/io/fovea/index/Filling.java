@@ -12,7 +12,7 @@ import java.lang.foreign.MemorySegment;
  * <p><b>A unique index that is being built may have an entry that is no record's</b>: its record
  * has given up the value, and the note of that is not settled yet. So whoever meets an entry of
  * another record reads that record. If the record has the value, two would have it. If it has not,
- * the entry is overwritten: docs/concurrency/schema.md says why nothing is lost by that.
+ * the entry is overwritten: docs/internals/schema.md says why nothing is lost by that.
  *
  * <p>The thread of the transaction.
  */

@@ -19,7 +19,7 @@ package io.fovea.index;
  *
  * <p>The first stage of an index is delete only, if no file is left to sort its entries in, and
  * noting else. So an entry is there only if a record has its value, from the first one on, or from
- * when all that was noted is settled: see docs/concurrency/schema.md. The steps are those of Rae et
+ * when all that was noted is settled: see docs/internals/schema.md. The steps are those of Rae et
  * al., Online, Asynchronous Schema Change in F1, VLDB 2013.
  */
 public enum IndexStage {
