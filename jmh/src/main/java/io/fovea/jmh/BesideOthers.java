@@ -29,7 +29,7 @@ import picocli.CommandLine.Option;
 
 /**
  * Measures Fovea beside LMDB, RocksDB and MVStore, and prints a table in Markdown; with {@code
- * --plot}, draws it. docs/benchmarks/beside.md says what is equal and what is not. With {@code
+ * --plot}, draws it. docs/benchmarks/rivals.md says what is equal and what is not. With {@code
  * --rivals} there are two more engines and more lines: docs/benchmarks/rivals.md.
  *
  * <pre>

@@ -3,7 +3,7 @@
  * measured in turn.
  *
  * <p>{@link io.fovea.translations.Translations} has the figures, and {@link
- * io.fovea.translations.Engine} a process. The pages are docs/benchmarks/translations.md,
- * translations-larger.md, swizzling.md, drift.md and ladder.md.
+ * io.fovea.translations.Engine} a process. The pages are docs/benchmarks/predictive.md and
+ * swizzling.md.
  */
 package io.fovea.translations;
