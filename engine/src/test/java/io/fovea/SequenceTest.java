@@ -35,6 +35,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -660,6 +661,42 @@ class SequenceTest {
     try (Database db = Database.open(copy, options())) {
       long next = db.sequence("orders").next();
       assertTrue(next >= 18 && next <= 18 + 20, "next is " + next);
+    }
+  }
+
+  /**
+   * Whatever runs while a sequence is open, no value is given twice after the next opening. The
+   * sequence ends with its first block, so that no later reservation hides what was written.
+   */
+  @Test
+  void noValueTwiceAfterMaintenance(@TempDir Path folder) {
+    SequenceSpec ten = ORDERS.upTo(10);
+    for (Durability durability : Durability.values()) {
+      Options options = options().durability(durability);
+      List<BiConsumer<Database, Path>> maintenance =
+          List.of(
+              (db, to) -> db.backup(to),
+              (db, to) -> db.compact(CompactOptions.defaults()),
+              (db, to) -> db.checkpoint(),
+              (db, to) -> assertTrue(db.verify().ok()),
+              (db, to) -> db.snapshot().close());
+      for (int m = 0; m < maintenance.size(); m++) {
+        for (int more : new int[] {0, 1, 9}) {
+          String name = durability + "-" + m + "-" + more;
+          Path file = folder.resolve(name);
+          try (Database db = Database.open(file, options)) {
+            Sequence s = db.sequence(ten);
+            s.next();
+            maintenance.get(m).accept(db, folder.resolve("backup-" + name));
+            for (int i = 0; i < more; i++) {
+              s.next();
+            }
+          }
+          try (Database db = Database.open(file, options)) {
+            assertEquals(9 - more, db.sequence("orders").left(), name);
+          }
+        }
+      }
     }
   }
 

@@ -120,7 +120,7 @@ public final class Schema {
     DeferredDrops.forEach(catalog, (id, root, from, to) -> drops.addRest(id, root));
     store.leftovers(() -> orphanPages.free(trees()));
     store.following(this::listTables);
-    store.counting(this::counted, this::saveCounts);
+    store.counting(this::counted, this::saveAtClose);
     store.background(drops::run, this::join);
   }
 
@@ -265,14 +265,18 @@ public final class Schema {
   }
 
   /**
-   * Puts the counts of tables and indexes into the catalog, while nobody changes anything, and how
-   * far sequences have come.
+   * Puts the counts of tables and indexes into the catalog, while no thread changes anything.
    *
-   * @return which they are, for the superblock; 0 where they could not be written
+   * @return their number, for the superblock; 0 if they could not be written
    */
   long saveCounts() {
-    sequences.save();
     return StoredCounts.save(store, live());
+  }
+
+  /** Also returns the values that sequences have reserved and not used: they are closed already. */
+  private long saveAtClose() {
+    sequences.save();
+    return saveCounts();
   }
 
   /** All trees, the catalog and those that are being dropped included. Any thread. */

@@ -452,8 +452,9 @@ public final class SequenceCore {
   }
 
   /**
-   * What the catalog should say when it closes; null where it says so already. After {@link
-   * #close}, under the lock of the schema.
+   * Returns the record that gives unused values back to the catalog, or null if all reserved values
+   * were used. Only after {@link #close}, under the schema lock: an open sequence would go on to use
+   * values that the catalog no longer has as reserved.
    */
   byte @Nullable [] rest() {
     long places = Math.min(given, count);
