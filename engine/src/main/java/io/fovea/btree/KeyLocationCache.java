@@ -258,8 +258,8 @@ public final class KeyLocationCache {
 
   /**
    * Remembers where a key was found, or would be. A page that is not in its preferred frame, where
-   * the next lookup begins, gets its chance to go there (decision 081): a position in it may have
-   * to be looked for again then.
+   * the next lookup begins, gets its chance to go there: a position in it may have to be looked for
+   * again then.
    *
    * @param tree the key's tree
    * @param hash {@link KeyHash} of the key

@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The scan holds no latch while pages are read, and remembers nothing of them: what is in memory
  * when it gets there is found as ever, by the hint. It waits for each batch; it need not, and could
- * work on the leaves before meanwhile: docs/decisions/025.
+ * work on the leaves before meanwhile: docs/internals/buffer-pool.md.
  *
  * <p>Owned by one thread at a time.
  */

@@ -322,7 +322,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   /**
    * Empties frames that are ready, as long as free ones are wanted; how many. Once some are wanted,
    * so many more are emptied: else each miss would find one too few, and wake the writer for one
-   * page, which was a sixth of the time of reads beyond memory (decision 102).
+   * page, which was a sixth of the time of reads beyond memory.
    */
   private int empty() {
     int emptied = 0;

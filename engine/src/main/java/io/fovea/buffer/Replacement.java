@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * clock goes no faster than pages leave. Without that rule, misses that the writer does not keep up
  * with pass over all dirty pages, turn after turn, until they meet the last clean ones, which are
  * those in use most: the pool fills with cold dirty pages, hot clean ones come and go, and each
- * miss looks at thousands of frames (decision 093).
+ * miss looks at thousands of frames.
  *
  * <p>That is a rule for pools in which dirty pages are many, and for a writer that gets on. Where
  * most pages are clean, a miss that finds no room in the list goes on to the next clean page, which

@@ -37,7 +37,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * Subsumes the LRU and LFU Policies", IEEE Trans. Computers 2001). Sampling with statistics in the
  * frame's header: A. Blankstein et al., "Hyperbolic Caching", USENIX ATC 2017; D. Vöhringer and V.
  * Leis, "Write-Aware Timestamp Tracking", PVLDB 2023. Their scores were tried in the place of this
- * one: docs/decisions/026-replacement.md.
+ * one: docs/internals/buffer-pool.md.
  */
 final class Sampling implements ReplacementPolicy {
   /** Bytes of statistics for each frame. */

@@ -1,47 +1,42 @@
 package io.fovea.error;
 
 /**
- * Why a transaction was aborted.
- *
- * <p>The causes are those that the statistics count, so a constant here is also a line there.
+ * The reason for the abort of a transaction. The statistics count aborts by these causes.
  *
  * @since 0.1.0
  */
 public enum AbortCause {
-  /** Something that the transaction read was changed by another before it could commit. */
+  /** A record that the transaction had read was changed before it could commit. */
   VALIDATION(true, "a record that it read was changed by another transaction"),
   /**
-   * Another transaction had locked something that this one reads or writes: for its commit, or,
+   * A record that this transaction reads or writes was locked by another one: during its commit or,
    * under two-phase locking and strict timestamp ordering, until its end.
    */
   LOCK(true, "another transaction was using a record that it uses, and had locked it"),
-  /** A range that the transaction scanned gained or lost a record, or may have. */
+  /** A range that the transaction had scanned may have gained or lost a record. */
   PHANTOM(true, "a range that it scanned was changed by another transaction"),
   /**
-   * A transaction that comes later in the order of timestamps was faster. Only with protocols whose
-   * order is that of the begins.
+   * A transaction with a later timestamp got there first. Occurs only under protocols that order
+   * transactions by their begin.
    */
   ORDER(true, "a transaction that began later has already used a record that it uses"),
   /**
-   * More was committed since it began than the engine remembers. Only with protocols that remember
-   * what was committed.
+   * The transaction is older than the history of commits that the protocol keeps. Occurs only under
+   * protocols that validate against such a history.
    */
   HISTORY(true, "so much was committed since it began that it can't be checked any more"),
-  /**
-   * Another transaction has created, dropped or renamed a table that this one has used or looked
-   * for, or is about to.
-   */
+  /** A table that the transaction uses or has looked up was created, dropped or renamed. */
   CATALOG(true, "a table that it uses or has looked for was created, dropped or renamed"),
   /**
-   * The transaction did not begin within its limit on time, because as many ran as may. It waited
-   * its turn; doing it again would begin at the end of the queue.
+   * The maximum number of transactions was active, and none ended within the time limit. A retry
+   * would queue again at the end.
    */
   ADMISSION(false, "it could not begin in time, because as many transactions ran as may"),
-  /** The transaction took longer than its limit on time. Doing it again would take as long. */
+  /** The transaction exceeded its time limit. */
   TIMEOUT(false, "it took longer than its time limit"),
-  /** The transaction reads or writes more than its limit on size. */
+  /** The transaction exceeded the limit on the size of its reads and writes. */
   TOO_LARGE(false, "it is larger than the limit on the size of a transaction"),
-  /** The user's code asked for it, or threw an exception out of the transaction's body. */
+  /** The application rolled back, or the body of the transaction threw an exception. */
   USER(false, "its own code rolled it back");
 
   private final boolean retryable;
@@ -53,7 +48,7 @@ public enum AbortCause {
   }
 
   /**
-   * Whether the same work may well succeed when it is done again.
+   * Returns whether the same work is likely to succeed when it is retried.
    *
    * @return true for conflicts with other transactions
    */
@@ -62,9 +57,9 @@ public enum AbortCause {
   }
 
   /**
-   * The cause in words, as the end of a sentence that begins with "the transaction was aborted:".
+   * Returns the cause in words.
    *
-   * @return a constant text
+   * @return the end of a sentence that begins with "the transaction was aborted:"
    */
   public String explanation() {
     return explanation;

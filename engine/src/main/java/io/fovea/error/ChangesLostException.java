@@ -1,9 +1,8 @@
 package io.fovea.error;
 
 /**
- * The changes behind a position are not all there any more, so who follows them would miss some.
- * Begin anew: open a snapshot, take what it has, and follow changes from its position on ({@code
- * Database.changesPosition}).
+ * Thrown when the log no longer has all changes after a position. Start over: open a snapshot, copy
+ * its contents, and subscribe to the changes from its position ({@code Database.changesPosition}).
  *
  * @since 0.1.0
  */
@@ -11,10 +10,10 @@ public final class ChangesLostException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param name of the database
-   * @param why what has happened
+   * @param name the name of the database
+   * @param why the reason
    */
   public ChangesLostException(String name, String why) {
     super(

@@ -1,36 +1,32 @@
 package io.fovea.error;
 
 /**
- * Something in a file is not what was written there.
+ * Thrown when a file does not contain what was written to it.
  *
- * <p>Thrown instead of a wrong answer. The database stays open for what does not touch the damaged
- * place; its file should be checked with the verifier and restored from a backup.
+ * <p>The database stays open, and operations that do not touch the damaged page continue to work.
+ * Check the file with the verifier, and restore it from a backup.
  *
  * @since 0.1.0
  */
 public final class CorruptionException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
-  /** The page id, or -1. */
   private final long pid;
 
-  /** Bytes from the start of the file, or -1. */
   private final long fileOffset;
 
-  /** What should be there. */
   private final long expected;
 
-  /** What is there. */
   private final long found;
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param what what was looked at, as in {@code "checksum"}
-   * @param pid the page id, or -1 where no page is meant
-   * @param fileOffset where in the file, in bytes, or -1 where that is not known
-   * @param expected what should be there
-   * @param found what is there
+   * @param what what was checked, such as {@code "checksum"}
+   * @param pid the page id, or -1 if no page is concerned
+   * @param fileOffset the offset in the file in bytes, or -1 if unknown
+   * @param expected the expected content
+   * @param found the content that was found
    */
   public CorruptionException(String what, long pid, long fileOffset, long expected, long found) {
     super(
@@ -54,36 +50,36 @@ public final class CorruptionException extends FoveaException {
   }
 
   /**
-   * The page that is damaged.
+   * Returns the damaged page.
    *
-   * @return a page id, or -1 where no page is meant
+   * @return a page id, or -1 if no page is concerned
    */
   public long pid() {
     return pid;
   }
 
   /**
-   * Where in the file the damage was seen.
+   * Returns the position of the damage in the file.
    *
-   * @return bytes from the start of the file, or -1 where that is not known
+   * @return an offset in bytes, or -1 if unknown
    */
   public long fileOffset() {
     return fileOffset;
   }
 
   /**
-   * The expected content.
+   * Returns the expected content.
    *
-   * @return a number whose meaning the message tells
+   * @return a number, explained by the message
    */
   public long expected() {
     return expected;
   }
 
   /**
-   * The content that was found.
+   * Returns the content that was found.
    *
-   * @return a number whose meaning the message tells
+   * @return a number, explained by the message
    */
   public long found() {
     return found;

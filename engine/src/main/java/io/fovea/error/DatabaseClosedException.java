@@ -3,31 +3,31 @@ package io.fovea.error;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Something was used whose database is closed, or is closing.
+ * Thrown when an object is used whose database is closed or closing.
  *
  * @since 0.1.0
  */
 public final class DatabaseClosedException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
-  /** Makes one. */
+  /** Creates the exception. */
   public DatabaseClosedException() {
     this("The database is closed.");
   }
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param message what was used
+   * @param message the object that was used
    */
   public DatabaseClosedException(String message) {
     super(message);
   }
 
   /**
-   * Makes one for a database that had to stop by itself.
+   * Creates the exception for a database that stopped because of an error.
    *
-   * @param message what was used
+   * @param message the object that was used
    * @param cause why the database stopped, or null
    */
   public DatabaseClosedException(String message, @Nullable Throwable cause) {

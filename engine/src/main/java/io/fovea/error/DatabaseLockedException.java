@@ -1,21 +1,20 @@
 package io.fovea.error;
 
 /**
- * The database is open already, in this process or in another.
+ * Thrown when the database is already open, in this process or in another one.
  *
  * @since 0.1.0
  */
 public final class DatabaseLockedException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
-  /** The id of the process, or -1. */
   private final long holderPid;
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param path the file that was to be opened
-   * @param holderPid the id of the process that has it open, or -1 where that is not known
+   * @param path the file to open
+   * @param holderPid the id of the process that has it open, or -1 if unknown
    */
   public DatabaseLockedException(String path, long holderPid) {
     super(
@@ -31,9 +30,9 @@ public final class DatabaseLockedException extends FoveaException {
   }
 
   /**
-   * The process that has the database open.
+   * Returns the process that has the database open.
    *
-   * @return the id of a process, this one included, or -1 where that is not known
+   * @return the id of a process, possibly this one, or -1 if unknown
    */
   public long holderPid() {
     return holderPid;

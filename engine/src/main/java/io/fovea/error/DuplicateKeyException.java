@@ -3,25 +3,22 @@ package io.fovea.error;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An insert found a record that has its key already, or a unique index an entry.
+ * Thrown when an insert finds a record with the same key, or a unique index already has the key.
  *
- * <p>{@link #table}, {@link #index} and {@link #key} say which key it was.
- *
- * <p>Delivered only for a state that really existed: the read that found the record is validated
- * before the exception leaves a transaction.
+ * <p>{@link #table}, {@link #index} and {@link #key} identify the key. The exception is reliable:
+ * the read that found the record is validated before the exception leaves the transaction.
  *
  * @since 0.1.0
  */
 public final class DuplicateKeyException extends FoveaException {
   private static final long serialVersionUID = 2L;
 
-  /** The table's name; empty for a tree. */
+  /** Empty for a tree. */
   private final String table;
 
   /** Null for the primary key. */
   private final @Nullable String index;
 
-  /** As it is stored. */
   private final byte[] key;
 
   private DuplicateKeyException(String table, @Nullable String index, byte[] key, String message) {
@@ -42,7 +39,7 @@ public final class DuplicateKeyException extends FoveaException {
   }
 
   /**
-   * Makes one for an insert.
+   * Creates the exception for an insert.
    *
    * @param table the table's name
    * @param key the primary key, as the table stores it
@@ -53,7 +50,7 @@ public final class DuplicateKeyException extends FoveaException {
   }
 
   /**
-   * Makes one for an insert into a B-tree, for the engine, which knows no table there.
+   * Creates the exception for an insert into a B-tree whose table is unknown.
    *
    * @param tree the tree's number
    * @param key the key
@@ -64,12 +61,12 @@ public final class DuplicateKeyException extends FoveaException {
   }
 
   /**
-   * Makes one for a load.
+   * Creates the exception for a load.
    *
    * @param table the table's name
    * @param key the primary key, as the table stores it
-   * @param shown the key, in words
-   * @param is what is wrong with it, as in {@code is already in}
+   * @param shown the key as text
+   * @param is what is wrong with it, such as {@code is already in}
    * @return the exception
    */
   public static DuplicateKeyException ofLoad(String table, byte[] key, String shown, String is) {
@@ -87,13 +84,13 @@ public final class DuplicateKeyException extends FoveaException {
   }
 
   /**
-   * Makes one for a unique index.
+   * Creates the exception for a unique index.
    *
    * @param index the index's name
    * @param table the table's name
-   * @param key the key that two records would have in it, as the index stores it
-   * @param shown the same, in words
-   * @param built whether the index is being built, so that its table was opened without it so far
+   * @param key the duplicate key, as the index stores it
+   * @param shown the same as text
+   * @param built whether the index is being built
    * @return the exception
    */
   public static DuplicateKeyException ofIndex(
@@ -119,7 +116,7 @@ public final class DuplicateKeyException extends FoveaException {
   }
 
   /**
-   * The table of the record.
+   * Returns the table of the record.
    *
    * @return its name
    */
@@ -128,7 +125,7 @@ public final class DuplicateKeyException extends FoveaException {
   }
 
   /**
-   * The unique index that has the key already.
+   * Returns the unique index that already has the key.
    *
    * @return its name; null if the key is the primary key
    */
@@ -137,8 +134,8 @@ public final class DuplicateKeyException extends FoveaException {
   }
 
   /**
-   * The key that is there already, as the table or the index stores it: for a table of byte strings
-   * the key itself, otherwise the encoding of its fields, whose bytes are in the order of the keys.
+   * Returns the duplicate key as the table or the index stores it: for a table of byte strings the
+   * key itself, otherwise the order-preserving encoding of its fields.
    *
    * @return a copy
    */

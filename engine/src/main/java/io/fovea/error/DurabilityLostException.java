@@ -3,24 +3,23 @@ package io.fovea.error;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A sync of the storage failed, so that what was written before it may or may not be there.
+ * Thrown when a sync of the storage failed, so that preceding writes may or may not be durable.
  *
- * <p>Such a failure is final. A second sync that succeeds proves nothing, for the operating system
- * may have dropped the pages that it could not write. The database serves no more commits; what was
- * acknowledged before is there when it is opened again.
+ * <p>The failure is final: a later sync that succeeds proves nothing, because the operating system
+ * may have dropped the pages that it could not write. The database accepts no more commits. Reopen
+ * it: all commits acknowledged before the failure are there.
  *
  * @since 0.1.0
  */
 public final class DurabilityLostException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
-  /** Whether the transaction may be there when the database is opened again. */
   private final boolean mayHaveCommitted;
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param message what failed and what that means for the caller
+   * @param message what failed, and the consequence for the caller
    * @param cause the failure that ended durability, or null
    */
   public DurabilityLostException(String message, @Nullable Throwable cause) {
@@ -28,11 +27,11 @@ public final class DurabilityLostException extends FoveaException {
   }
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param message what failed and what that means for the caller
+   * @param message what failed, and the consequence for the caller
    * @param cause the failure that ended durability, or null
-   * @param mayHaveCommitted whether a transaction was in the log already when it failed
+   * @param mayHaveCommitted whether the transaction was already in the log when the sync failed
    */
   public DurabilityLostException(
       String message, @Nullable Throwable cause, boolean mayHaveCommitted) {
@@ -41,10 +40,10 @@ public final class DurabilityLostException extends FoveaException {
   }
 
   /**
-   * Whether the outcome of the transaction that got this is not known.
+   * Returns whether the outcome of the transaction is unknown.
    *
-   * @return true if it has committed or has not, which only the next opening of the database tells;
-   *     false if it has changed nothing
+   * @return true if the transaction may have committed, which the next opening of the database
+   *     decides; false if it has changed nothing
    */
   public boolean mayHaveCommitted() {
     return mayHaveCommitted;

@@ -3,12 +3,11 @@ package io.fovea.error;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The root of everything that Fovea throws on purpose.
+ * The root of all exceptions that Fovea throws deliberately.
  *
- * <p>Unchecked, because nearly every call of a database can fail and hardly any caller can do
- * something about it on the spot. Sealed, because the set of things that can go wrong is part of
- * the API: a new kind is a change that users should see. The only other exceptions that leave the
- * engine are those that a user's own code threw inside a transaction.
+ * <p>The hierarchy is unchecked, because almost every call can fail and few callers can handle the
+ * failure where it occurs. It is sealed, because the set of failures is part of the API. The only
+ * other exceptions that leave the engine are those thrown by user code inside a transaction.
  *
  * @since 0.1.0
  */
@@ -44,7 +43,7 @@ public abstract sealed class FoveaException extends RuntimeException
     super(message, cause);
   }
 
-  /** For exceptions that are thrown often: without a stack trace where that is not asked for. */
+  /** For frequent exceptions, which can omit the stack trace. */
   FoveaException(String message, @Nullable Throwable cause, boolean stackTrace) {
     super(message, cause, true, stackTrace);
   }

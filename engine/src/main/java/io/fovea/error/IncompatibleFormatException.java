@@ -1,8 +1,8 @@
 package io.fovea.error;
 
 /**
- * The file is no Fovea database, or one of another format or of another page size than was asked
- * for; or the files beside it belong to another database, or to another state of this one.
+ * Thrown when a file is not a Fovea database, has another format or page size, or when its
+ * companion files belong to another database or to another state of this one.
  *
  * @since 0.1.0
  */
@@ -10,9 +10,9 @@ public final class IncompatibleFormatException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param message what was found, what was expected, in which file, and what can be done
+   * @param message what was found and expected in which file, and what can be done
    */
   public IncompatibleFormatException(String message) {
     super(message);

@@ -1,10 +1,10 @@
 package io.fovea.error;
 
 /**
- * A table of the file is another one than its specification says, and no step of the specification
- * leads from the one to the other. Nothing was changed.
+ * Thrown when a stored table differs from its specification and no evolution step of the
+ * specification leads from one to the other. Nothing was changed.
  *
- * <p>The message names the table, what differs, and both sides of it.
+ * <p>The message names the table and the difference.
  *
  * @since 0.1.0
  */
@@ -12,10 +12,9 @@ public final class IncompatibleSchemaException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param message which table of which file, what is in the file, what is in the specification,
-   *     and what can be done
+   * @param message the table and file, what is stored, what is specified, and what can be done
    */
   public IncompatibleSchemaException(String message) {
     super(message);

@@ -3,11 +3,10 @@ package io.fovea.error;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The API was used in a way that it does not allow: from another thread than the one that a
- * transaction belongs to, after a transaction's end, with a cursor that outlived its transaction,
- * with an object of another database, or with an argument that makes no sense.
+ * Thrown when the API is misused: a transaction by a thread that does not own it or after its end,
+ * a cursor after its transaction, an object of another database, an invalid argument.
  *
- * <p>Always a mistake in the program, never something that a retry mends.
+ * <p>It always indicates a bug in the application; a retry does not help.
  *
  * @since 0.1.0
  */
@@ -15,19 +14,19 @@ public final class InvalidUseException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param message what was done, what is allowed instead
+   * @param message what was done, and what is allowed instead
    */
   public InvalidUseException(String message) {
     super(message);
   }
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param message what was done, what is allowed instead
-   * @param cause what showed it, or null
+   * @param message what was done, and what is allowed instead
+   * @param cause the underlying exception, or null
    */
   public InvalidUseException(String message, @Nullable Throwable cause) {
     super(message, cause);

@@ -1,35 +1,33 @@
 package io.fovea.error;
 
 /**
- * A key is longer than its table allows.
+ * Thrown when a key is longer than its table allows.
  *
  * @since 0.1.0
  */
 public final class KeyTooLargeException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
-  /** Bytes of the key. */
   private final long bytes;
 
-  /** Bytes of the longest key. */
   private final long maxBytes;
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param bytes how long the key is, in bytes
-   * @param maxBytes how long it may be, in bytes
+   * @param bytes the length of the key, in bytes
+   * @param maxBytes the maximum length, in bytes
    */
   public KeyTooLargeException(long bytes, long maxBytes) {
     this("this tree", bytes, maxBytes);
   }
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param where what it is too long for, in words
-   * @param bytes how long the key is, in bytes
-   * @param maxBytes how long it may be, in bytes
+   * @param where what it is too long for
+   * @param bytes the length of the key, in bytes
+   * @param maxBytes the maximum length, in bytes
    */
   public KeyTooLargeException(String where, long bytes, long maxBytes) {
     super(
@@ -45,7 +43,7 @@ public final class KeyTooLargeException extends FoveaException {
   }
 
   /**
-   * How long the key is.
+   * Returns the length of the key.
    *
    * @return bytes
    */
@@ -54,7 +52,7 @@ public final class KeyTooLargeException extends FoveaException {
   }
 
   /**
-   * How long it may be.
+   * Returns the maximum length.
    *
    * @return bytes
    */

@@ -1,10 +1,10 @@
 package io.fovea.error;
 
 /**
- * The thread was interrupted while it built or dropped an index, verified a database or its file,
- * restored a backup, or copied a database without a log, or while it waited to do so, to drop a
- * table, or for changes; nothing has changed. Transactions are not ended by interrupts. The
- * thread's flag is set.
+ * Thrown when the thread is interrupted while it builds or drops an index, drops a table, verifies
+ * a database or file, restores a backup, copies a database without a log, or waits for changes.
+ * Nothing has changed, and the interrupt flag of the thread is set. Interrupts do not end
+ * transactions.
  *
  * @since 0.1.0
  */
@@ -12,10 +12,10 @@ public final class OperationInterruptedException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
   /**
-   * Throws where the calling thread is interrupted; its flag stays set.
+   * Throws if the calling thread is interrupted. The flag stays set.
    *
-   * @param what what is given up then, as in {@link #OperationInterruptedException}
-   * @throws OperationInterruptedException if it is
+   * @param what the operation, as in {@link #OperationInterruptedException}
+   * @throws OperationInterruptedException if the thread is interrupted
    */
   public static void check(String what) {
     if (Thread.currentThread().isInterrupted()) {
@@ -24,9 +24,9 @@ public final class OperationInterruptedException extends FoveaException {
   }
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param what what was interrupted, as in {@code build index by_name of table people}
+   * @param what the operation, such as {@code build index by_name of table people}
    */
   public OperationInterruptedException(String what) {
     super("The thread was interrupted and did not " + what + ": nothing has changed.");

@@ -1,21 +1,20 @@
 package io.fovea.error;
 
 /**
- * No frame of the buffer pool could be had for some seconds.
+ * Thrown when no frame of the buffer pool became available for several seconds.
  *
  * @since 0.1.0
  */
 public final class PoolExhaustedException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
-  /** The number of frames of the pool. */
   private final int frames;
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param frames how many frames the pool has
-   * @param waitedMillis how long a free one was waited for, in milliseconds
+   * @param frames the number of frames in the pool
+   * @param waitedMillis the time waited for a free frame, in milliseconds
    */
   public PoolExhaustedException(int frames, long waitedMillis) {
     super(
@@ -28,9 +27,9 @@ public final class PoolExhaustedException extends FoveaException {
   }
 
   /**
-   * How large the pool is.
+   * Returns the size of the pool.
    *
-   * @return its number of frames
+   * @return the number of frames
    */
   public int frames() {
     return frames;

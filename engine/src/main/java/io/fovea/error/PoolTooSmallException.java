@@ -1,24 +1,22 @@
 package io.fovea.error;
 
 /**
- * The options ask for a buffer pool that is smaller than the engine can work with.
+ * Thrown when the options specify a buffer pool that is too small for the engine to work.
  *
  * @since 0.1.0
  */
 public final class PoolTooSmallException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
-  /** Bytes of the pool, as it was asked for. */
   private final long bytesGiven;
 
-  /** Bytes of the smallest pool. */
   private final long bytesNeeded;
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param bytesGiven what the options say, in bytes
-   * @param bytesNeeded the least that works with the other options, in bytes
+   * @param bytesGiven the specified size, in bytes
+   * @param bytesNeeded the minimum for the other options, in bytes
    */
   public PoolTooSmallException(long bytesGiven, long bytesNeeded) {
     super(
@@ -33,18 +31,18 @@ public final class PoolTooSmallException extends FoveaException {
   }
 
   /**
-   * The size that the options asked for.
+   * Returns the specified size.
    *
-   * @return bytes
+   * @return the size in bytes
    */
   public long bytesGiven() {
     return bytesGiven;
   }
 
   /**
-   * The least that would work.
+   * Returns the minimum size.
    *
-   * @return bytes
+   * @return the size in bytes
    */
   public long bytesNeeded() {
     return bytesNeeded;

@@ -1,24 +1,20 @@
 package io.fovea.error;
 
 /**
- * An update found no record with its key.
- *
- * <p>Delivered only for a state that really existed: the read that found no record is validated
- * before the exception leaves a transaction.
+ * Thrown when an update finds no record with its key. The exception is reliable: the read is
+ * validated before the exception leaves the transaction.
  *
  * @since 0.1.0
  */
 public final class RecordNotFoundException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
-  /** The table's name. */
   private final String table;
 
-  /** As it is stored. */
   private final byte[] key;
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
    * @param table the table's name
    * @param key the primary key, as the table stores it
@@ -33,7 +29,7 @@ public final class RecordNotFoundException extends FoveaException {
   }
 
   /**
-   * The table without such a record.
+   * Returns the table.
    *
    * @return its name
    */
@@ -42,8 +38,8 @@ public final class RecordNotFoundException extends FoveaException {
   }
 
   /**
-   * The key, as the table stores it: for a table of byte strings the key itself, otherwise the
-   * encoding of its fields.
+   * Returns the key as the table stores it: for a table of byte strings the key itself, otherwise
+   * the encoding of its fields.
    *
    * @return a copy
    */

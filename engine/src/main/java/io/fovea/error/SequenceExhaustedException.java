@@ -1,26 +1,24 @@
 package io.fovea.error;
 
 /**
- * A sequence has no more values, or not as many as were asked for in a row.
+ * Thrown when a sequence has no more values, or fewer consecutive values than requested.
  *
  * @since 0.1.0
  */
 public final class SequenceExhaustedException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
-  /** The sequence's name. */
   private final String sequence;
 
-  /** How many values are left. */
   private final long left;
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param sequence its name
-   * @param what which it is, in words
-   * @param asked how many values were asked for
-   * @param left how many are left
+   * @param sequence the name of the sequence
+   * @param what a description of the sequence
+   * @param asked the number of values requested
+   * @param left the number of values left
    */
   public SequenceExhaustedException(String sequence, String what, long asked, long left) {
     super(
@@ -34,7 +32,7 @@ public final class SequenceExhaustedException extends FoveaException {
   }
 
   /**
-   * Which sequence.
+   * Returns the sequence.
    *
    * @return its name
    */
@@ -43,9 +41,9 @@ public final class SequenceExhaustedException extends FoveaException {
   }
 
   /**
-   * How many values are left.
+   * Returns the number of values left.
    *
-   * @return their number
+   * @return the number
    */
   public long left() {
     return left;

@@ -1,8 +1,8 @@
 package io.fovea.error;
 
 /**
- * A snapshot can't be read any more: pages have changed since it was opened, and there is no room
- * to keep what they were. Open a new one, or allow more in {@code SnapshotOptions}.
+ * Thrown when a snapshot can no longer be read, because copies of the pages changed since it was
+ * opened exceed the limits. Open a new one, or raise the limits in {@code SnapshotOptions}.
  *
  * @since 0.1.0
  */
@@ -10,9 +10,9 @@ public final class SnapshotTooOldException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param name of the snapshot
+   * @param name the name of the snapshot
    */
   public SnapshotTooOldException(String name) {
     super(

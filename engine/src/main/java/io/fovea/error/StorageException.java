@@ -3,44 +3,41 @@ package io.fovea.error;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operating system or the device refused an operation for a reason other than lack of space.
+ * Thrown when the operating system or the device fails an operation, other than for lack of space.
  *
  * @since 0.1.0
  */
 public final class StorageException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
-  /** What was asked for, as in {@code read}. */
   private final String operation;
 
-  /** The number of the error, positive; 0 where there is none. */
   private final int errno;
 
-  /** Bytes from the start of the file, or -1. */
   private final long offset;
 
   /**
-   * Makes one for a refusal by the operating system.
+   * Creates the exception for an error of the operating system.
    *
-   * @param operation what was asked for, as in {@code "read"}
-   * @param path the file, or another name of the device
-   * @param offset where, in bytes, or -1 where the operation has no place
-   * @param errno the number of the error, positive; 0 where there is none
-   * @param errnoName its name and meaning, as in {@code "EIO (input/output error)"}
+   * @param operation the operation, such as {@code "read"}
+   * @param path the file or device
+   * @param offset the offset in bytes, or -1 if there is no offset
+   * @param errno the error number, positive, or 0 if there is none
+   * @param errnoName its name and meaning, such as {@code "EIO (input/output error)"}
    */
   public StorageException(String operation, String path, long offset, int errno, String errnoName) {
     this(operation, path, offset, errno, errnoName, null);
   }
 
   /**
-   * Makes one, with what was thrown underneath.
+   * Creates the exception with its cause.
    *
-   * @param operation what was asked for, as in {@code "read"}
-   * @param path the file, or another name of the device
-   * @param offset where, in bytes, or -1 where the operation has no place
-   * @param errno the number of the error, positive; 0 where there is none
-   * @param errnoName its name and meaning, as in {@code "EIO (input/output error)"}
-   * @param cause what was thrown underneath, or null
+   * @param operation the operation, such as {@code "read"}
+   * @param path the file or device
+   * @param offset the offset in bytes, or -1 if there is no offset
+   * @param errno the error number, positive, or 0 if there is none
+   * @param errnoName its name and meaning, such as {@code "EIO (input/output error)"}
+   * @param cause the cause, or null
    */
   public StorageException(
       String operation,
@@ -65,7 +62,7 @@ public final class StorageException extends FoveaException {
   }
 
   /**
-   * The operation that failed.
+   * Returns the failed operation.
    *
    * @return a word such as {@code read}, {@code write}, {@code sync}, {@code resize}, {@code open}
    */
@@ -74,18 +71,18 @@ public final class StorageException extends FoveaException {
   }
 
   /**
-   * The operating system's number of the error.
+   * Returns the error number of the operating system.
    *
-   * @return a positive number, or 0 where there is none
+   * @return a positive number, or 0 if there is none
    */
   public int errno() {
     return errno;
   }
 
   /**
-   * Where the operation was to happen.
+   * Returns the position of the operation in the file.
    *
-   * @return bytes from the start of the file, or -1 where the operation has no place
+   * @return an offset in bytes, or -1 if there is no offset
    */
   public long offset() {
     return offset;

@@ -1,26 +1,24 @@
 package io.fovea.error;
 
 /**
- * There is no space left on the device, in the quota, or below the largest file that is allowed.
+ * Thrown when the device or the quota has no space left, or the file has reached its maximum size.
  *
- * <p>Nothing is lost: reads go on, and writes succeed again as soon as there is space.
+ * <p>Nothing is lost. Reads continue, and writes succeed again once there is space.
  *
  * @since 0.1.0
  */
 public final class StorageFullException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
-  /** Bytes, or -1 where that is not known. */
   private final long bytesWanted;
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
-   * @param operation what was asked for, as in {@code "write"}
-   * @param path the file, or another name of the device
-   * @param bytesWanted how large the file would have become, in bytes, or -1 where that is not
-   *     known
-   * @param errnoName the name and meaning of the error, as in {@code "ENOSPC (no space left)"}
+   * @param operation the operation, such as {@code "write"}
+   * @param path the file or device
+   * @param bytesWanted the size that the file would have reached, in bytes, or -1 if unknown
+   * @param errnoName the name and meaning of the error, such as {@code "ENOSPC (no space left)"}
    */
   public StorageFullException(String operation, String path, long bytesWanted, String errnoName) {
     super(
@@ -36,9 +34,9 @@ public final class StorageFullException extends FoveaException {
   }
 
   /**
-   * How large the file would have become.
+   * Returns the size that the file would have reached.
    *
-   * @return bytes, or -1 where that is not known
+   * @return the size in bytes, or -1 if unknown
    */
   public long bytesWanted() {
     return bytesWanted;

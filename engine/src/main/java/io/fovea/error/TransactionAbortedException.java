@@ -1,35 +1,33 @@
 package io.fovea.error;
 
 /**
- * A transaction was aborted and has changed nothing.
+ * Thrown when a transaction was aborted. It has changed nothing.
  *
- * <p>Conflicts between transactions are everyday events: sixteen threads on one warehouse make
- * thousands of them a second. So an abort that is worth a retry carries no stack trace (which is
- * what an exception mostly costs), and the transaction that catches one must let it pass: a
- * swallowed abort dooms the transaction all the same.
+ * <p>Conflicts are normal and can occur thousands of times a second, so a {@linkplain #retryable
+ * retryable} abort carries no stack trace. Code inside a transaction must let this exception
+ * propagate: the transaction is lost even if the exception is caught.
  *
  * @since 0.1.0
  */
 public final class TransactionAbortedException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
-  /** Why it was aborted. */
   private final AbortCause abortCause;
 
   /**
-   * Makes one with the cause's own words.
+   * Creates the exception with the explanation of the cause.
    *
-   * @param abortCause why
+   * @param abortCause the reason for the abort
    */
   public TransactionAbortedException(AbortCause abortCause) {
     this(abortCause, "");
   }
 
   /**
-   * Makes one with more to say.
+   * Creates the exception with further detail.
    *
-   * @param abortCause why
-   * @param detail what was found and what can be done; empty for nothing more
+   * @param abortCause the reason for the abort
+   * @param detail what was found and what can be done; may be empty
    */
   public TransactionAbortedException(AbortCause abortCause, String detail) {
     super(
@@ -42,17 +40,17 @@ public final class TransactionAbortedException extends FoveaException {
   }
 
   /**
-   * Why the transaction was aborted.
+   * Returns the reason for the abort.
    *
-   * @return the cause that the statistics count this abort under
+   * @return the cause under which the statistics count this abort
    */
   public AbortCause abortCause() {
     return abortCause;
   }
 
   /**
-   * Whether the same work may well succeed when it is done again. The lambda forms of a transaction
-   * do that by themselves.
+   * Returns whether the same work is likely to succeed when it is retried. {@code Database.run} and
+   * similar methods retry automatically.
    *
    * @return true for conflicts with other transactions
    */

@@ -1,7 +1,8 @@
 package io.fovea.error;
 
 /**
- * The file was not closed: its process ended, or the machine did, while it was open for writing.
+ * Thrown when a database without a log was not closed: its process or the machine stopped while it
+ * was open for writing.
  *
  * @since 0.1.0
  */
@@ -9,7 +10,7 @@ public final class UncleanShutdownException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
   /**
-   * Makes one.
+   * Creates the exception.
    *
    * @param path the file
    */

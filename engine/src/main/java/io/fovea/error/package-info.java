@@ -1,14 +1,11 @@
 /**
- * Every exception that Fovea throws at its users.
+ * The exceptions that Fovea throws: one sealed, unchecked hierarchy, so that callers can tell by
+ * type what happened and whether a retry helps, and the compiler can check a switch for
+ * completeness. Messages say what was found, what was expected, where, and what to do.
  *
- * <p>Purpose: one sealed, unchecked hierarchy, so that a caller can tell by type what happened and
- * whether doing the work again helps, and so that a compiler can check a switch over all of it.
- * Messages say what was found, what was expected, where, and what can be done about it.
+ * <p>May import: nothing of Fovea. This is the lowest package; the module exports it.
  *
- * <p>May import: nothing of Fovea. This is the lowest room, and one of the three that the module
- * exports.
- *
- * <p>Threading: exceptions are values; nothing here has state that is shared.
+ * <p>Threading: exceptions are immutable.
  */
 @NullMarked
 package io.fovea.error;

@@ -41,9 +41,8 @@ import org.jspecify.annotations.Nullable;
  * once and for all, and are copied from there by whoever ends them. That is a copy more and it is
  * faster: the same few blocks stay in the caches of whoever fills them, where frames of a pool are
  * memory that nobody has touched for long, and the page is in this processor's cache when it is
- * looked at. (Figures: decision 034.) Where the ring fails, what the kernel may still write goes
- * nowhere else. Reads of more than a block go straight to where they belong, as do all where the
- * kernel refuses to pin more.
+ * looked at. Where the ring fails, what the kernel may still write goes nowhere else. Reads of more
+ * than a block go straight to where they belong, as do all where the kernel refuses to pin more.
  *
  * <p><b>Memory order.</b> The ring, {@code underWay} and {@code strays} are guarded by the lock, a
  * compare-and-set and a release store. What describes a slot is written by the borrower before he

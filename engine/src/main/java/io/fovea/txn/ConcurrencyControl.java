@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  * <p>The <i>pessimistic</i> transaction ({@link Reservations}) reserves each item that it touches,
  * and what it does otherwise is {@link PessimisticLocking}'s, under every protocol.
  *
- * <p>A switch on a final kind, not an interface: decision 010. The ways of TicToc are asked for
- * first and by one compare each, so that they are what they were without the others.
+ * <p>A switch on a final kind, not an interface: docs/internals/buffer-pool.md. The ways of TicToc
+ * are asked for first and by one compare each, so that they are what they were without the others.
  */
 final class ConcurrencyControl {
   private static final String EXPELLED =

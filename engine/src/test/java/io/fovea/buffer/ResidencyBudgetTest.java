@@ -174,8 +174,8 @@ class ResidencyBudgetTest {
                 LockSupport.parkNanos(2_000_000);
               }
             }));
-    // Readers get three seconds, by the clock: a park may return at once, for a permit of before
-    // (decision 093). And more where others have the processors, until there are some reads.
+    // Readers get three seconds, by the clock: a park may return at once, for a permit of before.
+    // And more where others have the processors, until there are some reads.
     long begin = System.nanoTime();
     for (long ran = 0; ran < 3_000 || read.get() <= 100 && ran < 30_000; ) {
       LockSupport.parkNanos(10_000_000);
