@@ -76,7 +76,10 @@ class DocsTest {
           "Arena",
           "MemorySegment",
           "VarHandle",
-          "TreeMap");
+          "TreeMap",
+          "StampedLock",
+          "RandomAccessFile",
+          "MaxDirectMemorySize");
 
   private static final Pattern FENCE = Pattern.compile("(?ms)^ *```[^\\n]*\\n(.*?)^ *```");
   private static final Pattern SPAN = Pattern.compile("`([^`\\n]+)`");
