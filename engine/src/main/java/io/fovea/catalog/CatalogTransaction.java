@@ -84,7 +84,8 @@ import org.jspecify.annotations.Nullable;
  * schema, whose holder may be a pessimistic commit that waits for these items. So a transaction
  * waits for that lock for a second and then gives way. The locks of tables may be held for as long
  * as an index is built, so they are only tried for a while. Whoever opens a snapshot has the lock
- * of the schema when it closes the gate, and no item. docs/CONCURRENCY.md has the whole order.
+ * of the schema when it closes the gate, and no item. docs/internals/concurrency.md has the whole
+ * order.
  *
  * <p>Of the transaction's thread; {@link #ended} of whoever ends it.
  *

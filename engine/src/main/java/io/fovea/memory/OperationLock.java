@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * closes or the thread's transaction gets too old; a warning after a minute and a limit of an hour,
  * both with the holder's name.
  *
- * <p>Reentrant. Any thread. The order of these locks is in docs/CONCURRENCY.md.
+ * <p>Reentrant. Any thread. The order of these locks is in docs/internals/concurrency.md.
  */
 public class OperationLock {
   private static final System.Logger LOG = System.getLogger("io.fovea");

@@ -21,7 +21,7 @@ public final class Attempts implements AutoCloseable {
   /** How long the end of another's reservation is waited for. */
   private static final long RESERVATION_NANOS = 1_000_000_000L;
 
-  /** Aborts of a transaction after which it gives way, and does not sleep yet: decision 035. */
+  /** Aborts of a transaction after which it gives way, and does not sleep yet. */
   private static final int YIELDS = 4;
 
   private static final long TURN_NANOS = 1_000_000L;

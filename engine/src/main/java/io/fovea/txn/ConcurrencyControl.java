@@ -51,7 +51,7 @@ final class ConcurrencyControl {
    * as a commit of 16 keys holds its locks. A holder that runs is done by then. One that has lost
    * its processor is not for milliseconds; a transaction that waited for that would find that what
    * it has read is stale, and would take the processor that the holder needs. It begins anew
-   * instead, after {@link Attempts#backOff}. Decision 035 has the figures.
+   * instead, after {@link Attempts#backOff}.
    */
   private static final int SPINS = 400;
 

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Claim.</b> The transaction has read of every key in these leaves, and of every gap, what
  * the commits with timestamps up to c have left; and all that change it later have timestamps above
  * c. So it stands at c in the serial order of TicToc, as if it had read the items of all keys and
- * raised them to c. The argument is in docs/concurrency/transactions.md, "Scans by leaves".
+ * raised them to c. The argument is in docs/internals/transactions.md, "Scans by leaves".
  *
  * <p><b>What it costs others.</b> A commit in a tree that is scanned takes a timestamp above all
  * those before it. So it has to raise the rts of what it has read, and can't commit in the past.

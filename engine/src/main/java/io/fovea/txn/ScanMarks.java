@@ -13,7 +13,7 @@ import java.lang.invoke.VarHandle;
  *
  * <p>A scan by leaves raises the mark of its tree to its own timestamp ({@link LeafReads}); a
  * commit that changes a tree takes a timestamp above the mark, which it reads when it has all its
- * locks. Why that is enough stands in docs/concurrency/transactions.md, "Scans by leaves".
+ * locks. Why that is enough stands in docs/internals/transactions.md, "Scans by leaves".
  *
  * <p><b>Inside and mark.</b> A commit stores that it is inside the {@link CommitGate}, and then
  * reads the mark; a scan reads a mark that is high enough, or raises it, and then looks who is

@@ -3,7 +3,7 @@ package io.fovea.txn;
 /**
  * TicToc's commit timestamp and validation, after Yu, Pavlo, Sanchez, Devadas, SIGMOD 2016. Why
  * this is serializable with next-key items and an approximate store stands in
- * docs/concurrency/transactions.md.
+ * docs/internals/transactions.md.
  */
 final class TicToc {
   private TicToc() {}

@@ -4,8 +4,8 @@
  * <p>Serializable by TicToc (Yu et al., SIGMOD 2016) with timestamps in FPSketch (Hwang, University
  * of Washington 2025, chapter 3), or by one of five other protocols. Writes stay in a private
  * workspace until commit; a page never holds anything uncommitted. The argument why this is
- * serializable, phantoms included, is in docs/concurrency/transactions.md; the rules it rests on
- * are named in {@code TxReads}, {@code ScanBatches} and {@code Commit}.
+ * serializable, phantoms included, is in docs/internals/transactions.md; the rules it rests on are
+ * named in {@code TxReads}, {@code ScanBatches} and {@code Commit}.
  *
  * <pre>
  *   TxEngine         all transactions of a database: begin, end, failure, durability

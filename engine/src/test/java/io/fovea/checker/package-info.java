@@ -13,8 +13,8 @@
  *      └─► Edn                                         for Elle
  * </pre>
  *
- * <p>What is checked, and why an order of versions can be found, is in docs/SERIALIZABILITY.md and
- * in {@link io.fovea.checker.Versions}.
+ * <p>What is checked, and why an order of versions can be found, is in docs/internals/testing.md
+ * and in {@link io.fovea.checker.Versions}.
  */
 @NullMarked
 package io.fovea.checker;

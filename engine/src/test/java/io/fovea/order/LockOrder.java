@@ -18,8 +18,8 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The order of locks and waits, as the table of docs/CONCURRENCY.md has it, and what each thread
- * holds. {@link LockOrderAgent} weaves calls of this class into the engine.
+ * The order of locks and waits, as the table of docs/internals/concurrency.md has it, and what each
+ * thread holds. {@link LockOrderAgent} weaves calls of this class into the engine.
  *
  * <p>A thread that waits for something must hold only what is above it in the table: an inversion
  * is found by one thread, without the deadlock that it makes possible. A lock that is only tried is
@@ -226,7 +226,7 @@ public final class LockOrder {
                     + ranks.get(held)
                     + ") is held, on thread "
                     + Thread.currentThread().getName()
-                    + ". docs/CONCURRENCY.md has the order."));
+                    + ". docs/internals/concurrency.md has the order."));
       }
     }
   }

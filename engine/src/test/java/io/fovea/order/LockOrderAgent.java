@@ -78,7 +78,7 @@ public final class LockOrderAgent {
   /** The page with the order, here or in a folder above; null where there is none. */
   static @Nullable Path page() {
     for (Path dir = Path.of("").toAbsolutePath(); dir != null; dir = dir.getParent()) {
-      Path page = dir.resolve("docs/CONCURRENCY.md");
+      Path page = dir.resolve("docs/internals/concurrency.md");
       if (Files.exists(page)) {
         return page;
       }

@@ -66,7 +66,7 @@ class LockOrderTest {
     found.removeAll(NOT_OF_AN_OPEN_DATABASE);
     List<String> missing = new ArrayList<>(found);
     missing.removeIf(n -> ranks().contains(n));
-    assertEquals(List.of(), missing, "not in the table of docs/CONCURRENCY.md");
+    assertEquals(List.of(), missing, "not in the table of docs/internals/concurrency.md");
   }
 
   private static Set<String> ranks() {

@@ -1,4 +1,4 @@
-/** Checks the order of locks and waits while tests run: docs/CONCURRENCY.md has the order. */
+/** Checks the order of locks and waits while tests run: docs/internals/concurrency.md has it. */
 @NullMarked
 package io.fovea.order;
 
