@@ -263,7 +263,7 @@ public final class FileChanges implements AutoCloseable {
    * </pre>
    *
    * <p><b>Why it is the catalog of a moment</b>, that of the end of the log that was read. As for a
-   * copy (docs/decisions/070-the-command.md): a page was on the device when S was written, or is
+   * copy (docs/internals/log-and-recovery.md): a page was on the device when S was written, or is
    * newer, and the log from S on has what came since. Here the log is read first, so a page may
    * have changes from behind the end that was read: its LSN says so, and it is damage ({@code
    * Loader}). What is damaged is looked at again, and is believed if nobody has written meanwhile.

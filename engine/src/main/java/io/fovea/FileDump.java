@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  * that is in use can be looked at; such a page may be torn, and then says that it is.
  *
  * <p>What is shown is a map of names to numbers, texts, booleans, byte arrays, null, and lists and
- * maps of these. Its names are those of docs/FILE-FORMAT.md. They are for people: a later version
- * may show more, or say the same otherwise.
+ * maps of these. Its names are those of docs/reference/file-format.md. They are for people: a later
+ * version may show more, or say the same otherwise.
  *
  * <p>One thread at a time. It is closed by whoever opened it.
  *

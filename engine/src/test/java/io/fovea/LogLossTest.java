@@ -39,9 +39,9 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
  * in the place of each slot, each group, each trailer, and of the last groups together. Opened and
  * verified, the database has every commit that was acknowledged, or is refused.
  *
- * <p>What may be missing in silence is what DURABILITY.md says: the last group, where it is damaged
- * itself; and where the damage goes from some group to the end, what was written since the last
- * watermark.
+ * <p>What may be missing in silence is what docs/internals/log-and-recovery.md says: the last
+ * group, where it is damaged itself; and where the damage goes from some group to the end, what was
+ * written since the last watermark.
  *
  * <p>{@code -Dlog.losses=N} of them for each file are opened, and a third of that are verified.
  */

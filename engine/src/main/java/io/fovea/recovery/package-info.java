@@ -13,7 +13,8 @@
  * </pre>
  *
  * <p>Contract: a file is refused unless it is a database that can be opened; after {@code Recovery}
- * it has all that was acknowledged and nothing else. Why is argued in docs/RECOVERY.md.
+ * it has all that was acknowledged and nothing else. Why is argued in
+ * docs/internals/log-and-recovery.md.
  *
  * <p>May import: error, memory, io, wal, buffer, btree, txn. Threading: {@link
  * io.fovea.recovery.SuperblockFile} is guarded by itself; checkpoints and backups exclude one

@@ -26,8 +26,9 @@ import java.lang.foreign.MemorySegment;
  * <p><b>The order is free.</b> An entry is one key, all keys are locked until everything is
  * installed and published, and the log has the record of all of them. So nobody can tell in which
  * order they were installed: not who reads (it meets a lock), and not a recovery, which replays the
- * record behind all images of pages ({@code docs/RECOVERY.md}). Hence an order's lines are
- * installed together, though the changes of their stock lie between them in the transaction.
+ * record behind all images of pages ({@code docs/internals/log-and-recovery.md}). Hence an order's
+ * lines are installed together, though the changes of their stock lie between them in the
+ * transaction.
  *
  * <p>Which changes are of one leaf is a hint; {@link LeafRun} asks the leaf.
  */

@@ -21,7 +21,7 @@
  * belongs to one thread at a time; everything else is for any thread. <b>Latches</b>: none is taken
  * here. Appending never waits once space was granted, so it may be done with latches held.
  *
- * <p>The memory order and the argument are in docs/concurrency/log.md.
+ * <p>The memory order and the argument are in docs/internals/log-and-recovery.md.
  */
 @NullMarked
 package io.fovea.wal;

@@ -177,7 +177,7 @@ final class Hostile {
   }
 
   private static UUID uuid(SimDisk disk) {
-    // The first superblock that has one; see docs/FILE-FORMAT.md.
+    // The first superblock that has one; see docs/reference/file-format.md.
     for (int pid = 0; pid < 2; pid++) {
       ByteBuffer b = ByteBuffer.wrap(disk.peek("db", (long) pid * PAGE + 48, 16));
       b.order(ByteOrder.BIG_ENDIAN);

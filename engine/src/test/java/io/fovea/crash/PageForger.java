@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * Changes pages by their layout (docs/FILE-FORMAT.md) and makes their checksums right: what a
- * defect, bad memory or a forger would leave, and no checksum tells.
+ * Changes pages by their layout (docs/reference/file-format.md) and makes their checksums right:
+ * what a defect, bad memory or a forger would leave, and no checksum tells.
  *
  * <p>Not for use by several threads.
  */
