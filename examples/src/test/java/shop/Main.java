@@ -14,7 +14,7 @@ import java.nio.file.Path;
 import java.util.NoSuchElementException;
 import java.util.concurrent.Executors;
 
-/** The service: HTTP in front of the shop, a virtual thread for each request. */
+/** The HTTP service, with a virtual thread for each request. */
 public final class Main implements AutoCloseable {
   private interface Answer {
     Object to(String[] path);
@@ -47,7 +47,7 @@ public final class Main implements AutoCloseable {
     System.out.println("http://localhost:8080");
   }
 
-  /** Copies the database, while it is used. */
+  /** Copies the database while it is in use. */
   private String backup(Path to) {
     BackupReport report = db.backup(to);
     return report.pages() + " pages are in " + to;
@@ -81,6 +81,6 @@ public final class Main implements AutoCloseable {
   @Override
   public void close() {
     http.stop(1);
-    db.close(); // writes everything; the next start has nothing to recover
+    db.close(); // the next start has nothing to recover
   }
 }

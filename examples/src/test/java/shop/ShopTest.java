@@ -15,7 +15,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Runs the service of docs/GETTING-STARTED.md, as the page does with curl. */
+/** Runs the service of docs/guide/getting-started.md, as the page does with curl. */
 class ShopTest {
   @TempDir Path folder;
 

@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * A process stays within what its database was given and {@link #BEYOND_BYTES}, however large the
- * file: see docs/TUNING.md, "What a database takes".
+ * file: see docs/guide/operations.md, "Memory".
  */
 @Tag("slow")
 @Timeout(value = 30, unit = TimeUnit.MINUTES)

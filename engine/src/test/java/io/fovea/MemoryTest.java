@@ -22,8 +22,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Where the memory of transactions comes from, and that it goes back: docs/TUNING.md, "What a
- * database takes".
+ * Where the memory of transactions comes from, and that it goes back: docs/guide/operations.md,
+ * "Memory".
  */
 @Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES)

@@ -202,7 +202,7 @@ final class DoctorCommand extends JsonCommand {
 
   private static @Nullable String advice(String kind) {
     if (!kind.startsWith("uring")) {
-      return "io_uring is faster: docs/TUNING.md, \"The device\", says what it needs";
+      return "io_uring is faster: docs/guide/operations.md, \"io_uring\", says what it needs";
     }
     return kind.contains("buffered")
         ? "the file system refuses direct I/O: all pages are in memory twice"

@@ -29,6 +29,7 @@ import io.fovea.Index;
 import io.fovea.IndexCursor;
 import io.fovea.Key;
 import io.fovea.KeyCodec;
+import io.fovea.LeakDetection;
 import io.fovea.LoadOptions;
 import io.fovea.LoadReport;
 import io.fovea.ObjectSpec;
@@ -46,17 +47,21 @@ import io.fovea.Sequence;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
+import io.fovea.VerifyReport;
 import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.StorageFullException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.schema.Dropped;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
+import io.fovea.schema.Formerly;
 import io.fovea.schema.Id;
 import io.fovea.schema.IndexSpec;
+import io.fovea.schema.Initial;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.SequenceSpec;
@@ -82,6 +87,7 @@ import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
@@ -91,9 +97,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The code of docs/GUIDE.md: {@link PagesTest} holds the page against what is marked here. */
+/** The code of docs/guide. {@link PagesTest} compares the pages with the regions marked here. */
 class GuideTest {
-  // begin docs/GUIDE.md
+  // begin docs/guide/rows.md
   static final KeySpec.Definition KEY = KeySpec.define();
   static final Field CUSTOMER = KEY.int64("customer");
   static final Field NUMBER = KEY.int32("number");
@@ -103,13 +109,13 @@ class GuideTest {
   static final Field PLACED = LAYOUT.int64("placed_millis");
   static final Field CENTS = LAYOUT.int64("cents");
   static final Field CODE = LAYOUT.text("code", 12);
-  static final Field NOTE = LAYOUT.text("note", 200); // wide, seldom read: last
+  static final Field NOTE = LAYOUT.text("note", 200); // wide, rarely read: last
 
   static final TableSpec ORDERS = TableSpec.of("orders", KEY.build(), LAYOUT.build());
 
   // end
 
-  // begin docs/GUIDE.md
+  // begin docs/guide/rows.md
   static final TableSpec STOCK =
       TableSpec.of(
           "stock",
@@ -119,14 +125,14 @@ class GuideTest {
 
   // end
 
-  // begin docs/GUIDE.md
+  // begin docs/guide/rows.md
   static final Layout.Definition PAYMENT = Layout.define();
   static final Field PAID = PAYMENT.bool("paid");
   static final Field AMOUNT = PAYMENT.decimal("amount", 12, 2); // 9,999,999,999.99 at most
   static final Field RATE = PAYMENT.float64("rate");
   static final Field DUE = PAYMENT.instant("due");
-  static final Field BATCH = PAYMENT.nullable().uuid("batch"); // null until it is in one
-  static final Field MEMO = PAYMENT.nullable().varText("memo", 2000); // takes what it has
+  static final Field BATCH = PAYMENT.nullable().uuid("batch"); // null until assigned
+  static final Field MEMO = PAYMENT.nullable().varText("memo", 2000);
 
   static final TableSpec PAYMENTS =
       TableSpec.of("payments", KeySpec.of(FieldType.UUID), PAYMENT.build())
@@ -135,7 +141,7 @@ class GuideTest {
 
   // end
 
-  // begin docs/GUIDE.md
+  // begin docs/guide/queries-and-indexes.md
   static final TableSpec INDEXED =
       ORDERS
           .with(IndexSpec.on("by_state", STATE, PLACED))
@@ -155,7 +161,6 @@ class GuideTest {
 
   // end
 
-  // begin docs/GUIDE.md
   static final TableSpec FILES =
       TableSpec.bytes("files", 200)
           .with(
@@ -173,9 +178,7 @@ class GuideTest {
                     return true;
                   }));
 
-  // end
-
-  // begin docs/GUIDE.md
+  // begin docs/guide/schema-changes.md
   // Version 1 had: text("fullname", 40), int32("visits"), text("fax", 20).
   static final Layout.Definition MEMBER = Layout.define();
   static final Field MEMBER_NAME = MEMBER.text("name", 80);
@@ -193,7 +196,7 @@ class GuideTest {
 
   private static final Instant NOW = Instant.parse("2026-11-25T10:00:00Z");
 
-  // begin docs/GUIDE.md
+  // begin docs/guide/objects.md
   record Invoice(
       @Id long number,
       String customer,
@@ -213,7 +216,7 @@ class GuideTest {
 
   // end
 
-  // begin docs/GUIDE.md
+  // begin docs/guide/queries-and-indexes.md
   record Shipment(@Id long number, String customer, Place to, Instant due, String label) {}
 
   record Place(String country, String city) {}
@@ -226,7 +229,6 @@ class GuideTest {
 
   // end
 
-  // begin docs/GUIDE.md
   record Customer(String name, String city) {}
 
   static final Layout.Definition PERSON = Layout.define();
@@ -258,8 +260,6 @@ class GuideTest {
           return new Customer(row.getText(NAME), row.getText(CITY));
         }
       };
-
-  // end
 
   @TempDir Path folder;
 
@@ -299,6 +299,27 @@ class GuideTest {
     db.close();
   }
 
+  record PersonBefore(@Id long number, String name, String fax) {}
+
+  // begin docs/guide/schema-changes.md
+  @Dropped("fax")
+  record Person(
+      @Id long number,
+      @Formerly("name") String title,
+      @Initial("17") int age,
+      Optional<String> city) {}
+
+  // end
+
+  @Test
+  void classesEvolve() {
+    Table<Long, PersonBefore> before =
+        db.table(ObjectSpec.of("people", Long.class, PersonBefore.class));
+    db.run(tx -> before.put(tx, new PersonBefore(1, "Ada", "0")));
+    Table<Long, Person> people = db.table(ObjectSpec.of("people", Long.class, Person.class));
+    assertEquals(new Person(1, "Ada", 17, Optional.empty()), db.read(tx -> people.get(tx, 1L)));
+  }
+
   @Test
   void tablesEvolve() {
     Layout.Definition first = Layout.define();
@@ -310,13 +331,13 @@ class GuideTest {
         tx ->
             before.insert(
                 tx, before.key().set(7L), before.row().setText(fullname, "Ada").setInt(visits, 3)));
-    // begin docs/GUIDE.md
-    RowTable members = db.table(MEMBERS); // of version 1 or 2 in the file: of version 3 from now on
+    // begin docs/guide/schema-changes.md
+    RowTable members = db.table(MEMBERS); // upgrades version 1 or 2 to version 3
     Row row = members.row();
     db.run(
         tx -> {
-          members.get(tx, members.key().set(7L), row); // level 1, whenever it was written
-          members.update(tx, row.setLong(VISITS, row.getLong(VISITS) + 1)); // is of version 3 now
+          members.get(tx, members.key().set(7L), row); // an old row has level 1
+          members.update(tx, row.setLong(VISITS, row.getLong(VISITS) + 1)); // stored as version 3
         });
     // end
     db.run(
@@ -337,7 +358,7 @@ class GuideTest {
 
   @Test
   void typesAndNulls() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/rows.md
     RowTable payments = db.table(PAYMENTS);
     UUID id = UUID.randomUUID();
     db.run(
@@ -369,18 +390,16 @@ class GuideTest {
 
   @Test
   void typed() {
-    // begin docs/GUIDE.md
     TableSpec spec = TableSpec.of("customers", KeySpec.of(FieldType.INT64), PERSON.build());
     Table<Long, Customer> customers = db.table(spec).as(IDS, CUSTOMERS);
     db.run(tx -> customers.put(tx, 7L, new Customer("Ada", "London")));
     Customer ada = db.read(tx -> customers.get(tx, 7L));
-    // end
     assertEquals(new Customer("Ada", "London"), ada);
   }
 
   @Test
   void objects() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/objects.md
     Table<Long, Invoice> invoices = db.table(INVOICES);
     Invoice invoice =
         new Invoice(
@@ -395,7 +414,7 @@ class GuideTest {
 
   @Test
   void indexesOfObjects() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/queries-and-indexes.md
     Table<Long, Shipment> shipments = db.table(SHIPMENTS);
     Index<String, Long, Shipment> byCustomer = shipments.index("byCustomer", String.class);
     Index<Place, Long, Shipment> byPlace = shipments.index("byPlace", Place.class);
@@ -420,20 +439,21 @@ class GuideTest {
 
   @Test
   void maps() {
-    TableSpec spec = TableSpec.of("customers", KeySpec.of(FieldType.INT64), PERSON.build());
-    Table<Long, Customer> customers = db.table(spec).as(IDS, CUSTOMERS);
-    // begin docs/GUIDE.md
-    ConcurrentNavigableMap<Long, Customer> byId = customers.asMap();
-    byId.putIfAbsent(8L, new Customer("Grace", "New York"));
-    byId.computeIfPresent(8L, (id, c) -> new Customer(c.name(), "Arlington"));
-    List<Customer> some = byId.tailMap(5L).values().stream().limit(10).toList();
+    Invoice invoice =
+        new Invoice(1001, "Ada", new BigDecimal("12.50"), List.of(), Optional.empty());
+    // begin docs/guide/objects.md
+    ConcurrentNavigableMap<Long, Invoice> byNumber = invoices.asMap();
+    byNumber.putIfAbsent(1001L, invoice);
+    byNumber.computeIfPresent(1001L, (number, i) -> i.paidAt(NOW));
+    List<Invoice> some = byNumber.tailMap(5L).values().stream().limit(10).toList();
     // end
-    assertEquals(List.of(new Customer("Grace", "Arlington")), some);
+    assertEquals(5, some.getFirst().number());
+    assertEquals(Optional.of(NOW), byNumber.get(1001L).paid());
   }
 
   @Test
   void byteStrings() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/objects.md
     Table<byte[], byte[]> blobs = db.table(TableSpec.bytes("blobs", 64)).bytes();
     byte[] name = "logo.png".getBytes(StandardCharsets.UTF_8);
     db.run(tx -> blobs.put(tx, name, new byte[100_000]));
@@ -451,7 +471,6 @@ class GuideTest {
             t.put(tx, name.getBytes(StandardCharsets.UTF_8), new byte[10 * name.length()]);
           }
         });
-    // begin docs/GUIDE.md
     Table<byte[], byte[]> files = db.table(FILES).bytes();
     Index<Key, byte[], byte[]> byType = files.index("by_type", Key.class);
     Key png = byType.key().text("png"); // a prefix: all sizes
@@ -473,7 +492,6 @@ class GuideTest {
               }
               return sum;
             });
-    // end
     assertEquals("bb.png", largest);
     assertEquals(110, total);
     assertEquals(3, byType.count());
@@ -481,7 +499,7 @@ class GuideTest {
 
   @Test
   void indexes() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/queries-and-indexes.md
     RowIndex byCode = orders.index("by_code");
     RowIndex byState = orders.index("by_state");
     Key code = byCode.key().set("C-17");
@@ -498,22 +516,19 @@ class GuideTest {
     // end
     assertEquals(170_000, cents);
     assertEquals(1, oldest);
-    TableSpec small =
-        // begin docs/GUIDE.md
-        ORDERS.with(IndexSpec.on("by_state", STATE).hints(EntryHints.NONE));
-    // end
+    TableSpec small = ORDERS.with(IndexSpec.on("by_state", STATE).hints(EntryHints.NONE));
     assertEquals(1, small.indexes().size());
   }
 
   @Test
   void objectsAreRead() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/queries-and-indexes.md
     List<Invoice> some = db.read(tx -> invoices.getAll(tx, List.of(3L, 5L, 8L)));
     Map.Entry<Long, Invoice> newest = db.read(tx -> invoices.last(tx));
     long open =
         db.read(
             tx ->
-                invoices.stream(tx, 10L, 20L, ScanOrder.ASCENDING)
+                invoices.stream(tx, 10L, 20L, ScanOrder.ASCENDING) // 20 excluded
                     .filter(e -> e.getValue().paid().isEmpty())
                     .count());
     // end
@@ -524,14 +539,14 @@ class GuideTest {
 
   @Test
   void reads() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/rows.md
     Key key = orders.key().set(1, 17);
     Row row = orders.row();
     Projection state = Projection.of(ORDERS.layout(), STATE); // copies 4 bytes instead of 236
     int found = db.read(tx -> orders.get(tx, key, row, state) ? row.getInt(STATE) : -1);
     // end
     assertEquals(2, found);
-    // begin docs/GUIDE.md
+    // begin docs/guide/rows.md
     Batch batch = orders.batch(64);
     for (int number = 1; number <= 30; number++) {
       batch.add().set(number % 4, number);
@@ -552,7 +567,7 @@ class GuideTest {
 
   @Test
   void scans() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/queries-and-indexes.md
     Key customer = orders.key().int64(1); // a prefix
     Key from = orders.key().int64(1).int32(10);
     Key to = orders.key().int64(1).int32(20);
@@ -562,7 +577,7 @@ class GuideTest {
             Range.prefix(customer), // all orders of customer 1
             Range.between(from, to), // both ends included
             Range.of(from, true, to, false), // the upper end excluded
-            Range.greaterThan(customer), // behind all orders of customer 1
+            Range.greaterThan(customer), // after all orders of customer 1
             Range.atLeast(from)); // to the end of the table, other customers included
     List<Integer> numbers =
         db.read(
@@ -588,7 +603,7 @@ class GuideTest {
 
   @Test
   void described() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/schema-changes.md
     for (String name : db.tables()) {
       TableSpec spec = db.describe(name);
       RowTable table = db.table(spec);
@@ -600,7 +615,7 @@ class GuideTest {
 
   @Test
   void seeks() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/queries-and-indexes.md
     Map<Long, Integer> firstOrders =
         db.read(
             tx -> {
@@ -610,8 +625,7 @@ class GuideTest {
                 for (boolean found = c.first(); found; found = c.seek(next)) {
                   long number = c.key().getLong(CUSTOMER);
                   first.put(number, c.key().getInt(NUMBER));
-                  // a prefix: the first order of that customer, or of a later one
-                  next.clear().int64(number + 1);
+                  next.clear().int64(number + 1); // a prefix: that customer or a later one
                 }
               }
               return first;
@@ -622,7 +636,6 @@ class GuideTest {
 
   @Test
   void nearest() {
-    // begin docs/GUIDE.md
     Row row = orders.row();
     Key newest = orders.key();
     Key customer = orders.key().int64(2); // a prefix
@@ -632,13 +645,11 @@ class GuideTest {
                 orders.floor(tx, customer, row) && row.key(newest).getLong(CUSTOMER) == 2
                     ? newest.getInt(NUMBER)
                     : -1);
-    // end
     assertEquals(30, number);
   }
 
   @Test
   void streams() {
-    // begin docs/GUIDE.md
     String line =
         db.read(
             tx ->
@@ -648,11 +659,10 @@ class GuideTest {
                     .limit(3)
                     .map(Invoice::customer)
                     .collect(Collectors.joining(", ")));
-    // end
     assertEquals("Ada, Grace, Ada", line);
   }
 
-  // begin docs/GUIDE.md
+  // begin docs/guide/queries-and-indexes.md
   Page<Map.Entry<Long, Invoice>> page(Database db, @Nullable String after) {
     return db.read(
         tx ->
@@ -679,7 +689,7 @@ class GuideTest {
 
   @Test
   void estimates() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/queries-and-indexes.md
     Key first = orders.key().int64(1);
     Key last = orders.key().int64(2);
     Estimate about = db.read(tx -> orders.estimate(tx, Range.between(first, last)));
@@ -690,7 +700,7 @@ class GuideTest {
 
   @Test
   void counts() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/queries-and-indexes.md
     long orderCount = orders.count();
     long bytesEach = orders.dataBytes() / Math.max(1, orderCount);
     // end
@@ -699,11 +709,11 @@ class GuideTest {
 
   @Test
   void rangeDeletes() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/bulk-data.md
     long gone = db.call(tx -> orders.deleteRange(tx, Range.prefix(orders.key().int64(3))));
     // end
     assertTrue(gone >= 0);
-    // begin docs/GUIDE.md
+    // begin docs/guide/bulk-data.md
     long step;
     do {
       step = db.call(tx -> orders.deleteRange(tx, Range.prefix(orders.key().int64(2)), 10_000));
@@ -717,7 +727,7 @@ class GuideTest {
   void loading() {
     Key key = orders.key();
     Row row = orders.row();
-    // begin docs/GUIDE.md
+    // begin docs/guide/bulk-data.md
     LoadReport report =
         orders.load(
             LoadOptions.defaults().duplicates(Duplicates.KEEP),
@@ -740,9 +750,9 @@ class GuideTest {
     Table<byte[], byte[]> notes = db.table(TableSpec.bytes("notes", 40)).bytes();
     db.table(TableSpec.of("orders.old", ORDERS.key(), ORDERS.layout()));
     db.table(CACHE);
-    // begin docs/GUIDE.md
+    // begin docs/guide/schema-changes.md
     RowTable fresh = db.table(TableSpec.of("orders.new", ORDERS.key(), ORDERS.layout()));
-    // ... many transactions, as many as they take, fill it ...
+    // ... fill it, in any number of transactions ...
     db.run(
         tx -> {
           tx.dropTable("orders.old");
@@ -751,7 +761,7 @@ class GuideTest {
         });
     // end
     assertEquals("orders.current", fresh.name());
-    // begin docs/GUIDE.md
+    // begin docs/guide/schema-changes.md
     db.run(
         tx -> {
           tx.dropTable("cache");
@@ -764,14 +774,14 @@ class GuideTest {
 
   @Test
   void sequences() {
-    // begin docs/GUIDE.md
-    Sequence ids = db.sequence("orders"); // from 1 on; made where it is not there
+    // begin docs/guide/objects.md
+    Sequence ids = db.sequence("orders"); // starts at 1; created if it does not exist
     long first = ids.next();
-    long batch = ids.next(100); // this one and the 99 behind it
-    ids.skipTo(50_000); // records up to there came from elsewhere
+    long batch = ids.next(100); // reserves this value and the 99 after it
+    ids.skipTo(50_000); // keys below were assigned elsewhere
     Sequence tickets = db.sequence(SequenceSpec.of("tickets").from(100).upTo(999).by(10));
     db.renameSequence("tickets", "seats");
-    db.alterSequence(tickets.spec().from(500)); // begins anew, at 500
+    db.alterSequence(tickets.spec().from(500)); // starts over, at 500
     // end
     assertEquals(List.of(1L, 2L, 50_000L), List.of(first, batch, ids.next()));
     assertEquals(50, tickets.left());
@@ -780,7 +790,7 @@ class GuideTest {
 
   @Test
   void rowsThatExpire() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/rows.md
     Layout.Definition fields = Layout.define();
     Field user = fields.text("user", 40);
     Field used = fields.int64("used");
@@ -801,17 +811,37 @@ class GuideTest {
             sessions.put(
                 tx, sessions.key().set(4712L), sessions.row().setLong(used, 1))); // long ago
     assertEquals(false, db.read(tx -> sessions.exists(tx, sessions.key().set(4712L))));
-    // begin docs/GUIDE.md
     Options options =
         Options.defaults().expiry(e -> e.clock(() -> Instant.ofEpochSecond(1_000_000)));
-    // end
     assertEquals(1_000_000_000, options.expiry().clock().millis());
   }
 
   @Test
+  void databasesInMemory() {
+    // begin docs/guide/testing.md
+    AtomicReference<Instant> now = new AtomicReference<>(Instant.parse("2030-01-01T00:00:00Z"));
+    Options options =
+        Options.defaults()
+            .bufferBytes(8 << 20)
+            .expiry(e -> e.clock(now::get).sweepInterval(Duration.ZERO))
+            .transactions(t -> t.leakDetection(LeakDetection.ALL));
+    try (Database db = Database.inMemory(options)) {
+      Table<Long, Invoice> invoices = db.table(INVOICES);
+      // ... test ...
+      now.set(now.get().plus(Duration.ofDays(1))); // rows expire
+      db.sweepExpired();
+      VerifyReport report = db.verify();
+      if (!report.ok()) {
+        throw new AssertionError(report);
+      }
+    }
+    // end
+  }
+
+  @Test
   void pages() {
-    // begin docs/GUIDE.md
-    Long next = 1L; // the first one that is not done
+    // begin docs/guide/bulk-data.md
+    Long next = 1L; // the first key to do
     while (next != null) {
       Long from = next;
       next =
@@ -821,7 +851,7 @@ class GuideTest {
                 try (Cursor<Long, Invoice> c = invoices.scan(tx, from, null, ScanOrder.ASCENDING)) {
                   while (c.next()) {
                     if (count++ == 10) {
-                      return c.key(); // the next transaction begins here
+                      return c.key(); // the next transaction starts here
                     }
                     invoices.put(tx, c.value().paidAt(NOW));
                   }
@@ -835,7 +865,7 @@ class GuideTest {
 
   @Test
   void compaction() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/bulk-data.md
     CompactReport compacted = db.compact(CompactOptions.defaults().bytesPerSecond(20 << 20));
     System.out.println(
         compacted.bytesAfter() + " bytes, of which " + compacted.bytesUsed() + " are used");
@@ -844,7 +874,7 @@ class GuideTest {
 
   @Test
   void snapshots() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/bulk-data.md
     try (Database then = db.snapshot()) {
       Table<Long, Invoice> frozen = then.table(INVOICES);
       BigDecimal sum =
@@ -859,7 +889,7 @@ class GuideTest {
     assertEquals(0, db.stats().snapshots().open());
   }
 
-  // begin docs/GUIDE.md
+  // begin docs/guide/change-feed.md
   record Event(@Id long id, String topic, String body) {}
 
   record Sent(@Id String where, String position) {}
@@ -867,8 +897,8 @@ class GuideTest {
   static final ObjectSpec<Long, Event> OUTBOX = ObjectSpec.of("outbox", Long.class, Event.class);
   static final ObjectSpec<String, Sent> SENT = ObjectSpec.of("sent", String.class, Sent.class);
 
-  /** Sends what is put into the outbox from the first call on: when it is durable, in order. */
-  static void send(Database db, Consumer<Event> queue, BooleanSupplier goesOn) {
+  /** Sends events added to the outbox after the first call, when they are durable, in order. */
+  static void send(Database db, Consumer<Event> queue, BooleanSupplier running) {
     Table<Long, Event> outbox = db.table(OUTBOX);
     Table<String, Sent> sent = db.table(SENT);
     Sent last = db.read(tx -> sent.get(tx, "queue"));
@@ -878,7 +908,7 @@ class GuideTest {
       last = first;
     }
     try (Changes changes = db.changes(ChangePosition.parse(last.position()))) {
-      while (goesOn.getAsBoolean()) {
+      while (running.getAsBoolean()) {
         ChangeBatch batch = changes.poll(Duration.ofMillis(100));
         if (batch == null) {
           continue;
@@ -900,8 +930,8 @@ class GuideTest {
   @Test
   void changesToAQueue() {
     db.close();
-    // begin docs/GUIDE.md
-    Options followed = Options.defaults().log(log -> log.changeRetentionBytes(256L << 20));
+    // begin docs/guide/change-feed.md
+    Options followed = Options.defaults().log(log -> log.changesBytes(256L << 20));
     // end
     db = Database.open(folder.resolve("guide.fovea"), followed.bufferBytes(16 << 20));
     Table<Long, Event> outbox = db.table(OUTBOX);
@@ -935,7 +965,7 @@ class GuideTest {
     Invoice invoice =
         new Invoice(1001, "Ada", new BigDecimal("12.50"), List.of(), Optional.empty());
     db.run(tx -> invoices.put(tx, invoice));
-    // begin docs/GUIDE.md
+    // begin docs/guide/change-feed.md
     Map<Long, Invoice> cache = new ConcurrentHashMap<>();
     ChangePosition at;
     try (Database then = db.snapshot()) {
@@ -943,7 +973,7 @@ class GuideTest {
       then.run(tx -> frozen.forEach(tx, null, null, cache::put));
       at = then.changesPosition();
     }
-    // and from there on, in a thread of its own:
+    // from there on, in a separate thread:
     try (Changes changes = db.changes(at)) {
       ChangeBatch batch;
       while ((batch = changes.poll(Duration.ofMillis(100))) != null) {
@@ -962,7 +992,7 @@ class GuideTest {
 
   @Test
   void transactions() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/transactions.md
     boolean paid =
         db.call(
             tx -> {
@@ -975,24 +1005,23 @@ class GuideTest {
             });
     // end
     assertTrue(paid);
-    // begin docs/GUIDE.md
-    TxOptions patient =
-        TxOptions.defaults().timeout(Duration.ofMinutes(10)).pessimisticAfterAborts(0);
+    // begin docs/guide/transactions.md
+    TxOptions patient = TxOptions.defaults().timeout(Duration.ofMinutes(10)).abortsBeforeLocking(0);
     db.run(
         patient,
         tx -> invoices.forEach(tx, null, null, (number, i) -> invoices.put(tx, i.paidAt(NOW))));
     // end
     assertTrue(db.read(tx -> invoices.get(tx, 30L)).paid().isPresent());
-    // begin docs/GUIDE.md
+    // begin docs/guide/transactions.md
     try (Transaction tx = db.begin()) {
       invoices.delete(tx, 17L);
-      tx.commit(); // or tx.rollback(); close() rolls back what has not ended
+      tx.commit(); // or tx.rollback(); close() rolls back if neither was called
     }
     // end
     assertFalse((boolean) db.read(tx -> invoices.exists(tx, 17L)));
     Map<Long, Invoice> cached = new ConcurrentHashMap<>();
     cached.put(18L, db.read(tx -> invoices.get(tx, 18L)));
-    // begin docs/GUIDE.md
+    // begin docs/guide/transactions.md
     db.run(
         tx -> {
           invoices.delete(tx, 18L);
@@ -1004,7 +1033,7 @@ class GuideTest {
 
   @Test
   void threads() throws Exception {
-    // begin docs/GUIDE.md
+    // begin docs/guide/transactions.md
     try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
       for (long n = 1; n <= 30; n++) {
         long number = n;
@@ -1017,7 +1046,7 @@ class GuideTest {
 
   @Test
   void joining() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/transactions.md
     TxOptions joining = TxOptions.defaults().joining();
     Runnable cancel = () -> db.run(joining, tx -> invoices.delete(tx, 1L));
     cancel.run(); // a transaction of its own
@@ -1032,10 +1061,10 @@ class GuideTest {
 
   @Test
   void ahead() {
-    // begin docs/GUIDE.md
-    CommitHandle commitHandle = db.runPipelined(tx -> invoices.delete(tx, 17L));
-    // ... begin the work of another client ...
-    commitHandle.await(); // now the first client may be told
+    // begin docs/guide/transactions.md
+    Receipt receipt = db.runAhead(tx -> invoices.delete(tx, 17L));
+    // ... start the work of another client ...
+    receipt.await(); // now report the commit to the first client
     // end
     assertTrue(commitHandle.isDurable());
   }
@@ -1048,7 +1077,7 @@ class GuideTest {
 
   @Test
   void submitted() throws Exception {
-    // begin docs/GUIDE.md
+    // begin docs/guide/transactions.md
     CompletionStage<Boolean> cancelled = db.submit(tx -> invoices.delete(tx, 18L));
     cancelled.thenAccept(done -> answer(done ? "cancelled" : "no such invoice"));
     // end
@@ -1059,7 +1088,7 @@ class GuideTest {
   @Test
   void options() {
     Path file = folder.resolve("options.fovea");
-    // begin docs/GUIDE.md
+    // begin docs/guide/operations.md
     Options options =
         Options.defaults()
             .bufferBytes(1L << 30)
@@ -1074,7 +1103,7 @@ class GuideTest {
 
   @Test
   void sharedBuffers() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/operations.md
     BufferShare share = BufferShare.of(64 << 20);
     Options tenant = Options.defaults().bufferBytes(16 << 20).bufferShare(share, 2 << 20);
     List<Database> tenants = new ArrayList<>();
@@ -1090,7 +1119,7 @@ class GuideTest {
   @Test
   void backups() throws Exception {
     Path backups = folder.resolve("backups");
-    // begin docs/GUIDE.md
+    // begin docs/guide/backup-and-restore.md
     BackupReport copied =
         db.backup(backups.resolve("monday"), BackupOptions.defaults().bytesPerSecond(50 << 20));
     FileReport checked =
@@ -1102,7 +1131,7 @@ class GuideTest {
     // end
     assertTrue(copied.pages() > 0);
     Path restored = folder.resolve("restored");
-    // begin docs/GUIDE.md
+    // begin docs/guide/backup-and-restore.md
     Files.createDirectories(restored);
     Path file = restored.resolve("guide.fovea");
     Restore.from(backups.resolve("monday")).to(file, Options.defaults());
@@ -1110,7 +1139,7 @@ class GuideTest {
       System.out.println(again.tables());
     }
     // end
-    // begin docs/GUIDE.md
+    // begin docs/guide/backup-and-restore.md
     BackupPosition monday = BackupPosition.of(backups.resolve("monday"));
     BackupReport added =
         db.backup(backups.resolve("tuesday"), BackupOptions.defaults().since(monday));
@@ -1120,9 +1149,9 @@ class GuideTest {
         .to(restored.resolve("tuesday.fovea"), Options.defaults());
     // end
     assertTrue(added.pagesCopied() < added.pages());
-    // begin docs/GUIDE.md
-    Options looking = Options.defaults().readOnly(true).bufferBytes(64 << 20);
-    try (Database report = Database.open(restored.resolve("guide.fovea"), looking)) {
+    // begin docs/guide/backup-and-restore.md
+    Options reading = Options.defaults().readOnly(true).bufferBytes(64 << 20);
+    try (Database report = Database.open(restored.resolve("guide.fovea"), reading)) {
       Table<Long, Invoice> copy = report.table(INVOICES);
       boolean there = report.read(tx -> copy.exists(tx, 17L));
       System.out.println(there);
@@ -1137,7 +1166,7 @@ class GuideTest {
     assertEquals("done", send(new Invoice(99, "Ada", BigDecimal.ONE, List.of(), Optional.empty())));
   }
 
-  // begin docs/GUIDE.md
+  // begin docs/guide/transactions.md
   String send(Invoice invoice) {
     try {
       db.run(tx -> invoices.insert(tx, invoice));
@@ -1171,7 +1200,7 @@ class GuideTest {
 
   @Test
   void watching() {
-    // begin docs/GUIDE.md
+    // begin docs/guide/operations.md
     DatabaseStats stats = db.stats();
     System.out.printf(
         "%s, %d commits, %d retries, aborts %s%n",

@@ -17,7 +17,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Each block of Java of a page is code of these tests, which the build compiles and runs.
@@ -36,13 +36,30 @@ class PagesTest {
   private static final Path TESTS = ROOT.resolve("examples/src/test/java");
   private static final Pattern BLOCK = Pattern.compile("(?ms)^```(\\w+)\\n(.*?)^```$");
 
+  /** Pages whose code is that of a module, and where its tests are. */
+  private static final Map<String, String> MODULES =
+      Map.of(
+          "docs/guide/kafka-streams.md", "integrations/streams/src/test/java",
+          "docs/guide/replication.md", "integrations/ratis/src/test/java");
+
+  static List<String> pages() throws IOException {
+    List<String> pages = new ArrayList<>(List.of("README.md", "docs/reference/options.md"));
+    try (Stream<Path> guide = Files.list(ROOT.resolve("docs/guide"))) {
+      guide.map(p -> "docs/guide/" + p.getFileName()).sorted().forEach(pages::add);
+    }
+    return pages;
+  }
+
   @ParameterizedTest
-  @ValueSource(
-      strings = {"README.md", "docs/GETTING-STARTED.md", "docs/GUIDE.md", "docs/TUNING.md"})
+  @MethodSource("pages")
   void codeIsThatOfATest(String page) throws IOException {
+    if (MODULES.containsKey(page)) {
+      codeIsThatOfAModule(page);
+      return;
+    }
     List<String> wholeFiles = new ArrayList<>();
     List<String> regions = new ArrayList<>();
-    for (Path file : sources()) {
+    for (Path file : sources(TESTS)) {
       List<String> lines = Files.readAllLines(file);
       wholeFiles.add(normal(lines));
       List<String> marked = regions(file, lines, "// begin " + page);
@@ -63,8 +80,21 @@ class PagesTest {
         "What is marked in " + TESTS + ", and the blocks of " + page);
   }
 
+  private static void codeIsThatOfAModule(String page) throws IOException {
+    String sources = "";
+    for (Path file : sources(ROOT.resolve(MODULES.get(page)))) {
+      sources += normal(Files.readAllLines(file)) + "\n";
+    }
+    List<String> blocks = blocks(page, "java");
+    assertFalse(blocks.isEmpty(), page);
+    for (String block : blocks) {
+      String code = block.replaceAll("\n\n+", "\n");
+      assertTrue(sources.contains(code), "No test of " + MODULES.get(page) + " has this:\n" + code);
+    }
+  }
+
   @ParameterizedTest
-  @ValueSource(strings = {"README.md", "docs/GETTING-STARTED.md", "docs/GUIDE.md"})
+  @MethodSource("pages")
   void coordinatesAreThoseOfThePoms(String page) throws IOException {
     String parent = Files.readString(ROOT.resolve("pom.xml"));
     String version = first(parent, "<version>([^<]+)</version>");
@@ -83,15 +113,16 @@ class PagesTest {
         found++;
       }
     }
-    assertEquals(!page.endsWith("GUIDE.md"), found > 0, "coordinates in " + page);
+    if (page.equals("README.md") || page.endsWith("getting-started.md")) {
+      assertTrue(found > 0, "coordinates in " + page);
+    }
   }
 
-  /** Those who read the page of a tag that was misspelt would not notice; this does. */
+  /** A misspelt language would hide a block from the other tests. */
   @Test
   void eachBlockSaysItsLanguage() throws IOException {
     List<String> known = List.of("java", "sh", "xml", "kotlin", "text");
-    for (String page :
-        List.of("README.md", "docs/GETTING-STARTED.md", "docs/GUIDE.md", "docs/TUNING.md")) {
+    for (String page : pages()) {
       List<String> fences =
           Files.readAllLines(ROOT.resolve(page)).stream()
               .filter(l -> l.strip().startsWith("```"))
@@ -176,8 +207,8 @@ class PagesTest {
     return m.group(1);
   }
 
-  private static List<Path> sources() throws IOException {
-    try (Stream<Path> files = Files.walk(TESTS)) {
+  private static List<Path> sources(Path folder) throws IOException {
+    try (Stream<Path> files = Files.walk(folder)) {
       return files.filter(f -> f.toString().endsWith(".java")).sorted().toList();
     }
   }

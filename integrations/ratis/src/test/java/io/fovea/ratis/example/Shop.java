@@ -29,7 +29,6 @@ import java.util.concurrent.ExecutionException;
  * it takes orders at each of them; one may be killed meanwhile.
  */
 public final class Shop {
-  // begin README.md
   static final TableSpec STOCK = TableSpec.bytes("stock", 100);
 
   /** Takes goods out of the stock, or puts them in. */
@@ -60,8 +59,6 @@ public final class Shop {
         .command("order", Order.class, Order::encode, Order::decode);
   }
 
-  // end
-
   private static final List<Peer> PEERS =
       List.of(
           new Peer("a", "127.0.0.1:7001"),
@@ -78,7 +75,6 @@ public final class Shop {
     return b == null ? 0 : ByteBuffer.wrap(b).getInt();
   }
 
-  // begin README.md
   static int order(ReplicatedDatabase db, String goods, int count)
       throws InterruptedException, RefusedException {
     RequestId id = db.newRequest();
@@ -107,8 +103,6 @@ public final class Shop {
                 ? number(tx.table(STOCK).bytes().get(tx, goods.getBytes(StandardCharsets.UTF_8)))
                 : 0);
   }
-
-  // end
 
   /**
    * One peer. Lines of its input: {@code NUMBER GOODS} orders, {@code GOODS} asks, {@code ?} says

@@ -8,10 +8,8 @@ import io.fovea.ratis.Peer;
 import io.fovea.ratis.Ports;
 import io.fovea.ratis.ReplicatedDatabase;
 import java.io.ByteArrayOutputStream;
-import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -22,7 +20,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The example runs, and the README shows it as it is. */
+/** The example runs. PagesTest compares it with docs/guide/replication.md. */
 class ShopTest {
   @TempDir Path directory;
 
@@ -62,25 +60,6 @@ class ShopTest {
       assertTrue(say(up.get("c"), "?").contains("state=UP"));
     } finally {
       up.values().forEach(ReplicatedDatabase::close);
-    }
-  }
-
-  private static String words(String text) {
-    return text.replaceAll("\\s+", " ").trim();
-  }
-
-  /** Each block of Java in the README that is long is a marked part of the example. */
-  @Test
-  void theReadmeShowsTheExample() throws IOException {
-    Path module = Path.of("").toAbsolutePath();
-    String readme = Files.readString(module.resolve("README.md"));
-    String source =
-        Files.readString(module.resolve("src/test/java/io/fovea/ratis/example/Shop.java"));
-    String[] parts = source.split("// begin README.md");
-    assertEquals(3, parts.length);
-    for (int i = 1; i < parts.length; i++) {
-      String part = words(parts[i].substring(0, parts[i].indexOf("// end")));
-      assertTrue(words(readme).contains(part), () -> "README.md lacks: " + part);
     }
   }
 }

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The word count of Kafka's own tutorial, from Kafka's jar, with the one line of the README in its
+ * The word count of Kafka's own tutorial, from Kafka's jar, with the one line of the guide in its
  * configuration. The second run has no RocksDB on its class path.
  */
 @Tag("slow")

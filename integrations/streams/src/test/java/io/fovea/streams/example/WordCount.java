@@ -17,7 +17,8 @@ import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.kstream.TimeWindows;
 
 /**
- * The word count of Kafka's tutorial, with its stores in Fovea: what {@code README.md} shows.
+ * The word count of Kafka's tutorial, with its stores in Fovea: the example of
+ * docs/guide/kafka-streams.md.
  *
  * <p>{@code java io.fovea.streams.example.WordCount localhost:9092} runs it against a broker with
  * the topics {@code text} and {@code counts}.

@@ -8,9 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.stream.Collectors;
@@ -23,7 +21,7 @@ import org.apache.kafka.streams.state.WindowStore;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The example counts, and {@code README.md} shows its lines. */
+/** The example counts; PagesTest compares it with docs/guide/kafka-streams.md. */
 class WordCountTest {
   @TempDir Path directory;
 
@@ -67,7 +65,7 @@ class WordCountTest {
     }
   }
 
-  /** The README says that the library of RocksDB can be left out. */
+  /** The guide says that the library of RocksDB can be left out. */
   @Test
   void withoutRocksDb() throws Exception {
     String path =
@@ -89,30 +87,5 @@ class WordCountTest {
     String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     assertEquals(0, process.waitFor(), said);
     assertTrue(said.contains("one: 2"), said);
-  }
-
-  /** Each line of Java in the README is one of the example, in the same order. */
-  @Test
-  void isWhatTheReadmeShows() throws Exception {
-    List<String> source = new ArrayList<>();
-    for (String line :
-        Files.readAllLines(Path.of("src/test/java/io/fovea/streams/example/WordCount.java"))) {
-      source.add(line.strip());
-    }
-    boolean java = false;
-    int at = 0;
-    int blocks = 0;
-    for (String line : Files.readAllLines(Path.of("README.md"))) {
-      if (line.strip().startsWith("```")) {
-        java = line.strip().equals("```java");
-        at = 0;
-        blocks += java ? 1 : 0;
-      } else if (java && !line.isBlank()) {
-        int found = source.subList(at, source.size()).indexOf(line.strip());
-        assertTrue(found >= 0, "not in the example: " + line);
-        at += found + 1;
-      }
-    }
-    assertTrue(blocks > 1);
   }
 }

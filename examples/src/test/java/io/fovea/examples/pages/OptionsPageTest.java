@@ -4,11 +4,18 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
+import io.fovea.DeviceOptions;
+import io.fovea.ExperimentOptions;
+import io.fovea.ExpiryOptions;
 import io.fovea.Key;
+import io.fovea.LogOptions;
+import io.fovea.MemoryOptions;
 import io.fovea.Options;
 import io.fovea.Row;
 import io.fovea.RowIndex;
 import io.fovea.RowTable;
+import io.fovea.SnapshotOptions;
+import io.fovea.TransactionOptions;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -16,10 +23,17 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** The code of docs/TUNING.md: {@link PagesTest} holds the page against what is marked here. */
-class TuningTest {
+/** The code of docs/reference/options.md, and that the page has each option. */
+class OptionsPageTest {
   private static final int RECORDS = 100;
 
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
@@ -27,9 +41,48 @@ class TuningTest {
   private static final Field NUMBER = FIELDS.int64("number");
   private static final Layout LAYOUT = FIELDS.build();
 
+  /** A setter has an argument and returns options of its class; it stands for one option. */
+  @Test
+  void thePageHasEachOption() throws IOException {
+    String page = Files.readString(PagesTest.root().resolve("docs/reference/options.md"));
+    Set<String> options = new TreeSet<>(setters(Options.class, ""));
+    for (Class<?> group :
+        List.of(
+            MemoryOptions.class,
+            DeviceOptions.class,
+            LogOptions.class,
+            TransactionOptions.class,
+            SnapshotOptions.class,
+            ExpiryOptions.class,
+            ExperimentOptions.class)) {
+      String name = group.getSimpleName().replace("Options", "").toLowerCase(Locale.ROOT);
+      String prefix = options.contains(name) ? name : name + "s";
+      assertTrue(options.remove(prefix), prefix);
+      options.addAll(setters(group, prefix + "."));
+    }
+    options.removeIf(o -> page.contains("\n| `" + o + "` | "));
+    assertEquals(Set.of(), options, "options without a row");
+  }
+
+  private static List<String> setters(Class<?> options, String prefix) {
+    return Stream.of(options.getMethods())
+        .filter(m -> m.getReturnType() == options && m.getParameterCount() > 0)
+        .map(m -> prefix + m.getName())
+        .distinct()
+        .toList();
+  }
+
+  @Test
+  void optionsInAGroup() {
+    // begin docs/reference/options.md
+    Options options = Options.defaults().bufferBytes(1L << 30).log(log -> log.bytesMax(2L << 30));
+    // end
+    assertEquals(2L << 30, options.log().bytesMax());
+  }
+
   @Test
   void anIndexHasTheHintsThatItsSpecificationSays() {
-    // begin docs/TUNING.md
+    // begin docs/reference/options.md
     TableSpec orders =
         TableSpec.of("orders", KEY, LAYOUT)
             .with(IndexSpec.unique("by_number", NUMBER).hints(EntryHints.PAGE_FRAME_SLOT));
@@ -67,8 +120,8 @@ class TuningTest {
 
   @Test
   void aTableThatIsRememberedIsReadWhereItsRecordsWereSeen() {
-    // begin docs/TUNING.md
-    TableSpec accounts = TableSpec.of("accounts", KEY, LAYOUT).cacheLocations();
+    // begin docs/reference/options.md
+    TableSpec accounts = TableSpec.of("accounts", KEY, LAYOUT).remembered();
     // end
     try (Database db = Database.inMemory(Options.defaults())) {
       RowTable table = db.table(accounts);

@@ -19,14 +19,14 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * docs/TROUBLESHOOTING.md has each exception, each cause of an abort and each warning, and names no
- * exception that does not exist.
+ * docs/reference/errors.md has each exception, each cause of an abort and each warning, and names
+ * no exception that does not exist.
  *
  * <p>Warnings are found in the sources: in each statement that has {@code Level.WARNING} or {@code
  * Level.ERROR}, the first literal of two words or more, and each that begins with a capital. The
  * first five words of it are on the page.
  */
-class TroubleshootingTest {
+class ErrorsPageTest {
   private static final Path ROOT = PagesTest.root();
   private static final Path ENGINE = ROOT.resolve("engine/src/main/java");
 
@@ -43,9 +43,9 @@ class TroubleshootingTest {
   private static final Pattern LITERAL = Pattern.compile("\"((?:[^\"\\\\]|\\\\.)*)\"");
 
   private final String page =
-      Files.readString(ROOT.resolve("docs/TROUBLESHOOTING.md")).replace("`", "");
+      Files.readString(ROOT.resolve("docs/reference/errors.md")).replace("`", "");
 
-  TroubleshootingTest() throws IOException {}
+  ErrorsPageTest() throws IOException {}
 
   @Test
   void exceptions() throws IOException {
