@@ -931,7 +931,7 @@ class GuideTest {
   void changesToAQueue() {
     db.close();
     // begin docs/guide/change-feed.md
-    Options followed = Options.defaults().log(log -> log.changesBytes(256L << 20));
+    Options followed = Options.defaults().log(log -> log.changeRetentionBytes(256L << 20));
     // end
     db = Database.open(folder.resolve("guide.fovea"), followed.bufferBytes(16 << 20));
     Table<Long, Event> outbox = db.table(OUTBOX);
@@ -1006,7 +1006,7 @@ class GuideTest {
     // end
     assertTrue(paid);
     // begin docs/guide/transactions.md
-    TxOptions patient = TxOptions.defaults().timeout(Duration.ofMinutes(10)).abortsBeforeLocking(0);
+    TxOptions patient = TxOptions.defaults().timeout(Duration.ofMinutes(10)).pessimisticAfterAborts(0);
     db.run(
         patient,
         tx -> invoices.forEach(tx, null, null, (number, i) -> invoices.put(tx, i.paidAt(NOW))));
@@ -1062,7 +1062,7 @@ class GuideTest {
   @Test
   void ahead() {
     // begin docs/guide/transactions.md
-    Receipt receipt = db.runAhead(tx -> invoices.delete(tx, 17L));
+    Receipt receipt = db.runPipelined(tx -> invoices.delete(tx, 17L));
     // ... start the work of another client ...
     receipt.await(); // now report the commit to the first client
     // end

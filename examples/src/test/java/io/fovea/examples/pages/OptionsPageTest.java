@@ -75,9 +75,9 @@ class OptionsPageTest {
   @Test
   void optionsInAGroup() {
     // begin docs/reference/options.md
-    Options options = Options.defaults().bufferBytes(1L << 30).log(log -> log.bytesMax(2L << 30));
+    Options options = Options.defaults().bufferBytes(1L << 30).log(log -> log.maxBytes(2L << 30));
     // end
-    assertEquals(2L << 30, options.log().bytesMax());
+    assertEquals(2L << 30, options.log().maxBytes());
   }
 
   @Test
