@@ -6,6 +6,8 @@ import io.fovea.buffer.PoolStats;
 import io.fovea.catalog.Expirations;
 import io.fovea.catalog.LoadCounters;
 import io.fovea.catalog.Schema;
+import io.fovea.config.Protocol;
+import io.fovea.config.Translation;
 import io.fovea.copies.PageCopies;
 import io.fovea.error.AbortCause;
 import io.fovea.io.IoOp;

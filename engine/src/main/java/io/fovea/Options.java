@@ -1,17 +1,14 @@
 package io.fovea;
 
-import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.ReplacementKind;
+import io.fovea.config.Durability;
+import io.fovea.config.TimestampStore;
 import io.fovea.error.InvalidUseException;
 import io.fovea.io.DeviceConfig;
-import io.fovea.io.IoKind;
 import io.fovea.memory.Waits;
 import io.fovea.store.HostResources;
 import io.fovea.store.Store;
 import io.fovea.store.StoreConfig;
-import io.fovea.txn.ProtocolKind;
-import io.fovea.txn.StoreKind;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.TxConfig;
 import io.fovea.wal.LogConfig;
@@ -400,14 +397,7 @@ public final class Options {
         name(),
         create(),
         readOnly(),
-        DeviceConfig.defaults()
-            .kind(
-                switch (device().io()) {
-                  case AUTO -> IoKind.AUTO;
-                  case URING -> IoKind.URING;
-                  case POSIX -> IoKind.POSIX;
-                })
-            .direct(device().directIo()),
+        DeviceConfig.defaults().kind(device().io()).direct(device().directIo()),
         logged,
         log().doubleWrite(),
         new LogConfig(
@@ -422,10 +412,8 @@ public final class Options {
         pool(),
         experiments().timestampsInBuffer(),
         locationCacheBytes(),
-        experiments().placeDirectory() == PlaceDirectory.SHORTCUT,
-        logged
-            ? config.with(TxConfig.Durability.valueOf(durability().name()), log().bufferBytes())
-            : config);
+        experiments().placeDirectory(),
+        logged ? config.with(durability(), log().bufferBytes()) : config);
   }
 
   /**
@@ -437,7 +425,7 @@ public final class Options {
     return bytes != 0 ? bytes : Long.highestOneBit(bufferBytes() / BUFFER_BY_PLACES - 1) << 1;
   }
 
-  private long activeTimestampBytes(StoreKind kind) {
+  private long activeTimestampBytes(TimestampStore kind) {
     long bytes = memory().activeTimestampBytes();
     return bytes != 0 ? bytes : TimestampConfig.activeTimestampBytes(kind);
   }
@@ -471,18 +459,18 @@ public final class Options {
 
   private PoolConfig ownPool() {
     return PoolConfig.of(device().pageSize(), bufferBytes())
-        .with(experiments().hints().frames() ? FrameHints.ON : FrameHints.OFF)
-        .with(io.fovea.buffer.Translation.valueOf(experiments().translation().name()))
-        .with(ReplacementKind.valueOf(experiments().replacement().name()))
+        .withFrameHints(experiments().hints().frames())
+        .with(experiments().translation())
+        .with(experiments().replacement())
         .withHugePages(experiments().hugePages())
         .withFileBytesMax(experiments().fileBytesMax())
         .withReadsMax(device().maxInFlightReads())
-        .with(io.fovea.buffer.Pretouch.valueOf(memory().pretouch().name()));
+        .with(memory().pretouch());
   }
 
   private TxConfig transactionConfig() {
     TxConfig d = TxConfig.DEFAULT;
-    StoreKind kind = StoreKind.valueOf(experiments().timestamps().name());
+    TimestampStore kind = experiments().timestamps();
     TxConfig config =
         d.withLimits(transactions().maxActive(), transactions().maxBytes(), d.itemsMax())
             .with(
@@ -498,7 +486,7 @@ public final class Options {
             .withRevalidation(transactions().strictSerializability())
             .withPlaces(experiments().hints().sets())
             .withWholeValues(log().changeRetentionBytes() > 0)
-            .with(ProtocolKind.valueOf(experiments().protocol().name()));
+            .with(experiments().protocol());
     if (experiments().isolated()) {
       return config;
     }

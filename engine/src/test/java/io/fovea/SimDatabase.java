@@ -2,7 +2,6 @@ package io.fovea;
 
 import io.fovea.btree.KeyLocationCache;
 import io.fovea.btree.PlacePoison;
-import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.TestLatches;
 import io.fovea.catalog.Schema;
 import io.fovea.index.IndexCore;
@@ -43,7 +42,7 @@ public final class SimDatabase {
 
   /** Opens one as some surroundings have it: with hints, without, or with wrong ones. */
   public static Database open(Storage storage, Options options, Surroundings surroundings) {
-    boolean off = surroundings.hints() == FrameHints.OFF;
+    boolean off = !surroundings.hints();
     boolean poisoned = surroundings.wrongHints();
     Hints hints = off ? Hints.NONE : poisoned ? Hints.ALL : options.experiments().hints();
     Options how = options.experiments(exp -> exp.hints(hints));
@@ -68,7 +67,7 @@ public final class SimDatabase {
             c.pool(),
             c.timestampsInPool(),
             c.locationCacheBytes(),
-            c.placesByShortcut(),
+            c.placeDirectory(),
             settings.apply(c.transactions()));
     return faults.during(() -> Database.made(options, Opening.on(storage, config, Schema.CATALOG)));
   }

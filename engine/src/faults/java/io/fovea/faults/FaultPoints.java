@@ -353,7 +353,8 @@ final class FaultPoints {
           constant(m, stage);
           m.visitVarInsn(Opcodes.ALOAD, 0);
           if (!type.equals("txn/ConcurrencyControl")) {
-            m.visitFieldInsn(Opcodes.GETFIELD, ROOT + type, "concurrencyControl", "L" + CONTROL + ";");
+            m.visitFieldInsn(
+                Opcodes.GETFIELD, ROOT + type, "concurrencyControl", "L" + CONTROL + ";");
           }
           m.visitFieldInsn(Opcodes.GETFIELD, CONTROL, "locked", "L" + ROOT + "txn/SlotSet;");
           call(m, FAULTS, "at", "(" + FAULTS_TYPE + typeOf(stage) + "L" + ROOT + "txn/SlotSet;)V");

@@ -50,11 +50,11 @@ import java.lang.foreign.MemorySegment;
  *
  * <p>The class is a facade and is kept small: translation is in {@link Translator}, latches in
  * {@link Latch}, misses in {@link Loader}, promotion in {@link PagePromoter}, replacement in {@link
- * Replacement}, writes in {@link WriteBack}, page ids in {@link PageAllocator}. What only commits,
- * checkpoints or recovery ask for is in {@link PageReservations}, {@link PoolCheckpoint} and {@link
- * PoolRecovery}; how it stops, in {@link PoolStop}. The file has more than 600 lines because the
- * contract of a page's life (found, latched, changed, allocated, freed) is read as one; most of
- * them are Javadoc.
+ * FrameAllocator}, writes in {@link WriteBack}, page ids in {@link PageAllocator}. What only
+ * commits, checkpoints or recovery ask for is in {@link PageReservations}, {@link PoolCheckpoint}
+ * and {@link PoolRecovery}; how it stops, in {@link PoolStop}. The file has more than 600 lines
+ * because the contract of a page's life (found, latched, changed, allocated, freed) is read as one;
+ * most of them are Javadoc.
  *
  * @since 0.1.0
  */
@@ -80,7 +80,7 @@ public final class BufferPool implements AutoCloseable {
   /** Whether references say where their pages are: with swizzling, or when all pages are awake. */
   private boolean exact;
 
-  private final Replacement replacement;
+  private final FrameAllocator replacement;
   final WriteBack writeBack;
   private final BackgroundWriter writer;
   final PageAllocator allocator;
@@ -117,7 +117,7 @@ public final class BufferPool implements AutoCloseable {
       DataSync dataSync = new DataSync(device, log, area == null ? 0 : area.nextBatch() - 1);
       writeBack = new WriteBack(frames, device, log, area, dataSync);
       writer = new BackgroundWriter(frames, writeBack);
-      replacement = new Replacement(frames, config.exhaustedMillis(), writer);
+      replacement = new FrameAllocator(frames, config.exhaustedMillis(), writer);
       loader = new Loader(frames, device, config.lsnLimit());
       allocator = new PageAllocator(frames, loader, device, state);
       groups = new GroupLoader(frames, loader, allocator, device, config.maxInFlightReads());

@@ -1,5 +1,6 @@
 package io.fovea.buffer;
 
+import io.fovea.config.Translation;
 import io.fovea.copies.PageCopies;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.io.BlockDevice;
@@ -88,7 +89,7 @@ final class Frames {
     pageSize = config.pageSize();
     pageShift = Integer.numberOfTrailingZeros(pageSize);
     PoolShare from = config.share();
-    boolean own = config.translation().isOwn();
+    boolean own = Translator.isOwn(config.translation());
     region = reserve(config);
     share = from == null ? null : join(from);
     MemorySegment all = region.segment();

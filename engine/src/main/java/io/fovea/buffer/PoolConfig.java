@@ -1,5 +1,8 @@
 package io.fovea.buffer;
 
+import io.fovea.config.Pretouch;
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import io.fovea.error.InvalidUseException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.ReadRing;
@@ -36,13 +39,13 @@ public record PoolConfig(
     int pageSize,
     long bufferBytes,
     Translation translation,
-    ReplacementKind replacement,
+    Replacement replacement,
     Pretouch pretouch,
     long exhaustedMillis,
     PoolLog log,
     LongSupplier lsnLimit,
     @Nullable DoubleWrite doubleWrite,
-    FrameHints frameHints,
+    boolean frameHints,
     int maxInFlightReads,
     @Nullable PoolShare share,
     long leastBytes,
@@ -59,13 +62,13 @@ public record PoolConfig(
         pageSize,
         bufferBytes,
         Translation.PREDICTIVE,
-        ReplacementKind.SECOND_CHANCE,
+        Replacement.SECOND_CHANCE,
         Pretouch.NONE,
         5_000,
         PoolLog.NONE,
         ANY_LSN,
         null,
-        FrameHints.ON,
+        true,
         ReadRing.DEPTH,
         null,
         0,
@@ -75,12 +78,12 @@ public record PoolConfig(
 
   /** A pool of exactly so many frames. */
   public static PoolConfig ofFrames(int pageSize, int frames, Translation translation) {
-    return ofFrames(pageSize, frames, translation, ReplacementKind.SECOND_CHANCE);
+    return ofFrames(pageSize, frames, translation, Replacement.SECOND_CHANCE);
   }
 
   /** The same with a replacement of choice. */
   public static PoolConfig ofFrames(
-      int pageSize, int frames, Translation translation, ReplacementKind replacement) {
+      int pageSize, int frames, Translation translation, Replacement replacement) {
     return of(pageSize, MemoryPlan.bytes(pageSize, frames, translation, replacement))
         .with(translation)
         .with(replacement);
@@ -102,7 +105,7 @@ public record PoolConfig(
   }
 
   /** The same with another replacement; the bytes stay, and have to do for its statistics, too. */
-  public PoolConfig with(ReplacementKind other) {
+  public PoolConfig with(Replacement other) {
     return with(draft -> draft.replacement = other);
   }
 
@@ -122,8 +125,8 @@ public record PoolConfig(
   }
 
   /** The same with or without frame hints. */
-  public PoolConfig with(FrameHints other) {
-    return with(draft -> draft.frameHints = other);
+  public PoolConfig withFrameHints(boolean remembered) {
+    return with(draft -> draft.frameHints = remembered);
   }
 
   /** The same with another number of reads that one thread has under way at most. */
@@ -188,7 +191,7 @@ public record PoolConfig(
               + pageSize
               + ".");
     }
-    if (share != null && translation.isOwn()) {
+    if (share != null && Translator.isOwn(translation)) {
       throw new InvalidUseException(
           "A BufferShare gives and takes frames, and with translation "
               + translation
@@ -198,11 +201,11 @@ public record PoolConfig(
 
   /** For pages that are in no file of the user's: a translation that any number of them suits. */
   public PoolConfig forScratch() {
-    return translation.isOwn() ? with(Translation.PREDICTIVE) : this;
+    return Translator.isOwn(translation) ? with(Translation.PREDICTIVE) : this;
   }
 
   /** The least {@code bufferBytes} that is accepted. */
-  public static long bytesMin(int pageSize, Translation translation, ReplacementKind replacement) {
+  public static long bytesMin(int pageSize, Translation translation, Replacement replacement) {
     return MemoryPlan.bytes(pageSize, FRAMES_MIN, translation, replacement);
   }
 
@@ -218,13 +221,13 @@ public record PoolConfig(
     int pageSize;
     long bufferBytes;
     Translation translation;
-    ReplacementKind replacement;
+    Replacement replacement;
     Pretouch pretouch;
     long exhaustedMillis;
     PoolLog log;
     LongSupplier lsnLimit;
     @Nullable DoubleWrite doubleWrite;
-    FrameHints frameHints;
+    boolean frameHints;
     int maxInFlightReads;
     @Nullable PoolShare share;
     long leastBytes;

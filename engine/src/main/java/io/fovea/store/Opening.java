@@ -2,15 +2,14 @@ package io.fovea.store;
 
 import io.fovea.btree.BTree;
 import io.fovea.buffer.BufferPool;
+import io.fovea.config.Durability;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.StorageException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.io.BlockDevice;
-import io.fovea.io.DeviceConfig;
-import io.fovea.io.Devices;
 import io.fovea.io.FileLock;
 import io.fovea.io.FileStorage;
-import io.fovea.io.IoKind;
+import io.fovea.io.MemoryDevice;
 import io.fovea.io.OverlayStorage;
 import io.fovea.io.Storage;
 import io.fovea.memory.Mem;
@@ -202,8 +201,7 @@ public final class Opening {
   // --------------------------------------------------------------------------------------- places
 
   private Store memory() {
-    BlockDevice device =
-        Devices.open(Path.of("memory"), DeviceConfig.defaults().kind(IoKind.MEMORY));
+    BlockDevice device = new MemoryDevice();
     opened.push(device);
     String name = config.name().isEmpty() ? "memory" : config.name();
     Superblock fresh = Superblock.ofNew(config.pageSize());
@@ -496,9 +494,7 @@ public final class Opening {
                 + ", replacement "
                 + config.pool().replacement()
                 + ", durability "
-                + (journal == null
-                    ? TxConfig.Durability.NONE
-                    : config.transactions().durability()));
+                + (journal == null ? Durability.NONE : config.transactions().durability()));
     return store;
   }
 }

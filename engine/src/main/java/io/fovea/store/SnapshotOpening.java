@@ -7,6 +7,8 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.SnapshotDevice;
 import io.fovea.changes.ChangePoint;
+import io.fovea.config.Durability;
+import io.fovea.config.TimestampStore;
 import io.fovea.copies.CopyLimits;
 import io.fovea.copies.PageCopies;
 import io.fovea.copies.PageSnapshot;
@@ -17,7 +19,6 @@ import io.fovea.memory.Threads;
 import io.fovea.recovery.RecoveredRowCounts;
 import io.fovea.recovery.Recovery;
 import io.fovea.recovery.Superblock;
-import io.fovea.txn.StoreKind;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.TxConfig;
 import java.lang.ref.WeakReference;
@@ -162,8 +163,7 @@ public final class SnapshotOpening {
     Moment moment = moment(whileSchemaStands, pool, copies);
     boolean done = false;
     try {
-      if (store.storeComponents().config().transactions().durability()
-          == TxConfig.Durability.SYNC) {
+      if (store.storeComponents().config().transactions().durability() == Durability.SYNC) {
         store.awaitDurable(moment.logEnd);
       }
       PageSnapshot pages = moment.pages;
@@ -246,15 +246,15 @@ public final class SnapshotOpening {
         PoolConfig.of(pool.pageSize(), config.bufferBytes()).withReadsMax(pool.maxInFlightReads()),
         false,
         0,
-        false,
+        of.placeDirectory(),
         transactions
             .withLimits(transactions.contexts(), LITTLE_BYTES, PLACES)
             .with(
                 TimestampConfig.of(
-                    StoreKind.FOCUS_SKETCH,
+                    TimestampStore.FOCUS_SKETCH,
                     TxConfig.DEFAULT.timestamps().release(),
-                    TimestampConfig.activeTimestampBytes(StoreKind.FOCUS_SKETCH),
-                    TimestampConfig.activeTimestampBytes(StoreKind.FOCUS_SKETCH),
+                    TimestampConfig.activeTimestampBytes(TimestampStore.FOCUS_SKETCH),
+                    TimestampConfig.activeTimestampBytes(TimestampStore.FOCUS_SKETCH),
                     LITTLE_BYTES,
                     LITTLE_BYTES))
             .withoutWriters());

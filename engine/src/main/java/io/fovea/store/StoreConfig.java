@@ -2,6 +2,8 @@ package io.fovea.store;
 
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.PoolShare;
+import io.fovea.config.Durability;
+import io.fovea.config.PlaceDirectory;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.io.DeviceConfig;
@@ -26,7 +28,7 @@ import io.fovea.wal.LogConfig;
  * @param timestampsInPool whether they take any, rather than memory beside it
  * @param locationCacheBytes the memory that places of records may take, beside the buffer; 0 for
  *     none
- * @param placesByShortcut whether they lie behind a directory of virtual memory, if that can be had
+ * @param placeDirectory whether they lie behind a directory of virtual memory, if that can be had
  * @param transactions protocol, timestamps, limits; with a log, when a commit is durable
  */
 public record StoreConfig(
@@ -42,7 +44,7 @@ public record StoreConfig(
     PoolConfig pool,
     boolean timestampsInPool,
     long locationCacheBytes,
-    boolean placesByShortcut,
+    PlaceDirectory placeDirectory,
     TxConfig transactions) {
 
   /** The size of pages, in bytes. */
@@ -72,8 +74,8 @@ public record StoreConfig(
         pool.withPageSize(filePageSize),
         timestampsInPool,
         locationCacheBytes,
-        placesByShortcut,
-        clean ? transactions : transactions.with(TxConfig.Durability.ASYNC, log.bufferBytes()));
+        placeDirectory,
+        clean ? transactions : transactions.with(Durability.ASYNC, log.bufferBytes()));
   }
 
   // --------------------------------------------------------------------------------------- memory
@@ -114,7 +116,7 @@ public record StoreConfig(
    */
   public void checkMemory(long memory, long heap) {
     TimestampConfig t = transactions.timestamps();
-    long timestamps = t.budgetBytes() + (t.kind().onDisk() ? 0 : t.sketchBytesMax());
+    long timestamps = t.budgetBytes() + (t.onDisk() ? 0 : t.sketchBytesMax());
     timestamps -= timestampsInPool ? Math.min(timestamps, t.memoryBytes()) : 0;
     timestamps += timestampsInPool ? 0 : TimestampFile.bufferBytes(this);
     long left = memory - Math.min(heap, memory) - Math.min(timestamps, memory);

@@ -1,5 +1,8 @@
 package io.fovea.txn;
 
+import io.fovea.config.Durability;
+import io.fovea.config.Protocol;
+import io.fovea.config.TimestampStore;
 import java.util.function.Consumer;
 
 /**
@@ -33,21 +36,11 @@ public record TxConfig(
     boolean placesRemembered,
     Durability durability,
     int commitPartBytes,
-    ProtocolKind protocol,
+    Protocol protocol,
     long protocolBytes,
     boolean writers,
     boolean wholeValues,
     boolean isolated) {
-
-  /** What a commit waits for. */
-  public enum Durability {
-    /** Until its own changes, and those that it read, are on stable storage. */
-    SYNC,
-    /** Only where more than the log's window is not there yet. */
-    ASYNC,
-    /** Nothing. */
-    NONE
-  }
 
   private static final long LITTLE_BYTES = 64 << 10;
 
@@ -67,7 +60,7 @@ public record TxConfig(
           64L << 20,
           ITEMS_MAX,
           TimestampConfig.sketch(
-              TimestampConfig.activeTimestampBytes(StoreKind.FOCUS_SKETCH),
+              TimestampConfig.activeTimestampBytes(TimestampStore.FOCUS_SKETCH),
               256L << 20,
               2,
               2048,
@@ -76,7 +69,7 @@ public record TxConfig(
           true,
           Durability.SYNC,
           2 << 20,
-          ProtocolKind.TICTOC,
+          Protocol.TICTOC,
           8L << 20,
           true,
           false,
@@ -127,7 +120,7 @@ public record TxConfig(
     }
     return with(
         draft -> {
-          draft.protocol = ProtocolKind.OCC;
+          draft.protocol = Protocol.OCC;
           draft.protocolBytes = LITTLE_BYTES;
           draft.isolated = false;
         });
@@ -148,12 +141,12 @@ public record TxConfig(
   }
 
   /** The same under another protocol. */
-  public TxConfig with(ProtocolKind other) {
+  public TxConfig with(Protocol other) {
     return with(other, protocolBytes);
   }
 
   /** The same under another protocol, with so much memory for what it keeps. */
-  TxConfig with(ProtocolKind other, long bytes) {
+  TxConfig with(Protocol other, long bytes) {
     return with(
         draft -> {
           draft.protocol = other;
@@ -168,7 +161,7 @@ public record TxConfig(
   public TxConfig withoutWriters() {
     return with(
         draft -> {
-          draft.protocol = ProtocolKind.OCC;
+          draft.protocol = Protocol.OCC;
           draft.protocolBytes = LITTLE_BYTES;
           draft.durability = Durability.NONE;
           draft.writers = false;
@@ -192,7 +185,7 @@ public record TxConfig(
     boolean placesRemembered;
     Durability durability;
     int commitPartBytes;
-    ProtocolKind protocol;
+    Protocol protocol;
     long protocolBytes;
     boolean writers;
     boolean wholeValues;

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.support.Roughness;
 import io.fovea.support.Sample;
@@ -128,7 +128,7 @@ class BTreeModelTest {
                                       surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
                                       // But the last: DIRECT wants memory for all of the file.
                                       translations[(int) (seed % (translations.length - 1))])
-                                  .with(surroundings.hints())))
+                                  .withFrameHints(surroundings.hints())))
                   .remembered()) {
             RandomKeys.Kind kind = kinds[(int) (seed % kinds.length)];
             run(t, kind, seed, surroundings.steps(4000), true, surroundings, roughness);

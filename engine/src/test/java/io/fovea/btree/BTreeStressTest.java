@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.FrameVersions;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Hash;
 import io.fovea.memory.Mem;
@@ -299,7 +299,7 @@ class BTreeStressTest {
                                   // But the last: DIRECT wants memory for all of the file.
                                   Translation.values()[
                                       (int) (seed % (Translation.values().length - 1))])
-                              .with(surroundings.hints()))),
+                              .withFrameHints(surroundings.hints()))),
               roughness,
               2,
               surroundings.steps(20_000));

@@ -9,6 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Pretouch;
+import io.fovea.config.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.FoveaException;

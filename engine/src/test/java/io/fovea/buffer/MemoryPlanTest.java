@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import io.fovea.error.PoolTooSmallException;
 import net.jqwik.api.Assume;
 import net.jqwik.api.ForAll;
@@ -15,11 +17,11 @@ class MemoryPlanTest {
   @Property(tries = 2000)
   void thePoolIsTheLargestThatFits(
       @ForAll Translation kind,
-      @ForAll ReplacementKind replacement,
+      @ForAll Replacement replacement,
       @ForAll @IntRange(min = 12, max = 16) int shift,
       @ForAll @LongRange(min = 6L << 20, max = 1L << 40) long bytes) {
     int pageSize = 1 << shift;
-    Assume.that(!kind.isOwn());
+    Assume.that(!Translator.isOwn(kind));
     PoolConfig config = PoolConfig.of(pageSize, bytes).with(kind).with(replacement);
     MemoryPlan plan = MemoryPlan.fit(config);
     assertTrue(plan.bytes() <= bytes);
@@ -28,8 +30,8 @@ class MemoryPlanTest {
     assertEquals(0, plan.tableAt() % 64);
     assertEquals(0, plan.bufferAt() % pageSize);
     assertEquals(0, plan.stackAt() % 4);
-    assertEquals(0, plan.statisticsAt() % (replacement == ReplacementKind.SAMPLING ? 8 : 4));
-    long statistics = replacement == ReplacementKind.SAMPLING ? 8L * plan.frames() : 0;
+    assertEquals(0, plan.statisticsAt() % (replacement == Replacement.SAMPLING ? 8 : 4));
+    long statistics = replacement == Replacement.SAMPLING ? 8L * plan.frames() : 0;
     assertEquals(statistics, plan.bytes() - plan.statisticsAt());
     assertTrue(plan.statisticsAt() >= plan.stackAt() + 4L * plan.frames());
     // One byte less takes a frame away at most.
@@ -40,7 +42,7 @@ class MemoryPlanTest {
   /** The file may grow until the least number of pages in memory is left, and no further. */
   @Property(tries = 1000)
   void aPageWithAFrameOfItsOwnIsPaidFor(
-      @ForAll ReplacementKind replacement,
+      @ForAll Replacement replacement,
       @ForAll @IntRange(min = 12, max = 16) int shift,
       @ForAll @LongRange(min = 12L << 20, max = 1L << 38) long bytes,
       @ForAll @LongRange(min = 0, max = 1L << 34) long fileBytesMax) {
@@ -66,7 +68,7 @@ class MemoryPlanTest {
   @Property(tries = 100)
   void tooSmallSaysHowMuchIsNeeded(
       @ForAll Translation kind,
-      @ForAll ReplacementKind replacement,
+      @ForAll Replacement replacement,
       @ForAll @IntRange(min = 12, max = 16) int shift) {
     int pageSize = 1 << shift;
     long least = PoolConfig.bytesMin(pageSize, kind, replacement);
@@ -74,7 +76,7 @@ class MemoryPlanTest {
         MemoryPlan.fit(PoolConfig.of(pageSize, least).with(kind).with(replacement)).places();
     // Where frames are pages' own, there is room for pages of the file beside.
     assertTrue(
-        kind.isOwn() ? places >= PoolConfig.FRAMES_MIN : places == PoolConfig.FRAMES_MIN,
+        Translator.isOwn(kind) ? places >= PoolConfig.FRAMES_MIN : places == PoolConfig.FRAMES_MIN,
         "places: " + places);
     PoolTooSmallException e =
         assertThrows(

@@ -8,6 +8,7 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.KeyHash;
 import io.fovea.btree.KeyLocationCache;
 import io.fovea.btree.Position;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;

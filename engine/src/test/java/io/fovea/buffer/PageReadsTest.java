@@ -6,12 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.fovea.config.Io;
+import io.fovea.config.Translation;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.DeviceConfig;
 import io.fovea.io.Devices;
-import io.fovea.io.IoKind;
 import io.fovea.support.HeldDevice;
 import java.nio.file.Path;
 import java.util.BitSet;
@@ -48,8 +49,7 @@ class PageReadsTest {
 
   /** A device that lends rings; no test where the kernel has none. */
   private BlockDevice rings() {
-    BlockDevice device =
-        Devices.open(dir.resolve("pages"), DeviceConfig.defaults().kind(IoKind.URING));
+    BlockDevice device = Devices.open(dir.resolve("pages"), DeviceConfig.defaults().kind(Io.URING));
     assumeTrue(device.kind().startsWith("uring"), device.kind());
     return device;
   }

@@ -2,6 +2,7 @@ package io.fovea.buffer;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.fovea.config.Translation;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.EnumSource.Mode;
@@ -34,7 +35,7 @@ class PlacementTest {
   @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = Mode.MATCH_NONE)
   void otherTranslationsPreferNoFrame(Translation kind) {
     Frames frames = new Frames(PoolConfig.ofFrames(4096, FRAMES, kind));
-    if (kind.isOwn()) {
+    if (Translator.isOwn(kind)) {
       assertEquals(-1, frames.translator.preferred(70)); // it is in its own frame, or in none
       return;
     }

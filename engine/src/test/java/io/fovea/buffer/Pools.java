@@ -1,5 +1,6 @@
 package io.fovea.buffer;
 
+import io.fovea.config.Translation;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;

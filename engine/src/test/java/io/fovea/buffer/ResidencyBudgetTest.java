@@ -6,12 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
-import io.fovea.io.DeviceConfig;
-import io.fovea.io.Devices;
-import io.fovea.io.IoKind;
+import io.fovea.io.MemoryDevice;
 import io.fovea.memory.DropList;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
@@ -46,18 +46,17 @@ class ResidencyBudgetTest {
   private static final int PAGE = 4096;
   private static final int WORDS = (PAGE - PageHeader.BYTES) / 8;
 
-  private final BlockDevice device =
-      Devices.open(Path.of("rights"), DeviceConfig.defaults().kind(IoKind.MEMORY));
+  private final BlockDevice device = new MemoryDevice();
 
   private static ResidencyBudget rights(BufferPool pool) {
     return (ResidencyBudget) pool.frames.residency;
   }
 
-  private BufferPool open(ReplacementKind kind) {
+  private BufferPool open(Replacement kind) {
     return open(kind, 64);
   }
 
-  private BufferPool open(ReplacementKind kind, int frames) {
+  private BufferPool open(Replacement kind, int frames) {
     PoolConfig config = PoolConfig.ofFrames(PAGE, frames, Translation.VIRTUAL, kind);
     return new BufferPool(device, config.withExhaustedMillis(10_000), AllocatorState.EMPTY);
   }
@@ -100,9 +99,9 @@ class ResidencyBudgetTest {
    * right, whatever the moment (V2, V4).
    */
   @ParameterizedTest
-  @EnumSource(ReplacementKind.class)
-  void whatLeavesWhileOthersReadIt(ReplacementKind kind) throws Exception {
-    int size = kind == ReplacementKind.SAMPLING ? 512 : 64;
+  @EnumSource(Replacement.class)
+  void whatLeavesWhileOthersReadIt(Replacement kind) throws Exception {
+    int size = kind == Replacement.SAMPLING ? 512 : 64;
     BufferPool pool = open(kind, size);
     ResidencyBudget residencyBudget = rights(pool);
     assertTrue(residencyBudget.together() >= size / 32, residencyBudget.together() + " pages");
@@ -246,7 +245,7 @@ class ResidencyBudgetTest {
   /** V1, step by step: who has the latch of a page that leaves has it until the memory is gone. */
   @Test
   void aPageComesBackOnlyAfterItsMemoryWent() {
-    BufferPool pool = open(ReplacementKind.SECOND_CHANCE);
+    BufferPool pool = open(Replacement.SECOND_CHANCE);
     ResidencyBudget residencyBudget = rights(pool);
     long[] pids = pages(pool, 4);
     pool.flushAll();
@@ -304,7 +303,7 @@ class ResidencyBudgetTest {
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void aListLeavesStepByStep(boolean take) {
-    BufferPool pool = open(ReplacementKind.SECOND_CHANCE, 512);
+    BufferPool pool = open(Replacement.SECOND_CHANCE, 512);
     ResidencyBudget residencyBudget = rights(pool);
     long[] pids = pages(pool, 12);
     pool.flushAll();
@@ -356,7 +355,7 @@ class ResidencyBudgetTest {
     for (int fails = 1; fails <= 3; fails++) {
       for (boolean take : new boolean[] {false, true}) {
         int at = fails;
-        BufferPool pool = open(ReplacementKind.SECOND_CHANCE, 512);
+        BufferPool pool = open(Replacement.SECOND_CHANCE, 512);
         ResidencyBudget residencyBudget = rights(pool);
         long[] pids = pages(pool, 12);
         pool.flushAll();
@@ -392,7 +391,7 @@ class ResidencyBudgetTest {
   /** Threads that miss and the writer share calls, with and without the call for many ranges. */
   @Test
   void pagesLeaveTogether() {
-    BufferPool pool = open(ReplacementKind.SECOND_CHANCE, 1024);
+    BufferPool pool = open(Replacement.SECOND_CHANCE, 1024);
     long[] pids = pages(pool, 4096);
     pool.flushAll();
     Counters counters = pool.frames.counters;
@@ -421,7 +420,7 @@ class ResidencyBudgetTest {
   /** As the file grows there are fewer rights: what is above leaves, and the least is left. */
   @Test
   void rightsShrinkAsTheFileGrows() {
-    BufferPool pool = open(ReplacementKind.SECOND_CHANCE);
+    BufferPool pool = open(Replacement.SECOND_CHANCE);
     ResidencyBudget residencyBudget = rights(pool);
     int before = residencyBudget.capacity();
     long[] pids = pages(pool, 700);
@@ -433,7 +432,7 @@ class ResidencyBudgetTest {
     for (long pid : pids) {
       assertTrue(readOnce(pool, pid));
     }
-    long all = PoolConfig.bytesMin(PAGE, Translation.VIRTUAL, ReplacementKind.SECOND_CHANCE);
+    long all = PoolConfig.bytesMin(PAGE, Translation.VIRTUAL, Replacement.SECOND_CHANCE);
     assertTrue(residencyBudget.bytes() <= all, residencyBudget.bytes() + " bytes of " + all);
     pool.close();
   }
@@ -441,7 +440,7 @@ class ResidencyBudgetTest {
   /** What header lines and page tables have taken stays taken, if the file gets shorter or not. */
   @Test
   void rightsDoNotComeBackAsTheFileShrinks() {
-    BufferPool pool = open(ReplacementKind.SECOND_CHANCE);
+    BufferPool pool = open(Replacement.SECOND_CHANCE);
     ResidencyBudget residencyBudget = rights(pool);
     long[] pids = pages(pool, 700);
     int capacity = residencyBudget.capacity();
@@ -466,7 +465,7 @@ class ResidencyBudgetTest {
 
   /** What the pool takes beside the pages in memory, between two pages that the writer drops. */
   private static long fixedBytes(ResidencyBudget residencyBudget) {
-    int right = MemoryPlan.rightBytes(PAGE, ReplacementKind.SECOND_CHANCE);
+    int right = MemoryPlan.rightBytes(PAGE, Replacement.SECOND_CHANCE);
     while (true) {
       int free = residencyBudget.free();
       long bytes = residencyBudget.bytes();
@@ -529,6 +528,6 @@ class ResidencyBudgetTest {
         assertThrows(
             InvalidUseException.class, () -> new BufferPool(device, config, AllocatorState.EMPTY));
     assertTrue(e.getMessage().contains("BufferShare"), e.getMessage());
-    assertFalse(config.forScratch().translation().isOwn());
+    assertFalse(Translator.isOwn(config.forScratch().translation()));
   }
 }

@@ -1,10 +1,10 @@
 package io.fovea.crash;
 
+import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.txn.Attempts;
 import io.fovea.txn.FaultInjection;
-import io.fovea.txn.ProtocolKind;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxConfig;
@@ -32,17 +32,17 @@ public final class BeginErrors implements Supplier<String> {
     ALONE
   }
 
-  private final ProtocolKind protocol;
+  private final Protocol protocol;
   private final AtomicInteger running = new AtomicInteger();
   private final List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
 
   /**
    * A run.
    *
-   * @param protocol the name of a {@link ProtocolKind}
+   * @param protocol the name of a {@link Protocol}
    */
   public BeginErrors(String protocol) {
-    this.protocol = ProtocolKind.valueOf(protocol);
+    this.protocol = Protocol.valueOf(protocol);
   }
 
   @Override

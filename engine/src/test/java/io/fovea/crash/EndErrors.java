@@ -4,9 +4,9 @@ import io.fovea.btree.BTree;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Protocol;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
-import io.fovea.txn.ProtocolKind;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxConfig;
@@ -27,7 +27,7 @@ public final class EndErrors implements Supplier<String> {
   private static final long WRITTEN = 1L << 40;
   private static final long READ = 2L << 40;
 
-  private final ProtocolKind protocol;
+  private final Protocol protocol;
   private final int records;
   private final MemorySegment key = Arena.ofAuto().allocate(8, 8);
   private final MemorySegment out = Arena.ofAuto().allocate(8, 8);
@@ -35,12 +35,12 @@ public final class EndErrors implements Supplier<String> {
   /**
    * A run.
    *
-   * @param arguments the name of a {@link ProtocolKind}, and how many records each transaction
-   *     writes and reads
+   * @param arguments the name of a {@link Protocol}, and how many records each transaction writes
+   *     and reads
    */
   public EndErrors(String arguments) {
     String[] a = arguments.split(" ");
-    this.protocol = ProtocolKind.valueOf(a[0]);
+    this.protocol = Protocol.valueOf(a[0]);
     this.records = Integer.parseInt(a[1]);
   }
 

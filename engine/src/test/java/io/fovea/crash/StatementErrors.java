@@ -5,9 +5,9 @@ import io.fovea.btree.TreeVerifier;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Protocol;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
-import io.fovea.txn.ProtocolKind;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxConfig;
@@ -46,17 +46,17 @@ public final class StatementErrors implements Supplier<String> {
   private static final long OTHER = 2;
   private static final long FILL = 100;
 
-  private final ProtocolKind protocol;
+  private final Protocol protocol;
   private final MemorySegment key = Arena.ofAuto().allocate(8, 8);
   private final MemorySegment bytes = Arena.ofAuto().allocate(MOST, 8);
 
   /**
    * A run.
    *
-   * @param protocol the name of a {@link ProtocolKind}
+   * @param protocol the name of a {@link Protocol}
    */
   public StatementErrors(String protocol) {
-    this.protocol = ProtocolKind.valueOf(protocol);
+    this.protocol = Protocol.valueOf(protocol);
   }
 
   @Override

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.btree.BTree;
 import io.fovea.btree.KeyBuffer;
 import io.fovea.btree.Position;
+import io.fovea.config.Protocol;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.txn.FaultInjection.Stage;
@@ -161,8 +162,8 @@ class CommitInstallerTest {
 
   /** All kinds of changes in one gap and beside it, long values among them. */
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void randomChanges(ProtocolKind protocol) {
+  @EnumSource(Protocol.class)
+  void randomChanges(Protocol protocol) {
     for (boolean placed : new boolean[] {true, false}) {
       TxConfig config = Configs.contexts(8).withPlaces(placed).with(protocol, 16 << 10);
       try (TxFixture f = new TxFixture(config, 1024, 2)) {

@@ -1,7 +1,8 @@
 package io.fovea.txn;
 
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Durability;
+import io.fovea.config.Translation;
 import io.fovea.support.Roughness;
 import io.fovea.support.SimDisk;
 import io.fovea.support.Surroundings;
@@ -39,7 +40,7 @@ final class LoggedFixture implements AutoCloseable {
     this(
         config,
         pool(surroundings.pageSize(), surroundings.smallest() ? PoolConfig.FRAMES_MIN : 512)
-            .with(surroundings.hints()),
+            .withFrameHints(surroundings.hints()),
         LOG,
         roughness);
   }
@@ -63,12 +64,12 @@ final class LoggedFixture implements AutoCloseable {
     return PoolConfig.ofFrames(pageSize, frames, Translation.PREDICTIVE);
   }
 
-  static TxConfig config(TxConfig.Durability durability, int partBytes) {
+  static TxConfig config(Durability durability, int partBytes) {
     return Configs.contexts(16).with(durability, 8 * partBytes);
   }
 
   static LoggedFixture sync() {
-    return new LoggedFixture(config(TxConfig.Durability.SYNC, 1 << 16));
+    return new LoggedFixture(config(Durability.SYNC, 1 << 16));
   }
 
   /** An operation of a commit as the log has it. */

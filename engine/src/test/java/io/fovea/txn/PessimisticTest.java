@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
+import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.txn.TxFixture.Client;
@@ -27,7 +28,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class PessimisticTest {
   private static final long NO_LIMIT = 0;
 
-  private static TxFixture fixture(ProtocolKind kind, String... pairs) {
+  private static TxFixture fixture(Protocol kind, String... pairs) {
     return fixture(Configs.contexts(16).with(kind), FaultInjection.NONE, pairs);
   }
 
@@ -65,8 +66,8 @@ class PessimisticTest {
   }
 
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void whatItHasReadStaysAsItIs(ProtocolKind kind) {
+  @EnumSource(Protocol.class)
+  void whatItHasReadStaysAsItIs(Protocol kind) {
     try (TxFixture f = fixture(kind, "b=1", "e=1", "g=1", "k=1", "m=1", "p=1", "t=1")) {
       BTree t = f.tree();
       try (Attempts attempts = f.engine.attempts(0)) {
@@ -110,8 +111,8 @@ class PessimisticTest {
    * the other.
    */
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void itLooksWhereItsProtocolHasItems(ProtocolKind kind) {
+  @EnumSource(Protocol.class)
+  void itLooksWhereItsProtocolHasItems(Protocol kind) {
     TxConfig small =
         Configs.contexts(16)
             .with(TimestampConfig.sketch(16 << 10, 64 << 10, 2, 64, TimestampConfig.Release.EPOCH))
@@ -134,8 +135,8 @@ class PessimisticTest {
   }
 
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void itCommitsAfterOthersHaveRaisedEverything(ProtocolKind kind) {
+  @EnumSource(Protocol.class)
+  void itCommitsAfterOthersHaveRaisedEverything(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "b=1", "c=1")) {
       BTree t = f.tree();
       try (Attempts attempts = f.engine.attempts(0)) {
@@ -162,8 +163,8 @@ class PessimisticTest {
   }
 
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void itWaitsForWhoWasFaster(ProtocolKind kind) throws Exception {
+  @EnumSource(Protocol.class)
+  void itWaitsForWhoWasFaster(Protocol kind) throws Exception {
     CountDownLatch stopped = new CountDownLatch(1);
     CountDownLatch goOn = new CountDownLatch(1);
     AtomicInteger armed = new AtomicInteger();
@@ -217,8 +218,8 @@ class PessimisticTest {
 
   /** Between a writer's two looks at the reservations the item is reserved, and read. */
   @ParameterizedTest
-  @EnumSource(value = ProtocolKind.class, mode = EnumSource.Mode.EXCLUDE, names = "OCC")
-  void aWriterLooksAgainWhenItHasTheLock(ProtocolKind kind) {
+  @EnumSource(value = Protocol.class, mode = EnumSource.Mode.EXCLUDE, names = "OCC")
+  void aWriterLooksAgainWhenItHasTheLock(Protocol kind) {
     AtomicInteger armed = new AtomicInteger();
     AtomicReference<Runnable> between = new AtomicReference<>();
     FaultInjection.Probe probe =
@@ -262,8 +263,8 @@ class PessimisticTest {
   }
 
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void whoTakesTooLongIsNotWaitedFor(ProtocolKind kind) {
+  @EnumSource(Protocol.class)
+  void whoTakesTooLongIsNotWaitedFor(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "b=1")) {
       BTree t = f.tree();
       try (Attempts attempts = f.engine.attempts(0);
@@ -276,7 +277,7 @@ class PessimisticTest {
           Thread.onSpinWait();
         }
         AbortCause refused = attempt(f, c -> c.put(t, "a", "2"));
-        if (kind == ProtocolKind.TWO_PHASE_LOCKING) {
+        if (kind == Protocol.TWO_PHASE_LOCKING) {
           assertEquals(AbortCause.LOCK, refused, "a lock is a lock");
         } else {
           assertNull(refused);
@@ -293,8 +294,8 @@ class PessimisticTest {
 
   /** Whose turn was taken away queues up again, behind those who wait. */
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void whoTookTooLongHasItsTurnAgain(ProtocolKind kind) {
+  @EnumSource(Protocol.class)
+  void whoTookTooLongHasItsTurnAgain(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1");
         Attempts attempts = f.engine.attempts(0)) {
       for (int i = 0; i < 2; i++) {
@@ -317,8 +318,8 @@ class PessimisticTest {
   }
 
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void oneAtATime(ProtocolKind kind) {
+  @EnumSource(Protocol.class)
+  void oneAtATime(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1")) {
       Attempts first = f.engine.attempts(0);
       Attempts second = f.engine.attempts(0);
@@ -345,8 +346,8 @@ class PessimisticTest {
 
   /** Threads that all increment the same few counters, one way or the other. */
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void nothingIsLostBesideOptimisticOnes(ProtocolKind kind) throws Exception {
+  @EnumSource(Protocol.class)
+  void nothingIsLostBesideOptimisticOnes(Protocol kind) throws Exception {
     int threads = 12;
     int times = 60;
     try (TxFixture f = fixture(kind, "a=0", "b=0", "c=0")) {

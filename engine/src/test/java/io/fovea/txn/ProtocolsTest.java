@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
+import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.TransactionAbortedException;
@@ -80,7 +81,7 @@ class ProtocolsTest {
     }
   }
 
-  private static TxFixture fixture(ProtocolKind kind, String... pairs) {
+  private static TxFixture fixture(Protocol kind, String... pairs) {
     TxFixture f = new TxFixture(Configs.contexts(32).with(kind), 512, 2);
     change(
         f,
@@ -132,7 +133,7 @@ class ProtocolsTest {
 
   @ParameterizedTest
   @EnumSource
-  void lostUpdate(ProtocolKind kind) {
+  void lostUpdate(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1")) {
       BTree t = f.tree();
       Party one = new Party(f);
@@ -151,7 +152,7 @@ class ProtocolsTest {
 
   @ParameterizedTest
   @EnumSource
-  void writeSkew(ProtocolKind kind) {
+  void writeSkew(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "b=1")) {
       BTree t = f.tree();
       Party one = new Party(f);
@@ -172,7 +173,7 @@ class ProtocolsTest {
   /** Each inserts into the range that the other has scanned. */
   @ParameterizedTest
   @EnumSource
-  void writeSkewOfRanges(ProtocolKind kind) {
+  void writeSkewOfRanges(Protocol kind) {
     for (boolean descending : new boolean[] {false, true}) {
       try (TxFixture f = fixture(kind, "a=1", "e=1", "m=1", "q=1", "z=1")) {
         BTree t = f.tree();
@@ -193,7 +194,7 @@ class ProtocolsTest {
   /** Each deletes from the range that the other has scanned. */
   @ParameterizedTest
   @EnumSource
-  void writeSkewOfDeletes(ProtocolKind kind) {
+  void writeSkewOfDeletes(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "c=1", "m=1", "o=1", "z=1")) {
       BTree t = f.tree();
       Party one = new Party(f);
@@ -212,7 +213,7 @@ class ProtocolsTest {
   /** Each inserts the key that the other has found missing. */
   @ParameterizedTest
   @EnumSource
-  void writeSkewOfAbsentKeys(ProtocolKind kind) {
+  void writeSkewOfAbsentKeys(Protocol kind) {
     try (TxFixture f = fixture(kind, "m=1")) {
       BTree t = f.tree();
       Party one = new Party(f);
@@ -230,7 +231,7 @@ class ProtocolsTest {
 
   @ParameterizedTest
   @EnumSource
-  void fracturedRead(ProtocolKind kind) {
+  void fracturedRead(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "b=1")) {
       BTree t = f.tree();
       Party reader = new Party(f);
@@ -252,7 +253,7 @@ class ProtocolsTest {
   /** The read-only anomaly: the report sees a state that no order of the two others has. */
   @ParameterizedTest
   @EnumSource
-  void readOnlyAnomaly(ProtocolKind kind) {
+  void readOnlyAnomaly(Protocol kind) {
     try (TxFixture f = fixture(kind, "x=0", "y=0")) {
       BTree t = f.tree();
       Party withdraw = new Party(f);
@@ -276,7 +277,7 @@ class ProtocolsTest {
 
   @ParameterizedTest
   @EnumSource
-  void twoInsertsOfOneKey(ProtocolKind kind) {
+  void twoInsertsOfOneKey(Protocol kind) {
     try (TxFixture f = fixture(kind, "z=1")) {
       BTree t = f.tree();
       Party one = new Party(f);
@@ -296,7 +297,7 @@ class ProtocolsTest {
   /** What a rollback, a refusal or a delete of nothing leaves behind is nothing. */
   @ParameterizedTest
   @EnumSource
-  void nothingStaysLocked(ProtocolKind kind) {
+  void nothingStaysLocked(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "c=1", "e=1")) {
       BTree t = f.tree();
       for (int end = 0; end < 3; end++) {
@@ -328,7 +329,7 @@ class ProtocolsTest {
   /** Blind writes, writes of what was read, several of one item, and a scan over own writes. */
   @ParameterizedTest
   @EnumSource
-  void oneTransactionMeetsItself(ProtocolKind kind) {
+  void oneTransactionMeetsItself(Protocol kind) {
     // Few places and cells: many keys are one item.
     TxConfig few = Configs.of(8, 1, 1, TimestampConfig.Release.EPOCH, false).with(kind, 32);
     try (TxFixture f = new TxFixture(few, 256, 1)) {
@@ -356,7 +357,7 @@ class ProtocolsTest {
 
   @Test
   void aLockIsRefusedAtOnce() {
-    try (TxFixture f = fixture(ProtocolKind.TWO_PHASE_LOCKING, "a=1", "m=1")) {
+    try (TxFixture f = fixture(Protocol.TWO_PHASE_LOCKING, "a=1", "m=1")) {
       BTree t = f.tree();
       Party writer = new Party(f);
       writer.put(t, "a", "2");
@@ -379,7 +380,7 @@ class ProtocolsTest {
   /** Two share; neither can write; when one has gone the other could have. */
   @Test
   void upgradesNeedToBeAlone() {
-    try (TxFixture f = fixture(ProtocolKind.TWO_PHASE_LOCKING, "a=1")) {
+    try (TxFixture f = fixture(Protocol.TWO_PHASE_LOCKING, "a=1")) {
       BTree t = f.tree();
       Party one = new Party(f);
       Party two = new Party(f);
@@ -395,7 +396,7 @@ class ProtocolsTest {
 
   @Test
   void theOrderIsThatOfTheBegins() {
-    try (TxFixture f = fixture(ProtocolKind.STO, "a=1", "b=1")) {
+    try (TxFixture f = fixture(Protocol.STO, "a=1", "b=1")) {
       BTree t = f.tree();
       Party early = new Party(f);
       Party late = new Party(f);
@@ -422,7 +423,7 @@ class ProtocolsTest {
 
   @Test
   void whoIsOlderThanTheHistoryAborts() {
-    try (TxFixture f = new TxFixture(Configs.contexts(8).with(ProtocolKind.OCC, 8 * 16), 256, 1)) {
+    try (TxFixture f = new TxFixture(Configs.contexts(8).with(Protocol.OCC, 8 * 16), 256, 1)) {
       BTree t = f.tree();
       Party old = new Party(f);
       Party writes = new Party(f);
@@ -459,14 +460,14 @@ class ProtocolsTest {
    */
   @ParameterizedTest
   @EnumSource
-  void aKeyGoesBetweenTwoBatches(ProtocolKind kind) {
+  void aKeyGoesBetweenTwoBatches(Protocol kind) {
     for (int passed = 1; passed <= 8; passed++) {
       aKeyGoes(kind, passed, false);
       aKeyGoes(kind, passed, true);
     }
   }
 
-  private static void aKeyGoes(ProtocolKind kind, int passed, boolean descending) {
+  private static void aKeyGoes(Protocol kind, int passed, boolean descending) {
     String all = descending ? "jihgfedcba" : "abcdefghij";
     try (TxFixture f = fixture(kind)) {
       BTree t = f.tree();
@@ -518,7 +519,7 @@ class ProtocolsTest {
   @Test
   void theOldSeeThePast() {
     for (boolean descending : new boolean[] {false, true}) {
-      try (TxFixture f = fixture(ProtocolKind.MVTO, "a=1", "c=1", "e=1", "g=1", "i=1")) {
+      try (TxFixture f = fixture(Protocol.MVTO, "a=1", "c=1", "e=1", "g=1", "i=1")) {
         BTree t = f.tree();
         String big = TxFixture.repeat('x', 20_000);
         Party old = new Party(f);
@@ -595,7 +596,7 @@ class ProtocolsTest {
   @Test
   void manyOldRecords() {
     for (boolean descending : new boolean[] {false, true}) {
-      try (TxFixture f = fixture(ProtocolKind.MVTO)) {
+      try (TxFixture f = fixture(Protocol.MVTO)) {
         BTree t = f.tree();
         for (int i = 0; i < 600; i += 2) {
           String k = String.format("%05d", i);
@@ -629,7 +630,7 @@ class ProtocolsTest {
 
   @Test
   void versionsAreBounded() {
-    TxConfig little = Configs.contexts(8).with(ProtocolKind.MVTO, 1 << 10);
+    TxConfig little = Configs.contexts(8).with(Protocol.MVTO, 1 << 10);
     try (TxFixture f = new TxFixture(little, 256, 1)) {
       BTree t = f.tree();
       change(f, c -> c.put(t, "a", "1"));
@@ -651,7 +652,7 @@ class ProtocolsTest {
   /** Under TicToc a reader may commit in the past; Silo holds every read to now. */
   @Test
   void siloLooksAtNow() {
-    for (ProtocolKind kind : Set.of(ProtocolKind.SILO, ProtocolKind.TICTOC)) {
+    for (Protocol kind : Set.of(Protocol.SILO, Protocol.TICTOC)) {
       try (TxFixture f = fixture(kind, "a=1", "b=1")) {
         BTree t = f.tree();
         Party reader = new Party(f);
@@ -663,7 +664,7 @@ class ProtocolsTest {
               c.put(t, "a", "2");
             });
         reader.get(t, "b");
-        assertEquals(kind == ProtocolKind.TICTOC, reader.commit());
+        assertEquals(kind == Protocol.TICTOC, reader.commit());
         atRest(f);
       }
     }

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
+import io.fovea.config.Protocol;
+import io.fovea.config.TimestampStore;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
@@ -295,15 +297,15 @@ class SingleReadFastPathTest {
 
   /** Under TicToc with each store; the others have what they are made for. */
   static Stream<Arguments> protocolsAndStores() {
-    return Stream.of(ProtocolKind.values())
+    return Stream.of(Protocol.values())
         .flatMap(
             protocol ->
-                Stream.of(StoreKind.values())
-                    .filter(s -> protocol == ProtocolKind.TICTOC || s == StoreKind.FOCUS_SKETCH)
+                Stream.of(TimestampStore.values())
+                    .filter(s -> protocol == Protocol.TICTOC || s == TimestampStore.FOCUS_SKETCH)
                     .map(store -> Arguments.of(protocol, store)));
   }
 
-  private static TxConfig config(ProtocolKind protocol, StoreKind store) {
+  private static TxConfig config(Protocol protocol, TimestampStore store) {
     return Configs.contexts(16)
         .with(TimestampConfig.of(store, Release.EPOCH, 16 << 10, 16 << 20, 16 << 10, 16 << 10))
         .with(protocol);
@@ -312,7 +314,7 @@ class SingleReadFastPathTest {
   /** Two numbers are raised together. Who has seen the one sees no smaller other one afterwards. */
   @ParameterizedTest
   @MethodSource("protocolsAndStores")
-  void whatOneHasSeenTheNextSeesToo(ProtocolKind protocol, StoreKind store)
+  void whatOneHasSeenTheNextSeesToo(Protocol protocol, TimestampStore store)
       throws InterruptedException {
     int keys = 8;
     TxConfig config = config(protocol, store);

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
+import io.fovea.config.Protocol;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -47,8 +48,8 @@ class TxConcurrencyTest {
   private static Stream<Setting> ofOthers(int n, TimestampConfig.Release count) {
     TxConfig exact = Configs.contexts(n);
     TxConfig coarse = Configs.of(n, 1, 1, count, false);
-    return Stream.of(ProtocolKind.values())
-        .filter(kind -> kind != ProtocolKind.TICTOC)
+    return Stream.of(Protocol.values())
+        .filter(kind -> kind != Protocol.TICTOC)
         .flatMap(
             kind ->
                 Stream.of(

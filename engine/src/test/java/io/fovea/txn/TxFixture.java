@@ -5,7 +5,7 @@ import io.fovea.btree.TreeVerifier;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.MemoryDevice;
 import io.fovea.wal.Log;
@@ -64,7 +64,7 @@ final class TxFixture implements AutoCloseable {
     pool =
         new BufferPool(
             device, log == null ? poolConfig : poolConfig.withLog(log), AllocatorState.EMPTY);
-    boolean onDisk = config.timestamps().kind().onDisk();
+    boolean onDisk = config.timestamps().onDisk();
     TimestampPages pages = onDisk ? stores.pages(config.contexts()) : null;
     engine = faults.during(() -> new TxEngine(config, pool.pageSize(), log, check -> {}, pages));
     LogSession session = log == null ? LogSession.NONE : log.session();

@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
-import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Protocol;
+import io.fovea.config.Translation;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.MemoryDevice;
@@ -36,7 +36,7 @@ class TxModelTest {
       @ForAll @IntRange(min = 80, max = 600) int frames,
       @ForAll @IntRange(min = 5, max = 400) int keys,
       @ForAll boolean counting,
-      @ForAll ProtocolKind protocol) {
+      @ForAll Protocol protocol) {
     TimestampConfig.Release release =
         counting ? TimestampConfig.Release.REFERENCE_COUNT : TimestampConfig.Release.EPOCH;
     Surroundings plain = Surroundings.PLAIN;
@@ -59,7 +59,7 @@ class TxModelTest {
                       surroundings.pageSize(),
                       surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
                       Translation.PREDICTIVE)
-                  .with(surroundings.hints());
+                  .withFrameHints(surroundings.hints());
           roughness.faults(false);
           try (TxFixture f =
               surroundings.making(
@@ -73,7 +73,7 @@ class TxModelTest {
   }
 
   private static TxConfig config(Surroundings surroundings) {
-    return Configs.contexts(16).withPlaces(surroundings.hints() != FrameHints.OFF);
+    return Configs.contexts(16).withPlaces(surroundings.hints());
   }
 
   private static void run(

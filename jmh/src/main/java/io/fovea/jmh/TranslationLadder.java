@@ -2,13 +2,12 @@ package io.fovea.jmh;
 
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
-import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.PageRef;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.PoolStats;
-import io.fovea.buffer.Pretouch;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Pretouch;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
@@ -168,7 +167,7 @@ public class TranslationLadder {
         PoolConfig.of(PAGE, (long) bufferMiB << 20)
             .with(translation)
             .with(Pretouch.BLOCKING)
-            .with(translation == Translation.SWIZZLED ? FrameHints.ON : FrameHints.OFF);
+            .withFrameHints(translation == Translation.SWIZZLED);
     pool = new BufferPool(device, config, AllocatorState.EMPTY);
     // Page 2 is a database's catalog. Nothing is left to be read: what is given out from now on is
     // in memory.
