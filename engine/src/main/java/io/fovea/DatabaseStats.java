@@ -505,6 +505,7 @@ public record DatabaseStats(
     TxStats tx = store.engine().stats();
     PoolStats pool = store.pool().stats();
     IoStats io = store.device().stats();
+    LogStats logged = store.logStats();
     AllocatorState allocator = store.pool().allocatorState();
     Map<AbortCause, Long> aborts = new EnumMap<>(AbortCause.class);
     for (AbortCause c : AbortCause.values()) {
@@ -575,7 +576,7 @@ public record DatabaseStats(
         new Storage(
             allocator.highWater() * pageSize,
             allocator.freePages() * pageSize,
-            store.logFileBytes(),
+            logged == null ? 0 : logged.fileBytes(),
             store.pool().checkpoint().space().pagesMoved() * pageSize,
             store.pool().checkpoint().space().pagesCut() * pageSize,
             store.pool().checkpoint().space().pagesPunched() * pageSize),
@@ -612,7 +613,7 @@ public record DatabaseStats(
 
   private static Health health(Store store) {
     Health works = store.canBeDurable() ? Health.OK : Health.DURABILITY_LOST;
-    return store.hasStopped() ? Health.STOPPED : works;
+    return store.engine().poison() != null ? Health.STOPPED : works;
   }
 
   private static Log log(Store store, long waitNanos) {
@@ -695,7 +696,7 @@ public record DatabaseStats(
         timestamps.bytesLive(),
         timestamps.bytes(),
         store.logMemoryBytes(),
-        store.transactionBytes(),
+        store.engine().memoryBytes(),
         schema.scratchBytes(),
         store.locationCacheBytes(),
         store.placeBytesMax());

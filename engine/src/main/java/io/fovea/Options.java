@@ -2,7 +2,9 @@ package io.fovea;
 
 import io.fovea.buffer.PoolConfig;
 import io.fovea.config.Durability;
+import io.fovea.config.Protocol;
 import io.fovea.config.TimestampStore;
+import io.fovea.config.Translation;
 import io.fovea.error.InvalidUseException;
 import io.fovea.io.DeviceConfig;
 import io.fovea.memory.Waits;
@@ -391,14 +393,11 @@ public final class Options {
 
   /** The options as the rooms of the engine know them. */
   StoreConfig toStore() {
-    boolean logged = durability() != Durability.NONE;
-    TxConfig config = transactionConfig();
     return new StoreConfig(
         name(),
         create(),
         readOnly(),
         DeviceConfig.defaults().kind(device().io()).direct(device().directIo()),
-        logged,
         log().doubleWrite(),
         new LogConfig(
             log().segmentBytes(),
@@ -413,7 +412,7 @@ public final class Options {
         experiments().timestampsInBuffer(),
         locationCacheBytes(),
         experiments().placeDirectory(),
-        logged ? config.with(durability(), log().bufferBytes()) : config);
+        transactionConfig());
   }
 
   /**
@@ -450,54 +449,58 @@ public final class Options {
   }
 
   private PoolConfig pool() {
-    PoolConfig own = ownPool();
     BufferShare share = v.share;
-    return share == null
-        ? own
-        : own.withShare(share.pools, v.shareLeast == 0 ? v.bufferBytes / 8 : v.shareLeast);
-  }
-
-  private PoolConfig ownPool() {
-    return PoolConfig.of(device().pageSize(), bufferBytes())
-        .withFrameHints(experiments().hints().frames())
-        .with(experiments().translation())
-        .with(experiments().replacement())
-        .withHugePages(experiments().hugePages())
-        .withFileBytesMax(experiments().fileBytesMax())
-        .withReadsMax(device().maxInFlightReads())
-        .with(memory().pretouch());
+    return new PoolConfig(
+        device().pageSize(),
+        bufferBytes(),
+        experiments().translation(),
+        experiments().replacement(),
+        memory().pretouch(),
+        PoolConfig.EXHAUSTED_MILLIS,
+        experiments().hints().frames(),
+        device().maxInFlightReads(),
+        share == null ? null : share.pools,
+        share == null ? 0 : v.shareLeast == 0 ? v.bufferBytes / 8 : v.shareLeast,
+        experiments().hugePages(),
+        experiments().fileBytesMax());
   }
 
   private TxConfig transactionConfig() {
-    TxConfig d = TxConfig.DEFAULT;
-    TimestampStore kind = experiments().timestamps();
-    TxConfig config =
-        d.withLimits(transactions().maxActive(), transactions().maxBytes(), d.itemsMax())
-            .with(
-                TimestampConfig.of(
-                    kind,
-                    experiments().evictImmediately()
-                        ? TimestampConfig.Release.IMMEDIATE
-                        : d.timestamps().release(),
-                    Math.min(activeTimestampBytes(kind), memory().timestampBytes()),
-                    memory().timestampBytes(),
-                    memory().sketchBytesMin(),
-                    memory().sketchBytesMax()))
-            .withRevalidation(transactions().strictSerializability())
-            .withPlaces(experiments().hints().sets())
-            .withWholeValues(log().changeRetentionBytes() > 0)
-            .with(experiments().protocol());
-    if (experiments().isolated()) {
-      return config;
-    }
-    if (transactions().maxActive() != 1) {
+    boolean isolated = experiments().isolated();
+    if (!isolated && transactions().maxActive() != 1) {
       throw new InvalidUseException(
           "Without isolation (ExperimentOptions.isolated) one transaction runs at a time:"
               + " TransactionOptions.maxActive has to be 1, and is "
               + transactions().maxActive()
               + ".");
     }
-    return config.withoutIsolation();
+    return new TxConfig(
+        transactions().maxActive(),
+        transactions().maxBytes(),
+        TxConfig.ITEMS_MAX,
+        timestampConfig(),
+        transactions().strictSerializability(),
+        experiments().hints().sets(),
+        durability(),
+        log().bufferBytes() / 8,
+        isolated ? experiments().protocol() : Protocol.OCC,
+        isolated ? TxConfig.PROTOCOL_BYTES : TxConfig.LITTLE_BYTES,
+        true,
+        log().changeRetentionBytes() > 0,
+        isolated);
+  }
+
+  private TimestampConfig timestampConfig() {
+    TimestampStore kind = experiments().timestamps();
+    return TimestampConfig.of(
+        kind,
+        experiments().evictImmediately()
+            ? TimestampConfig.Release.IMMEDIATE
+            : TxConfig.DEFAULT.timestamps().release(),
+        Math.min(activeTimestampBytes(kind), memory().timestampBytes()),
+        memory().timestampBytes(),
+        memory().sketchBytesMin(),
+        memory().sketchBytesMax());
   }
 
   @Override

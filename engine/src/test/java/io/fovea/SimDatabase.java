@@ -10,6 +10,7 @@ import io.fovea.io.Storage;
 import io.fovea.store.Journal;
 import io.fovea.store.Opening;
 import io.fovea.store.StoreConfig;
+import io.fovea.support.Records;
 import io.fovea.support.Surroundings;
 import io.fovea.txn.FaultInjection;
 import io.fovea.txn.TestLocks;
@@ -53,22 +54,7 @@ public final class SimDatabase {
   public static Database open(
       Storage storage, Options options, FaultInjection faults, UnaryOperator<TxConfig> settings) {
     StoreConfig c = options.toStore();
-    StoreConfig config =
-        new StoreConfig(
-            c.name(),
-            c.create(),
-            c.readOnly(),
-            c.devices(),
-            c.logged(),
-            c.doubleWrite(),
-            c.log(),
-            c.checkpointNanos(),
-            c.quietNanos(),
-            c.pool(),
-            c.timestampsInPool(),
-            c.locationCacheBytes(),
-            c.placeDirectory(),
-            settings.apply(c.transactions()));
+    StoreConfig config = Records.with(c, "transactions", settings.apply(c.transactions()));
     return faults.during(() -> Database.made(options, Opening.on(storage, config, Schema.CATALOG)));
   }
 

@@ -80,10 +80,11 @@ final class Frames {
   /** Looked at by who waits for long: throws where the waiting shall end. */
   private volatile Runnable patience = () -> {};
 
-  /** Where pages come from; null as long as there is none. */
-  private @Nullable BlockDevice device;
+  /** Where pages come from; null where none come. */
+  private final @Nullable BlockDevice device;
 
-  Frames(PoolConfig config) {
+  Frames(PoolConfig config, @Nullable BlockDevice device) {
+    this.device = device;
     plan = MemoryPlan.fit(config);
     count = plan.frames();
     pageSize = config.pageSize();
@@ -146,11 +147,6 @@ final class Frames {
     if (closed.get()) {
       throw new DatabaseClosedException();
     }
-  }
-
-  /** Says where pages come from. Before anybody else sees the frames. */
-  void wire(BlockDevice source) {
-    device = source;
   }
 
   /**

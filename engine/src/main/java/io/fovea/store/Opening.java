@@ -349,8 +349,7 @@ public final class Opening {
       boolean fresh) {
     Journal journal = journal(place, storage, superblocks, superblock);
     opened.push(journal::closeFiles);
-    BufferPool pool =
-        new BufferPool(place.device, journal.configure(config.dataPool()), superblock.allocator());
+    BufferPool pool = journal.pool(place.device, superblock.allocator());
     opened.push(pool::abandon);
     opened.push(journal::stop);
     if (fresh) {
@@ -379,9 +378,7 @@ public final class Opening {
     LogSizes.check(config.log(), config.pageSize());
     Journal journal = journal(place, storage, superblocks, superblock);
     try {
-      BufferPool pool =
-          new BufferPool(
-              place.device, journal.configure(config.dataPool()), superblock.allocator());
+      BufferPool pool = journal.pool(place.device, superblock.allocator());
       try {
         AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
         BTree catalog = journal.open(pool, false, treeIds, trees);

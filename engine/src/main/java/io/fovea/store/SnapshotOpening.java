@@ -8,7 +8,9 @@ import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.SnapshotDevice;
 import io.fovea.changes.ChangePoint;
 import io.fovea.config.Durability;
+import io.fovea.config.Replacement;
 import io.fovea.config.TimestampStore;
+import io.fovea.config.Translation;
 import io.fovea.copies.CopyLimits;
 import io.fovea.copies.PageCopies;
 import io.fovea.copies.PageSnapshot;
@@ -232,32 +234,35 @@ public final class SnapshotOpening {
   private StoreConfig config() {
     StoreConfig of = store.storeComponents().config();
     PoolConfig pool = of.pool();
-    TxConfig transactions = of.transactions();
     return new StoreConfig(
         store.name() + "@" + count.incrementAndGet(),
         false,
         true,
         of.devices(),
         false,
-        false,
         of.log(),
         of.checkpointNanos(),
         of.quietNanos(),
-        PoolConfig.of(pool.pageSize(), config.bufferBytes()).withReadsMax(pool.maxInFlightReads()),
+        PoolConfig.of(
+            pool.pageSize(),
+            config.bufferBytes(),
+            Translation.PREDICTIVE,
+            Replacement.SECOND_CHANCE,
+            pool.maxInFlightReads()),
         false,
         0,
         of.placeDirectory(),
-        transactions
-            .withLimits(transactions.contexts(), LITTLE_BYTES, PLACES)
-            .with(
+        of.transactions()
+            .withoutWriters(
+                LITTLE_BYTES,
+                PLACES,
                 TimestampConfig.of(
                     TimestampStore.FOCUS_SKETCH,
                     TxConfig.DEFAULT.timestamps().release(),
                     TimestampConfig.activeTimestampBytes(TimestampStore.FOCUS_SKETCH),
                     TimestampConfig.activeTimestampBytes(TimestampStore.FOCUS_SKETCH),
                     LITTLE_BYTES,
-                    LITTLE_BYTES))
-            .withoutWriters());
+                    LITTLE_BYTES)));
   }
 
   private CopyLimits limits() {

@@ -19,7 +19,6 @@ import io.fovea.wal.LogConfig;
  * @param readOnly whether the files are opened for reading only, and what has to be changed is
  *     changed in a copy in memory
  * @param devices which device, and how
- * @param logged whether there is a log
  * @param doubleWrite whether pages are written twice, so that none is torn; with a log only
  * @param log sizes and windows of the log
  * @param checkpointNanos a checkpoint at least so often
@@ -28,15 +27,15 @@ import io.fovea.wal.LogConfig;
  * @param timestampsInPool whether they take any, rather than memory beside it
  * @param locationCacheBytes the memory that places of records may take, beside the buffer; 0 for
  *     none
- * @param placeDirectory whether they lie behind a directory of virtual memory, if that can be had
- * @param transactions protocol, timestamps, limits; with a log, when a commit is durable
+ * @param placeDirectory how they lie there
+ * @param transactions protocol, timestamps, limits; when a commit is durable, with {@link
+ *     Durability#NONE} where there is no log
  */
 public record StoreConfig(
     String name,
     boolean create,
     boolean readOnly,
     DeviceConfig devices,
-    boolean logged,
     boolean doubleWrite,
     LogConfig log,
     long checkpointNanos,
@@ -46,6 +45,11 @@ public record StoreConfig(
     long locationCacheBytes,
     PlaceDirectory placeDirectory,
     TxConfig transactions) {
+
+  /** Whether there is a log. */
+  boolean logged() {
+    return transactions.durability() != Durability.NONE;
+  }
 
   /** The size of pages, in bytes. */
   int pageSize() {
@@ -66,16 +70,15 @@ public record StoreConfig(
         false,
         readOnly,
         devices,
-        !clean,
         doubleWrite,
         log,
         checkpointNanos,
         quietNanos,
-        pool.withPageSize(filePageSize),
+        pool.sized(filePageSize, pool.bufferBytes()),
         timestampsInPool,
         locationCacheBytes,
         placeDirectory,
-        clean ? transactions : transactions.with(Durability.ASYNC, log.bufferBytes()));
+        transactions.with(clean ? Durability.NONE : Durability.ASYNC, log.bufferBytes()));
   }
 
   // --------------------------------------------------------------------------------------- memory
@@ -94,16 +97,12 @@ public record StoreConfig(
       throw new PoolTooSmallException(
           all.bufferBytes(), pages == 0 ? least + exact : TimestampFile.least(least, exact));
     }
-    return pages + exact == 0 ? all : all.withBufferBytes(all.bufferBytes() - pages - exact);
+    return all.sized(all.pageSize(), all.bufferBytes() - pages - exact);
   }
 
   /** Of the pool of the timestamps, where they have one. */
   PoolConfig timestampPool() {
-    PoolConfig all = pool;
-    long bytes = TimestampFile.bufferBytes(this);
-    PoolShare share = all.share();
-    PoolConfig own = all.withBufferBytes(bytes).forScratch();
-    return share == null ? own : own.withShare(share, bytes); // all of it: it is small
+    return pool.forScratch(TimestampFile.bufferBytes(this));
   }
 
   /**

@@ -14,6 +14,7 @@ import io.fovea.buffer.PoolStats;
 import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
+import io.fovea.support.Records;
 import io.fovea.support.Surroundings;
 import io.fovea.txn.FaultInjection;
 import java.lang.foreign.Arena;
@@ -34,7 +35,9 @@ class ChildHintsTest {
   private static TestTree tree(
       MemoryDevice device, boolean hints, Translation translation, int frames) {
     TestTree t =
-        new TestTree(device, PoolConfig.ofFrames(4096, frames, translation).withFrameHints(hints));
+        new TestTree(
+            device,
+            Records.with(PoolConfig.ofFrames(4096, frames, translation), "frameHints", hints));
     for (int i = 0; i < KEYS; i++) {
       t.put(TestTree.bytes(i), TestTree.bytes(3L * i));
     }

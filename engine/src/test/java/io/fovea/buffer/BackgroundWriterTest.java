@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.config.Replacement;
 import io.fovea.config.Translation;
 import io.fovea.memory.Mem;
+import io.fovea.support.Records;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -31,7 +32,10 @@ class BackgroundWriterTest {
 
   private BufferPool open(Replacement kind) {
     PoolConfig config =
-        PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE, kind).withExhaustedMillis(20_000);
+        Records.with(
+            PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE, kind),
+            "exhaustedMillis",
+            20_000L);
     return new BufferPool(device, config, AllocatorState.EMPTY);
   }
 

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.config.Replacement;
 import io.fovea.config.Translation;
 import io.fovea.error.PoolTooSmallException;
+import io.fovea.io.ReadRing;
+import io.fovea.support.Records;
 import net.jqwik.api.Assume;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
@@ -22,7 +24,7 @@ class MemoryPlanTest {
       @ForAll @LongRange(min = 6L << 20, max = 1L << 40) long bytes) {
     int pageSize = 1 << shift;
     Assume.that(!Translator.isOwn(kind));
-    PoolConfig config = PoolConfig.of(pageSize, bytes).with(kind).with(replacement);
+    PoolConfig config = PoolConfig.of(pageSize, bytes, kind, replacement, ReadRing.DEPTH);
     MemoryPlan plan = MemoryPlan.fit(config);
     assertTrue(plan.bytes() <= bytes);
     assertTrue(MemoryPlan.bytes(pageSize, plan.frames() + 1, kind, replacement) > bytes);
@@ -35,7 +37,7 @@ class MemoryPlanTest {
     assertEquals(statistics, plan.bytes() - plan.statisticsAt());
     assertTrue(plan.statisticsAt() >= plan.stackAt() + 4L * plan.frames());
     // One byte less takes a frame away at most.
-    PoolConfig exact = PoolConfig.of(pageSize, plan.bytes()).with(kind).with(replacement);
+    PoolConfig exact = PoolConfig.of(pageSize, plan.bytes(), kind, replacement, ReadRing.DEPTH);
     assertEquals(plan.frames(), MemoryPlan.fit(exact).frames());
   }
 
@@ -48,10 +50,10 @@ class MemoryPlanTest {
       @ForAll @LongRange(min = 0, max = 1L << 34) long fileBytesMax) {
     int pageSize = 1 << shift;
     PoolConfig config =
-        PoolConfig.of(pageSize, bytes)
-            .with(Translation.VIRTUAL)
-            .with(replacement)
-            .withFileBytesMax(fileBytesMax);
+        Records.with(
+            PoolConfig.of(pageSize, bytes, Translation.VIRTUAL, replacement, ReadRing.DEPTH),
+            "fileBytesMax",
+            fileBytesMax);
     MemoryPlan plan = MemoryPlan.fit(config);
     int right = MemoryPlan.rightBytes(pageSize, replacement);
     long rest = bytes - plan.ownFixedBytes();
@@ -73,7 +75,7 @@ class MemoryPlanTest {
     int pageSize = 1 << shift;
     long least = PoolConfig.bytesMin(pageSize, kind, replacement);
     int places =
-        MemoryPlan.fit(PoolConfig.of(pageSize, least).with(kind).with(replacement)).places();
+        MemoryPlan.fit(PoolConfig.of(pageSize, least, kind, replacement, ReadRing.DEPTH)).places();
     // Where frames are pages' own, there is room for pages of the file beside.
     assertTrue(
         Translator.isOwn(kind) ? places >= PoolConfig.FRAMES_MIN : places == PoolConfig.FRAMES_MIN,
@@ -81,7 +83,9 @@ class MemoryPlanTest {
     PoolTooSmallException e =
         assertThrows(
             PoolTooSmallException.class,
-            () -> MemoryPlan.fit(PoolConfig.of(pageSize, least - 1).with(kind).with(replacement)));
+            () ->
+                MemoryPlan.fit(
+                    PoolConfig.of(pageSize, least - 1, kind, replacement, ReadRing.DEPTH)));
     assertEquals(least, e.bytesNeeded());
     assertEquals(least - 1, e.bytesGiven());
   }

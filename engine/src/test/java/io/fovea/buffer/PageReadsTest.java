@@ -14,6 +14,7 @@ import io.fovea.io.BlockDevice;
 import io.fovea.io.DeviceConfig;
 import io.fovea.io.Devices;
 import io.fovea.support.HeldDevice;
+import io.fovea.support.Records;
 import java.nio.file.Path;
 import java.util.BitSet;
 import java.util.Set;
@@ -37,7 +38,8 @@ class PageReadsTest {
 
   private static BufferPool cold(BlockDevice device, int frames) {
     PoolConfig config =
-        PoolConfig.ofFrames(4096, frames, Translation.PREDICTIVE).withExhaustedMillis(300);
+        Records.with(
+            PoolConfig.ofFrames(4096, frames, Translation.PREDICTIVE), "exhaustedMillis", 300L);
     BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
     for (int i = 0; i < PAGES; i++) {
       assertEquals(pid(i), Pools.page(pool));

@@ -9,6 +9,7 @@ import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
+import io.fovea.support.Records;
 import io.fovea.support.Roughness;
 import io.fovea.support.Surroundings;
 import io.fovea.wal.LogSession;
@@ -64,7 +65,9 @@ class PoolModelTest {
 
     BufferPool open(AllocatorState state) {
       return new BufferPool(
-          seen, PoolConfig.ofFrames(4096, 64, kind, replacement).withExhaustedMillis(2000), state);
+          seen,
+          Records.with(PoolConfig.ofFrames(4096, 64, kind, replacement), "exhaustedMillis", 2000L),
+          state);
     }
 
     /** Again, as long as what it throws is the devices' fault. */

@@ -8,7 +8,8 @@ import io.fovea.config.Translation;
 import org.junit.jupiter.api.Test;
 
 class ReadyFramesTest {
-  private final Frames frames = new Frames(PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE));
+  private final Frames frames =
+      new Frames(PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE), null);
 
   private void ready(int frame, boolean written) {
     PagePromoterTest.put(frames, 64 + frame, frame, PageHeader.LEAF);

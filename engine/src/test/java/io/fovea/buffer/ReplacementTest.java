@@ -37,7 +37,8 @@ class ReplacementTest {
 
   /** Frames full of clean leaves that were used; page 64 + i is in frame i. */
   private static Frames full(Replacement kind) {
-    Frames frames = new Frames(PoolConfig.ofFrames(4096, FRAMES, Translation.PREDICTIVE, kind));
+    Frames frames =
+        new Frames(PoolConfig.ofFrames(4096, FRAMES, Translation.PREDICTIVE, kind), null);
     for (int i = 0; i < FRAMES; i++) {
       PagePromoterTest.put(frames, FRAMES + i, i, PageHeader.LEAF);
     }

@@ -14,6 +14,7 @@ import io.fovea.io.BlockDevice;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.DropList;
 import io.fovea.memory.Mem;
+import io.fovea.support.Records;
 import io.fovea.wal.LogSession;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -58,7 +59,8 @@ class ResidencyBudgetTest {
 
   private BufferPool open(Replacement kind, int frames) {
     PoolConfig config = PoolConfig.ofFrames(PAGE, frames, Translation.VIRTUAL, kind);
-    return new BufferPool(device, config.withExhaustedMillis(10_000), AllocatorState.EMPTY);
+    return new BufferPool(
+        device, Records.with(config, "exhaustedMillis", 10_000L), AllocatorState.EMPTY);
   }
 
   private static void fill(BufferPool pool, int frame, long pid, long value) {
@@ -479,7 +481,8 @@ class ResidencyBudgetTest {
   @Test
   void theFileIsFullWhereTheBufferIs() {
     PoolConfig config =
-        PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL).withFileBytesMax(100L * PAGE);
+        Records.with(
+            PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL), "fileBytesMax", 100L * PAGE);
     BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
     long[] pids = pages(pool, 100 - (int) AllocatorState.FIRST_PID);
     StorageFullException e =
@@ -491,7 +494,7 @@ class ResidencyBudgetTest {
     assertEquals(pids[7], pool.pid(again(pool)));
     AllocatorState state = pool.allocatorState();
     pool.close();
-    PoolConfig small = config.withFileBytesMax(80L * PAGE);
+    PoolConfig small = Records.with(config, "fileBytesMax", 80L * PAGE);
     InvalidUseException refused =
         assertThrows(InvalidUseException.class, () -> new BufferPool(device, small, state));
     assertTrue(refused.getMessage().contains("may have 80"), refused.getMessage());
@@ -522,12 +525,16 @@ class ResidencyBudgetTest {
   @Test
   void aShareIsRefused() {
     PoolConfig config =
-        PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL)
-            .withShare(new PoolShare(64 << 20), 1 << 20);
+        Records.with(
+            PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL),
+            "share",
+            new PoolShare(64 << 20),
+            "leastBytes",
+            1L << 20);
     InvalidUseException e =
         assertThrows(
             InvalidUseException.class, () -> new BufferPool(device, config, AllocatorState.EMPTY));
     assertTrue(e.getMessage().contains("BufferShare"), e.getMessage());
-    assertFalse(Translator.isOwn(config.forScratch().translation()));
+    assertFalse(Translator.isOwn(config.forScratch(config.bufferBytes()).translation()));
   }
 }

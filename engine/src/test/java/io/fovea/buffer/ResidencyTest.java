@@ -42,7 +42,7 @@ class ResidencyTest {
   }
 
   private static Frames frames(Translation kind, int n) {
-    Frames frames = new Frames(PoolConfig.ofFrames(4096, n, kind));
+    Frames frames = new Frames(PoolConfig.ofFrames(4096, n, kind), null);
     new FrameAllocator(frames, 20, NO_WRITER);
     return frames;
   }
@@ -232,7 +232,7 @@ class ResidencyTest {
 
   /** All rights taken, and all pages cold and clean. */
   private static Frames full(boolean oneByOne) {
-    Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL));
+    Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL), null);
     ((ResidencyBudget) frames.residency).oneByOne = oneByOne;
     int n = frames.residency.free();
     new FrameAllocator(frames, 20, NO_WRITER);
@@ -280,7 +280,7 @@ class ResidencyTest {
   /** Who finds all lists lent evicts a page alone; and who waits for nobody does as well. */
   @Test
   void withoutAListAPageLeavesAlone() {
-    Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL));
+    Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL), null);
     FrameAllocator replacement = new FrameAllocator(frames, 20, NO_WRITER);
     int n = frames.residency.free();
     for (long pid = 2; pid < 2 + n; pid++) {

@@ -3,6 +3,7 @@ package io.fovea.crash;
 import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.support.Records;
 import io.fovea.txn.Attempts;
 import io.fovea.txn.FaultInjection;
 import io.fovea.txn.TimestampConfig;
@@ -48,10 +49,18 @@ public final class BeginErrors implements Supplier<String> {
   @Override
   public String get() {
     TxConfig config =
-        TxConfig.DEFAULT
-            .withLimits(1, 1 << 20, 1_000)
-            .with(TimestampConfig.sketch(16 << 10, 1 << 20, 2, 2048, TimestampConfig.Release.EPOCH))
-            .with(protocol);
+        Records.with(
+            TxConfig.DEFAULT,
+            "contexts",
+            1,
+            "scratchBytesMax",
+            1L << 20,
+            "itemsMax",
+            1_000,
+            "timestamps",
+            TimestampConfig.sketch(16 << 10, 1 << 20, 2, 2048, TimestampConfig.Release.EPOCH),
+            "protocol",
+            protocol);
     TxEngine engine =
         FaultInjection.NONE
             .byLeaves()

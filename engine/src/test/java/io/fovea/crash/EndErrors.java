@@ -7,6 +7,7 @@ import io.fovea.buffer.PoolConfig;
 import io.fovea.config.Protocol;
 import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
+import io.fovea.support.Records;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxConfig;
@@ -47,10 +48,18 @@ public final class EndErrors implements Supplier<String> {
   @Override
   public String get() {
     TxConfig config =
-        TxConfig.DEFAULT
-            .withLimits(1, 16 << 20, 4 * records + 100)
-            .with(TimestampConfig.sketch(16 << 10, 8 << 20, 2, 2048, TimestampConfig.Release.EPOCH))
-            .with(protocol);
+        Records.with(
+            TxConfig.DEFAULT,
+            "contexts",
+            1,
+            "scratchBytesMax",
+            16L << 20,
+            "itemsMax",
+            4 * records + 100,
+            "timestamps",
+            TimestampConfig.sketch(16 << 10, 8 << 20, 2, 2048, TimestampConfig.Release.EPOCH),
+            "protocol",
+            protocol);
     PoolConfig pages = PoolConfig.ofFrames(4096, 1024, Translation.PREDICTIVE);
     try (BufferPool pool = new BufferPool(new MemoryDevice(), pages, AllocatorState.EMPTY)) {
       TxEngine engine = new TxEngine(config, 4096, null);

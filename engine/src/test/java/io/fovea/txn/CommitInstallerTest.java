@@ -12,6 +12,7 @@ import io.fovea.btree.Position;
 import io.fovea.config.Protocol;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.support.Records;
 import io.fovea.txn.FaultInjection.Stage;
 import io.fovea.txn.FaultInjection.Step;
 import io.fovea.txn.TxFixture.Client;
@@ -165,7 +166,15 @@ class CommitInstallerTest {
   @EnumSource(Protocol.class)
   void randomChanges(Protocol protocol) {
     for (boolean placed : new boolean[] {true, false}) {
-      TxConfig config = Configs.contexts(8).withPlaces(placed).with(protocol, 16 << 10);
+      TxConfig config =
+          Records.with(
+              Configs.contexts(8),
+              "placesRemembered",
+              placed,
+              "protocol",
+              protocol,
+              "protocolBytes",
+              16L << 10);
       try (TxFixture f = new TxFixture(config, 1024, 2)) {
         SplittableRandom random = new SplittableRandom(SEED + protocol.ordinal());
         List<TreeMap<String, String>> models = List.of(new TreeMap<>(), new TreeMap<>());

@@ -3,6 +3,7 @@ package io.fovea.txn;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.fovea.config.Protocol;
+import io.fovea.support.Records;
 import io.fovea.txn.FaultInjection.Probe;
 import io.fovea.txn.FaultInjection.Stage;
 import io.fovea.txn.TxFixture.Client;
@@ -49,7 +50,11 @@ class LateEndTest {
           }
         };
     try (TxFixture f =
-        new TxFixture(Configs.contexts(8).with(kind), 512, 2, FaultInjection.NONE.with(closing))) {
+        new TxFixture(
+            Records.with(Configs.contexts(8), "protocol", kind),
+            512,
+            2,
+            FaultInjection.NONE.with(closing))) {
       opened.set(f);
       f.run(
           c -> {

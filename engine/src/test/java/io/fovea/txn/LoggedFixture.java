@@ -3,6 +3,7 @@ package io.fovea.txn;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.config.Durability;
 import io.fovea.config.Translation;
+import io.fovea.support.Records;
 import io.fovea.support.Roughness;
 import io.fovea.support.SimDisk;
 import io.fovea.support.Surroundings;
@@ -39,8 +40,10 @@ final class LoggedFixture implements AutoCloseable {
   LoggedFixture(TxConfig config, Surroundings surroundings, Roughness roughness) {
     this(
         config,
-        pool(surroundings.pageSize(), surroundings.smallest() ? PoolConfig.FRAMES_MIN : 512)
-            .withFrameHints(surroundings.hints()),
+        Records.with(
+            pool(surroundings.pageSize(), surroundings.smallest() ? PoolConfig.FRAMES_MIN : 512),
+            "frameHints",
+            surroundings.hints()),
         LOG,
         roughness);
   }

@@ -10,6 +10,7 @@ import io.fovea.btree.BTree;
 import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.support.Records;
 import io.fovea.txn.TxFixture.Client;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -29,7 +30,8 @@ class PessimisticTest {
   private static final long NO_LIMIT = 0;
 
   private static TxFixture fixture(Protocol kind, String... pairs) {
-    return fixture(Configs.contexts(16).with(kind), FaultInjection.NONE, pairs);
+    return fixture(
+        Records.with(Configs.contexts(16), "protocol", kind), FaultInjection.NONE, pairs);
   }
 
   private static TxFixture fixture(TxConfig config, FaultInjection faults, String... pairs) {
@@ -114,9 +116,14 @@ class PessimisticTest {
   @EnumSource(Protocol.class)
   void itLooksWhereItsProtocolHasItems(Protocol kind) {
     TxConfig small =
-        Configs.contexts(16)
-            .with(TimestampConfig.sketch(16 << 10, 64 << 10, 2, 64, TimestampConfig.Release.EPOCH))
-            .with(kind, 4 << 20);
+        Records.with(
+            Configs.contexts(16),
+            "timestamps",
+            TimestampConfig.sketch(16 << 10, 64 << 10, 2, 64, TimestampConfig.Release.EPOCH),
+            "protocol",
+            kind,
+            "protocolBytes",
+            4L << 20);
     try (TxFixture f = fixture(small, FaultInjection.NONE, "b=1", "e=1", "g=1", "k=1");
         Attempts attempts = f.engine.attempts(0)) {
       BTree t = f.tree();
@@ -175,7 +182,7 @@ class PessimisticTest {
             await(goOn);
           }
         };
-    TxConfig config = Configs.contexts(16).with(kind);
+    TxConfig config = Records.with(Configs.contexts(16), "protocol", kind);
     try (TxFixture f = fixture(config, FaultInjection.NONE.with(probe), "a=1", "c=1")) {
       BTree t = f.tree();
       armed.set(1);
@@ -228,7 +235,7 @@ class PessimisticTest {
             between.get().run();
           }
         };
-    TxConfig config = Configs.contexts(16).with(kind);
+    TxConfig config = Records.with(Configs.contexts(16), "protocol", kind);
     try (TxFixture f = fixture(config, FaultInjection.NONE.with(probe), "a=1")) {
       BTree t = f.tree();
       try (Attempts attempts = f.engine.attempts(0)) {

@@ -11,6 +11,7 @@ import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.support.Records;
 import io.fovea.txn.TxFixture.Client;
 import java.util.List;
 import java.util.Set;
@@ -82,7 +83,7 @@ class ProtocolsTest {
   }
 
   private static TxFixture fixture(Protocol kind, String... pairs) {
-    TxFixture f = new TxFixture(Configs.contexts(32).with(kind), 512, 2);
+    TxFixture f = new TxFixture(Records.with(Configs.contexts(32), "protocol", kind), 512, 2);
     change(
         f,
         c -> {
@@ -331,7 +332,13 @@ class ProtocolsTest {
   @EnumSource
   void oneTransactionMeetsItself(Protocol kind) {
     // Few places and cells: many keys are one item.
-    TxConfig few = Configs.of(8, 1, 1, TimestampConfig.Release.EPOCH, false).with(kind, 32);
+    TxConfig few =
+        Records.with(
+            Configs.of(8, 1, 1, TimestampConfig.Release.EPOCH, false),
+            "protocol",
+            kind,
+            "protocolBytes",
+            32L);
     try (TxFixture f = new TxFixture(few, 256, 1)) {
       BTree t = f.tree();
       for (int round = 0; round < 3; round++) {
@@ -423,7 +430,11 @@ class ProtocolsTest {
 
   @Test
   void whoIsOlderThanTheHistoryAborts() {
-    try (TxFixture f = new TxFixture(Configs.contexts(8).with(Protocol.OCC, 8 * 16), 256, 1)) {
+    try (TxFixture f =
+        new TxFixture(
+            Records.with(Configs.contexts(8), "protocol", Protocol.OCC, "protocolBytes", 8L * 16),
+            256,
+            1)) {
       BTree t = f.tree();
       Party old = new Party(f);
       Party writes = new Party(f);
@@ -630,7 +641,8 @@ class ProtocolsTest {
 
   @Test
   void versionsAreBounded() {
-    TxConfig little = Configs.contexts(8).with(Protocol.MVTO, 1 << 10);
+    TxConfig little =
+        Records.with(Configs.contexts(8), "protocol", Protocol.MVTO, "protocolBytes", 1L << 10);
     try (TxFixture f = new TxFixture(little, 256, 1)) {
       BTree t = f.tree();
       change(f, c -> c.put(t, "a", "1"));

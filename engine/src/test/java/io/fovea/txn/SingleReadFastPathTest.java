@@ -13,6 +13,7 @@ import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.support.Records;
 import io.fovea.txn.FaultInjection.Stage;
 import io.fovea.txn.FaultInjection.Step;
 import io.fovea.txn.TimestampConfig.Release;
@@ -306,9 +307,12 @@ class SingleReadFastPathTest {
   }
 
   private static TxConfig config(Protocol protocol, TimestampStore store) {
-    return Configs.contexts(16)
-        .with(TimestampConfig.of(store, Release.EPOCH, 16 << 10, 16 << 20, 16 << 10, 16 << 10))
-        .with(protocol);
+    return Records.with(
+        Configs.contexts(16),
+        "timestamps",
+        TimestampConfig.of(store, Release.EPOCH, 16 << 10, 16 << 20, 16 << 10, 16 << 10),
+        "protocol",
+        protocol);
   }
 
   /** Two numbers are raised together. Who has seen the one sees no smaller other one afterwards. */

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
 import io.fovea.config.Protocol;
+import io.fovea.support.Records;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -53,9 +54,12 @@ class TxConcurrencyTest {
         .flatMap(
             kind ->
                 Stream.of(
-                    new Setting(kind + "", exact.with(kind), 1024),
-                    new Setting(kind + ", little memory", coarse.with(kind, 1 << 10), 1024),
-                    new Setting(kind + ", small pool", exact.with(kind), 96)));
+                    new Setting(kind + "", Records.with(exact, "protocol", kind), 1024),
+                    new Setting(
+                        kind + ", little memory",
+                        Records.with(coarse, "protocol", kind, "protocolBytes", 1L << 10),
+                        1024),
+                    new Setting(kind + ", small pool", Records.with(exact, "protocol", kind), 96)));
   }
 
   private static Stream<Setting> ofTicToc(

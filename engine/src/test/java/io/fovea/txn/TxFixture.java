@@ -5,6 +5,7 @@ import io.fovea.btree.TreeVerifier;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.PoolLog;
 import io.fovea.config.Translation;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.MemoryDevice;
@@ -63,7 +64,11 @@ final class TxFixture implements AutoCloseable {
       FaultInjection faults) {
     pool =
         new BufferPool(
-            device, log == null ? poolConfig : poolConfig.withLog(log), AllocatorState.EMPTY);
+            device,
+            poolConfig,
+            AllocatorState.EMPTY,
+            log == null ? PoolLog.NONE : PoolLog.of(log),
+            null);
     boolean onDisk = config.timestamps().onDisk();
     TimestampPages pages = onDisk ? stores.pages(config.contexts()) : null;
     engine = faults.during(() -> new TxEngine(config, pool.pageSize(), log, check -> {}, pages));

@@ -10,6 +10,7 @@ import io.fovea.config.Translation;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.MemoryDevice;
+import io.fovea.support.Records;
 import io.fovea.support.Roughness;
 import io.fovea.support.Surroundings;
 import io.fovea.txn.TxFixture.Client;
@@ -40,7 +41,9 @@ class TxModelTest {
     TimestampConfig.Release release =
         counting ? TimestampConfig.Release.REFERENCE_COUNT : TimestampConfig.Release.EPOCH;
     Surroundings plain = Surroundings.PLAIN;
-    TxConfig config = Configs.of(4, 1, 16, release, false).with(protocol, 4 << 10);
+    TxConfig config =
+        Records.with(
+            Configs.of(4, 1, 16, release, false), "protocol", protocol, "protocolBytes", 4L << 10);
     try (TxFixture f = new TxFixture(config, frames, 2)) {
       run(f, seed, keys, 30, plain, plain.roughness(seed));
     }
@@ -55,11 +58,13 @@ class TxModelTest {
         (roughness, seed) -> {
           BlockDevice device = roughness.on(new MemoryDevice());
           PoolConfig pool =
-              PoolConfig.ofFrames(
+              Records.with(
+                  PoolConfig.ofFrames(
                       surroundings.pageSize(),
                       surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
-                      Translation.PREDICTIVE)
-                  .withFrameHints(surroundings.hints());
+                      Translation.PREDICTIVE),
+                  "frameHints",
+                  surroundings.hints());
           roughness.faults(false);
           try (TxFixture f =
               surroundings.making(
@@ -73,7 +78,7 @@ class TxModelTest {
   }
 
   private static TxConfig config(Surroundings surroundings) {
-    return Configs.contexts(16).withPlaces(surroundings.hints());
+    return Records.with(Configs.contexts(16), "placesRemembered", surroundings.hints());
   }
 
   private static void run(

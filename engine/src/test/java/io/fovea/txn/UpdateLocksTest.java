@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.btree.BTree;
 import io.fovea.config.Protocol;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.support.Records;
 import io.fovea.txn.TxFixture.Client;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,7 +22,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class UpdateLocksTest {
   /** Those that wait do so for as long as it takes, so that no test depends on time. */
   private static TxFixture fixture(Protocol kind) {
-    TxFixture f = new TxFixture(Configs.contexts(32).with(kind), 512, 2);
+    TxFixture f = new TxFixture(Records.with(Configs.contexts(32), "protocol", kind), 512, 2);
     f.engine.updateLocks().patienceNanos = Long.MAX_VALUE;
     f.run(
         c -> {

@@ -38,7 +38,8 @@ public final class ReplayPool implements AutoCloseable {
    *     engine; else the policy alone chooses
    */
   public ReplayPool(int count, Replacement kind, boolean preferred) {
-    this.frames = new Frames(PoolConfig.ofFrames(PAGE_SIZE, count, Translation.PREDICTIVE, kind));
+    this.frames =
+        new Frames(PoolConfig.ofFrames(PAGE_SIZE, count, Translation.PREDICTIVE, kind), null);
     this.replacement = new FrameAllocator(frames, 1_000, IDLE);
     this.preferred = preferred;
   }

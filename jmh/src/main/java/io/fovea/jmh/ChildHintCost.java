@@ -6,7 +6,6 @@ import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.PoolStats;
-import io.fovea.config.Pretouch;
 import io.fovea.config.Translation;
 import io.fovea.faults.FaultAgent;
 import io.fovea.io.MemoryDevice;
@@ -157,9 +156,10 @@ public class ChildHintCost {
     device = new MemoryDevice();
     long pages = (long) records * RECORD_BYTES / PAGE;
     PoolConfig config =
-        PoolConfig.ofFrames(PAGE, (int) Math.max(PoolConfig.FRAMES_MIN, pages / fill), translation)
-            .withFrameHints(poisoned || hints.equals("ON"))
-            .with(Pretouch.BLOCKING);
+        TranslationLadder.blocking(
+            PoolConfig.ofFrames(
+                PAGE, (int) Math.max(PoolConfig.FRAMES_MIN, pages / fill), translation),
+            poisoned || hints.equals("ON"));
     pool =
         poisoned
             ? FaultInjection.wrongFrameHints(
