@@ -6,6 +6,7 @@ module io.fovea.engine {
   requires static org.jspecify;
 
   exports io.fovea;
+  exports io.fovea.config;
   exports io.fovea.error;
   exports io.fovea.schema;
 }

@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.config.Durability;
 import io.fovea.recovery.BackupPoint;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;

@@ -1,6 +1,7 @@
 package io.fovea;
 
 import io.fovea.buffer.PoolShare;
+import io.fovea.config.Pretouch;
 
 /**
  * Memory for the buffers of several databases of this process, with a hard limit for all of them

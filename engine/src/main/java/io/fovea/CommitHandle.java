@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.config.Durability;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;

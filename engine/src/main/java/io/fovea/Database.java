@@ -6,6 +6,7 @@ import io.fovea.buffer.Placement;
 import io.fovea.catalog.BackupRun;
 import io.fovea.catalog.FirstCount;
 import io.fovea.catalog.Schema;
+import io.fovea.config.Durability;
 import io.fovea.error.ChangesLostException;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseClosedException;
@@ -84,7 +85,7 @@ public final class Database extends Catalog implements AutoCloseable {
   private boolean closed;
 
   private Database(Options options, Store store) {
-    this(options, store, new Leaks(options.transactions().leakDetection().oneOf()));
+    this(options, store, new Leaks(options.transactions().leakDetection()));
   }
 
   private Database(Options options, Store store, Leaks leaks) {

@@ -6,6 +6,8 @@ import io.fovea.buffer.PoolStats;
 import io.fovea.catalog.Expirations;
 import io.fovea.catalog.LoadCounters;
 import io.fovea.catalog.Schema;
+import io.fovea.config.Protocol;
+import io.fovea.config.Translation;
 import io.fovea.copies.PageCopies;
 import io.fovea.error.AbortCause;
 import io.fovea.io.IoOp;
@@ -503,6 +505,7 @@ public record DatabaseStats(
     TxStats tx = store.engine().stats();
     PoolStats pool = store.pool().stats();
     IoStats io = store.device().stats();
+    LogStats logged = store.logStats();
     AllocatorState allocator = store.pool().allocatorState();
     Map<AbortCause, Long> aborts = new EnumMap<>(AbortCause.class);
     for (AbortCause c : AbortCause.values()) {
@@ -573,7 +576,7 @@ public record DatabaseStats(
         new Storage(
             allocator.highWater() * pageSize,
             allocator.freePages() * pageSize,
-            store.logFileBytes(),
+            logged == null ? 0 : logged.fileBytes(),
             store.pool().checkpoint().space().pagesMoved() * pageSize,
             store.pool().checkpoint().space().pagesCut() * pageSize,
             store.pool().checkpoint().space().pagesPunched() * pageSize),
@@ -610,7 +613,7 @@ public record DatabaseStats(
 
   private static Health health(Store store) {
     Health works = store.canBeDurable() ? Health.OK : Health.DURABILITY_LOST;
-    return store.hasStopped() ? Health.STOPPED : works;
+    return store.engine().poison() != null ? Health.STOPPED : works;
   }
 
   private static Log log(Store store, long waitNanos) {
@@ -693,7 +696,7 @@ public record DatabaseStats(
         timestamps.bytesLive(),
         timestamps.bytes(),
         store.logMemoryBytes(),
-        store.transactionBytes(),
+        store.engine().memoryBytes(),
         schema.scratchBytes(),
         store.locationCacheBytes(),
         store.placeBytesMax());

@@ -1,6 +1,7 @@
 package io.fovea;
 
 import io.fovea.buffer.PageReads;
+import io.fovea.config.Io;
 import java.util.Objects;
 import java.util.function.Consumer;
 

@@ -1,5 +1,10 @@
 package io.fovea;
 
+import io.fovea.config.PlaceDirectory;
+import io.fovea.config.Protocol;
+import io.fovea.config.Replacement;
+import io.fovea.config.TimestampStore;
+import io.fovea.config.Translation;
 import java.util.Objects;
 import java.util.function.Consumer;
 

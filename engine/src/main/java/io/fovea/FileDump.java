@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.config.Durability;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;

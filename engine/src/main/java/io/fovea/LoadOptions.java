@@ -2,6 +2,8 @@ package io.fovea;
 
 import io.fovea.btree.BulkLoader;
 import io.fovea.catalog.LoadSettings;
+import io.fovea.config.Duplicates;
+import io.fovea.config.LoadProgress;
 import java.util.Objects;
 import java.util.function.Consumer;
 
@@ -180,12 +182,6 @@ public final class LoadOptions {
   }
 
   LoadSettings how() {
-    return new LoadSettings(
-        memoryBytes,
-        ascending,
-        fill,
-        LoadSettings.Duplicates.valueOf(duplicates.name()),
-        (phase, done, of) ->
-            progress.accept(new LoadProgress(LoadProgress.Phase.valueOf(phase.name()), done, of)));
+    return new LoadSettings(memoryBytes, ascending, fill, duplicates, progress);
   }
 }

@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.config.Durability;
 import java.time.Duration;
 import java.util.function.Consumer;
 

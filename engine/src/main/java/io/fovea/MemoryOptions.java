@@ -1,5 +1,7 @@
 package io.fovea;
 
+import io.fovea.config.Pretouch;
+import io.fovea.config.TimestampStore;
 import io.fovea.store.HostResources;
 import java.util.Objects;
 import java.util.function.Consumer;

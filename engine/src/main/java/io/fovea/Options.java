@@ -1,17 +1,16 @@
 package io.fovea;
 
-import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.ReplacementKind;
+import io.fovea.config.Durability;
+import io.fovea.config.Protocol;
+import io.fovea.config.TimestampStore;
+import io.fovea.config.Translation;
 import io.fovea.error.InvalidUseException;
 import io.fovea.io.DeviceConfig;
-import io.fovea.io.IoKind;
 import io.fovea.memory.Waits;
 import io.fovea.store.HostResources;
 import io.fovea.store.Store;
 import io.fovea.store.StoreConfig;
-import io.fovea.txn.ProtocolKind;
-import io.fovea.txn.StoreKind;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.TxConfig;
 import io.fovea.wal.LogConfig;
@@ -394,21 +393,11 @@ public final class Options {
 
   /** The options as the rooms of the engine know them. */
   StoreConfig toStore() {
-    boolean logged = durability() != Durability.NONE;
-    TxConfig config = transactionConfig();
     return new StoreConfig(
         name(),
         create(),
         readOnly(),
-        DeviceConfig.defaults()
-            .kind(
-                switch (device().io()) {
-                  case AUTO -> IoKind.AUTO;
-                  case URING -> IoKind.URING;
-                  case POSIX -> IoKind.POSIX;
-                })
-            .direct(device().directIo()),
-        logged,
+        DeviceConfig.defaults().kind(device().io()).direct(device().directIo()),
         log().doubleWrite(),
         new LogConfig(
             log().segmentBytes(),
@@ -422,10 +411,8 @@ public final class Options {
         pool(),
         experiments().timestampsInBuffer(),
         locationCacheBytes(),
-        experiments().placeDirectory() == PlaceDirectory.SHORTCUT,
-        logged
-            ? config.with(TxConfig.Durability.valueOf(durability().name()), log().bufferBytes())
-            : config);
+        experiments().placeDirectory(),
+        transactionConfig());
   }
 
   /**
@@ -437,7 +424,7 @@ public final class Options {
     return bytes != 0 ? bytes : Long.highestOneBit(bufferBytes() / BUFFER_BY_PLACES - 1) << 1;
   }
 
-  private long activeTimestampBytes(StoreKind kind) {
+  private long activeTimestampBytes(TimestampStore kind) {
     long bytes = memory().activeTimestampBytes();
     return bytes != 0 ? bytes : TimestampConfig.activeTimestampBytes(kind);
   }
@@ -462,54 +449,58 @@ public final class Options {
   }
 
   private PoolConfig pool() {
-    PoolConfig own = ownPool();
     BufferShare share = v.share;
-    return share == null
-        ? own
-        : own.withShare(share.pools, v.shareLeast == 0 ? v.bufferBytes / 8 : v.shareLeast);
-  }
-
-  private PoolConfig ownPool() {
-    return PoolConfig.of(device().pageSize(), bufferBytes())
-        .with(experiments().hints().frames() ? FrameHints.ON : FrameHints.OFF)
-        .with(io.fovea.buffer.Translation.valueOf(experiments().translation().name()))
-        .with(ReplacementKind.valueOf(experiments().replacement().name()))
-        .withHugePages(experiments().hugePages())
-        .withFileBytesMax(experiments().fileBytesMax())
-        .withReadsMax(device().maxInFlightReads())
-        .with(io.fovea.buffer.Pretouch.valueOf(memory().pretouch().name()));
+    return new PoolConfig(
+        device().pageSize(),
+        bufferBytes(),
+        experiments().translation(),
+        experiments().replacement(),
+        memory().pretouch(),
+        PoolConfig.EXHAUSTED_MILLIS,
+        experiments().hints().frames(),
+        device().maxInFlightReads(),
+        share == null ? null : share.pools,
+        share == null ? 0 : v.shareLeast == 0 ? v.bufferBytes / 8 : v.shareLeast,
+        experiments().hugePages(),
+        experiments().fileBytesMax());
   }
 
   private TxConfig transactionConfig() {
-    TxConfig d = TxConfig.DEFAULT;
-    StoreKind kind = StoreKind.valueOf(experiments().timestamps().name());
-    TxConfig config =
-        d.withLimits(transactions().maxActive(), transactions().maxBytes(), d.itemsMax())
-            .with(
-                TimestampConfig.of(
-                    kind,
-                    experiments().evictImmediately()
-                        ? TimestampConfig.Release.IMMEDIATE
-                        : d.timestamps().release(),
-                    Math.min(activeTimestampBytes(kind), memory().timestampBytes()),
-                    memory().timestampBytes(),
-                    memory().sketchBytesMin(),
-                    memory().sketchBytesMax()))
-            .withRevalidation(transactions().strictSerializability())
-            .withPlaces(experiments().hints().sets())
-            .withWholeValues(log().changeRetentionBytes() > 0)
-            .with(ProtocolKind.valueOf(experiments().protocol().name()));
-    if (experiments().isolated()) {
-      return config;
-    }
-    if (transactions().maxActive() != 1) {
+    boolean isolated = experiments().isolated();
+    if (!isolated && transactions().maxActive() != 1) {
       throw new InvalidUseException(
           "Without isolation (ExperimentOptions.isolated) one transaction runs at a time:"
               + " TransactionOptions.maxActive has to be 1, and is "
               + transactions().maxActive()
               + ".");
     }
-    return config.withoutIsolation();
+    return new TxConfig(
+        transactions().maxActive(),
+        transactions().maxBytes(),
+        TxConfig.ITEMS_MAX,
+        timestampConfig(),
+        transactions().strictSerializability(),
+        experiments().hints().sets(),
+        durability(),
+        log().bufferBytes() / 8,
+        isolated ? experiments().protocol() : Protocol.OCC,
+        isolated ? TxConfig.PROTOCOL_BYTES : TxConfig.LITTLE_BYTES,
+        true,
+        log().changeRetentionBytes() > 0,
+        isolated);
+  }
+
+  private TimestampConfig timestampConfig() {
+    TimestampStore kind = experiments().timestamps();
+    return TimestampConfig.of(
+        kind,
+        experiments().evictImmediately()
+            ? TimestampConfig.Release.IMMEDIATE
+            : TxConfig.DEFAULT.timestamps().release(),
+        Math.min(activeTimestampBytes(kind), memory().timestampBytes()),
+        memory().timestampBytes(),
+        memory().sketchBytesMin(),
+        memory().sketchBytesMax());
   }
 
   @Override

@@ -1,6 +1,7 @@
 package io.fovea;
 
 import io.fovea.catalog.SequenceCore;
+import io.fovea.config.Durability;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.InvalidUseException;

@@ -3,6 +3,7 @@ package io.fovea;
 import io.fovea.btree.BTree;
 import io.fovea.catalog.CatalogTransaction;
 import io.fovea.catalog.RangeDeletion;
+import io.fovea.config.Durability;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;

@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.config.LeakDetection;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.function.Consumer;

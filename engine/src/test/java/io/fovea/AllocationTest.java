@@ -2,6 +2,7 @@ package io.fovea;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.LeakDetection;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;

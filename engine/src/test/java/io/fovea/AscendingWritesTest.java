@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Protocol;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;

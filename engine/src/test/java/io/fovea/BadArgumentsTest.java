@@ -118,7 +118,7 @@ class BadArgumentsTest {
 
   private static List<Class<?>> exported() throws IOException, ClassNotFoundException {
     List<Class<?>> all = new ArrayList<>();
-    for (String room : List.of("", "schema/")) {
+    for (String room : List.of("", "config/", "schema/")) {
       Path folder = Path.of("target/classes/io/fovea/" + room);
       try (Stream<Path> files = Files.list(folder)) {
         for (Path f : files.sorted().toList()) {

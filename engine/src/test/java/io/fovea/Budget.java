@@ -1,5 +1,7 @@
 package io.fovea;
 
+import io.fovea.config.Durability;
+import io.fovea.config.Translation;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;

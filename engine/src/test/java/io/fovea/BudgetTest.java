@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.fovea.config.Translation;
 import io.fovea.support.Sample;
 import java.io.BufferedReader;
 import java.nio.file.Files;

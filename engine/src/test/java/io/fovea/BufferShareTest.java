@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Durability;
+import io.fovea.config.Replacement;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.error.InvalidUseException;

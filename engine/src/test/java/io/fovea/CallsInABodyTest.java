@@ -5,6 +5,7 @@ import static io.fovea.CallsInABodyTest.Answer.WORKS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.fovea.config.Durability;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Durability;
+import io.fovea.config.Protocol;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;

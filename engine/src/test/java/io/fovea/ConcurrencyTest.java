@@ -4,7 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.ReplacementKind;
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
@@ -441,8 +442,8 @@ class ConcurrencyTest {
     long least =
         PoolConfig.bytesMin(
             surroundings.pageSize(),
-            io.fovea.buffer.Translation.PREDICTIVE,
-            ReplacementKind.SECOND_CHANCE);
+            io.fovea.config.Translation.PREDICTIVE,
+            Replacement.SECOND_CHANCE);
     return Options.defaults()
         .device(dev -> dev.pageSize(surroundings.pageSize()))
         .bufferBytes(surroundings.smallest() ? least : 4 << 20)

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.TreeCounts;
+import io.fovea.config.Durability;
+import io.fovea.config.Protocol;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Field;
@@ -14,6 +16,7 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
+import io.fovea.store.Marks;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;
@@ -422,13 +425,11 @@ class CountTest {
       change(db, r, 20);
     }
     Database marked = Database.open(new SimStorage(disk), small());
-    marked
-        .store()
-        .background(
-            () -> {
-              throw new OutOfMemoryError("by the test");
-            },
-            () -> {});
+    Marks.then(
+        marked.store(),
+        () -> {
+          throw new OutOfMemoryError("by the test");
+        });
     assertThrows(OutOfMemoryError.class, () -> change(marked, r, 20));
     change(marked, r, 20);
     List<SimDisk> cut = new ArrayList<>();

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.catalog.Schema;
+import io.fovea.config.LeakDetection;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.Storage;
 import io.fovea.recovery.SchemaRecord;

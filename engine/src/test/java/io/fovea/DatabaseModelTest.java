@@ -4,7 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.ReplacementKind;
+import io.fovea.config.Durability;
+import io.fovea.config.Io;
+import io.fovea.config.PlaceDirectory;
+import io.fovea.config.Protocol;
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.FoveaException;
@@ -207,9 +212,9 @@ class DatabaseModelTest {
                 surroundings.smallest()
                     ? PoolConfig.bytesMin(
                         options.device().pageSize(),
-                        io.fovea.buffer.Translation.valueOf(
+                        io.fovea.config.Translation.valueOf(
                             options.experiments().translation().name()),
-                        ReplacementKind.valueOf(options.experiments().replacement().name()))
+                        Replacement.valueOf(options.experiments().replacement().name()))
                     : 8 << 20);
       }
       if (options.experiments().translation() == Translation.DIRECT) {

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.AllocatorState;
 import io.fovea.catalog.DeferredDrops;
+import io.fovea.config.Durability;
+import io.fovea.config.LeakDetection;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageException;
 import io.fovea.io.IoOp;

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
+import io.fovea.config.Durability;
+import io.fovea.config.Protocol;
 import io.fovea.memory.Mem;
 import io.fovea.schema.TableSpec;
 import io.fovea.support.SimDisk;

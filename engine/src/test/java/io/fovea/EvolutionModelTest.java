@@ -4,6 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Duplicates;
+import io.fovea.config.Durability;
+import io.fovea.config.Protocol;
 import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleSchemaException;
 import io.fovea.error.InvalidUseException;

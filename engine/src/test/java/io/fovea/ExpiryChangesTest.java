@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Duplicates;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleSchemaException;

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Durability;
 import io.fovea.error.ChangesLostException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.InvalidUseException;

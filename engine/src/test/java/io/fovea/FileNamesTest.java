@@ -3,6 +3,7 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.TimestampStore;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;

@@ -3,6 +3,7 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Durability;
 import io.fovea.error.StorageFullException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;

@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.PageGroup;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.ReplacementKind;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageException;
@@ -38,7 +38,7 @@ import org.junit.jupiter.api.Timeout;
 class GetAllTest {
   private static final int ROWS = 8000;
   private static final long SMALLEST =
-      PoolConfig.bytesMin(4096, Translation.PREDICTIVE, ReplacementKind.SECOND_CHANCE);
+      PoolConfig.bytesMin(4096, Translation.PREDICTIVE, Replacement.SECOND_CHANCE);
   private static final Layout.Definition B = Layout.define();
   private static final Field NUMBER = B.int32("number");
   private static final Field TEXT = B.text("text", 80);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.fovea.config.Durability;
 import io.fovea.error.CorruptionException;
 import io.fovea.schema.TableSpec;
 import io.fovea.support.Sample;

@@ -3,6 +3,7 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.LeakDetection;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.IoBatch;
 import io.fovea.io.Storage;

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.AllocatorState;
 import io.fovea.catalog.DeferredDrops;
+import io.fovea.config.Durability;
+import io.fovea.config.LeakDetection;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.index.TableCore;
 import io.fovea.io.Storage;

@@ -3,6 +3,7 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Protocol;
 import io.fovea.error.FoveaException;
 import io.fovea.index.IndexCore;
 import io.fovea.schema.TableSpec;

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Durability;
+import io.fovea.config.LeakDetection;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;

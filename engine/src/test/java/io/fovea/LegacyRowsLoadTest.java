@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Duplicates;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Duplicates;
+import io.fovea.config.Durability;
 import io.fovea.error.AbortCause;
 import io.fovea.error.FoveaException;
 import io.fovea.error.TransactionAbortedException;

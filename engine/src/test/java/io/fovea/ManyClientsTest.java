@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.HotSpotDiagnosticMXBean;
 import com.sun.management.HotSpotDiagnosticMXBean.ThreadDumpFormat;
+import io.fovea.config.Durability;
 import io.fovea.error.FoveaException;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.schema.TableSpec;

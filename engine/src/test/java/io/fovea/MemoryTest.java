@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.schema.TableSpec;

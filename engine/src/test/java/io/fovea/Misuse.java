@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.config.LeakDetection;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
 import io.fovea.schema.Field;

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.StructureRecord;
 import io.fovea.buffer.PageHeader;
+import io.fovea.config.LeakDetection;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.Storage;

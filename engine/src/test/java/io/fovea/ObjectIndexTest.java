@@ -11,6 +11,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.btree.BTree;
 import io.fovea.btree.TreeWalk;
 import io.fovea.catalog.CatalogEntry;
+import io.fovea.config.Duplicates;
+import io.fovea.config.Protocol;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.IncompatibleFormatException;

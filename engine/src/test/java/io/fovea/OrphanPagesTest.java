@@ -2,6 +2,8 @@ package io.fovea;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Durability;
+import io.fovea.config.LeakDetection;
 import io.fovea.error.StorageException;
 import io.fovea.io.IoOp;
 import io.fovea.schema.TableSpec;

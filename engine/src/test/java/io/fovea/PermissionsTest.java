@@ -2,6 +2,8 @@ package io.fovea;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.fovea.config.Durability;
+import io.fovea.config.TimestampStore;
 import io.fovea.schema.TableSpec;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;

@@ -3,6 +3,8 @@ package io.fovea;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Durability;
+import io.fovea.config.Protocol;
 import io.fovea.error.FoveaException;
 import io.fovea.schema.TableSpec;
 import io.fovea.support.SimCrash;

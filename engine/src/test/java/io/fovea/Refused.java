@@ -1,5 +1,7 @@
 package io.fovea;
 
+import io.fovea.config.Durability;
+import io.fovea.config.Translation;
 import io.fovea.error.InvalidUseException;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;

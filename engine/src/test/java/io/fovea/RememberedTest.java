@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.PlaceDirectory;
+import io.fovea.config.Protocol;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;

@@ -44,6 +44,7 @@ class RoomsTest {
   /** From the bottom to the top; each may use those before it. */
   private static final List<String> ROOMS =
       List.of(
+          "io.fovea.config",
           "io.fovea.error",
           "io.fovea.schema",
           "io.fovea.object",
@@ -142,7 +143,7 @@ class RoomsTest {
   void whatIsExportedIsTheApi() {
     classes()
         .that()
-        .resideInAnyPackage("io.fovea.error", "io.fovea.schema")
+        .resideInAnyPackage("io.fovea.config", "io.fovea.error", "io.fovea.schema")
         .and()
         .areTopLevelClasses()
         .and()
@@ -152,7 +153,10 @@ class RoomsTest {
         .check(CLASSES);
   }
 
-  /** Rooms below the API see of it what a table is and what can go wrong, and nothing else. */
+  /**
+   * Rooms below the API see of it what a table is, what an option can be and what can go wrong, and
+   * nothing else.
+   */
   @Test
   void roomsSeeOfTheApiSchemaAndErrorsOnly() {
     noClasses()
@@ -247,13 +251,14 @@ class RoomsTest {
   @Test
   void whatIsExportedNamesNothingElse() {
     DescribedPredicate<JavaClass> readable =
-        resideInAnyPackage("java..", "io.fovea", "io.fovea.error", "io.fovea.schema")
+        resideInAnyPackage(
+                "java..", "io.fovea", "io.fovea.config", "io.fovea.error", "io.fovea.schema")
             .or(HasName.Predicates.nameMatching("[a-z]+"))
             .as("a type that every user can read");
     members()
         .that()
         .areDeclaredInClassesThat()
-        .resideInAnyPackage("io.fovea", "io.fovea.error", "io.fovea.schema")
+        .resideInAnyPackage("io.fovea", "io.fovea.config", "io.fovea.error", "io.fovea.schema")
         .and()
         .areDeclaredInClassesThat()
         .arePublic()

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Durability;
 import io.fovea.error.FoveaException;
 import io.fovea.schema.SequenceSpec;
 import io.fovea.schema.TableSpec;

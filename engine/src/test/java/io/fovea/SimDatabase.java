@@ -2,7 +2,6 @@ package io.fovea;
 
 import io.fovea.btree.KeyLocationCache;
 import io.fovea.btree.PlacePoison;
-import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.TestLatches;
 import io.fovea.catalog.Schema;
 import io.fovea.index.IndexCore;
@@ -11,6 +10,7 @@ import io.fovea.io.Storage;
 import io.fovea.store.Journal;
 import io.fovea.store.Opening;
 import io.fovea.store.StoreConfig;
+import io.fovea.support.Records;
 import io.fovea.support.Surroundings;
 import io.fovea.txn.FaultInjection;
 import io.fovea.txn.TestLocks;
@@ -43,7 +43,7 @@ public final class SimDatabase {
 
   /** Opens one as some surroundings have it: with hints, without, or with wrong ones. */
   public static Database open(Storage storage, Options options, Surroundings surroundings) {
-    boolean off = surroundings.hints() == FrameHints.OFF;
+    boolean off = !surroundings.hints();
     boolean poisoned = surroundings.wrongHints();
     Hints hints = off ? Hints.NONE : poisoned ? Hints.ALL : options.experiments().hints();
     Options how = options.experiments(exp -> exp.hints(hints));
@@ -54,22 +54,7 @@ public final class SimDatabase {
   public static Database open(
       Storage storage, Options options, FaultInjection faults, UnaryOperator<TxConfig> settings) {
     StoreConfig c = options.toStore();
-    StoreConfig config =
-        new StoreConfig(
-            c.name(),
-            c.create(),
-            c.readOnly(),
-            c.devices(),
-            c.logged(),
-            c.doubleWrite(),
-            c.log(),
-            c.checkpointNanos(),
-            c.quietNanos(),
-            c.pool(),
-            c.timestampsInPool(),
-            c.locationCacheBytes(),
-            c.placesByShortcut(),
-            settings.apply(c.transactions()));
+    StoreConfig config = Records.with(c, "transactions", settings.apply(c.transactions()));
     return faults.during(() -> Database.made(options, Opening.on(storage, config, Schema.CATALOG)));
   }
 

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Durability;
 import io.fovea.error.OperationInterruptedException;
 import io.fovea.schema.TableSpec;
 import java.io.OutputStream;

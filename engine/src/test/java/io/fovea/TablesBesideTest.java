@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Durability;
 import io.fovea.error.ChangesLostException;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.StorageException;

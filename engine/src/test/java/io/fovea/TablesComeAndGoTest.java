@@ -139,10 +139,10 @@ class TablesComeAndGoTest {
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(16 << 20))) {
       dropped(db, 4);
       long pages = pages(db);
-      long slots = db.store().transactionBytes();
+      long slots = db.store().engine().memoryBytes();
       dropped(db, TABLES);
       assertEquals(pages, pages(db));
-      assertEquals(slots, db.store().transactionBytes());
+      assertEquals(slots, db.store().engine().memoryBytes());
       VerifyReport report = db.verify();
       assertTrue(report.ok(), report::toString);
     }

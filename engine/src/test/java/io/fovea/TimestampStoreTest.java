@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Durability;
+import io.fovea.config.TimestampStore;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;

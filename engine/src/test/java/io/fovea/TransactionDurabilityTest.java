@@ -11,6 +11,7 @@ import io.fovea.btree.BTree;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
+import io.fovea.buffer.PoolLog;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.StatementContext;
@@ -51,7 +52,11 @@ class TransactionDurabilityTest {
           new LogStart(new UUID(1, 2), 1, Log.FIRST_LSN, Log.FIRST_LSN));
   private final BufferPool pool =
       new BufferPool(
-          new MemoryDevice(), PoolConfig.of(4096, 4 << 20).withLog(log), AllocatorState.EMPTY);
+          new MemoryDevice(),
+          PoolConfig.of(4096, 4 << 20),
+          AllocatorState.EMPTY,
+          PoolLog.of(log),
+          null);
   private final TxEngine engine = new TxEngine(TxConfig.DEFAULT, 4096, log);
   private final BTree tree = tree();
   private final MemorySegment key = Arena.ofAuto().allocate(8, 8);

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.catalog.IndexBuild;
+import io.fovea.config.Protocol;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.IndexStage;

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Durability;
+import io.fovea.config.Protocol;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.index.IndexStage;
 import io.fovea.schema.Field;

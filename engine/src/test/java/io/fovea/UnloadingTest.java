@@ -2,6 +2,7 @@ package io.fovea;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.fovea.config.Durability;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.lang.ref.WeakReference;

@@ -1,5 +1,6 @@
 package io.fovea;
 
+import io.fovea.config.Translation;
 import io.fovea.schema.EntryHints;
 import java.io.BufferedReader;
 import java.io.IOException;

@@ -1,6 +1,7 @@
 package io.fovea;
 
 import io.fovea.btree.TreeVerifier;
+import io.fovea.config.Translation;
 import io.fovea.faults.FaultAgent;
 import io.fovea.index.HintPoison;
 import io.fovea.schema.EntryHints;

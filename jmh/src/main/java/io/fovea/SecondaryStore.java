@@ -1,5 +1,7 @@
 package io.fovea;
 
+import io.fovea.config.LeakDetection;
+import io.fovea.config.Translation;
 import io.fovea.schema.EntryHints;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;

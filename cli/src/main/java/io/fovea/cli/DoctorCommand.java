@@ -1,8 +1,8 @@
 package io.fovea.cli;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.config.Durability;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;

@@ -1,8 +1,8 @@
 package io.fovea.cli;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.config.Durability;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.KeyTooLargeException;

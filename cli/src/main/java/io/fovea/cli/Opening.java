@@ -1,10 +1,10 @@
 package io.fovea.cli;
 
-import io.fovea.Durability;
 import io.fovea.FileChanges;
 import io.fovea.FileDump;
 import io.fovea.FileReport;
 import io.fovea.Options;
+import io.fovea.config.Durability;
 import io.fovea.error.FoveaException;
 import java.nio.file.Path;
 

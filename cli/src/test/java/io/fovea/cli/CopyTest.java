@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.RowTable;
+import io.fovea.config.Durability;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;

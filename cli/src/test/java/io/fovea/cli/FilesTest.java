@@ -9,8 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Table;
+import io.fovea.config.Durability;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

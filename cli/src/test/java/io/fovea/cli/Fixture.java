@@ -3,11 +3,11 @@ package io.fovea.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.Row;
 import io.fovea.RowTable;
 import io.fovea.Table;
+import io.fovea.config.Durability;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.IndexSpec;

@@ -10,9 +10,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.ObjectSpec;
 import io.fovea.RowTable;
+import io.fovea.config.Durability;
 import io.fovea.schema.Field;
 import io.fovea.schema.IndexSpec;
 import io.fovea.schema.KeySpec;

@@ -9,9 +9,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
 import io.fovea.DatabaseBean;
-import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.Table;
+import io.fovea.config.Durability;
 import io.fovea.schema.TableSpec;
 import java.io.BufferedReader;
 import java.io.IOException;

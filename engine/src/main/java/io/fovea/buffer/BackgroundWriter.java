@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * <p>It survives whatever a device throws: the pages stay dirty, the failure is kept for those who
  * wait for frames in vain, and it tries again, less and less often.
  */
-final class BackgroundWriter implements Replacement.Writer, Runnable {
+final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
   private static final System.Logger LOG = System.getLogger(BackgroundWriter.class.getName());
 
   private static final long SLEEP_NANOS = 100_000_000;

@@ -7,6 +7,7 @@ import io.fovea.io.BlockDevice;
 import io.fovea.memory.Blocks;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A buffer pool: pages of a file in frames of memory.
@@ -50,11 +51,11 @@ import java.lang.foreign.MemorySegment;
  *
  * <p>The class is a facade and is kept small: translation is in {@link Translator}, latches in
  * {@link Latch}, misses in {@link Loader}, promotion in {@link PagePromoter}, replacement in {@link
- * Replacement}, writes in {@link WriteBack}, page ids in {@link PageAllocator}. What only commits,
- * checkpoints or recovery ask for is in {@link PageReservations}, {@link PoolCheckpoint} and {@link
- * PoolRecovery}; how it stops, in {@link PoolStop}. The file has more than 600 lines because the
- * contract of a page's life (found, latched, changed, allocated, freed) is read as one; most of
- * them are Javadoc.
+ * FrameAllocator}, writes in {@link WriteBack}, page ids in {@link PageAllocator}. What only
+ * commits, checkpoints or recovery ask for is in {@link PageReservations}, {@link PoolCheckpoint}
+ * and {@link PoolRecovery}; how it stops, in {@link PoolStop}. The file has more than 600 lines
+ * because the contract of a page's life (found, latched, changed, allocated, freed) is read as one;
+ * most of them are Javadoc.
  *
  * @since 0.1.0
  */
@@ -80,7 +81,7 @@ public final class BufferPool implements AutoCloseable {
   /** Whether references say where their pages are: with swizzling, or when all pages are awake. */
   private boolean exact;
 
-  private final Replacement replacement;
+  private final FrameAllocator replacement;
   final WriteBack writeBack;
   private final BackgroundWriter writer;
   final PageAllocator allocator;
@@ -103,22 +104,35 @@ public final class BufferPool implements AutoCloseable {
    * @throws io.fovea.error.CorruptionException where state and file contradict each other
    */
   public BufferPool(BlockDevice device, PoolConfig config, AllocatorState state) {
-    config.check(device);
-    frames = new Frames(config);
+    this(device, config, state, PoolLog.NONE, null);
+  }
+
+  /**
+   * The same with a log.
+   *
+   * @param log says up to where the log is durable
+   * @param area where copies of pages go before they are written in place, of this pool alone; null
+   *     for none
+   */
+  public BufferPool(
+      BlockDevice device,
+      PoolConfig config,
+      AllocatorState state,
+      PoolLog log,
+      @Nullable DoubleWrite area) {
+    config.check(device, area);
+    frames = new Frames(config, device);
     boolean done = false;
     try {
-      frames.wire(device);
       pages = frames.pages;
       headers = frames.headers;
       translator = frames.translator;
       pageShift = frames.pageShift;
-      DoubleWrite area = config.doubleWrite();
-      PoolLog log = config.log();
       DataSync dataSync = new DataSync(device, log, area == null ? 0 : area.nextBatch() - 1);
       writeBack = new WriteBack(frames, device, log, area, dataSync);
       writer = new BackgroundWriter(frames, writeBack);
-      replacement = new Replacement(frames, config.exhaustedMillis(), writer);
-      loader = new Loader(frames, device, config.lsnLimit());
+      replacement = new FrameAllocator(frames, config.exhaustedMillis(), writer);
+      loader = new Loader(frames, device, log);
       allocator = new PageAllocator(frames, loader, device, state);
       groups = new GroupLoader(frames, loader, allocator, device, config.maxInFlightReads());
       PagePromoter pagePromoter = new PagePromoter(frames);

@@ -1,5 +1,6 @@
 package io.fovea.buffer;
 
+import io.fovea.config.Translation;
 import io.fovea.memory.Mem;
 
 /**
@@ -46,7 +47,7 @@ import io.fovea.memory.Mem;
 final class ChildHints {
   private final Frames frames;
   private final Resolver resolver;
-  private final FrameHints kind;
+  private final boolean on;
 
   /** Hints of this many frames are tried: of all, or of none. */
   final int limit;
@@ -54,20 +55,20 @@ final class ChildHints {
   /** The bits of a frame + 1 that a reference should have. */
   final int mask;
 
-  ChildHints(Frames frames, Resolver resolver, FrameHints wanted) {
+  ChildHints(Frames frames, Resolver resolver, boolean wanted) {
     this.frames = frames;
     this.resolver = resolver;
     // Where frames are pages' own, a reference says where its page is without naming a frame.
     boolean fit = frames.count <= PageRef.FRAMES_MAX && !frames.translator.own;
-    this.kind = frames.swizzling.on ? FrameHints.ON : fit ? wanted : FrameHints.OFF;
-    this.limit = kind == FrameHints.OFF ? 0 : frames.count;
-    this.mask = kind == FrameHints.OFF ? 0 : -1;
+    this.on = frames.swizzling.on || fit && wanted;
+    this.limit = on ? frames.count : 0;
+    this.mask = on ? -1 : 0;
   }
 
   /** See {@link BufferPool#findChild}. */
   int find(int parent, long version, long at, long ref, int tried) {
     long pid = PageRef.pid(ref);
-    if (kind == FrameHints.OFF) {
+    if (!on) {
       return resolver.findSlow(pid);
     }
     int hint = PageRef.frame(ref);

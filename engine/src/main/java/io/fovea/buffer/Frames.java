@@ -1,5 +1,6 @@
 package io.fovea.buffer;
 
+import io.fovea.config.Translation;
 import io.fovea.copies.PageCopies;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.io.BlockDevice;
@@ -79,16 +80,17 @@ final class Frames {
   /** Looked at by who waits for long: throws where the waiting shall end. */
   private volatile Runnable patience = () -> {};
 
-  /** Where pages come from; null as long as there is none. */
-  private @Nullable BlockDevice device;
+  /** Where pages come from; null where none come. */
+  private final @Nullable BlockDevice device;
 
-  Frames(PoolConfig config) {
+  Frames(PoolConfig config, @Nullable BlockDevice device) {
+    this.device = device;
     plan = MemoryPlan.fit(config);
     count = plan.frames();
     pageSize = config.pageSize();
     pageShift = Integer.numberOfTrailingZeros(pageSize);
     PoolShare from = config.share();
-    boolean own = config.translation().isOwn();
+    boolean own = Translator.isOwn(config.translation());
     region = reserve(config);
     share = from == null ? null : join(from);
     MemorySegment all = region.segment();
@@ -145,11 +147,6 @@ final class Frames {
     if (closed.get()) {
       throw new DatabaseClosedException();
     }
-  }
-
-  /** Says where pages come from. Before anybody else sees the frames. */
-  void wire(BlockDevice source) {
-    device = source;
   }
 
   /**

@@ -5,7 +5,6 @@ import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -47,7 +46,7 @@ final class Loader {
 
   private final Frames frames;
   private final BlockDevice device;
-  private final LongSupplier lsnLimit;
+  private final PoolLog log;
 
   /** Of the pages that came while no limit was known. */
   private final AtomicReference<Newest> newest = new AtomicReference<>(new Newest(0, 0));
@@ -61,10 +60,10 @@ final class Loader {
   /** See {@link PoolRecovery#writeAgain}; 0 where pages are clean when they have been read. */
   private volatile long againFrom;
 
-  Loader(Frames frames, BlockDevice device, LongSupplier lsnLimit) {
+  Loader(Frames frames, BlockDevice device, PoolLog log) {
     this.frames = frames;
     this.device = device;
-    this.lsnLimit = lsnLimit;
+    this.log = log;
   }
 
   void wire(PageAllocator to) {
@@ -287,7 +286,7 @@ final class Loader {
 
   /** The largest LSN that a page may have that was read before this is asked. */
   long lsnLimit() {
-    return lsnLimit.getAsLong();
+    return log.lsnLimit();
   }
 
   /**

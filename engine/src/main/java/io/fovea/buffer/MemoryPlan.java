@@ -1,5 +1,7 @@
 package io.fovea.buffer;
 
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import io.fovea.error.PoolTooSmallException;
 
 /**
@@ -58,17 +60,16 @@ record MemoryPlan(
   }
 
   /** Bytes of statistics for each frame. */
-  static int statisticsBytes(ReplacementKind kind) {
-    return kind == ReplacementKind.SAMPLING ? Sampling.BYTES : 0;
+  static int statisticsBytes(Replacement kind) {
+    return kind == Replacement.SAMPLING ? Sampling.BYTES : 0;
   }
 
-  static MemoryPlan of(
-      int pageSize, int frames, Translation translation, ReplacementKind replacement) {
+  static MemoryPlan of(int pageSize, int frames, Translation translation, Replacement replacement) {
     return of(pageSize, frames, frames, translation, replacement);
   }
 
   private static MemoryPlan of(
-      int pageSize, int frames, int least, Translation translation, ReplacementKind replacement) {
+      int pageSize, int frames, int least, Translation translation, Replacement replacement) {
     long bufferAt = (long) frames * pageSize;
     int batch = batch(least);
     long headersAt = bufferAt + DoubleWrite.HEADER_BYTES + (long) batch * pageSize;
@@ -98,7 +99,7 @@ record MemoryPlan(
   private static final long ROUNDED_BYTES = 3 * 4096;
 
   /** What a page in memory takes, where its frame is its own. */
-  static int rightBytes(int pageSize, ReplacementKind replacement) {
+  static int rightBytes(int pageSize, Replacement replacement) {
     return pageSize + Integer.BYTES + statisticsBytes(replacement);
   }
 
@@ -142,9 +143,8 @@ record MemoryPlan(
   }
 
   /** What a pool of so many frames takes. */
-  static long bytes(
-      int pageSize, int frames, Translation translation, ReplacementKind replacement) {
-    if (translation.isOwn()) {
+  static long bytes(int pageSize, int frames, Translation translation, Replacement replacement) {
+    if (Translator.isOwn(translation)) {
       int right = rightBytes(pageSize, replacement);
       long each =
           translation == Translation.DIRECT
@@ -161,12 +161,12 @@ record MemoryPlan(
   static MemoryPlan fit(PoolConfig config) {
     int pageSize = config.pageSize();
     Translation translation = config.translation();
-    ReplacementKind replacement = config.replacement();
+    Replacement replacement = config.replacement();
     long least = bytes(pageSize, PoolConfig.FRAMES_MIN, translation, replacement);
     if (config.bufferBytes() < least) {
       throw new PoolTooSmallException(config.bufferBytes(), least);
     }
-    if (translation.isOwn()) {
+    if (Translator.isOwn(translation)) {
       return own(config);
     }
     if (config.share() == null) {

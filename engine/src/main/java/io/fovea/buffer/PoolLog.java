@@ -23,6 +23,14 @@ public interface PoolLog {
   long durableLsn();
 
   /**
+   * The largest LSN that a page of the file may have: one beyond the end of the log says that the
+   * log was lost or replaced. Asked at each miss.
+   */
+  default long lsnLimit() {
+    return Long.MAX_VALUE;
+  }
+
+  /**
    * Makes the log durable up to a position, if it can: the pages that wait for it are to leave.
    *
    * @throws io.fovea.error.DurabilityLostException where it can't
@@ -32,11 +40,16 @@ public interface PoolLog {
   /** A sync of pages, or of the double-write area, has failed: durability is lost. */
   default void fail(Throwable reason) {}
 
-  /** All three of a log. */
+  /** All of a log, which also says what LSN a page may have. */
   static PoolLog of(Log log) {
     return new PoolLog() {
       @Override
       public long durableLsn() {
+        return log.durableLsn();
+      }
+
+      @Override
+      public long lsnLimit() {
         return log.durableLsn();
       }
 

@@ -1,5 +1,7 @@
 package io.fovea.buffer;
 
+import io.fovea.config.Translation;
+
 /**
  * Brings all pages of a file into memory, which then stay there: {@link Translation#DIRECT}.
  *

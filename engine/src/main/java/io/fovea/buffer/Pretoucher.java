@@ -1,5 +1,6 @@
 package io.fovea.buffer;
 
+import io.fovea.config.Pretouch;
 import io.fovea.memory.Threads;
 import io.fovea.memory.Waits;
 import java.util.ArrayList;

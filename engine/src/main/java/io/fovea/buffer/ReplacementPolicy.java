@@ -1,9 +1,10 @@
 package io.fovea.buffer;
 
+import io.fovea.config.Replacement;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Says which page should leave; {@link Replacement} and {@link BackgroundWriter} see to it.
+ * Says which page should leave; {@link FrameAllocator} and {@link BackgroundWriter} see to it.
  *
  * <p><b>What is guaranteed.</b> Nothing but progress: any thread that calls {@link #propose} again
  * and again, with a growing number of attempts, gets each frame whose page is not used in between
@@ -37,7 +38,7 @@ interface ReplacementPolicy {
 
   /** Makes a policy; statistics: {@link MemoryPlan#statisticsBytes} bytes for each place, zero. */
   static ReplacementPolicy of(
-      ReplacementKind kind, MemorySegment headers, MemorySegment statistics, Residency residency) {
+      Replacement kind, MemorySegment headers, MemorySegment statistics, Residency residency) {
     return switch (kind) {
       case SECOND_CHANCE -> new SecondChance(headers, residency);
       case SAMPLING -> new Sampling(headers, statistics, residency);

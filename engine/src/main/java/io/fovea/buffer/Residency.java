@@ -15,7 +15,7 @@ import java.util.function.LongSupplier;
  *   reserve ──► memory for a page whose id is not known yet ──use(p)──► its frame, latched
  * </pre>
  *
- * <p>Which memory is given up for others is {@link Replacement}'s business; it asks here what is
+ * <p>Which memory is given up for others is {@link FrameAllocator}'s business; it asks here what is
  * free and what becomes of a page that leaves.
  *
  * <p>Any thread, unless a method says otherwise. Kinds: {@link FrameResidency}, {@link
@@ -25,15 +25,15 @@ interface Residency {
   /** There is no memory for a page at once: no frame, and no complement of one. */
   int NONE = Integer.MIN_VALUE;
 
-  /** How {@link Replacement} looks from here: who makes room. */
+  /** How {@link FrameAllocator} looks from here: who makes room. */
   interface Room {
-    /** Takes memory, and waits for it: see {@link Replacement#acquire}. */
+    /** Takes memory, and waits for it: see {@link FrameAllocator#acquire}. */
     int acquire(int preferred);
 
     /** The same without waiting; -1 where there is none at once. */
     int tryAcquire(int preferred);
 
-    /** Takes a frame if that costs nothing: see {@link Replacement#claimPreferred}. */
+    /** Takes a frame if that costs nothing: see {@link FrameAllocator#claimPreferred}. */
     boolean claimPreferred(int preferred);
   }
 
@@ -80,14 +80,14 @@ interface Residency {
   /** What was reserved is not needed. */
   void cancel(int reserved);
 
-  /** Memory that is free; for {@link Replacement}. Negative where there is none. */
+  /** Memory that is free; for {@link FrameAllocator}. Negative where there is none. */
   int takeFree();
 
   /** The same in a frame that a policy has proposed and that has no page. */
   boolean takeFree(int frame);
 
   /**
-   * Memory of a page that was dropped for another one; for {@link Replacement}.
+   * Memory of a page that was dropped for another one; for {@link FrameAllocator}.
    *
    * @param emptied latched exclusively, without a page; the latch is the residency's from here on
    * @return as {@link #takeFree()}; negative where it must not be used again

@@ -1,5 +1,6 @@
 package io.fovea.buffer;
 
+import io.fovea.config.Translation;
 import io.fovea.error.InvalidUseException;
 import io.fovea.memory.DropList;
 import io.fovea.memory.Mem;
@@ -69,9 +70,9 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Pages that leave together</b> share a system call, and the interrupt of the other cores
  * whose TLBs may know them, which costs more than all else ({@link DropList}). Two kinds of threads
  * evict so: a miss that finds no right, which keeps one of those that it gets and leaves the others
- * to the next misses, its own and anybody's ({@link Replacement}); and the background writer, where
- * few are free. A group of reads is misses of one thread: it gets as many rights with one call as
- * it has pages at most.
+ * to the next misses, its own and anybody's ({@link FrameAllocator}); and the background writer,
+ * where few are free. A group of reads is misses of one thread: it gets as many rights with one
+ * call as it has pages at most.
  *
  * <ul>
  *   <li><i>V1 and V2 hold for each page as if it left alone</i>, for each step is made for all

@@ -1,5 +1,6 @@
 package io.fovea.buffer;
 
+import io.fovea.config.Translation;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -123,7 +124,7 @@ public final class Swizzling {
         frames.count,
         frames.pageShift,
         config.translation() == Translation.SWIZZLED
-            && config.frameHints() != FrameHints.OFF
+            && config.frameHints()
             && frames.count <= PageRef.FRAMES_MAX);
   }
 

@@ -1,5 +1,6 @@
 package io.fovea.buffer;
 
+import io.fovea.config.Translation;
 import io.fovea.memory.Hash;
 import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
@@ -30,6 +31,22 @@ import org.jspecify.annotations.Nullable;
  *   <li>Bucket latches are taken last and for some ten instructions. Their holders wait for nothing
  *       but, when a page moves, a second bucket of a higher number.
  * </ol>
+ *
+ * <p>Kinds differ in speed and in nothing else, so that each can be measured against the next: the
+ * ladder of section 6.4 of "Predictive Translation: High-Performance Buffer Management Without the
+ * Trade-Offs" (Zinsmeister, Nguyen, Leis, Neumann; SIGMOD 2026).
+ *
+ * <pre>
+ *                       first look             dependent misses of a hit        memory/frame
+ *   LATCHED             table, shared latch    bucket, header, page              16 bytes
+ *   OPTIMISTIC_CHAINED  table                  bucket, header, page              16
+ *   OPTIMISTIC          table                  bucket, page                      32
+ *   PREDICTIVE_HASHED   table and prediction   page (bucket beside it)           32
+ *   PREDICTIVE          prediction             page                               0
+ *   SWIZZLED            parent, then table     page                              16
+ *   VIRTUAL             none                   page, and the MMU's page table     72 a page of the file
+ *   DIRECT              none                   page                              76 a page of the file
+ * </pre>
  *
  * <p>The kind is final and every method is one predicted compare away from the static method of its
  * kind; in a JVM with one kind of database the other cases are never compiled.
@@ -83,7 +100,7 @@ final class Translator {
     this.frames = frames;
     this.headers = headers;
     this.table = table;
-    this.own = translation.isOwn();
+    this.own = isOwn(translation);
     this.stays = translation == Translation.DIRECT;
     this.buckets = kind == PREDICTIVE || own ? frames : buckets(frames);
     this.magicShift = 63 - Long.numberOfLeadingZeros(frames) - 2;
@@ -98,6 +115,11 @@ final class Translator {
   int maybePromote(long pid, int frame, int preferred) {
     Promotion m = mover;
     return m == null ? frame : m.maybePromote(pid, frame, preferred);
+  }
+
+  /** Whether a page has its own frame, whose number is its page id. */
+  static boolean isOwn(Translation translation) {
+    return translation == Translation.VIRTUAL || translation == Translation.DIRECT;
   }
 
   /** Twice as many buckets as frames, as in the paper: half of them stay empty. */

@@ -10,7 +10,7 @@
  *     Resolver      the slow path ─► Loader (misses), PagePromoter
  *     GroupLoader   many misses of one thread: PageGroup at once, PageReads as many as may be always
  *     Residency     where the memory of pages comes from: FrameResidency, ResidencyBudget
- *     Replacement   which page makes room ◄─ BackgroundWriter ─► WriteBack ◄─ Flusher
+ *     FrameAllocator  which page makes room ◄─ BackgroundWriter ─► WriteBack ◄─ Flusher
  *       │             ReplacementPolicy:      WriterPace,           └► DoubleWrite, DataSync
  *       └►            SecondChance, Sampling  ReadyFrames, FrameWaits
  *     PageAllocator page ids, the free list, the length of the file; AllocatorRecord
@@ -19,8 +19,8 @@
  *
  * <p>Purpose: to find a page in memory for the cost of reading it, and to bring it there otherwise.
  *
- * <p>May import: {@code io.fovea.error}, {@code io.fovea.memory}, {@code io.fovea.io}, {@code
- * io.fovea.wal}.
+ * <p>May import: {@code io.fovea.config}, {@code io.fovea.error}, {@code io.fovea.memory}, {@code
+ * io.fovea.io}, {@code io.fovea.wal}.
  *
  * <p>Threading: everything may be called by any thread, platform or virtual, and at the same time,
  * unless a method says otherwise. One background thread writes; another may touch memory ahead.

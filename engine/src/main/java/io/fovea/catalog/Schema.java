@@ -19,6 +19,7 @@ import io.fovea.schema.IndexSpec;
 import io.fovea.schema.Layout;
 import io.fovea.schema.NameText;
 import io.fovea.schema.TableSpec;
+import io.fovea.store.SchemaHooks;
 import io.fovea.store.Store;
 import io.fovea.txn.Tx;
 import io.fovea.wal.LogSession;
@@ -118,10 +119,14 @@ public final class Schema {
     RecoveredRowCounts counts = StoredCounts.of(store);
     CatalogEntry.forEach(catalog, e -> tables.put(e.name(), open(e, counts)));
     DeferredDrops.forEach(catalog, (id, root, from, to) -> drops.addRest(id, root));
-    store.leftovers(() -> orphanPages.free(trees()));
-    store.following(this::listTables);
-    store.counting(this::counted, this::saveAtClose);
-    store.background(drops::run, this::join);
+    store.attach(
+        new SchemaHooks(
+            () -> orphanPages.free(trees()),
+            this::listTables,
+            this::counted,
+            this::saveAtClose,
+            drops::run,
+            this::join));
   }
 
   /** Goes on with drops that a close or a crash has cut short. */

@@ -1,13 +1,10 @@
 package io.fovea.catalog;
 
 import io.fovea.io.BlockDevice;
-import io.fovea.io.DeviceConfig;
-import io.fovea.io.Devices;
-import io.fovea.io.IoKind;
+import io.fovea.io.MemoryDevice;
 import io.fovea.io.Storage;
 import io.fovea.store.Companions;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -45,10 +42,7 @@ final class SortFile implements AutoCloseable {
     }
     BlockDevice d = device;
     if (d == null) {
-      d =
-          storage == null
-              ? Devices.open(Path.of("load"), DeviceConfig.defaults().kind(IoKind.MEMORY))
-              : Companions.openTemporary(storage, suffix);
+      d = storage == null ? new MemoryDevice() : Companions.openTemporary(storage, suffix);
       device = d;
     }
     return d;

@@ -1,6 +1,7 @@
 package io.fovea.catalog;
 
 import io.fovea.btree.BTree;
+import io.fovea.config.LoadProgress;
 import io.fovea.error.InvalidUseException;
 import io.fovea.index.IndexCore;
 import io.fovea.index.RowExpiry;
@@ -141,14 +142,14 @@ final class TableLoad implements Loads.Work {
       step(this::begin);
       feed.run(this::add);
       rethrow();
-      tell(LoadSettings.Phase.READING, read, read);
+      tell(LoadProgress.Phase.READING, read, read);
       if (trees == null) {
         step(this::build);
       }
       LoadTrees made = made(trees);
       merge(made);
       index(made);
-      tell(LoadSettings.Phase.PUBLISHING, 0, -1);
+      tell(LoadProgress.Phase.PUBLISHING, 0, -1);
       long pages = made.pages();
       publish(made);
       return new LoadResult(
@@ -218,7 +219,7 @@ final class TableLoad implements Loads.Work {
       counters.records.add(COUNT_RECORDS);
     }
     if ((read & TELL_RECORDS - 1) == 0) {
-      tell(LoadSettings.Phase.READING, read, -1);
+      tell(LoadProgress.Phase.READING, read, -1);
     }
   }
 
@@ -233,8 +234,8 @@ final class TableLoad implements Loads.Work {
     }
   }
 
-  private void tell(LoadSettings.Phase phase, long done, long of) {
-    how.progress().at(phase, done, of);
+  private void tell(LoadProgress.Phase phase, long done, long of) {
+    how.progress().accept(new LoadProgress(phase, done, of));
   }
 
   // ---------------------------------------------------------------------------------------- trees
@@ -249,7 +250,7 @@ final class TableLoad implements Loads.Work {
         boolean[] more = {true};
         for (long done = 0; more[0]; done += STEP_RECORDS) {
           if ((done & TELL_RECORDS - 1) == 0) {
-            tell(LoadSettings.Phase.WRITING, done, of);
+            tell(LoadProgress.Phase.WRITING, done, of);
           }
           step(() -> more[0] = source(made, from));
         }
@@ -284,7 +285,7 @@ final class TableLoad implements Loads.Work {
         boolean[] more = {true};
         while (more[0]) {
           if ((done[0] & TELL_RECORDS - 1) == 0) {
-            tell(LoadSettings.Phase.INDEXING, done[0], of);
+            tell(LoadProgress.Phase.INDEXING, done[0], of);
           }
           step(() -> more[0] = made.addEntries(index, from, STEP_RECORDS));
           done[0] += STEP_RECORDS;

@@ -17,8 +17,8 @@
  * <p>Contract: a change of the schema is done when it returns, durably, or has not happened. What
  * needs transactions of its own is run by the {@link io.fovea.catalog.CatalogCallbacks} above.
  *
- * <p>May import: everything below it, with the exported rooms {@code schema} and {@code error}.
- * Threading: any thread; changes exclude one another.
+ * <p>May import: everything below it, with the exported rooms {@code schema}, {@code config} and
+ * {@code error}. Threading: any thread; changes exclude one another.
  */
 @NullMarked
 package io.fovea.catalog;

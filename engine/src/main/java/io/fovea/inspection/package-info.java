@@ -8,8 +8,8 @@
  * {@link io.fovea.inspection.Restoring} looks at the copy of a backup in that way before it gives
  * it its name.
  *
- * <p>May import: everything below it, with the exported rooms {@code schema} and {@code error}.
- * Threading: one thread each.
+ * <p>May import: everything below it, with the exported rooms {@code schema}, {@code config} and
+ * {@code error}. Threading: one thread each.
  */
 @NullMarked
 package io.fovea.inspection;

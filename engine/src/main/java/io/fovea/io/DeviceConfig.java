@@ -1,5 +1,7 @@
 package io.fovea.io;
 
+import io.fovea.config.Io;
+
 /**
  * How to open a device.
  *
@@ -14,7 +16,7 @@ package io.fovea.io;
  * @since 0.1.0
  */
 public record DeviceConfig(
-    IoKind kind,
+    Io kind,
     boolean create,
     boolean direct,
     boolean lonePread,
@@ -22,7 +24,7 @@ public record DeviceConfig(
     int pollers,
     int depth) {
   private static final DeviceConfig DEFAULTS =
-      new DeviceConfig(IoKind.AUTO, true, true, true, 8, 1, 256);
+      new DeviceConfig(Io.AUTO, true, true, true, 8, 1, 256);
 
   /** Checks the numbers. */
   public DeviceConfig {
@@ -44,7 +46,7 @@ public record DeviceConfig(
   }
 
   /** The same, of another kind. */
-  public DeviceConfig kind(IoKind kind) {
+  public DeviceConfig kind(Io kind) {
     return new DeviceConfig(kind, create, direct, lonePread, workers, pollers, depth);
   }
 

@@ -3,6 +3,7 @@ package io.fovea.io;
 import io.fovea.bindings.Availability;
 import io.fovea.bindings.Libc;
 import io.fovea.bindings.Uring;
+import io.fovea.config.Io;
 import io.fovea.error.InvalidUseException;
 import io.fovea.memory.Mem;
 import java.lang.System.Logger.Level;
@@ -40,19 +41,19 @@ public final class Devices {
   /**
    * Opens a file as a device, with the defaults; the file is made where it does not exist.
    *
-   * @param path the file; not used for {@link IoKind#MEMORY}
+   * @param path the file
    * @param kind which device
    * @return the device, open
    * @throws io.fovea.error.StorageException where the operating system refuses
    */
-  public static BlockDevice open(Path path, IoKind kind) {
+  public static BlockDevice open(Path path, Io kind) {
     return open(path, DeviceConfig.defaults().kind(kind));
   }
 
   /**
    * Opens a file as a device. It does not lock the file: {@link FileLock} does.
    *
-   * @param path the file; not used for {@link IoKind#MEMORY}
+   * @param path the file
    * @param options how
    * @return the device, open
    * @throws io.fovea.error.StorageException where the operating system refuses
@@ -64,9 +65,6 @@ public final class Devices {
 
   /** The same, with another opinion about whether there is a ring to be had. */
   static BlockDevice open(Path path, DeviceConfig options, Supplier<Availability> ringProbe) {
-    if (options.kind() == IoKind.MEMORY) {
-      return new MemoryDevice();
-    }
     IoStats stats = new IoStats();
     Availability libc = Mem.isRaw() ? Libc.probe() : DENIED;
     if (!(libc instanceof Availability.Available)) {
@@ -80,7 +78,7 @@ public final class Devices {
       throw new InvalidUseException("No file can be named " + path + ".", e);
     }
     DeviceFile file = new DeviceFile(path, raw, stats);
-    if (options.kind() == IoKind.POSIX) {
+    if (options.kind() == Io.POSIX) {
       return log(new PosixDevice(options, file, stats), path, "", options);
     }
     UringDevice.Attempt attempt = UringDevice.open(options, file, stats, ringProbe);
@@ -97,7 +95,7 @@ public final class Devices {
     Level level =
         whyNotBetter.isEmpty()
             ? Level.DEBUG
-            : options.kind() == IoKind.URING ? Level.WARNING : Level.INFO;
+            : options.kind() == Io.URING ? Level.WARNING : Level.INFO;
     LOG.log(
         level,
         () ->

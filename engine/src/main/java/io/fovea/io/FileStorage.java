@@ -1,5 +1,6 @@
 package io.fovea.io;
 
+import io.fovea.config.Io;
 import io.fovea.error.IncompatibleFormatException;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
@@ -59,7 +60,7 @@ public final class FileStorage implements Storage {
       createAsData(path);
     }
     boolean pages = suffix.equals(DATA) || suffix.equals(TIMESTAMPS);
-    BlockDevice device = device(path, there, pages ? options : options.kind(IoKind.POSIX));
+    BlockDevice device = device(path, there, pages ? options : options.kind(Io.POSIX));
     boolean done = false;
     try {
       // The lock makes the data file before it is opened here: an empty one is a new one.

@@ -13,8 +13,8 @@
  *
  * <p>A simulated device lives with the tests.
  *
- * <p>May import: {@code io.fovea.error}, {@code io.fovea.memory} and the module {@code
- * io.fovea.bindings}.
+ * <p>May import: {@code io.fovea.config}, {@code io.fovea.error}, {@code io.fovea.memory} and the
+ * module {@code io.fovea.bindings}.
  *
  * <p>Threading: devices may be used by any number of threads, platform or virtual. A virtual thread
  * makes no blocking call into the kernel; it parks while a thread of the device does. No

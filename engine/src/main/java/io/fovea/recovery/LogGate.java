@@ -50,11 +50,7 @@ public final class LogGate implements PoolLog {
     return l == null ? proven : l.durableLsn();
   }
 
-  /**
-   * The largest LSN that a page of the file may have.
-   *
-   * @return a position of the log
-   */
+  @Override
   public long lsnLimit() {
     Log l = log;
     return l == null ? Long.MAX_VALUE : l.durableLsn();

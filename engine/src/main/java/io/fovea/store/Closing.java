@@ -12,7 +12,6 @@ import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.LongSupplier;
 
 /**
  * How a store closes.
@@ -120,16 +119,11 @@ final class Closing {
    *
    * @param marked whether the file says that it is in use
    * @param quiet what {@link #quiesce} returned
-   * @param leftovers frees pages that could not be freed when they were let go
-   * @param save puts the counts of trees into the catalog, and returns their number
+   * @param hooks of the schema
    * @throws DurabilityLostException if the file can't be marked clean
    */
   static void finish(
-      StoreComponents storeComponents,
-      boolean marked,
-      boolean quiet,
-      Runnable leftovers,
-      LongSupplier save) {
+      StoreComponents storeComponents, boolean marked, boolean quiet, SchemaHooks hooks) {
     Journal journal = storeComponents.journal();
     SuperblockFile superblocks = storeComponents.superblocks();
     if (superblocks == null || !marked) {
@@ -167,10 +161,10 @@ final class Closing {
             CUT_NANOS,
             Long.MAX_VALUE);
     if (journal != null) {
-      journal.finish(storeComponents.pool(), storeComponents.treeIds().get(), save);
+      journal.finish(storeComponents.pool(), storeComponents.treeIds().get(), hooks.saveCounts());
     } else {
-      leftovers.run();
-      long number = save.getAsLong();
+      hooks.freeStrays().run();
+      long number = hooks.saveCounts().getAsLong();
       end.cut(() -> false);
       storeComponents.pool().flushAll();
       storeComponents.writeSuperblock(superblocks, true, number);

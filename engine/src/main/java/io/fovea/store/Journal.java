@@ -4,7 +4,6 @@ import io.fovea.btree.BTree;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.DoubleWrite;
-import io.fovea.buffer.PoolConfig;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
@@ -30,7 +29,6 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntSupplier;
 import java.util.function.LongSupplier;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -106,8 +104,7 @@ public final class Journal {
   /** Whether the file says that it needs no log, durably. */
   private boolean clean;
 
-  private volatile Runnable leftovers = () -> {};
-  private volatile Supplier<List<BTree>> counted = List::of;
+  private volatile SchemaHooks hooks = SchemaHooks.NONE;
 
   private Journal(
       String name,
@@ -211,10 +208,9 @@ public final class Journal {
     }
   }
 
-  /** What a pool needs to know of it. */
-  PoolConfig configure(PoolConfig config) {
-    PoolConfig c = config.withLog(gate).withLsnLimit(gate::lsnLimit);
-    return doubleWrite == null ? c : c.with(doubleWrite);
+  /** A pool that this is the log of. */
+  BufferPool pool(BlockDevice device, AllocatorState state) {
+    return new BufferPool(device, config.dataPool(), state, gate, doubleWrite);
   }
 
   private Log openLog(Superblock superblock, long start, long redo, long previous) {
@@ -316,8 +312,8 @@ public final class Journal {
         pool,
         superblocks,
         nextTreeId,
-        () -> leftovers.run(),
-        () -> counted.get(),
+        () -> hooks.freeStrays().run(),
+        () -> hooks.counted().get(),
         tables,
         config.log().keepBytes(),
         config.checkpointNanos(),
@@ -385,14 +381,13 @@ public final class Journal {
 
   // --------------------------------------------------------------------------------------- parts
 
-  /** Frees pages that could not be freed when they were released; see {@link Store#leftovers}. */
-  void leftovers(Runnable free) {
-    leftovers = free;
-  }
-
-  /** Whose records are counted; see {@link Store#counting}. */
-  void counted(Supplier<List<BTree>> trees) {
-    counted = trees;
+  /** See {@link Store#attach}. */
+  void attach(SchemaHooks of) {
+    hooks = of;
+    TablesLog notes = tables;
+    if (notes != null) {
+      notes.of(of.tables());
+    }
   }
 
   /** Notes which trees are tables; null where nobody follows changes. */
@@ -479,14 +474,14 @@ public final class Journal {
    * <p>Where the log is full to its end and the disk gives no more, this throws: what is behind the
    * durable end of the log is lost then, as by a crash, and nobody was told of it.
    *
-   * @param save puts the counts of trees into the catalog; see {@link Store#counting}
+   * @param save puts the counts of trees into the catalog; see {@link SchemaHooks}
    */
   void finish(BufferPool pool, int nextTreeId, LongSupplier save) {
     Checkpointer c = checkpointer();
     c.close();
     Log l = log();
     l.requireAlive();
-    leftovers.run();
+    hooks.freeStrays().run();
     if (taken.stream().anyMatch(LogSession::begun)) {
       persist();
       throw new DurabilityLostException(

@@ -1,6 +1,7 @@
 package io.fovea.store;
 
 import io.fovea.btree.KeyLocationCache;
+import io.fovea.config.PlaceDirectory;
 import io.fovea.memory.Granules.RefusedException;
 import io.fovea.memory.MappingBudget;
 import io.fovea.memory.MemoryFiles;
@@ -35,7 +36,7 @@ final class KeyLocations {
         name,
         config.locationCacheBytes(),
         config.pageSize(),
-        config.placesByShortcut(),
+        config.placeDirectory() == PlaceDirectory.SHORTCUT,
         MemoryFiles.KERNEL);
   }
 

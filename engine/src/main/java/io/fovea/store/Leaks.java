@@ -1,5 +1,6 @@
 package io.fovea.store;
 
+import io.fovea.config.LeakDetection;
 import java.lang.System.Logger.Level;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
@@ -20,11 +21,15 @@ public final class Leaks {
   /**
    * A detector.
    *
-   * @param oneOf of so many things that are watched one remembers where it was made: 1 for all, 0
-   *     to watch nothing
+   * @param detection which of the things that are watched remember where they were made
    */
-  public Leaks(int oneOf) {
-    this.oneOf = oneOf;
+  public Leaks(LeakDetection detection) {
+    this.oneOf =
+        switch (detection) {
+          case OFF -> 0;
+          case SAMPLED -> 64;
+          case ALL -> 1;
+        };
   }
 
   /** How many leaks were reported. */

@@ -2,15 +2,14 @@ package io.fovea.store;
 
 import io.fovea.btree.BTree;
 import io.fovea.buffer.BufferPool;
+import io.fovea.config.Durability;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.error.StorageException;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.io.BlockDevice;
-import io.fovea.io.DeviceConfig;
-import io.fovea.io.Devices;
 import io.fovea.io.FileLock;
 import io.fovea.io.FileStorage;
-import io.fovea.io.IoKind;
+import io.fovea.io.MemoryDevice;
 import io.fovea.io.OverlayStorage;
 import io.fovea.io.Storage;
 import io.fovea.memory.Mem;
@@ -202,8 +201,7 @@ public final class Opening {
   // --------------------------------------------------------------------------------------- places
 
   private Store memory() {
-    BlockDevice device =
-        Devices.open(Path.of("memory"), DeviceConfig.defaults().kind(IoKind.MEMORY));
+    BlockDevice device = new MemoryDevice();
     opened.push(device);
     String name = config.name().isEmpty() ? "memory" : config.name();
     Superblock fresh = Superblock.ofNew(config.pageSize());
@@ -351,8 +349,7 @@ public final class Opening {
       boolean fresh) {
     Journal journal = journal(place, storage, superblocks, superblock);
     opened.push(journal::closeFiles);
-    BufferPool pool =
-        new BufferPool(place.device, journal.configure(config.dataPool()), superblock.allocator());
+    BufferPool pool = journal.pool(place.device, superblock.allocator());
     opened.push(pool::abandon);
     opened.push(journal::stop);
     if (fresh) {
@@ -381,9 +378,7 @@ public final class Opening {
     LogSizes.check(config.log(), config.pageSize());
     Journal journal = journal(place, storage, superblocks, superblock);
     try {
-      BufferPool pool =
-          new BufferPool(
-              place.device, journal.configure(config.dataPool()), superblock.allocator());
+      BufferPool pool = journal.pool(place.device, superblock.allocator());
       try {
         AtomicInteger treeIds = new AtomicInteger(superblock.nextTreeId());
         BTree catalog = journal.open(pool, false, treeIds, trees);
@@ -496,9 +491,7 @@ public final class Opening {
                 + ", replacement "
                 + config.pool().replacement()
                 + ", durability "
-                + (journal == null
-                    ? TxConfig.Durability.NONE
-                    : config.transactions().durability()));
+                + (journal == null ? Durability.NONE : config.transactions().durability()));
     return store;
   }
 }

@@ -7,6 +7,10 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.SnapshotDevice;
 import io.fovea.changes.ChangePoint;
+import io.fovea.config.Durability;
+import io.fovea.config.Replacement;
+import io.fovea.config.TimestampStore;
+import io.fovea.config.Translation;
 import io.fovea.copies.CopyLimits;
 import io.fovea.copies.PageCopies;
 import io.fovea.copies.PageSnapshot;
@@ -17,7 +21,6 @@ import io.fovea.memory.Threads;
 import io.fovea.recovery.RecoveredRowCounts;
 import io.fovea.recovery.Recovery;
 import io.fovea.recovery.Superblock;
-import io.fovea.txn.StoreKind;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.TxConfig;
 import java.lang.ref.WeakReference;
@@ -162,8 +165,7 @@ public final class SnapshotOpening {
     Moment moment = moment(whileSchemaStands, pool, copies);
     boolean done = false;
     try {
-      if (store.storeComponents().config().transactions().durability()
-          == TxConfig.Durability.SYNC) {
+      if (store.storeComponents().config().transactions().durability() == Durability.SYNC) {
         store.awaitDurable(moment.logEnd);
       }
       PageSnapshot pages = moment.pages;
@@ -232,32 +234,35 @@ public final class SnapshotOpening {
   private StoreConfig config() {
     StoreConfig of = store.storeComponents().config();
     PoolConfig pool = of.pool();
-    TxConfig transactions = of.transactions();
     return new StoreConfig(
         store.name() + "@" + count.incrementAndGet(),
         false,
         true,
         of.devices(),
         false,
-        false,
         of.log(),
         of.checkpointNanos(),
         of.quietNanos(),
-        PoolConfig.of(pool.pageSize(), config.bufferBytes()).withReadsMax(pool.maxInFlightReads()),
+        PoolConfig.of(
+            pool.pageSize(),
+            config.bufferBytes(),
+            Translation.PREDICTIVE,
+            Replacement.SECOND_CHANCE,
+            pool.maxInFlightReads()),
         false,
         0,
-        false,
-        transactions
-            .withLimits(transactions.contexts(), LITTLE_BYTES, PLACES)
-            .with(
+        of.placeDirectory(),
+        of.transactions()
+            .withoutWriters(
+                LITTLE_BYTES,
+                PLACES,
                 TimestampConfig.of(
-                    StoreKind.FOCUS_SKETCH,
+                    TimestampStore.FOCUS_SKETCH,
                     TxConfig.DEFAULT.timestamps().release(),
-                    TimestampConfig.activeTimestampBytes(StoreKind.FOCUS_SKETCH),
-                    TimestampConfig.activeTimestampBytes(StoreKind.FOCUS_SKETCH),
+                    TimestampConfig.activeTimestampBytes(TimestampStore.FOCUS_SKETCH),
+                    TimestampConfig.activeTimestampBytes(TimestampStore.FOCUS_SKETCH),
                     LITTLE_BYTES,
-                    LITTLE_BYTES))
-            .withoutWriters());
+                    LITTLE_BYTES)));
   }
 
   private CopyLimits limits() {

@@ -31,7 +31,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -71,19 +70,11 @@ public final class Store {
   /** Whether transactions that have begun may go on: while a close waits for them, too. */
   private volatile boolean serving = true;
 
-  /** Frees pages that could not be freed when they were let go. */
-  private volatile Runnable leftovers = () -> {};
-
-  /** Puts the counts of trees into the catalog. */
-  private volatile LongSupplier saveCounts = () -> 0;
-
-  private volatile Supplier<List<BTree>> counted = List::of;
+  /** Seen by the tests of the room. */
+  volatile SchemaHooks hooks = SchemaHooks.NONE;
 
   /** Of a snapshot: where the changes go on that it does not have; null where nobody follows. */
   private volatile @Nullable Supplier<ChangePoint> moment;
-
-  private volatile Runnable onMarked = () -> {};
-  private volatile Runnable join = () -> {};
 
   /**
    * A store that is open.
@@ -142,43 +133,17 @@ public final class Store {
     return storeComponents.catalog();
   }
 
-  /**
-   * Frees pages that could not be freed when they were released; see {@link
-   * io.fovea.btree.BTree#freeStrays}.
-   */
-  public void leftovers(Runnable free) {
-    leftovers = free;
+  /** Says what the schema does for it. Of a file that is in use checkpoints begin now. */
+  public void attach(SchemaHooks of) {
+    hooks = of;
     if (journal != null) {
-      journal.leftovers(free);
-    }
-  }
-
-  /**
-   * Counts records of trees. Of a file that is in use checkpoints begin now.
-   *
-   * @param trees those whose records are counted; any thread
-   * @param save puts the counts into the catalog, and returns the number that tells them from those
-   *     of an earlier close; 0 where it could not
-   */
-  public void counting(Supplier<List<BTree>> trees, LongSupplier save) {
-    counted = trees;
-    saveCounts = save;
-    if (journal != null) {
-      journal.counted(trees);
+      journal.attach(of);
       if (marked) {
         // Recovered: what it has found out may be from the catalog, which the next close changes.
         journal.counts();
         journal.noteTables();
         journal.begin(); // not before: a checkpoint without counts would make them unknown
       }
-    }
-  }
-
-  /** Says who knows the tables, for who follows changes. */
-  public void following(TablesLog.Tables tables) {
-    TablesLog notes = journal == null ? null : journal.tables();
-    if (notes != null) {
-      notes.of(tables);
     }
   }
 
@@ -260,7 +225,7 @@ public final class Store {
 
   /** The trees whose records are counted. */
   List<BTree> counted() {
-    return counted.get();
+    return hooks.counted().get();
   }
 
   /** What is known of counts beside the catalog; null: what the catalog has holds. */
@@ -272,17 +237,6 @@ public final class Store {
   public long countsNumber() {
     SuperblockFile superblocks = storeComponents.superblocks();
     return superblocks == null ? 0 : superblocks.current().counted();
-  }
-
-  /**
-   * Frees pages in the background.
-   *
-   * @param marked follows when the file says that it is in use
-   * @param join waits for the thread, which was told to end
-   */
-  public void background(Runnable marked, Runnable join) {
-    this.onMarked = marked;
-    this.join = join;
   }
 
   /** The path of the data file; what it is called where there is none. */
@@ -425,7 +379,7 @@ public final class Store {
         journal.counts();
         journal.noteTables();
       }
-      onMarked.run(); // last: it may fail, and nobody else does what is above
+      hooks.onMarked().run(); // last: it may fail, and nobody else does what is above
     }
   }
 
@@ -502,11 +456,6 @@ public final class Store {
     return counts.allocator().holes() ? counts.redoLsn() : -1;
   }
 
-  /** Whether it has stopped: nothing that was changed can be trusted to be in the pages. */
-  public boolean hasStopped() {
-    return engine.poison() != null;
-  }
-
   /** Whether what is committed can become durable. */
   public boolean canBeDurable() {
     try {
@@ -556,15 +505,6 @@ public final class Store {
   /** The memory that the pool of the records' pages may take. */
   public long bufferBytesMax() {
     return storeComponents.config().dataPool().bufferBytes();
-  }
-
-  /** The native memory of transactions, cursors and operations. */
-  public long transactionBytes() {
-    return engine.memoryBytes();
-  }
-
-  public long logFileBytes() {
-    return journal == null ? 0 : journal.log().stats().fileBytes();
   }
 
   /** A free slot for the calling thread. */
@@ -659,9 +599,9 @@ public final class Store {
    */
   public synchronized void close(boolean quiet) {
     try {
-      Closing.finish(storeComponents, marked, quiet, leftovers, saveCounts);
+      Closing.finish(storeComponents, marked, quiet, hooks);
     } finally {
-      Closing.giveBack(storeComponents, join);
+      Closing.giveBack(storeComponents, hooks.join());
     }
   }
 
@@ -675,7 +615,7 @@ public final class Store {
       // A mark that is under way ends here, and one that comes later sees that the store is closed.
       // It may be of a thread that is awaited below.
     }
-    Closing.giveBack(storeComponents, join);
+    Closing.giveBack(storeComponents, hooks.join());
   }
 
   public DatabaseClosedException closedException() {

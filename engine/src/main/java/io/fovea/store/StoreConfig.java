@@ -2,6 +2,8 @@ package io.fovea.store;
 
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.PoolShare;
+import io.fovea.config.Durability;
+import io.fovea.config.PlaceDirectory;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.io.DeviceConfig;
@@ -17,7 +19,6 @@ import io.fovea.wal.LogConfig;
  * @param readOnly whether the files are opened for reading only, and what has to be changed is
  *     changed in a copy in memory
  * @param devices which device, and how
- * @param logged whether there is a log
  * @param doubleWrite whether pages are written twice, so that none is torn; with a log only
  * @param log sizes and windows of the log
  * @param checkpointNanos a checkpoint at least so often
@@ -26,15 +27,15 @@ import io.fovea.wal.LogConfig;
  * @param timestampsInPool whether they take any, rather than memory beside it
  * @param locationCacheBytes the memory that places of records may take, beside the buffer; 0 for
  *     none
- * @param placesByShortcut whether they lie behind a directory of virtual memory, if that can be had
- * @param transactions protocol, timestamps, limits; with a log, when a commit is durable
+ * @param placeDirectory how they lie there
+ * @param transactions protocol, timestamps, limits; when a commit is durable, with {@link
+ *     Durability#NONE} where there is no log
  */
 public record StoreConfig(
     String name,
     boolean create,
     boolean readOnly,
     DeviceConfig devices,
-    boolean logged,
     boolean doubleWrite,
     LogConfig log,
     long checkpointNanos,
@@ -42,8 +43,13 @@ public record StoreConfig(
     PoolConfig pool,
     boolean timestampsInPool,
     long locationCacheBytes,
-    boolean placesByShortcut,
+    PlaceDirectory placeDirectory,
     TxConfig transactions) {
+
+  /** Whether there is a log. */
+  boolean logged() {
+    return transactions.durability() != Durability.NONE;
+  }
 
   /** The size of pages, in bytes. */
   int pageSize() {
@@ -64,16 +70,15 @@ public record StoreConfig(
         false,
         readOnly,
         devices,
-        !clean,
         doubleWrite,
         log,
         checkpointNanos,
         quietNanos,
-        pool.withPageSize(filePageSize),
+        pool.sized(filePageSize, pool.bufferBytes()),
         timestampsInPool,
         locationCacheBytes,
-        placesByShortcut,
-        clean ? transactions : transactions.with(TxConfig.Durability.ASYNC, log.bufferBytes()));
+        placeDirectory,
+        transactions.with(clean ? Durability.NONE : Durability.ASYNC, log.bufferBytes()));
   }
 
   // --------------------------------------------------------------------------------------- memory
@@ -92,16 +97,12 @@ public record StoreConfig(
       throw new PoolTooSmallException(
           all.bufferBytes(), pages == 0 ? least + exact : TimestampFile.least(least, exact));
     }
-    return pages + exact == 0 ? all : all.withBufferBytes(all.bufferBytes() - pages - exact);
+    return all.sized(all.pageSize(), all.bufferBytes() - pages - exact);
   }
 
   /** Of the pool of the timestamps, where they have one. */
   PoolConfig timestampPool() {
-    PoolConfig all = pool;
-    long bytes = TimestampFile.bufferBytes(this);
-    PoolShare share = all.share();
-    PoolConfig own = all.withBufferBytes(bytes).forScratch();
-    return share == null ? own : own.withShare(share, bytes); // all of it: it is small
+    return pool.forScratch(TimestampFile.bufferBytes(this));
   }
 
   /**
@@ -114,7 +115,7 @@ public record StoreConfig(
    */
   public void checkMemory(long memory, long heap) {
     TimestampConfig t = transactions.timestamps();
-    long timestamps = t.budgetBytes() + (t.kind().onDisk() ? 0 : t.sketchBytesMax());
+    long timestamps = t.budgetBytes() + (t.onDisk() ? 0 : t.sketchBytesMax());
     timestamps -= timestampsInPool ? Math.min(timestamps, t.memoryBytes()) : 0;
     timestamps += timestampsInPool ? 0 : TimestampFile.bufferBytes(this);
     long left = memory - Math.min(heap, memory) - Math.min(timestamps, memory);

@@ -3,19 +3,17 @@ package io.fovea.store;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
+import io.fovea.config.TimestampStore;
 import io.fovea.io.BlockDevice;
-import io.fovea.io.DeviceConfig;
-import io.fovea.io.Devices;
-import io.fovea.io.IoKind;
+import io.fovea.io.MemoryDevice;
 import io.fovea.io.Storage;
 import io.fovea.txn.TimestampPages;
-import java.nio.file.Path;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The file of timestamps and the pool over it, where they are kept in pages ({@link
- * StoreKind#DISK}, {@link StoreKind#DISK_CACHE}).
+ * TimestampStore#DISK}, {@link TimestampStore#DISK_CACHE}).
  *
  * <pre>
  *   open     what is left of a crash is removed ─► file ─► pool
@@ -44,7 +42,7 @@ public final class TimestampFile implements AutoCloseable {
 
   /** Whether there is to be one. */
   static boolean wanted(StoreConfig config) {
-    return config.transactions().timestamps().kind().onDisk();
+    return config.transactions().timestamps().onDisk();
   }
 
   /** What the pool of its pages takes, in bytes: of the buffer, or beside it. */
@@ -82,7 +80,7 @@ public final class TimestampFile implements AutoCloseable {
   static TimestampFile open(@Nullable Storage storage, StoreConfig config, PoolConfig of) {
     BlockDevice device =
         storage == null
-            ? Devices.open(Path.of("timestamps"), DeviceConfig.defaults().kind(IoKind.MEMORY))
+            ? new MemoryDevice()
             : Companions.openTemporary(storage, Storage.TIMESTAMPS);
     BufferPool pool = null;
     boolean done = false;

@@ -19,8 +19,8 @@
  * in use; of an opening that fails nothing is left, and nothing that was there is changed but by
  * recovery.
  *
- * <p>May import: error, memory, io, wal, buffer, btree, txn, index, recovery. Threading: one thread
- * opens, one closes; the rest by any.
+ * <p>May import: config, error, memory, io, wal, buffer, btree, txn, index, recovery. Threading:
+ * one thread opens, one closes; the rest by any.
  */
 @NullMarked
 package io.fovea.store;

@@ -1,10 +1,23 @@
 package io.fovea.txn;
 
+import io.fovea.config.TimestampStore;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The timestamps of items that have no entry in the exact table, wherever they are: one predicted
  * branch on a final kind, for a store is of one kind as long as it lives.
+ *
+ * <pre>
+ *                   out of use          leaves the exact table                       memory
+ *   DISK            page of a file      with its last user                           in use
+ *   DISK_CACHE      page of a file      when its place is wanted, longest unused     in use + cache
+ *   MEMORY          the exact table     never                                        all items
+ *   FOCUS_COUNTER   one cell for all    when its place is wanted, longest unused     in use + cache
+ *   FOCUS_SKETCH    rows x columns      when its place is wanted                     in use + sketch
+ * </pre>
+ *
+ * <p>After the variants of the dissertation (sections 3.2.2 and 3.4.1). Each is an approximate
+ * timestamp store in its sense (section 3.1): the first three with bounds that are exact.
  *
  * <p><b>Promise.</b> For each item, what {@link #get} returns is not below, field by field, any
  * word that was put for it before, and wts &lt;= rts. That, and that nobody asks while an entry is
@@ -23,14 +36,14 @@ final class ColdTimestamps {
   private final @Nullable TimestampPages pages;
 
   ColdTimestamps(TimestampConfig config, @Nullable TimestampPages pages) {
-    StoreKind k = config.kind();
-    if (k.onDisk() != (pages != null)) {
+    TimestampStore k = config.kind();
+    if (TimestampConfig.onDisk(k) != (pages != null)) {
       throw new IllegalArgumentException(
           k + (pages == null ? " needs pages" : " has no pages") + ".");
     }
     this.pages = pages;
-    this.kind = k == StoreKind.MEMORY ? NOTHING : k.onDisk() ? PAGES : CELLS;
-    boolean many = k == StoreKind.FOCUS_SKETCH;
+    this.kind = k == TimestampStore.MEMORY ? NOTHING : TimestampConfig.onDisk(k) ? PAGES : CELLS;
+    boolean many = k == TimestampStore.FOCUS_SKETCH;
     // One cell where there is none to be: what is not touched takes no memory.
     this.sketch = many ? new Sketch(config.sketchRows(), config.sketchColumns()) : new Sketch(1, 1);
   }

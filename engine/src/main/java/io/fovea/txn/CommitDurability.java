@@ -1,8 +1,8 @@
 package io.fovea.txn;
 
+import io.fovea.config.Durability;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
-import io.fovea.txn.TxConfig.Durability;
 import io.fovea.wal.Log;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;

@@ -1,5 +1,6 @@
 package io.fovea.txn;
 
+import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
 import org.jspecify.annotations.Nullable;
@@ -61,7 +62,7 @@ final class ConcurrencyControl {
   /** Instead of a slot: the item is pinned by the commit. */
   static final int LATER = -1;
 
-  final ProtocolKind kind;
+  final Protocol kind;
 
   /** Whether items have entries in {@link Timestamps}. */
   final boolean stamped;
@@ -132,13 +133,13 @@ final class ConcurrencyControl {
     this.reservations = shared.reservations;
     this.updateLocks = new UpdateLocks.Held(shared.updateLocks);
     this.gate = shared.gate;
-    this.plain = kind == ProtocolKind.TICTOC || kind == ProtocolKind.SILO;
-    this.versioned = kind == ProtocolKind.MVTO;
-    this.stamped = plain || versioned || kind == ProtocolKind.STO;
-    this.eager = kind == ProtocolKind.STO || kind == ProtocolKind.TWO_PHASE_LOCKING;
+    this.plain = kind == Protocol.TICTOC || kind == Protocol.SILO;
+    this.versioned = kind == Protocol.MVTO;
+    this.stamped = plain || versioned || kind == Protocol.STO;
+    this.eager = kind == Protocol.STO || kind == Protocol.TWO_PHASE_LOCKING;
     this.locks =
-        kind == ProtocolKind.TWO_PHASE_LOCKING ? new TwoPhaseLocking(this, memory.locks) : null;
-    this.occ = kind == ProtocolKind.OCC ? occ(memory.history) : null;
+        kind == Protocol.TWO_PHASE_LOCKING ? new TwoPhaseLocking(this, memory.locks) : null;
+    this.occ = kind == Protocol.OCC ? occ(memory.history) : null;
     this.mvto = versioned ? new Mvto(this, memory.versions) : null;
     this.pessimistic = new PessimisticLocking(this, locks, occ, memory);
   }
@@ -270,7 +271,7 @@ final class ConcurrencyControl {
     if (stamped) {
       return timestamps.pin(life.id, item);
     }
-    return kind == ProtocolKind.OCC ? 0 : locks.share(item);
+    return kind == Protocol.OCC ? 0 : locks.share(item);
   }
 
   /**
@@ -312,7 +313,7 @@ final class ConcurrencyControl {
   void intend(long item) {
     if (pessimistic.on()) {
       pessimistic.intend(item);
-    } else if (kind == ProtocolKind.STO) {
+    } else if (kind == Protocol.STO) {
       Sto.lock(this, item, pin(item), AbortCause.LOCK);
     } else {
       locks.exclude(item, AbortCause.LOCK);
@@ -323,7 +324,7 @@ final class ConcurrencyControl {
 
   /** Before the written items are locked, in order. */
   void beginLocking() {
-    if (kind == ProtocolKind.OCC) {
+    if (kind == Protocol.OCC) {
       occ.lock();
     }
   }
@@ -336,14 +337,14 @@ final class ConcurrencyControl {
       lock(item, slot, SPINS, AbortCause.LOCK);
     } else if (versioned) {
       Sto.lock(this, item, slot, AbortCause.LOCK);
-    } else if (kind == ProtocolKind.OCC) {
+    } else if (kind == Protocol.OCC) {
       wrote(item, AbortCause.LOCK);
     }
   }
 
   /** Whether the commit locks what is written by {@link #lockWrite}, and not the body before it. */
   boolean locksWrites() {
-    return !pessimistic.on() && kind != ProtocolKind.TWO_PHASE_LOCKING;
+    return !pessimistic.on() && kind != Protocol.TWO_PHASE_LOCKING;
   }
 
   /** Adds an item to the write set of the section. */
@@ -475,7 +476,7 @@ final class ConcurrencyControl {
     if (!plain && stamped && spansSnapshot() && !Sto.unchanged(this)) {
       throw life.abort(AbortCause.ORDER, CHANGED);
     }
-    if (kind == ProtocolKind.OCC) {
+    if (kind == Protocol.OCC) {
       occ.validate();
     }
     if (stamped && !timestamps.holds(life.id)) {
@@ -504,7 +505,7 @@ final class ConcurrencyControl {
   }
 
   private boolean validate(long ts, boolean anew) {
-    return kind == ProtocolKind.TICTOC
+    return kind == Protocol.TICTOC
         ? TicToc.validate(
                 reads,
                 locked,
@@ -565,7 +566,7 @@ final class ConcurrencyControl {
 
   /** The commit has happened; its changes come next. */
   void installing() {
-    if (kind == ProtocolKind.OCC) {
+    if (kind == Protocol.OCC) {
       occ.list();
     } else if (versioned) {
       mvto.save();
@@ -579,7 +580,7 @@ final class ConcurrencyControl {
         timestamps.publish(locked.get(i), ts);
       }
       locked.clear();
-    } else if (kind == ProtocolKind.OCC) {
+    } else if (kind == Protocol.OCC) {
       occ.installed();
     } else {
       locks.release();
@@ -601,7 +602,7 @@ final class ConcurrencyControl {
       if (versioned) {
         mvto.clear();
       }
-    } else if (kind == ProtocolKind.OCC) {
+    } else if (kind == Protocol.OCC) {
       occ.release();
     } else {
       locks.release();
@@ -611,9 +612,9 @@ final class ConcurrencyControl {
   /** Half of the changes are installed, and no more will be: what is locked stays so. */
   void forget() {
     locked.clear();
-    if (kind == ProtocolKind.OCC) {
+    if (kind == Protocol.OCC) {
       occ.forget();
-    } else if (kind == ProtocolKind.TWO_PHASE_LOCKING) {
+    } else if (kind == Protocol.TWO_PHASE_LOCKING) {
       locks.forget();
     }
   }

@@ -1,5 +1,6 @@
 package io.fovea.txn;
 
+import io.fovea.config.TimestampStore;
 import io.fovea.error.FoveaException;
 
 /**
@@ -11,10 +12,10 @@ import io.fovea.error.FoveaException;
  * </pre>
  *
  * <p>Which entry makes room: the one nearest to the item's own place ({@link
- * StoreKind#FOCUS_SKETCH}), or of the bucket the one that is longest out of use ({@link
- * StoreKind#isCache}). The latter is CLOCK in sets of four: the epoch of the last use stands for
- * the reference bit, and the hand moves with the epoch, so that a hit stores nothing but what it
- * stores anyway.
+ * TimestampStore#FOCUS_SKETCH}), or of the bucket the one that is longest out of use ({@link
+ * TimestampConfig#isCache}). The latter is CLOCK in sets of four: the epoch of the last use stands
+ * for the reference bit, and the hand moves with the epoch, so that a hit stores nothing but what
+ * it stores anyway.
  *
  * <p>The rules that make a release safe against those who pin are in {@link Timestamps}.
  */
@@ -42,15 +43,15 @@ final class Entries {
       TimestampTable table,
       ColdTimestamps coldTimestamps,
       Epochs epochs,
-      StoreKind kind,
+      TimestampStore kind,
       boolean byEpoch) {
     this.table = table;
     this.coldTimestamps = coldTimestamps;
     this.epochs = epochs;
     this.byEpoch = byEpoch;
-    this.cache = kind.isCache();
-    this.forEver = kind == StoreKind.MEMORY;
-    this.approximate = !kind.onDisk();
+    this.cache = TimestampConfig.isCache(kind);
+    this.forEver = kind == TimestampStore.MEMORY;
+    this.approximate = !TimestampConfig.onDisk(kind);
   }
 
   /** No entry whose last use is of this epoch or later may go. */

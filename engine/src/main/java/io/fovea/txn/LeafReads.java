@@ -3,6 +3,7 @@ package io.fovea.txn;
 import io.fovea.btree.BTree;
 import io.fovea.btree.LeafVersions;
 import io.fovea.buffer.BufferPool;
+import io.fovea.config.Protocol;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -60,7 +61,7 @@ final class LeafReads {
     this.marks = shared.marks;
     this.gate = shared.gate;
     this.writers = shared.config.writers();
-    this.ticToc = shared.config.protocol() == ProtocolKind.TICTOC;
+    this.ticToc = shared.config.protocol() == Protocol.TICTOC;
   }
 
   // -------------------------------------------------------------------------------------- the body

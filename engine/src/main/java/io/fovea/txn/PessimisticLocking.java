@@ -1,5 +1,6 @@
 package io.fovea.txn;
 
+import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
 import org.jspecify.annotations.Nullable;
 
@@ -91,7 +92,7 @@ final class PessimisticLocking {
 
   int touch(long item) {
     Reservation r = mine();
-    if (concurrencyControl.kind == ProtocolKind.TWO_PHASE_LOCKING) {
+    if (concurrencyControl.kind == Protocol.TWO_PHASE_LOCKING) {
       return locks.share(item, r);
     }
     boolean added = r.add(item, false);
@@ -119,7 +120,7 @@ final class PessimisticLocking {
   }
 
   void intend(long item) {
-    if (concurrencyControl.kind == ProtocolKind.TWO_PHASE_LOCKING) {
+    if (concurrencyControl.kind == Protocol.TWO_PHASE_LOCKING) {
       locks.exclude(item, mine());
     }
   }
@@ -129,18 +130,18 @@ final class PessimisticLocking {
   void lockWrite(long item, int slot) {
     if (concurrencyControl.stamped) {
       lock(slot);
-    } else if (concurrencyControl.kind == ProtocolKind.OCC) {
+    } else if (concurrencyControl.kind == Protocol.OCC) {
       occ.wrote(item);
     }
   }
 
   boolean lockGap(long item) {
     Reservation r = mine();
-    if (concurrencyControl.kind == ProtocolKind.TWO_PHASE_LOCKING) {
+    if (concurrencyControl.kind == Protocol.TWO_PHASE_LOCKING) {
       return locks.exclude(item, r);
     }
     r.add(item, true);
-    if (concurrencyControl.kind == ProtocolKind.OCC) {
+    if (concurrencyControl.kind == Protocol.OCC) {
       occ.wrote(item);
       return false; // nobody else installs
     }
@@ -222,7 +223,7 @@ final class PessimisticLocking {
       long word = TidWord.withoutLock(timestamps.word(slot));
       if (TidWord.wts(word) > ts) {
         ts =
-            concurrencyControl.kind == ProtocolKind.TICTOC
+            concurrencyControl.kind == Protocol.TICTOC
                 ? TidWord.wts(word)
                 : drawn(TidWord.wts(word));
         i = 0; // those before have to be valid there, too

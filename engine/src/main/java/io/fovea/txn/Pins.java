@@ -1,5 +1,6 @@
 package io.fovea.txn;
 
+import io.fovea.config.TimestampStore;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.memory.Waits;
@@ -66,7 +67,7 @@ final class Pins {
 
   private static final int ATTEMPTS_PER_EPOCH = 8;
 
-  private final StoreKind kind;
+  private final TimestampStore kind;
   private final TimestampTable table;
   private final ColdTimestamps coldTimestamps;
   private final Epochs epochs;
@@ -77,7 +78,7 @@ final class Pins {
   private final int madePerEpoch;
 
   Pins(
-      StoreKind kind,
+      TimestampStore kind,
       TimestampTable table,
       ColdTimestamps coldTimestamps,
       Epochs epochs,
@@ -91,7 +92,7 @@ final class Pins {
     this.entries = entries;
     this.byEpoch = byEpoch;
     this.immediate = immediate;
-    this.turns = byEpoch || kind.isCache();
+    this.turns = byEpoch || TimestampConfig.isCache(kind);
     this.madePerEpoch =
         Math.max(1, table.columns() * TimestampTable.SLOTS_PER_BUCKET / EPOCHS_PER_TABLE);
   }
@@ -330,10 +331,10 @@ final class Pins {
       c.refused++;
       throw new TransactionAbortedException(
           AbortCause.TOO_LARGE,
-          (kind == StoreKind.MEMORY ? "Records" : "Transactions that run")
+          (kind == TimestampStore.MEMORY ? "Records" : "Transactions that run")
               + " use all of the "
               + table.bytes()
-              + (kind == StoreKind.MEMORY
+              + (kind == TimestampStore.MEMORY
                   ? " bytes for timestamps, which stay in memory: raise that budget."
                   : " bytes for timestamps: split this one, or raise that budget."));
     }

@@ -1,29 +1,30 @@
 package io.fovea.txn;
 
+import io.fovea.config.Protocol;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** What all transactions of an engine share under its protocol, {@link Timestamps} aside. */
 final class ProtocolMemory {
-  /** Only with {@link ProtocolKind#TWO_PHASE_LOCKING}. */
+  /** Only with {@link Protocol#TWO_PHASE_LOCKING}. */
   final LockTable locks;
 
-  /** Only with {@link ProtocolKind#OCC}. */
+  /** Only with {@link Protocol#OCC}. */
   final History history;
 
-  /** Only with {@link ProtocolKind#MVTO}. */
+  /** Only with {@link Protocol#MVTO}. */
   final Versions versions;
 
   /** How many transactions have begun; for those whose order is that of the begins. */
   final AtomicLong clock = new AtomicLong();
 
-  private final ProtocolKind kind;
+  private final Protocol kind;
 
   @SuppressWarnings({"NullAway", "DataFlowIssue"}) // what a protocol does not use is not there
-  ProtocolMemory(ProtocolKind kind, long bytes) {
+  ProtocolMemory(Protocol kind, long bytes) {
     this.kind = kind;
-    this.locks = kind == ProtocolKind.TWO_PHASE_LOCKING ? new LockTable(bytes) : null;
-    this.history = kind == ProtocolKind.OCC ? new History(bytes) : null;
-    this.versions = kind == ProtocolKind.MVTO ? new Versions(bytes) : null;
+    this.locks = kind == Protocol.TWO_PHASE_LOCKING ? new LockTable(bytes) : null;
+    this.history = kind == Protocol.OCC ? new History(bytes) : null;
+    this.versions = kind == Protocol.MVTO ? new Versions(bytes) : null;
   }
 
   long bytes() {

@@ -1,14 +1,17 @@
 package io.fovea.txn;
 
+import io.fovea.config.TimestampStore;
+
 /**
  * The settings of {@link Timestamps}.
  *
  * @param kind where the timestamps of items out of use are
  * @param release how it is known that an entry of the exact table is out of use; without effect
- *     with {@link StoreKind#MEMORY}, always {@link Release#IMMEDIATE} with {@link StoreKind#DISK}
+ *     with {@link TimestampStore#MEMORY}, always {@link Release#IMMEDIATE} with {@link
+ *     TimestampStore#DISK}
  * @param activeTimestampBytes memory of the exact table that is always used: 32 bytes an entry,
- *     best twice as many as contexts times keys of a transaction; with {@link StoreKind#MEMORY}
- *     half of the budget is taken instead
+ *     best twice as many as contexts times keys of a transaction; with {@link
+ *     TimestampStore#MEMORY} half of the budget is taken instead
  * @param budgetBytes what the exact table may take when transactions pin more than that; it costs
  *     address space until then
  * @param sketchRows of a sketch: 1 to 8
@@ -18,7 +21,7 @@ package io.fovea.txn;
  *     for one of fixed size
  */
 public record TimestampConfig(
-    StoreKind kind,
+    TimestampStore kind,
     Release release,
     long activeTimestampBytes,
     long budgetBytes,
@@ -45,15 +48,36 @@ public record TimestampConfig(
   private static final long EXACT_BESIDE_CACHE_BYTES = 128L << 10;
 
   /** How large the exact table of a store is by default. */
-  public static long activeTimestampBytes(StoreKind kind) {
-    return kind.isCache() ? EXACT_BESIDE_CACHE_BYTES : EXACT_BYTES;
+  public static long activeTimestampBytes(TimestampStore kind) {
+    return isCache(kind) ? EXACT_BESIDE_CACHE_BYTES : EXACT_BYTES;
+  }
+
+  /** Whether there are pages. */
+  public static boolean onDisk(TimestampStore kind) {
+    return kind == TimestampStore.DISK || kind == TimestampStore.DISK_CACHE;
+  }
+
+  /** Whether there are pages. */
+  public boolean onDisk() {
+    return onDisk(kind);
+  }
+
+  /** Whether the entry that is longest out of use makes room, rather than the nearest. */
+  static boolean isCache(TimestampStore kind) {
+    return kind == TimestampStore.DISK_CACHE || kind == TimestampStore.FOCUS_COUNTER;
   }
 
   /** Focus-Sketch of a fixed size. */
   public static TimestampConfig sketch(
       long activeTimestampBytes, long budgetBytes, int rows, int columns, Release release) {
     return new TimestampConfig(
-        StoreKind.FOCUS_SKETCH, release, activeTimestampBytes, budgetBytes, rows, columns, columns);
+        TimestampStore.FOCUS_SKETCH,
+        release,
+        activeTimestampBytes,
+        budgetBytes,
+        rows,
+        columns,
+        columns);
   }
 
   /**
@@ -64,7 +88,7 @@ public record TimestampConfig(
    * @param maxBytes up to which a sketch may grow
    */
   public static TimestampConfig of(
-      StoreKind kind,
+      TimestampStore kind,
       Release release,
       long activeTimestampBytes,
       long budgetBytes,
@@ -74,7 +98,7 @@ public record TimestampConfig(
     return new TimestampConfig(
         kind,
         release,
-        kind.isCache()
+        isCache(kind)
             ? withCache(activeTimestampBytes, bytesMin, budgetBytes)
             : activeTimestampBytes,
         budgetBytes,
@@ -107,9 +131,9 @@ public record TimestampConfig(
    * region of exact timestamps is for; all of the budget where entries stay for ever.
    */
   public long memoryBytes() {
-    return kind == StoreKind.MEMORY
+    return kind == TimestampStore.MEMORY
         ? budgetBytes
-        : activeTimestampBytes + (kind == StoreKind.FOCUS_SKETCH ? sketchBytesMax() : 0);
+        : activeTimestampBytes + (kind == TimestampStore.FOCUS_SKETCH ? sketchBytesMax() : 0);
   }
 
   /** The bytes that the sketch may take. */
@@ -118,17 +142,17 @@ public record TimestampConfig(
   }
 
   Release effectiveRelease() {
-    return kind == StoreKind.DISK ? Release.IMMEDIATE : release;
+    return kind == TimestampStore.DISK ? Release.IMMEDIATE : release;
   }
 
   /** How wide columns of the table are in level 0: see {@link TimestampTable}. */
   int wideBits() {
-    return kind == StoreKind.MEMORY ? 6 : 0;
+    return kind == TimestampStore.MEMORY ? 6 : 0;
   }
 
   /** Level 0 of the table. */
   long firstBytes() {
-    return kind == StoreKind.MEMORY
+    return kind == TimestampStore.MEMORY
         ? Math.max(activeTimestampBytes, budgetBytes / 2)
         : activeTimestampBytes;
   }

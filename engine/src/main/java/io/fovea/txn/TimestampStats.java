@@ -1,5 +1,7 @@
 package io.fovea.txn;
 
+import io.fovea.config.TimestampStore;
+
 /**
  * What the timestamp store did since it was made. Counters are read while others count: each is
  * right, together they need not belong to one moment.
@@ -24,7 +26,7 @@ package io.fovea.txn;
  * @param bytes native memory reserved, sketch and pages included
  */
 public record TimestampStats(
-    StoreKind kind,
+    TimestampStore kind,
     long live,
     long capacity,
     long materialised,

@@ -1,12 +1,13 @@
 package io.fovea.txn;
 
+import io.fovea.config.TimestampStore;
 import io.fovea.error.TransactionAbortedException;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The timestamps of all items: exact for those in use, wherever {@link StoreKind} says for the
+ * The timestamps of all items: exact for those in use, wherever {@link TimestampStore} says for the
  * others.
  *
  * <pre>
@@ -52,7 +53,7 @@ public final class Timestamps {
   /** How often a context that exits looks whether the sketch should have another size. */
   private static final int EXITS_PER_SIZING = 1024;
 
-  private final StoreKind kind;
+  private final TimestampStore kind;
   private final TimestampTable table;
   private final ColdTimestamps coldTimestamps;
   private final Epochs epochs;
@@ -104,7 +105,7 @@ public final class Timestamps {
     }
     kind = config.kind();
     TimestampConfig.Release release = config.effectiveRelease();
-    boolean forEver = kind == StoreKind.MEMORY;
+    boolean forEver = kind == TimestampStore.MEMORY;
     byEpoch = release == TimestampConfig.Release.EPOCH && !forEver;
     byReference = release != TimestampConfig.Release.EPOCH && !forEver;
     table = new TimestampTable(config.firstBytes(), config.budgetBytes(), config.wideBits());
@@ -176,7 +177,7 @@ public final class Timestamps {
     if (pins.turns()) {
       epochs.advance(epochs.now());
     }
-    if (exits % EXITS_PER_SIZING == 0 && sizer.adapts() && kind == StoreKind.FOCUS_SKETCH) {
+    if (exits % EXITS_PER_SIZING == 0 && sizer.adapts() && kind == TimestampStore.FOCUS_SKETCH) {
       size();
     }
   }
@@ -484,7 +485,7 @@ public final class Timestamps {
   }
 
   /** Where the timestamps of items out of use are. */
-  public StoreKind kind() {
+  public TimestampStore kind() {
     return kind;
   }
 

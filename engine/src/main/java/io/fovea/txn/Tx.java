@@ -222,11 +222,6 @@ public final class Tx {
     return (long) EPOCH.getOpaque(this);
   }
 
-  /** When it began, on the clock of {@link System#nanoTime}. */
-  public long beganNanos() {
-    return life.beganNanos();
-  }
-
   /**
    * Commits: locks what is written, validates what was read, appends, installs, publishes. The
    * transaction has ended when this returns or throws; but nobody must be told before {@link

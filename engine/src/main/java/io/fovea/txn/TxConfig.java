@@ -1,6 +1,8 @@
 package io.fovea.txn;
 
-import java.util.function.Consumer;
+import io.fovea.config.Durability;
+import io.fovea.config.Protocol;
+import io.fovea.config.TimestampStore;
 
 /**
  * The settings of a {@link TxEngine}.
@@ -33,23 +35,17 @@ public record TxConfig(
     boolean placesRemembered,
     Durability durability,
     int commitPartBytes,
-    ProtocolKind protocol,
+    Protocol protocol,
     long protocolBytes,
     boolean writers,
     boolean wholeValues,
     boolean isolated) {
 
-  /** What a commit waits for. */
-  public enum Durability {
-    /** Until its own changes, and those that it read, are on stable storage. */
-    SYNC,
-    /** Only where more than the log's window is not there yet. */
-    ASYNC,
-    /** Nothing. */
-    NONE
-  }
+  /** What a protocol keeps, unless said otherwise. */
+  public static final long PROTOCOL_BYTES = 8L << 20;
 
-  private static final long LITTLE_BYTES = 64 << 10;
+  /** What it keeps where there is nothing to tell apart. */
+  public static final long LITTLE_BYTES = 64 << 10;
 
   /** Above the number of every entry of a write set. */
   static final int ENTRIES_MAX = 1 << 24;
@@ -67,7 +63,7 @@ public record TxConfig(
           64L << 20,
           ITEMS_MAX,
           TimestampConfig.sketch(
-              TimestampConfig.activeTimestampBytes(StoreKind.FOCUS_SKETCH),
+              TimestampConfig.activeTimestampBytes(TimestampStore.FOCUS_SKETCH),
               256L << 20,
               2,
               2048,
@@ -76,8 +72,8 @@ public record TxConfig(
           true,
           Durability.SYNC,
           2 << 20,
-          ProtocolKind.TICTOC,
-          8L << 20,
+          Protocol.TICTOC,
+          PROTOCOL_BYTES,
           true,
           false,
           true);
@@ -88,147 +84,52 @@ public record TxConfig(
       throw new IllegalArgumentException(
           "A transaction has at least one item, not " + itemsMax + ".");
     }
-  }
-
-  /** The same with other bounds. */
-  public TxConfig withLimits(int contexts, long scratchBytesMax, int itemsMax) {
-    return with(
-        draft -> {
-          draft.contexts = contexts;
-          draft.scratchBytesMax = scratchBytesMax;
-          draft.itemsMax = itemsMax;
-        });
-  }
-
-  /** The same with other timestamps. */
-  public TxConfig with(TimestampConfig other) {
-    return with(draft -> draft.timestamps = other);
-  }
-
-  /** The same with or without {@link #revalidateAll}. */
-  public TxConfig withRevalidation(boolean all) {
-    return with(draft -> draft.revalidateAll = all);
-  }
-
-  /** The same with or without {@link #wholeValues}. */
-  public TxConfig withWholeValues(boolean whole) {
-    return with(draft -> draft.wholeValues = whole);
-  }
-
-  /**
-   * The same for one transaction at a time, with nothing to tell several apart.
-   *
-   * @throws IllegalArgumentException where there may be more than one
-   */
-  public TxConfig withoutIsolation() {
-    if (contexts != 1) {
+    if (!isolated && contexts != 1) {
       throw new IllegalArgumentException(
           "Without isolation one transaction runs at a time, and not " + contexts + ".");
     }
-    return with(
-        draft -> {
-          draft.protocol = ProtocolKind.OCC;
-          draft.protocolBytes = LITTLE_BYTES;
-          draft.isolated = false;
-        });
-  }
-
-  /** The same with or without {@link #placesRemembered}. */
-  public TxConfig withPlaces(boolean remembered) {
-    return with(draft -> draft.placesRemembered = remembered);
   }
 
   /** The same with another durability, and parts that suit a log's buffer. */
   public TxConfig with(Durability other, int logBufferBytes) {
-    return with(
-        draft -> {
-          draft.durability = other;
-          draft.commitPartBytes = logBufferBytes / 8;
-        });
-  }
-
-  /** The same under another protocol. */
-  public TxConfig with(ProtocolKind other) {
-    return with(other, protocolBytes);
-  }
-
-  /** The same under another protocol, with so much memory for what it keeps. */
-  TxConfig with(ProtocolKind other, long bytes) {
-    return with(
-        draft -> {
-          draft.protocol = other;
-          draft.protocolBytes = bytes;
-        });
+    return new TxConfig(
+        contexts,
+        scratchBytesMax,
+        itemsMax,
+        timestamps,
+        revalidateAll,
+        placesRemembered,
+        other,
+        logBufferBytes / 8,
+        protocol,
+        protocolBytes,
+        writers,
+        wholeValues,
+        isolated);
   }
 
   /**
    * The same for data that nobody writes: under the protocol that has nothing to do then, with as
    * little memory as it takes.
+   *
+   * @param bytesMax of keys and values, where anything takes them
+   * @param remembered how many reads a transaction remembers
+   * @param least timestamps that are never used
    */
-  public TxConfig withoutWriters() {
-    return with(
-        draft -> {
-          draft.protocol = ProtocolKind.OCC;
-          draft.protocolBytes = LITTLE_BYTES;
-          draft.durability = Durability.NONE;
-          draft.writers = false;
-        });
-  }
-
-  /** The same but for what the change does to a copy. */
-  private TxConfig with(Consumer<Draft> change) {
-    Draft draft = new Draft(this);
-    change.accept(draft);
-    return draft.build();
-  }
-
-  /** A config that can be changed: the components in one place, for all of the methods above. */
-  private static final class Draft {
-    int contexts;
-    long scratchBytesMax;
-    int itemsMax;
-    TimestampConfig timestamps;
-    boolean revalidateAll;
-    boolean placesRemembered;
-    Durability durability;
-    int commitPartBytes;
-    ProtocolKind protocol;
-    long protocolBytes;
-    boolean writers;
-    boolean wholeValues;
-    boolean isolated;
-
-    Draft(TxConfig of) {
-      contexts = of.contexts;
-      scratchBytesMax = of.scratchBytesMax;
-      itemsMax = of.itemsMax;
-      timestamps = of.timestamps;
-      revalidateAll = of.revalidateAll;
-      placesRemembered = of.placesRemembered;
-      durability = of.durability;
-      commitPartBytes = of.commitPartBytes;
-      protocol = of.protocol;
-      protocolBytes = of.protocolBytes;
-      writers = of.writers;
-      wholeValues = of.wholeValues;
-      isolated = of.isolated;
-    }
-
-    TxConfig build() {
-      return new TxConfig(
-          contexts,
-          scratchBytesMax,
-          itemsMax,
-          timestamps,
-          revalidateAll,
-          placesRemembered,
-          durability,
-          commitPartBytes,
-          protocol,
-          protocolBytes,
-          writers,
-          wholeValues,
-          isolated);
-    }
+  public TxConfig withoutWriters(long bytesMax, int remembered, TimestampConfig least) {
+    return new TxConfig(
+        contexts,
+        bytesMax,
+        remembered,
+        least,
+        revalidateAll,
+        placesRemembered,
+        Durability.NONE,
+        commitPartBytes,
+        Protocol.OCC,
+        LITTLE_BYTES,
+        false,
+        wholeValues,
+        isolated);
   }
 }

@@ -400,7 +400,7 @@ public final class TxEngine {
     long age = 0;
     for (Tx tx : contexts) {
       if (tx.claimed() && tx.active()) {
-        age = Math.max(age, now - tx.beganNanos());
+        age = Math.max(age, now - tx.life().beganNanos());
       }
     }
     return age;

@@ -38,8 +38,8 @@
  * <p>Parts use those below them. No part knows {@code Tx} or {@code TxEngine}; a protocol knows
  * {@code ConcurrencyControl}, whose part it is.
  *
- * <p>May import: error, memory, io, wal, buffer, btree. Threading: a {@link io.fovea.txn.Tx}
- * belongs to the thread that began it; {@link io.fovea.txn.TxEngine} and {@link
+ * <p>May import: config, error, memory, io, wal, buffer, btree. Threading: a {@link
+ * io.fovea.txn.Tx} belongs to the thread that began it; {@link io.fovea.txn.TxEngine} and {@link
  * io.fovea.txn.Timestamps} are shared.
  *
  * <p>Order: log space before item locks (by hash, then successors by try-lock) before page latches;

@@ -4,8 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
+import io.fovea.support.Records;
 import io.fovea.support.Roughness;
 import io.fovea.support.Sample;
 import io.fovea.support.Surroundings;
@@ -123,12 +124,14 @@ class BTreeModelTest {
                       () ->
                           new TestTree(
                               roughness.on(new MemoryDevice()),
-                              PoolConfig.ofFrames(
+                              Records.with(
+                                  PoolConfig.ofFrames(
                                       surroundings.pageSize(),
                                       surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
                                       // But the last: DIRECT wants memory for all of the file.
-                                      translations[(int) (seed % (translations.length - 1))])
-                                  .with(surroundings.hints())))
+                                      translations[(int) (seed % (translations.length - 1))]),
+                                  "frameHints",
+                                  surroundings.hints())))
                   .remembered()) {
             RandomKeys.Kind kind = kinds[(int) (seed % kinds.length)];
             run(t, kind, seed, surroundings.steps(4000), true, surroundings, roughness);

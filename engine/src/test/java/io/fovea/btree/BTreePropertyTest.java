@@ -1,8 +1,9 @@
 package io.fovea.btree;
 
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
+import io.fovea.support.Records;
 import io.fovea.support.Roughness;
 import io.fovea.support.Surroundings;
 import java.util.Arrays;
@@ -80,8 +81,10 @@ class BTreePropertyTest {
                 () ->
                     new TestTree(
                         roughness.on(new MemoryDevice()),
-                        PoolConfig.ofFrames(1 << pageShift, count, translation)
-                            .with(surroundings.hints())))
+                        Records.with(
+                            PoolConfig.ofFrames(1 << pageShift, count, translation),
+                            "frameHints",
+                            surroundings.hints())))
             .remembered()) {
       for (Op op : ops) {
         boolean alone = op.what != What.PUT && op.what != What.DELETE || op.length > 80;

@@ -6,10 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.FrameVersions;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Hash;
 import io.fovea.memory.Mem;
+import io.fovea.support.Records;
 import io.fovea.support.Roughness;
 import io.fovea.support.Surroundings;
 import io.fovea.wal.LogSession;
@@ -293,13 +294,15 @@ class BTreeStressTest {
                   () ->
                       new TestTree(
                           roughness.on(new MemoryDevice()),
-                          PoolConfig.ofFrames(
+                          Records.with(
+                              PoolConfig.ofFrames(
                                   surroundings.pageSize(),
                                   surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
                                   // But the last: DIRECT wants memory for all of the file.
                                   Translation.values()[
-                                      (int) (seed % (Translation.values().length - 1))])
-                              .with(surroundings.hints()))),
+                                      (int) (seed % (Translation.values().length - 1))]),
+                              "frameHints",
+                              surroundings.hints()))),
               roughness,
               2,
               surroundings.steps(20_000));

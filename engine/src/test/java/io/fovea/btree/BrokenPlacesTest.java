@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import io.fovea.btree.TestTree.PlaceReader;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;

@@ -7,14 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
-import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.PageRef;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.PoolStats;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
+import io.fovea.support.Records;
 import io.fovea.support.Surroundings;
 import io.fovea.txn.FaultInjection;
 import java.lang.foreign.Arena;
@@ -28,13 +28,16 @@ import org.junit.jupiter.params.provider.EnumSource;
 class ChildHintsTest {
   private static final int KEYS = 4000;
 
-  private static TestTree tree(FrameHints hints, Translation translation, int frames) {
+  private static TestTree tree(boolean hints, Translation translation, int frames) {
     return tree(new MemoryDevice(), hints, translation, frames);
   }
 
   private static TestTree tree(
-      MemoryDevice device, FrameHints hints, Translation translation, int frames) {
-    TestTree t = new TestTree(device, PoolConfig.ofFrames(4096, frames, translation).with(hints));
+      MemoryDevice device, boolean hints, Translation translation, int frames) {
+    TestTree t =
+        new TestTree(
+            device,
+            Records.with(PoolConfig.ofFrames(4096, frames, translation), "frameHints", hints));
     for (int i = 0; i < KEYS; i++) {
       t.put(TestTree.bytes(i), TestTree.bytes(3L * i));
     }
@@ -127,7 +130,7 @@ class ChildHintsTest {
       names = {"VIRTUAL", "DIRECT"}, // the page id is the frame: there is nothing to store
       mode = EnumSource.Mode.EXCLUDE)
   void aDescentStoresWhatItFound(Translation translation) {
-    try (TestTree t = tree(FrameHints.ON, translation, 256)) {
+    try (TestTree t = tree(true, translation, 256)) {
       forget(t);
       long promotions = t.pool.stats().promotions();
       PoolStats first = since(t, () -> readAll(t));
@@ -146,7 +149,7 @@ class ChildHintsTest {
       names = {"SWIZZLED", "VIRTUAL", "DIRECT"}, // believed; and no hints at all
       mode = EnumSource.Mode.EXCLUDE)
   void whatLeadsAstrayIsPutRight(Translation translation) {
-    try (TestTree t = tree(FrameHints.ON, translation, 256)) {
+    try (TestTree t = tree(true, translation, 256)) {
       // A frame with another page; the root's own; the last one; none that there is.
       int root = latchRoot(t);
       t.pool.releaseShared(root);
@@ -163,7 +166,7 @@ class ChildHintsTest {
 
   @Test
   void aRepairMakesNothingDirtyAndMovesNoVersion() {
-    try (TestTree t = tree(FrameHints.ON, Translation.PREDICTIVE, 256)) {
+    try (TestTree t = tree(true, Translation.PREDICTIVE, 256)) {
       t.pool.flushAll();
       mislead(t, 3);
       int root = latchRoot(t);
@@ -178,7 +181,7 @@ class ChildHintsTest {
 
   @Test
   void aRepairWaitsForNobody() {
-    try (TestTree t = tree(FrameHints.ON, Translation.PREDICTIVE, 256)) {
+    try (TestTree t = tree(true, Translation.PREDICTIVE, 256)) {
       mislead(t, 3);
       byte[] key = TestTree.bytes(KEYS / 2);
       // What a descent does whose parent is latched by a writer between its look and its repair.
@@ -207,7 +210,7 @@ class ChildHintsTest {
   @ParameterizedTest
   @EnumSource
   void withoutHintsThereAreNone(Translation translation) {
-    try (TestTree t = tree(FrameHints.OFF, translation, 256)) {
+    try (TestTree t = tree(false, translation, 256)) {
       readAll(t);
       refs(t, (at, ref) -> assertEquals(PageRef.pid(ref), ref));
       PoolStats stats = t.pool.stats();
@@ -263,8 +266,7 @@ class ChildHintsTest {
       mode = EnumSource.Mode.EXCLUDE)
   void poisonChangesNothing(Translation translation) {
     for (int frames : new int[] {64, 1024}) {
-      try (TestTree t =
-          FaultInjection.wrongFrameHints(() -> tree(FrameHints.ON, translation, frames))) {
+      try (TestTree t = FaultInjection.wrongFrameHints(() -> tree(true, translation, frames))) {
         Random random = new Random(frames);
         for (int i = 0; i < 4000; i++) {
           byte[] key = TestTree.bytes(random.nextInt(KEYS));
@@ -286,7 +288,7 @@ class ChildHintsTest {
   /** A split knows both halves' frames, and a merge the one that stays. */
   @Test
   void changesOfStructureKeepHints() {
-    try (TestTree t = tree(FrameHints.ON, Translation.PREDICTIVE, 1024)) {
+    try (TestTree t = tree(true, Translation.PREDICTIVE, 1024)) {
       readAll(t);
       PoolStats split =
           since(

@@ -10,7 +10,7 @@ import io.fovea.buffer.LeafHints;
 import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.PageImages;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;

@@ -5,7 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.buffer.PoolLog;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.LongList;
 import io.fovea.memory.Mem;
@@ -70,8 +71,10 @@ final class LoggedTree implements AutoCloseable {
     pool =
         new BufferPool(
             device,
-            PoolConfig.ofFrames(pageSize, frames, Translation.PREDICTIVE).withLog(log),
-            AllocatorState.EMPTY);
+            PoolConfig.ofFrames(pageSize, frames, Translation.PREDICTIVE),
+            AllocatorState.EMPTY,
+            PoolLog.of(log),
+            null);
     main = writer();
     session = main.session;
     staging = main.staging;

@@ -9,7 +9,7 @@ import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageReads;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.support.HeldDevice;
 import java.io.IOException;
 import java.io.RandomAccessFile;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.error.StorageFullException;
 import io.fovea.error.ValueTooLargeException;
 import io.fovea.io.MemoryDevice;

@@ -3,7 +3,7 @@ package io.fovea.btree;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import io.fovea.wal.RecordType;

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.bindings.Availability;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.memory.Granules.RefusedException;
 import io.fovea.memory.KernelFacts;
 import io.fovea.memory.MappingBudget;

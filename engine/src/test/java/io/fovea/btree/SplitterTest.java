@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.fovea.buffer.PageHeader;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;

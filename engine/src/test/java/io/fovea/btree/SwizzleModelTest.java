@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.Swizzles;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.memory.LongList;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageHeader;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
 import io.fovea.memory.Mem;

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.MemoryDevice;
@@ -103,8 +104,7 @@ class AllocatorLogTest {
   private static void followsTheStack(int[] changes) throws Exception {
     MemoryDevice logDevice = new MemoryDevice();
     Log log = PoolLogs.create(logDevice);
-    BufferPool pool =
-        new BufferPool(new MemoryDevice(), PoolLogs.config(log), AllocatorState.EMPTY);
+    BufferPool pool = PoolLogs.open(new MemoryDevice(), log);
     ConcurrentLinkedQueue<AllocatorSnapshot> snapshots = new ConcurrentLinkedQueue<>();
     PoolStressTest.inThreads(
         t -> {
@@ -178,8 +178,7 @@ class AllocatorLogTest {
     Random random = new Random(seed);
     Log log = PoolLogs.create(logDisk.device("log"));
     DoubleWrite area = new DoubleWrite(disk.device("area"), 4096, 1);
-    BufferPool pool =
-        new BufferPool(disk.device("data"), PoolLogs.config(log).with(area), AllocatorState.EMPTY);
+    BufferPool pool = PoolLogs.open(disk.device("data"), PoolLogs.config(), log, area);
     LogSession session = log.session();
     Map<Long, Long> model = new HashMap<>();
     Set<Long> orphans = new HashSet<>();
@@ -303,8 +302,7 @@ class AllocatorLogTest {
   @Test
   void theLsnOfAPageNeverGoesBack() {
     Log log = PoolLogs.create(new MemoryDevice());
-    BufferPool pool =
-        new BufferPool(new MemoryDevice(), PoolLogs.config(log), AllocatorState.EMPTY);
+    BufferPool pool = PoolLogs.open(new MemoryDevice(), log);
     LogSession session = log.session();
     long pid = PoolLogs.page(pool, session);
     long last = 0;
@@ -324,8 +322,7 @@ class AllocatorLogTest {
   @Test
   void withoutAGrantNothingChanges() {
     Log log = PoolLogs.create(new MemoryDevice());
-    BufferPool pool =
-        new BufferPool(new MemoryDevice(), PoolLogs.config(log), AllocatorState.EMPTY);
+    BufferPool pool = PoolLogs.open(new MemoryDevice(), log);
     LogSession session = log.session();
     final long a = PoolLogs.page(pool, session);
     final long b = PoolLogs.page(pool, session);

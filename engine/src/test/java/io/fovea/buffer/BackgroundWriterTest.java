@@ -3,7 +3,10 @@ package io.fovea.buffer;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import io.fovea.memory.Mem;
+import io.fovea.support.Records;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -27,9 +30,12 @@ class BackgroundWriterTest {
 
   private final TestDevice device = new TestDevice();
 
-  private BufferPool open(ReplacementKind kind) {
+  private BufferPool open(Replacement kind) {
     PoolConfig config =
-        PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE, kind).withExhaustedMillis(20_000);
+        Records.with(
+            PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE, kind),
+            "exhaustedMillis",
+            20_000L);
     return new BufferPool(device, config, AllocatorState.EMPTY);
   }
 
@@ -43,8 +49,8 @@ class BackgroundWriterTest {
 
   /** Threads that change pages of a file six times the pool never write one themselves. */
   @ParameterizedTest
-  @EnumSource(ReplacementKind.class)
-  void onlyTheWriterWrites(ReplacementKind kind) throws Exception {
+  @EnumSource(Replacement.class)
+  void onlyTheWriterWrites(Replacement kind) throws Exception {
     Set<String> writers = ConcurrentHashMap.newKeySet();
     device.beforeWrite = () -> writers.add(Thread.currentThread().getName());
     BufferPool pool = open(kind);
@@ -108,7 +114,7 @@ class BackgroundWriterTest {
   @Test
   void backPressureHasAMetric() throws Exception {
     CountDownLatch goOn = new CountDownLatch(1);
-    BufferPool pool = open(ReplacementKind.SECOND_CHANCE);
+    BufferPool pool = open(Replacement.SECOND_CHANCE);
     device.beforeWrite =
         () -> {
           try {
@@ -133,8 +139,8 @@ class BackgroundWriterTest {
    * written to it last, whoever got which frame.
    */
   @ParameterizedTest
-  @EnumSource(ReplacementKind.class)
-  void manyThreadsWaitForTheWriter(ReplacementKind kind) throws Exception {
+  @EnumSource(Replacement.class)
+  void manyThreadsWaitForTheWriter(Replacement kind) throws Exception {
     BufferPool pool = open(kind);
     List<Long> pids = pages(pool);
     AtomicBoolean over = new AtomicBoolean();
@@ -185,7 +191,7 @@ class BackgroundWriterTest {
    */
   @Test
   void aFailedWriteDoesNotWaitForTheLatchOfItsPage() {
-    BufferPool pool = open(ReplacementKind.SECOND_CHANCE);
+    BufferPool pool = open(Replacement.SECOND_CHANCE);
     AtomicInteger latched = new AtomicInteger(-1);
     AtomicLong offset = new AtomicLong(-1);
     device.beforeBatch =
@@ -215,8 +221,8 @@ class BackgroundWriterTest {
 
   /** What was cleaned ahead is still there: a use of it reads nothing, and keeps it. */
   @ParameterizedTest
-  @EnumSource(ReplacementKind.class)
-  void pagesAreCleanedAheadAndStay(ReplacementKind kind) {
+  @EnumSource(Replacement.class)
+  void pagesAreCleanedAheadAndStay(Replacement kind) {
     BufferPool pool = open(kind);
     pages(pool);
     Frames frames = pool.frames;
@@ -259,7 +265,7 @@ class BackgroundWriterTest {
   /** While the data fits nothing is written, however often it is changed. */
   @Test
   void nothingIsWrittenAheadOfNeed() {
-    BufferPool pool = open(ReplacementKind.SAMPLING);
+    BufferPool pool = open(Replacement.SAMPLING);
     List<Long> pids = new ArrayList<>();
     for (int i = 0; i < 50; i++) {
       pids.add(Pools.page(pool));

@@ -9,6 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Pretouch;
+import io.fovea.config.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.FoveaException;
@@ -18,6 +20,7 @@ import io.fovea.error.PoolTooSmallException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import io.fovea.memory.Mem;
+import io.fovea.support.Records;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -546,10 +549,11 @@ class BufferPoolTest {
     BufferPool pool =
         new BufferPool(
             device,
-            PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE)
-                .withExhaustedMillis(100)
-                .withLog(durable::get),
-            AllocatorState.EMPTY);
+            Records.with(
+                PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE), "exhaustedMillis", 100L),
+            AllocatorState.EMPTY,
+            durable::get,
+            null);
     int frame = pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
     long pid = pool.pid(frame);
     PageHeader.raisePageLsn(pool.pages(), pool.base(frame), 11);
@@ -627,7 +631,7 @@ class BufferPoolTest {
   @ParameterizedTest
   @EnumSource(Pretouch.class)
   void pretouchHarmsNothing(Pretouch when) {
-    PoolConfig config = PoolConfig.of(4096, 8 << 20).with(when);
+    PoolConfig config = Records.with(PoolConfig.of(4096, 8 << 20), "pretouch", when);
     BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
     long[] pids = pages(pool, 500);
     for (long pid : pids) {

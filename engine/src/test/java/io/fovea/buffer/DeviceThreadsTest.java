@@ -3,10 +3,11 @@ package io.fovea.buffer;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Io;
+import io.fovea.config.Translation;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.DeviceConfig;
 import io.fovea.io.Devices;
-import io.fovea.io.IoKind;
 import io.fovea.support.Groups;
 import io.fovea.support.ThreadStarts;
 import java.nio.file.Path;
@@ -49,8 +50,7 @@ class DeviceThreadsTest {
                 thread -> thread.startsWith("fovea-io " + name + " "),
                 n -> onlyThis ? n == first : n >= first);
         BlockDevice device =
-            Devices.open(
-                dir.resolve(name), DeviceConfig.defaults().kind(IoKind.POSIX).workers(4))) {
+            Devices.open(dir.resolve(name), DeviceConfig.defaults().kind(Io.POSIX).workers(4))) {
       BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
       for (int i = 0; i < PAGES; i++) {
         assertEquals(pid(i), Pools.page(pool));

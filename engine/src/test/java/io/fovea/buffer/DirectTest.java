@@ -6,18 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
-import io.fovea.io.DeviceConfig;
-import io.fovea.io.Devices;
-import io.fovea.io.IoKind;
+import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -26,8 +24,7 @@ import org.junit.jupiter.api.Test;
 class DirectTest {
   private static final int PAGE = 4096;
 
-  private final BlockDevice device =
-      Devices.open(Path.of("direct"), DeviceConfig.defaults().kind(IoKind.MEMORY));
+  private final BlockDevice device = new MemoryDevice();
 
   private static PoolConfig config(int frames) {
     return PoolConfig.ofFrames(PAGE, frames, Translation.DIRECT);

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;
@@ -15,6 +16,7 @@ import io.fovea.io.BlockDevice;
 import io.fovea.io.IoOp;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
+import io.fovea.support.Records;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
@@ -53,15 +55,19 @@ class DoubleWriteTest {
       this.random = new Random(seed);
     }
 
-    private PoolConfig config() {
-      PoolConfig config =
-          PoolConfig.ofFrames(PAGE, 64, Translation.PREDICTIVE).withExhaustedMillis(100);
-      return area ? config.with(new DoubleWrite(disk.device(AREA), PAGE, 1)) : config;
+    private BufferPool open(AllocatorState state) {
+      return new BufferPool(
+          data,
+          Records.with(
+              PoolConfig.ofFrames(PAGE, 64, Translation.PREDICTIVE), "exhaustedMillis", 100L),
+          state,
+          PoolLog.NONE,
+          area ? new DoubleWrite(disk.device(AREA), PAGE, 1) : null);
     }
 
     /** Makes the file, whose pages are all there, durably. */
     BufferPool begin() {
-      BufferPool pool = new BufferPool(data, config(), AllocatorState.EMPTY);
+      BufferPool pool = open(AllocatorState.EMPTY);
       for (int i = 0; i < PAGES; i++) {
         int frame = pool.allocate(1, PageHeader.LEAF, LogSession.NONE);
         Versions.fill(pool.pages(), pool.base(frame), PAGE, version);
@@ -273,11 +279,13 @@ class DoubleWriteTest {
               told.set(reason);
             }
           };
-      PoolConfig config =
-          PoolConfig.ofFrames(PAGE, 64, Translation.PREDICTIVE)
-              .with(new DoubleWrite(disk.device(AREA), PAGE, 1))
-              .withLog(log);
-      BufferPool pool = new BufferPool(disk.device(DATA), config, AllocatorState.EMPTY);
+      BufferPool pool =
+          new BufferPool(
+              disk.device(DATA),
+              PoolConfig.ofFrames(PAGE, 64, Translation.PREDICTIVE),
+              AllocatorState.EMPTY,
+              log,
+              new DoubleWrite(disk.device(AREA), PAGE, 1));
       Pools.page(pool);
       // Of the two syncs of a flush the first is that of the area.
       disk.fail(SimFault.once(file.equals(AREA) ? 1 : 2).of(IoOp.SYNC));
@@ -431,10 +439,11 @@ class DoubleWriteTest {
     assertThrows(StorageFullException.class, () -> new DoubleWrite(disk.device(AREA), PAGE, 1));
     assertThrows(InvalidUseException.class, () -> new DoubleWrite(disk.device(AREA), PAGE, 0));
     DoubleWrite other = new DoubleWrite(new MemoryDevice(), 8192, 1);
-    PoolConfig config = PoolConfig.ofFrames(PAGE, 64, Translation.PREDICTIVE).with(other);
+    PoolConfig config = PoolConfig.ofFrames(PAGE, 64, Translation.PREDICTIVE);
     assertThrows(
         InvalidUseException.class,
-        () -> new BufferPool(new MemoryDevice(), config, AllocatorState.EMPTY));
+        () ->
+            new BufferPool(new MemoryDevice(), config, AllocatorState.EMPTY, PoolLog.NONE, other));
   }
 
   /** A large pool writes batches of 256 pages, each a single transfer to the area. */
@@ -442,12 +451,11 @@ class DoubleWriteTest {
   void largeBatches() {
     TestDevice data = new TestDevice();
     TestDevice area = new TestDevice();
-    PoolConfig config =
-        PoolConfig.ofFrames(PAGE, 4096, Translation.PREDICTIVE)
-            .with(new DoubleWrite(area, PAGE, 1));
+    PoolConfig config = PoolConfig.ofFrames(PAGE, 4096, Translation.PREDICTIVE);
+    DoubleWrite copies = new DoubleWrite(area, PAGE, 1);
     area.transfers.set(0);
     area.syncs.set(0);
-    BufferPool pool = new BufferPool(data, config, AllocatorState.EMPTY);
+    BufferPool pool = new BufferPool(data, config, AllocatorState.EMPTY, PoolLog.NONE, copies);
     for (int i = 0; i < 1024; i++) {
       Pools.page(pool);
     }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
@@ -45,7 +46,7 @@ class FreeRunsTest {
 
   private final TestDevice device = new TestDevice();
   private final Log log = PoolLogs.create(new MemoryDevice());
-  private BufferPool pool = new BufferPool(device, PoolLogs.config(log), AllocatorState.EMPTY);
+  private BufferPool pool = PoolLogs.open(device, log);
   private final LogSession session = log.session();
   private PoolSpace space = pool.checkpoint().space();
   private final Map<Long, Long> used = new HashMap<>();
@@ -607,8 +608,8 @@ class FreeRunsTest {
   void theFileGrowsWhileHolesAreCutOff() throws Exception {
     pool.abandon();
     // Large enough for a cut of more pages than get their space at once.
-    PoolConfig config = PoolConfig.ofFrames(4096, 2048, Translation.PREDICTIVE).withLog(log);
-    pool = new BufferPool(device, config, AllocatorState.EMPTY);
+    PoolConfig config = PoolConfig.ofFrames(4096, 2048, Translation.PREDICTIVE);
+    pool = PoolLogs.open(device, config, log, null);
     space = pool.checkpoint().space();
     allocate(PAGES);
     free(shuffled(200, PAGES + AllocatorState.FIRST_PID));

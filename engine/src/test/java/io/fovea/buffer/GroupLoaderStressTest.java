@@ -3,6 +3,7 @@ package io.fovea.buffer;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Translation;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.StorageException;
 import io.fovea.io.MemoryDevice;

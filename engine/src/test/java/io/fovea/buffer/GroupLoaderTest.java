@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.PoolExhaustedException;
@@ -14,6 +15,7 @@ import io.fovea.error.StorageException;
 import io.fovea.memory.Mem;
 import io.fovea.support.Groups;
 import io.fovea.support.HeldDevice;
+import io.fovea.support.Records;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -35,7 +37,8 @@ class GroupLoaderTest {
 
   /** A pool over a file of pages, none of which is in a frame. */
   private BufferPool cold(int frames, Translation kind) {
-    PoolConfig config = PoolConfig.ofFrames(4096, frames, kind).withExhaustedMillis(300);
+    PoolConfig config =
+        Records.with(PoolConfig.ofFrames(4096, frames, kind), "exhaustedMillis", 300L);
     BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
     for (int i = 0; i < PAGES; i++) {
       assertEquals(pid(i), Pools.page(pool));
@@ -210,7 +213,7 @@ class GroupLoaderTest {
     }
     AllocatorState state = pool.allocatorState();
     pool.close();
-    BufferPool again = new BufferPool(file, config.withLsnLimit(() -> 500), state);
+    BufferPool again = new BufferPool(file, config, state, PoolLogs.upTo(500), null);
     assertEquals(6, fetch(again, 0, 10));
     assertEquals(4, again.stats().readFailures());
     assertThrows(CorruptionException.class, () -> again.findSlow(pid(6)));

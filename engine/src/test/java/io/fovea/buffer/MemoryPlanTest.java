@@ -4,7 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import io.fovea.error.PoolTooSmallException;
+import io.fovea.io.ReadRing;
+import io.fovea.support.Records;
 import net.jqwik.api.Assume;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
@@ -15,12 +19,12 @@ class MemoryPlanTest {
   @Property(tries = 2000)
   void thePoolIsTheLargestThatFits(
       @ForAll Translation kind,
-      @ForAll ReplacementKind replacement,
+      @ForAll Replacement replacement,
       @ForAll @IntRange(min = 12, max = 16) int shift,
       @ForAll @LongRange(min = 6L << 20, max = 1L << 40) long bytes) {
     int pageSize = 1 << shift;
-    Assume.that(!kind.isOwn());
-    PoolConfig config = PoolConfig.of(pageSize, bytes).with(kind).with(replacement);
+    Assume.that(!Translator.isOwn(kind));
+    PoolConfig config = PoolConfig.of(pageSize, bytes, kind, replacement, ReadRing.DEPTH);
     MemoryPlan plan = MemoryPlan.fit(config);
     assertTrue(plan.bytes() <= bytes);
     assertTrue(MemoryPlan.bytes(pageSize, plan.frames() + 1, kind, replacement) > bytes);
@@ -28,28 +32,28 @@ class MemoryPlanTest {
     assertEquals(0, plan.tableAt() % 64);
     assertEquals(0, plan.bufferAt() % pageSize);
     assertEquals(0, plan.stackAt() % 4);
-    assertEquals(0, plan.statisticsAt() % (replacement == ReplacementKind.SAMPLING ? 8 : 4));
-    long statistics = replacement == ReplacementKind.SAMPLING ? 8L * plan.frames() : 0;
+    assertEquals(0, plan.statisticsAt() % (replacement == Replacement.SAMPLING ? 8 : 4));
+    long statistics = replacement == Replacement.SAMPLING ? 8L * plan.frames() : 0;
     assertEquals(statistics, plan.bytes() - plan.statisticsAt());
     assertTrue(plan.statisticsAt() >= plan.stackAt() + 4L * plan.frames());
     // One byte less takes a frame away at most.
-    PoolConfig exact = PoolConfig.of(pageSize, plan.bytes()).with(kind).with(replacement);
+    PoolConfig exact = PoolConfig.of(pageSize, plan.bytes(), kind, replacement, ReadRing.DEPTH);
     assertEquals(plan.frames(), MemoryPlan.fit(exact).frames());
   }
 
   /** The file may grow until the least number of pages in memory is left, and no further. */
   @Property(tries = 1000)
   void aPageWithAFrameOfItsOwnIsPaidFor(
-      @ForAll ReplacementKind replacement,
+      @ForAll Replacement replacement,
       @ForAll @IntRange(min = 12, max = 16) int shift,
       @ForAll @LongRange(min = 12L << 20, max = 1L << 38) long bytes,
       @ForAll @LongRange(min = 0, max = 1L << 34) long fileBytesMax) {
     int pageSize = 1 << shift;
     PoolConfig config =
-        PoolConfig.of(pageSize, bytes)
-            .with(Translation.VIRTUAL)
-            .with(replacement)
-            .withFileBytesMax(fileBytesMax);
+        Records.with(
+            PoolConfig.of(pageSize, bytes, Translation.VIRTUAL, replacement, ReadRing.DEPTH),
+            "fileBytesMax",
+            fileBytesMax);
     MemoryPlan plan = MemoryPlan.fit(config);
     int right = MemoryPlan.rightBytes(pageSize, replacement);
     long rest = bytes - plan.ownFixedBytes();
@@ -66,20 +70,22 @@ class MemoryPlanTest {
   @Property(tries = 100)
   void tooSmallSaysHowMuchIsNeeded(
       @ForAll Translation kind,
-      @ForAll ReplacementKind replacement,
+      @ForAll Replacement replacement,
       @ForAll @IntRange(min = 12, max = 16) int shift) {
     int pageSize = 1 << shift;
     long least = PoolConfig.bytesMin(pageSize, kind, replacement);
     int places =
-        MemoryPlan.fit(PoolConfig.of(pageSize, least).with(kind).with(replacement)).places();
+        MemoryPlan.fit(PoolConfig.of(pageSize, least, kind, replacement, ReadRing.DEPTH)).places();
     // Where frames are pages' own, there is room for pages of the file beside.
     assertTrue(
-        kind.isOwn() ? places >= PoolConfig.FRAMES_MIN : places == PoolConfig.FRAMES_MIN,
+        Translator.isOwn(kind) ? places >= PoolConfig.FRAMES_MIN : places == PoolConfig.FRAMES_MIN,
         "places: " + places);
     PoolTooSmallException e =
         assertThrows(
             PoolTooSmallException.class,
-            () -> MemoryPlan.fit(PoolConfig.of(pageSize, least - 1).with(kind).with(replacement)));
+            () ->
+                MemoryPlan.fit(
+                    PoolConfig.of(pageSize, least - 1, kind, replacement, ReadRing.DEPTH)));
     assertEquals(least, e.bytesNeeded());
     assertEquals(least - 1, e.bytesGiven());
   }

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;

@@ -8,6 +8,7 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.KeyHash;
 import io.fovea.btree.KeyLocationCache;
 import io.fovea.btree.Position;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
@@ -22,7 +23,7 @@ import org.junit.jupiter.params.provider.EnumSource.Mode;
 /** Promotion, step by step, on frames without a pool around them. */
 class PagePromoterTest {
   private static Frames frames(Translation kind) {
-    return new Frames(PoolConfig.ofFrames(4096, 64, kind));
+    return new Frames(PoolConfig.ofFrames(4096, 64, kind), null);
   }
 
   /** Puts a page into a frame. */
@@ -72,7 +73,7 @@ class PagePromoterTest {
   @Test
   void theOddsOfAFreeFrame() {
     int n = 16_000;
-    Frames frames = new Frames(PoolConfig.ofFrames(4096, 2 * n + 1, Translation.PREDICTIVE));
+    Frames frames = new Frames(PoolConfig.ofFrames(4096, 2 * n + 1, Translation.PREDICTIVE), null);
     PagePromoter pagePromoter = new PagePromoter(frames);
     int moved = 0;
     for (int pid = 1; pid <= n; pid++) {
@@ -278,7 +279,7 @@ class PagePromoterTest {
   @ParameterizedTest
   @CsvSource({"4096, true, 32", "4096, false, 512", "16384, true, 128", "16384, false, 2048"})
   void odds(int pageSize, boolean easy, int oneIn) {
-    Frames frames = new Frames(PoolConfig.ofFrames(pageSize, 64, Translation.PREDICTIVE));
+    Frames frames = new Frames(PoolConfig.ofFrames(pageSize, 64, Translation.PREDICTIVE), null);
     PagePromoter pagePromoter = new PagePromoter(frames);
     int preferred = frames.translator.preferred(70);
     long home = rival(frames, 70);

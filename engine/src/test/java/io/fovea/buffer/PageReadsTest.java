@@ -6,13 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.fovea.config.Io;
+import io.fovea.config.Translation;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.DeviceConfig;
 import io.fovea.io.Devices;
-import io.fovea.io.IoKind;
 import io.fovea.support.HeldDevice;
+import io.fovea.support.Records;
 import java.nio.file.Path;
 import java.util.BitSet;
 import java.util.Set;
@@ -36,7 +38,8 @@ class PageReadsTest {
 
   private static BufferPool cold(BlockDevice device, int frames) {
     PoolConfig config =
-        PoolConfig.ofFrames(4096, frames, Translation.PREDICTIVE).withExhaustedMillis(300);
+        Records.with(
+            PoolConfig.ofFrames(4096, frames, Translation.PREDICTIVE), "exhaustedMillis", 300L);
     BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
     for (int i = 0; i < PAGES; i++) {
       assertEquals(pid(i), Pools.page(pool));
@@ -48,8 +51,7 @@ class PageReadsTest {
 
   /** A device that lends rings; no test where the kernel has none. */
   private BlockDevice rings() {
-    BlockDevice device =
-        Devices.open(dir.resolve("pages"), DeviceConfig.defaults().kind(IoKind.URING));
+    BlockDevice device = Devices.open(dir.resolve("pages"), DeviceConfig.defaults().kind(Io.URING));
     assumeTrue(device.kind().startsWith("uring"), device.kind());
     return device;
   }

@@ -2,6 +2,7 @@ package io.fovea.buffer;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.fovea.config.Translation;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.EnumSource.Mode;
@@ -12,7 +13,7 @@ class PlacementTest {
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = Mode.MATCH_ANY)
   void pagesInTheirPreferredFrameArePredicted(Translation kind) {
-    Frames frames = new Frames(PoolConfig.ofFrames(4096, FRAMES, kind));
+    Frames frames = new Frames(PoolConfig.ofFrames(4096, FRAMES, kind), null);
     assertEquals(new Placement(0, 0, 0, 0), Placement.of(frames));
     int preferred = frames.translator.preferred(70);
     int elsewhere = (preferred + 1) % FRAMES;
@@ -33,8 +34,8 @@ class PlacementTest {
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "PREDICTIVE.*", mode = Mode.MATCH_NONE)
   void otherTranslationsPreferNoFrame(Translation kind) {
-    Frames frames = new Frames(PoolConfig.ofFrames(4096, FRAMES, kind));
-    if (kind.isOwn()) {
+    Frames frames = new Frames(PoolConfig.ofFrames(4096, FRAMES, kind), null);
+    if (Translator.isOwn(kind)) {
       assertEquals(-1, frames.translator.preferred(70)); // it is in its own frame, or in none
       return;
     }

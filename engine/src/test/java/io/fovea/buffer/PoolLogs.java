@@ -1,7 +1,9 @@
 package io.fovea.buffer;
 
+import io.fovea.config.Translation;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
+import io.fovea.support.Records;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogConfig;
 import io.fovea.wal.LogReader;
@@ -9,6 +11,7 @@ import io.fovea.wal.LogSession;
 import io.fovea.wal.LogStart;
 import io.fovea.wal.RecordType;
 import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 
 /** Small logs beside pools, and changes of pages that they know. */
 final class PoolLogs {
@@ -29,10 +32,33 @@ final class PoolLogs {
     return LogReader.open(device, DATABASE, Log.FIRST_LSN);
   }
 
-  static PoolConfig config(Log log) {
-    return PoolConfig.ofFrames(4096, Pools.FRAMES, Translation.PREDICTIVE)
-        .withExhaustedMillis(2_000)
-        .withLog(log);
+  static PoolConfig config() {
+    return Records.with(
+        PoolConfig.ofFrames(4096, Pools.FRAMES, Translation.PREDICTIVE), "exhaustedMillis", 2_000L);
+  }
+
+  static BufferPool open(BlockDevice device, Log log) {
+    return open(device, config(), log, null);
+  }
+
+  static BufferPool open(
+      BlockDevice device, PoolConfig config, Log log, @Nullable DoubleWrite area) {
+    return new BufferPool(device, config, AllocatorState.EMPTY, PoolLog.of(log), area);
+  }
+
+  /** A log that is durable, and whose end is known. */
+  static PoolLog upTo(long limit) {
+    return new PoolLog() {
+      @Override
+      public long durableLsn() {
+        return Long.MAX_VALUE;
+      }
+
+      @Override
+      public long lsnLimit() {
+        return limit;
+      }
+    };
   }
 
   /** A new leaf, with its image in the log: a structure change of one page. */

@@ -3,10 +3,13 @@ package io.fovea.buffer;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
+import io.fovea.support.Records;
 import io.fovea.support.Roughness;
 import io.fovea.support.Surroundings;
 import io.fovea.wal.LogSession;
@@ -39,14 +42,14 @@ class PoolModelTest {
     final List<Long> pids = new ArrayList<>();
     final Random random;
     final Translation kind;
-    final ReplacementKind replacement;
+    final Replacement replacement;
     final int pagesMax;
     BufferPool pool;
     boolean failing;
 
     Run(
         Translation kind,
-        ReplacementKind replacement,
+        Replacement replacement,
         int pagesMax,
         long seed,
         Surroundings surroundings,
@@ -62,7 +65,9 @@ class PoolModelTest {
 
     BufferPool open(AllocatorState state) {
       return new BufferPool(
-          seen, PoolConfig.ofFrames(4096, 64, kind, replacement).withExhaustedMillis(2000), state);
+          seen,
+          Records.with(PoolConfig.ofFrames(4096, 64, kind, replacement), "exhaustedMillis", 2000L),
+          state);
     }
 
     /** Again, as long as what it throws is the devices' fault. */
@@ -80,7 +85,7 @@ class PoolModelTest {
   @Property(tries = 60)
   void aPoolIsAMap(
       @ForAll Translation kind,
-      @ForAll ReplacementKind replacement,
+      @ForAll Replacement replacement,
       @ForAll @IntRange(min = 10, max = 400) int pagesMax,
       @ForAll long seed) {
     Assume.that(kind != Translation.DIRECT); // it wants memory for all of the file: DirectTest
@@ -97,7 +102,7 @@ class PoolModelTest {
         (roughness, seed) -> {
           // But the last: DIRECT wants memory for all of the file.
           Translation kind = Translation.values()[(int) (seed % (Translation.values().length - 1))];
-          ReplacementKind replacement = ReplacementKind.values()[(int) (seed % 2)];
+          Replacement replacement = Replacement.values()[(int) (seed % 2)];
           run(
               new Run(kind, replacement, 400, seed, surroundings, roughness),
               surroundings.steps(STEPS));

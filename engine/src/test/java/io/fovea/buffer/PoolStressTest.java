@@ -3,6 +3,8 @@ package io.fovea.buffer;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import io.fovea.error.StorageException;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
@@ -43,15 +45,15 @@ class PoolStressTest {
   // In DIRECT no page leaves: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void countersSurvive(Translation translation) throws Exception {
-    countersSurvive(translation, ReplacementKind.SECOND_CHANCE);
+    countersSurvive(translation, Replacement.SECOND_CHANCE);
   }
 
   @Test
   void countersSurviveSampling() throws Exception {
-    countersSurvive(Translation.PREDICTIVE, ReplacementKind.SAMPLING);
+    countersSurvive(Translation.PREDICTIVE, Replacement.SAMPLING);
   }
 
-  private static void countersSurvive(Translation translation, ReplacementKind replacement)
+  private static void countersSurvive(Translation translation, Replacement replacement)
       throws Exception {
     long seed = 0x5EED ^ translation.ordinal();
     try (MemoryDevice device = new MemoryDevice()) {

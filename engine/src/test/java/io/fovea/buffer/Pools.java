@@ -1,7 +1,9 @@
 package io.fovea.buffer;
 
+import io.fovea.config.Translation;
 import io.fovea.io.BlockDevice;
 import io.fovea.memory.Mem;
+import io.fovea.support.Records;
 import io.fovea.wal.LogSession;
 import java.util.function.BooleanSupplier;
 
@@ -14,7 +16,9 @@ final class Pools {
 
   static BufferPool open(BlockDevice device, Translation kind, AllocatorState state) {
     return new BufferPool(
-        device, PoolConfig.ofFrames(4096, FRAMES, kind).withExhaustedMillis(300), state);
+        device,
+        Records.with(PoolConfig.ofFrames(4096, FRAMES, kind), "exhaustedMillis", 300L),
+        state);
   }
 
   static BufferPool open(BlockDevice device) {

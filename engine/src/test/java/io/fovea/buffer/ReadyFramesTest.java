@@ -4,10 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Translation;
 import org.junit.jupiter.api.Test;
 
 class ReadyFramesTest {
-  private final Frames frames = new Frames(PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE));
+  private final Frames frames =
+      new Frames(PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE), null);
 
   private void ready(int frame, boolean written) {
     PagePromoterTest.put(frames, 64 + frame, frame, PageHeader.LEAF);

@@ -3,6 +3,7 @@ package io.fovea.buffer;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Translation;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
@@ -22,7 +23,7 @@ class RecLsnScanTest {
 
   private final TestDevice device = new TestDevice();
   private final Frames frames =
-      new Frames(PoolConfig.ofFrames(4096, COUNT, Translation.PREDICTIVE));
+      new Frames(PoolConfig.ofFrames(4096, COUNT, Translation.PREDICTIVE), null);
   private final PagePromoter pagePromoter = new PagePromoter(frames);
   private final DataSync dataSync = new DataSync(device, PoolLog.NONE, 0);
   private final WriteBack writeBack = new WriteBack(frames, device, PoolLog.NONE, null, dataSync);

@@ -3,6 +3,8 @@ package io.fovea.buffer;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Translation;
+import io.fovea.support.Records;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.wal.Log;
@@ -33,12 +35,6 @@ class RedoPointTest {
   private final SimDisk logDisk = new SimDisk(18);
   private final AtomicReference<Superblock> superblock = new AtomicReference<>();
 
-  private PoolConfig config(Log log) {
-    return PoolLogs.config(log)
-        .withExhaustedMillis(20_000)
-        .with(new DoubleWrite(disk.device("area"), 4096, 1));
-  }
-
   private void checkpoint(BufferPool pool, Log log) {
     long tail = log.tail();
     pool.checkpoint().flushOlder(tail - 20_000);
@@ -53,7 +49,12 @@ class RedoPointTest {
   @Test
   void theLogFromTheRedoPointOnIsEnough() throws Exception {
     Log log = PoolLogs.create(logDisk.device("log"));
-    BufferPool pool = new BufferPool(disk.device("data"), config(log), AllocatorState.EMPTY);
+    BufferPool pool =
+        PoolLogs.open(
+            disk.device("data"),
+            Records.with(PoolLogs.config(), "exhaustedMillis", 20_000L),
+            log,
+            new DoubleWrite(disk.device("area"), 4096, 1));
     long[] pids = new long[PAGES];
     LogSession making = log.session();
     for (int i = 0; i < PAGES; i++) {

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
 import io.fovea.wal.LogSession;
@@ -22,8 +24,8 @@ class ReplacementTest {
 
   private final TestDevice device = new TestDevice();
 
-  private static final Replacement.Writer NO_WRITER =
-      new Replacement.Writer() {
+  private static final FrameAllocator.Writer NO_WRITER =
+      new FrameAllocator.Writer() {
         @Override
         public void wake(boolean urgent) {}
 
@@ -34,8 +36,9 @@ class ReplacementTest {
       };
 
   /** Frames full of clean leaves that were used; page 64 + i is in frame i. */
-  private static Frames full(ReplacementKind kind) {
-    Frames frames = new Frames(PoolConfig.ofFrames(4096, FRAMES, Translation.PREDICTIVE, kind));
+  private static Frames full(Replacement kind) {
+    Frames frames =
+        new Frames(PoolConfig.ofFrames(4096, FRAMES, Translation.PREDICTIVE, kind), null);
     for (int i = 0; i < FRAMES; i++) {
       PagePromoterTest.put(frames, FRAMES + i, i, PageHeader.LEAF);
     }
@@ -43,7 +46,7 @@ class ReplacementTest {
   }
 
   /** One page goes, another one comes, as in a miss; the frame. */
-  private static int bring(Frames frames, Replacement replacement, long pid) {
+  private static int bring(Frames frames, FrameAllocator replacement, long pid) {
     int frame = replacement.acquire(-1);
     frames.giveBack(frame);
     PagePromoterTest.put(frames, pid, frame, PageHeader.LEAF);
@@ -57,8 +60,8 @@ class ReplacementTest {
 
   @Test
   void pagesInUseGetASecondChance() {
-    Frames frames = full(ReplacementKind.SECOND_CHANCE);
-    Replacement clock = new Replacement(frames, 100, NO_WRITER);
+    Frames frames = full(Replacement.SECOND_CHANCE);
+    FrameAllocator clock = new FrameAllocator(frames, 100, NO_WRITER);
     int first = clock.acquire(-1);
     for (int i = 0; i < 64; i++) {
       assertFalse(FrameHeader.used(frames.headers, i), "one turn of the hand clears all");
@@ -78,8 +81,8 @@ class ReplacementTest {
 
   /** The writer's view: no page twice, and none that is being written. */
   @ParameterizedTest
-  @EnumSource(ReplacementKind.class)
-  void thePolicyProposesEachPageOnce(ReplacementKind kind) {
+  @EnumSource(Replacement.class)
+  void thePolicyProposesEachPageOnce(Replacement kind) {
     Frames frames = full(kind);
     FrameHeader.setWriting(frames.headers, 7, true);
     FrameHeader.setDirty(frames.headers, 8, true);
@@ -105,8 +108,8 @@ class ReplacementTest {
 
   /** All frames but one are dirty, latched, being written, and all are hot: it is found at once. */
   @ParameterizedTest
-  @EnumSource(ReplacementKind.class)
-  void theOnlyFrameIsFound(ReplacementKind kind) {
+  @EnumSource(Replacement.class)
+  void theOnlyFrameIsFound(Replacement kind) {
     for (int only = 0; only < FRAMES; only++) {
       Frames frames = full(kind);
       for (int i = 0; i < FRAMES; i++) {
@@ -119,7 +122,7 @@ class ReplacementTest {
           default -> FrameHeader.setWriting(frames.headers, i, true);
         }
       }
-      Replacement replacement = new Replacement(frames, 0, NO_WRITER);
+      FrameAllocator replacement = new FrameAllocator(frames, 0, NO_WRITER);
       assertEquals(only, replacement.acquire(-1));
       assertThrows(PoolExhaustedException.class, () -> replacement.acquire(-1));
       frames.release();
@@ -128,15 +131,15 @@ class ReplacementTest {
 
   /** Whoever waits gets a frame soon when there is one, however hot all pages are. */
   @ParameterizedTest
-  @EnumSource(ReplacementKind.class)
-  void everythingIsHot(ReplacementKind kind) {
+  @EnumSource(Replacement.class)
+  void everythingIsHot(Replacement kind) {
     Frames frames = full(kind);
     int[] wakes = new int[1];
-    Replacement replacement =
-        new Replacement(
+    FrameAllocator replacement =
+        new FrameAllocator(
             frames,
             10_000,
-            new Replacement.Writer() {
+            new FrameAllocator.Writer() {
               /** Asked urgently for the third time, it cleans a page; all are used all the time. */
               @Override
               public void wake(boolean urgent) {
@@ -168,7 +171,7 @@ class ReplacementTest {
 
   /** Sixty pages are dirty and cold, and the four behind them clean. */
   private static Frames mostlyDirty(boolean cleanAreUsed) {
-    Frames frames = full(ReplacementKind.SECOND_CHANCE);
+    Frames frames = full(Replacement.SECOND_CHANCE);
     for (int i = 0; i < FRAMES; i++) {
       FrameHeader.setUsed(frames.headers, i, i >= 60 && cleanAreUsed);
       FrameHeader.setDirty(frames.headers, i, i < 60);
@@ -185,7 +188,7 @@ class ReplacementTest {
   @Test
   void beingCleanIsNoReasonToLeave() {
     Frames frames = mostlyDirty(true);
-    Replacement replacement = new Replacement(frames, 10_000, NO_WRITER);
+    FrameAllocator replacement = new FrameAllocator(frames, 10_000, NO_WRITER);
     int room = frames.plan.batch();
     for (int i = 0; i < 1_000; i++) {
       assertEquals(-1, replacement.tryAcquire(-1));
@@ -217,7 +220,7 @@ class ReplacementTest {
       FrameHeader.setDirty(frames.headers, i, false);
     }
     frames.counters.dirty.add(-36);
-    Replacement replacement = new Replacement(frames, 10_000, NO_WRITER);
+    FrameAllocator replacement = new FrameAllocator(frames, 10_000, NO_WRITER);
     int room = frames.plan.batch();
     assertTrue(room < 24);
     for (int i = 24; i < FRAMES; i++) {
@@ -239,7 +242,7 @@ class ReplacementTest {
   @Test
   void whatAFlushHasWrittenIsTakenOffTheList() {
     Frames frames = mostlyDirty(true);
-    Replacement replacement = new Replacement(frames, 10_000, NO_WRITER);
+    FrameAllocator replacement = new FrameAllocator(frames, 10_000, NO_WRITER);
     assertEquals(-1, replacement.tryAcquire(-1));
     FrameHeader.setDirty(frames.headers, 3, false);
     FrameHeader.setDirty(frames.headers, 5, false);
@@ -258,7 +261,7 @@ class ReplacementTest {
   @Test
   void whoHasWaitedTakesWhatIsClean() {
     Frames frames = mostlyDirty(false);
-    Replacement replacement = new Replacement(frames, 10_000, NO_WRITER);
+    FrameAllocator replacement = new FrameAllocator(frames, 10_000, NO_WRITER);
     assertEquals(-1, replacement.tryAcquire(-1));
     assertTrue(frames.unwritten.full());
     for (int i = 60; i < FRAMES; i++) {
@@ -277,11 +280,11 @@ class ReplacementTest {
     Frames frames = mostlyDirty(false);
     AtomicReference<Throwable> failure =
         new AtomicReference<>(new StorageException("write", "db", 0, 5, "EIO"));
-    Replacement replacement =
-        new Replacement(
+    FrameAllocator replacement =
+        new FrameAllocator(
             frames,
             300,
-            new Replacement.Writer() {
+            new FrameAllocator.Writer() {
               @Override
               public void wake(boolean urgent) {}
 
@@ -297,12 +300,12 @@ class ReplacementTest {
     assertEquals(40, missesUntil(frames, replacement, 40));
     // ... and where there are enough.
     failure.set(new StorageException("write", "db", 0, 5, "EIO"));
-    frames.counters.dirty.add(-Replacement.FEW);
+    frames.counters.dirty.add(-FrameAllocator.FEW);
     assertEquals(40, missesUntil(frames, replacement, 40));
   }
 
   /** Takes the frame of a clean page, and reads one into it, again and again; how often. */
-  private static int missesUntil(Frames frames, Replacement replacement, int most) {
+  private static int missesUntil(Frames frames, FrameAllocator replacement, int most) {
     for (int i = 0; i < most; i++) {
       try {
         FrameHeader.setUsed(frames.headers, bring(frames, replacement, 1_000 + i), false);
@@ -316,11 +319,11 @@ class ReplacementTest {
 
   @Test
   void waitsInVainAreCountedAndTimed() {
-    Frames frames = full(ReplacementKind.SECOND_CHANCE);
+    Frames frames = full(Replacement.SECOND_CHANCE);
     for (int i = 0; i < FRAMES; i++) {
       FrameHeader.setDirty(frames.headers, i, true);
     }
-    Replacement replacement = new Replacement(frames, 20, NO_WRITER);
+    FrameAllocator replacement = new FrameAllocator(frames, 20, NO_WRITER);
     assertThrows(PoolExhaustedException.class, () -> replacement.acquire(-1));
     assertThrows(PoolExhaustedException.class, () -> replacement.acquire(3));
     PoolStats stats = frames.stats();
@@ -334,14 +337,14 @@ class ReplacementTest {
    */
   @Test
   void aScanDoesNotEmptyThePool() {
-    assertTrue(hotMisses(ReplacementKind.SECOND_CHANCE) > 0.9);
-    double misses = hotMisses(ReplacementKind.SAMPLING);
+    assertTrue(hotMisses(Replacement.SECOND_CHANCE) > 0.9);
+    double misses = hotMisses(Replacement.SAMPLING);
     assertTrue(misses < 0.2, "misses of hot pages: " + misses);
   }
 
-  private static double hotMisses(ReplacementKind kind) {
+  private static double hotMisses(Replacement kind) {
     Frames frames = full(kind);
-    Replacement replacement = new Replacement(frames, 100, NO_WRITER);
+    FrameAllocator replacement = new FrameAllocator(frames, 100, NO_WRITER);
     int hot = 30;
     int misses = 0;
     int uses = 0;
@@ -378,8 +381,8 @@ class ReplacementTest {
    */
   @Test
   void aPreferredFrameIsNotTakenFromAPageWithCredit() {
-    Frames frames = full(ReplacementKind.SAMPLING);
-    Replacement replacement = new Replacement(frames, 100, NO_WRITER);
+    Frames frames = full(Replacement.SAMPLING);
+    FrameAllocator replacement = new FrameAllocator(frames, 100, NO_WRITER);
     long scanned = 1000;
     for (int i = 0; i < 500; i++) {
       assertTrue(use(frames, FRAMES + 5), "it stays");
@@ -393,8 +396,8 @@ class ReplacementTest {
 
   @Test
   void creditGoesWithThePage() {
-    Frames frames = full(ReplacementKind.SAMPLING);
-    Replacement replacement = new Replacement(frames, 100, NO_WRITER);
+    Frames frames = full(Replacement.SAMPLING);
+    FrameAllocator replacement = new FrameAllocator(frames, 100, NO_WRITER);
     long hot = 3 * FRAMES + 5;
     int frame = bring(frames, replacement, hot);
     for (int i = 0; i < 500; i++) {
@@ -457,8 +460,8 @@ class ReplacementTest {
     Frames frames = pool.frames;
     FrameHeader.setUsed(frames.headers, inner, false);
     FrameHeader.setUsed(frames.headers, leaf, false);
-    Replacement replacement =
-        new Replacement(frames, 100, new BackgroundWriter(frames, pool.writeBack));
+    FrameAllocator replacement =
+        new FrameAllocator(frames, 100, new BackgroundWriter(frames, pool.writeBack));
     assertFalse(replacement.claimPreferred(inner));
     assertEquals(innerPid, frames.pid(inner));
     assertTrue(replacement.claimPreferred(leaf));

@@ -6,14 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.StorageFullException;
 import io.fovea.io.BlockDevice;
-import io.fovea.io.DeviceConfig;
-import io.fovea.io.Devices;
-import io.fovea.io.IoKind;
+import io.fovea.io.MemoryDevice;
 import io.fovea.memory.DropList;
 import io.fovea.memory.Mem;
+import io.fovea.support.Records;
 import io.fovea.wal.LogSession;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -46,20 +47,20 @@ class ResidencyBudgetTest {
   private static final int PAGE = 4096;
   private static final int WORDS = (PAGE - PageHeader.BYTES) / 8;
 
-  private final BlockDevice device =
-      Devices.open(Path.of("rights"), DeviceConfig.defaults().kind(IoKind.MEMORY));
+  private final BlockDevice device = new MemoryDevice();
 
   private static ResidencyBudget rights(BufferPool pool) {
     return (ResidencyBudget) pool.frames.residency;
   }
 
-  private BufferPool open(ReplacementKind kind) {
+  private BufferPool open(Replacement kind) {
     return open(kind, 64);
   }
 
-  private BufferPool open(ReplacementKind kind, int frames) {
+  private BufferPool open(Replacement kind, int frames) {
     PoolConfig config = PoolConfig.ofFrames(PAGE, frames, Translation.VIRTUAL, kind);
-    return new BufferPool(device, config.withExhaustedMillis(10_000), AllocatorState.EMPTY);
+    return new BufferPool(
+        device, Records.with(config, "exhaustedMillis", 10_000L), AllocatorState.EMPTY);
   }
 
   private static void fill(BufferPool pool, int frame, long pid, long value) {
@@ -100,9 +101,9 @@ class ResidencyBudgetTest {
    * right, whatever the moment (V2, V4).
    */
   @ParameterizedTest
-  @EnumSource(ReplacementKind.class)
-  void whatLeavesWhileOthersReadIt(ReplacementKind kind) throws Exception {
-    int size = kind == ReplacementKind.SAMPLING ? 512 : 64;
+  @EnumSource(Replacement.class)
+  void whatLeavesWhileOthersReadIt(Replacement kind) throws Exception {
+    int size = kind == Replacement.SAMPLING ? 512 : 64;
     BufferPool pool = open(kind, size);
     ResidencyBudget residencyBudget = rights(pool);
     assertTrue(residencyBudget.together() >= size / 32, residencyBudget.together() + " pages");
@@ -246,7 +247,7 @@ class ResidencyBudgetTest {
   /** V1, step by step: who has the latch of a page that leaves has it until the memory is gone. */
   @Test
   void aPageComesBackOnlyAfterItsMemoryWent() {
-    BufferPool pool = open(ReplacementKind.SECOND_CHANCE);
+    BufferPool pool = open(Replacement.SECOND_CHANCE);
     ResidencyBudget residencyBudget = rights(pool);
     long[] pids = pages(pool, 4);
     pool.flushAll();
@@ -304,7 +305,7 @@ class ResidencyBudgetTest {
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void aListLeavesStepByStep(boolean take) {
-    BufferPool pool = open(ReplacementKind.SECOND_CHANCE, 512);
+    BufferPool pool = open(Replacement.SECOND_CHANCE, 512);
     ResidencyBudget residencyBudget = rights(pool);
     long[] pids = pages(pool, 12);
     pool.flushAll();
@@ -356,7 +357,7 @@ class ResidencyBudgetTest {
     for (int fails = 1; fails <= 3; fails++) {
       for (boolean take : new boolean[] {false, true}) {
         int at = fails;
-        BufferPool pool = open(ReplacementKind.SECOND_CHANCE, 512);
+        BufferPool pool = open(Replacement.SECOND_CHANCE, 512);
         ResidencyBudget residencyBudget = rights(pool);
         long[] pids = pages(pool, 12);
         pool.flushAll();
@@ -392,7 +393,7 @@ class ResidencyBudgetTest {
   /** Threads that miss and the writer share calls, with and without the call for many ranges. */
   @Test
   void pagesLeaveTogether() {
-    BufferPool pool = open(ReplacementKind.SECOND_CHANCE, 1024);
+    BufferPool pool = open(Replacement.SECOND_CHANCE, 1024);
     long[] pids = pages(pool, 4096);
     pool.flushAll();
     Counters counters = pool.frames.counters;
@@ -421,7 +422,7 @@ class ResidencyBudgetTest {
   /** As the file grows there are fewer rights: what is above leaves, and the least is left. */
   @Test
   void rightsShrinkAsTheFileGrows() {
-    BufferPool pool = open(ReplacementKind.SECOND_CHANCE);
+    BufferPool pool = open(Replacement.SECOND_CHANCE);
     ResidencyBudget residencyBudget = rights(pool);
     int before = residencyBudget.capacity();
     long[] pids = pages(pool, 700);
@@ -433,7 +434,7 @@ class ResidencyBudgetTest {
     for (long pid : pids) {
       assertTrue(readOnce(pool, pid));
     }
-    long all = PoolConfig.bytesMin(PAGE, Translation.VIRTUAL, ReplacementKind.SECOND_CHANCE);
+    long all = PoolConfig.bytesMin(PAGE, Translation.VIRTUAL, Replacement.SECOND_CHANCE);
     assertTrue(residencyBudget.bytes() <= all, residencyBudget.bytes() + " bytes of " + all);
     pool.close();
   }
@@ -441,7 +442,7 @@ class ResidencyBudgetTest {
   /** What header lines and page tables have taken stays taken, if the file gets shorter or not. */
   @Test
   void rightsDoNotComeBackAsTheFileShrinks() {
-    BufferPool pool = open(ReplacementKind.SECOND_CHANCE);
+    BufferPool pool = open(Replacement.SECOND_CHANCE);
     ResidencyBudget residencyBudget = rights(pool);
     long[] pids = pages(pool, 700);
     int capacity = residencyBudget.capacity();
@@ -466,7 +467,7 @@ class ResidencyBudgetTest {
 
   /** What the pool takes beside the pages in memory, between two pages that the writer drops. */
   private static long fixedBytes(ResidencyBudget residencyBudget) {
-    int right = MemoryPlan.rightBytes(PAGE, ReplacementKind.SECOND_CHANCE);
+    int right = MemoryPlan.rightBytes(PAGE, Replacement.SECOND_CHANCE);
     while (true) {
       int free = residencyBudget.free();
       long bytes = residencyBudget.bytes();
@@ -480,7 +481,8 @@ class ResidencyBudgetTest {
   @Test
   void theFileIsFullWhereTheBufferIs() {
     PoolConfig config =
-        PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL).withFileBytesMax(100L * PAGE);
+        Records.with(
+            PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL), "fileBytesMax", 100L * PAGE);
     BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
     long[] pids = pages(pool, 100 - (int) AllocatorState.FIRST_PID);
     StorageFullException e =
@@ -492,7 +494,7 @@ class ResidencyBudgetTest {
     assertEquals(pids[7], pool.pid(again(pool)));
     AllocatorState state = pool.allocatorState();
     pool.close();
-    PoolConfig small = config.withFileBytesMax(80L * PAGE);
+    PoolConfig small = Records.with(config, "fileBytesMax", 80L * PAGE);
     InvalidUseException refused =
         assertThrows(InvalidUseException.class, () -> new BufferPool(device, small, state));
     assertTrue(refused.getMessage().contains("may have 80"), refused.getMessage());
@@ -523,12 +525,16 @@ class ResidencyBudgetTest {
   @Test
   void aShareIsRefused() {
     PoolConfig config =
-        PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL)
-            .withShare(new PoolShare(64 << 20), 1 << 20);
+        Records.with(
+            PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL),
+            "share",
+            new PoolShare(64 << 20),
+            "leastBytes",
+            1L << 20);
     InvalidUseException e =
         assertThrows(
             InvalidUseException.class, () -> new BufferPool(device, config, AllocatorState.EMPTY));
     assertTrue(e.getMessage().contains("BufferShare"), e.getMessage());
-    assertFalse(config.forScratch().translation().isOwn());
+    assertFalse(Translator.isOwn(config.forScratch(config.bufferBytes()).translation()));
   }
 }

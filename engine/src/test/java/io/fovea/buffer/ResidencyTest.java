@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Translation;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.memory.DropList;
 import java.util.ArrayList;
@@ -25,8 +26,8 @@ class ResidencyTest {
   private static final int FRAMES = 64;
   private static final int PAGES = 400;
 
-  private static final Replacement.Writer NO_WRITER =
-      new Replacement.Writer() {
+  private static final FrameAllocator.Writer NO_WRITER =
+      new FrameAllocator.Writer() {
         @Override
         public void wake(boolean urgent) {}
 
@@ -41,8 +42,8 @@ class ResidencyTest {
   }
 
   private static Frames frames(Translation kind, int n) {
-    Frames frames = new Frames(PoolConfig.ofFrames(4096, n, kind));
-    new Replacement(frames, 20, NO_WRITER);
+    Frames frames = new Frames(PoolConfig.ofFrames(4096, n, kind), null);
+    new FrameAllocator(frames, 20, NO_WRITER);
     return frames;
   }
 
@@ -231,10 +232,10 @@ class ResidencyTest {
 
   /** All rights taken, and all pages cold and clean. */
   private static Frames full(boolean oneByOne) {
-    Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL));
+    Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL), null);
     ((ResidencyBudget) frames.residency).oneByOne = oneByOne;
     int n = frames.residency.free();
-    new Replacement(frames, 20, NO_WRITER);
+    new FrameAllocator(frames, 20, NO_WRITER);
     for (long pid = 2; pid < 2 + n; pid++) {
       bring(frames, pid);
     }
@@ -279,8 +280,8 @@ class ResidencyTest {
   /** Who finds all lists lent evicts a page alone; and who waits for nobody does as well. */
   @Test
   void withoutAListAPageLeavesAlone() {
-    Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL));
-    Replacement replacement = new Replacement(frames, 20, NO_WRITER);
+    Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL), null);
+    FrameAllocator replacement = new FrameAllocator(frames, 20, NO_WRITER);
     int n = frames.residency.free();
     for (long pid = 2; pid < 2 + n; pid++) {
       bring(frames, pid);

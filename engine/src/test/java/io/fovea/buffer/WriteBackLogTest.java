@@ -4,12 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Translation;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.StorageException;
 import io.fovea.io.IoOp;
 import io.fovea.io.MemoryDevice;
+import io.fovea.support.Records;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimFault;
 import io.fovea.wal.Log;
@@ -31,7 +33,7 @@ class WriteBackLogTest {
   private final LogSession session = log.session();
 
   /** A pool whose device has seen no page that is newer than the durable log. */
-  private BufferPool open(PoolConfig config) {
+  private BufferPool open(PoolConfig config, PoolLog of) {
     data.beforeBatch =
         batch -> {
           for (int i = 0; i < batch.size(); i++) {
@@ -41,11 +43,11 @@ class WriteBackLogTest {
             }
           }
         };
-    return new BufferPool(data, config, AllocatorState.EMPTY);
+    return new BufferPool(data, config, AllocatorState.EMPTY, of, null);
   }
 
   private BufferPool open() {
-    return open(PoolLogs.config(log));
+    return open(PoolLogs.config(), PoolLog.of(log));
   }
 
   /** Nobody asks the log for durability but the pool that needs frames. */
@@ -82,7 +84,7 @@ class WriteBackLogTest {
             asked.incrementAndGet();
           }
         };
-    BufferPool pool = open(PoolLogs.config(log).withLog(slow).withExhaustedMillis(500));
+    BufferPool pool = open(Records.with(PoolLogs.config(), "exhaustedMillis", 500L), slow);
     assertThrows(
         PoolExhaustedException.class,
         () -> {
@@ -144,7 +146,8 @@ class WriteBackLogTest {
 
   @Test
   void flushOlderWritesWhatIsOlderAndNothingElse() {
-    BufferPool pool = open(PoolLogs.config(log).withExhaustedMillis(200));
+    BufferPool pool =
+        open(Records.with(PoolLogs.config(), "exhaustedMillis", 200L), PoolLog.of(log));
     List<Long> pids = new ArrayList<>();
     List<Long> starts = new ArrayList<>();
     for (int i = 0; i < 40; i++) {
@@ -221,7 +224,8 @@ class WriteBackLogTest {
   /** After durability is lost: what is durable may be written, what is newer never is. */
   @Test
   void afterDurabilityIsLostNothingNewerIsWritten() {
-    BufferPool pool = open(PoolLogs.config(log).withExhaustedMillis(300));
+    BufferPool pool =
+        open(Records.with(PoolLogs.config(), "exhaustedMillis", 300L), PoolLog.of(log));
     for (int i = 0; i < 20; i++) {
       PoolLogs.page(pool, session);
     }
@@ -263,7 +267,7 @@ class WriteBackLogTest {
     pool.abandon();
     log.close();
     PoolConfig config = PoolConfig.ofFrames(4096, Pools.FRAMES, Translation.PREDICTIVE);
-    BufferPool again = new BufferPool(data, config.withLsnLimit(() -> end - 8), state);
+    BufferPool again = new BufferPool(data, config, state, PoolLogs.upTo(end - 8), null);
     assertEquals(a, Pools.word(again, a));
     CorruptionException e = assertThrows(CorruptionException.class, () -> again.findSlow(b));
     assertEquals(b, e.pid());
@@ -274,7 +278,7 @@ class WriteBackLogTest {
     assertThrows(
         CorruptionException.class, () -> again.recovery().fixForImage(b), "no damage to repair");
     again.abandon();
-    BufferPool whole = new BufferPool(data, config.withLsnLimit(() -> end), state);
+    BufferPool whole = new BufferPool(data, config, state, PoolLogs.upTo(end), null);
     assertEquals(b, Pools.word(whole, b));
     whole.abandon();
     // A recovery reads pages before it knows where the log ends.
@@ -295,8 +299,7 @@ class WriteBackLogTest {
   @Test
   void aFailedSyncOfThePagesEndsTheLog() {
     SimDisk disk = new SimDisk(2);
-    BufferPool pool =
-        new BufferPool(disk.device("data"), PoolLogs.config(log), AllocatorState.EMPTY);
+    BufferPool pool = PoolLogs.open(disk.device("data"), log);
     PoolLogs.page(pool, session);
     pool.checkpoint().flushOlder(Long.MAX_VALUE);
     disk.fail(SimFault.once(1).of(IoOp.SYNC));

@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.fovea.Database;
 import io.fovea.SimDatabase;
-import io.fovea.TimestampStore;
 import io.fovea.checker.Anomaly.Kind;
 import io.fovea.checker.Script.Actor;
+import io.fovea.config.TimestampStore;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SoakReport;
 import io.fovea.txn.FaultInjection;

@@ -3,10 +3,10 @@ package io.fovea.checker;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.SimDatabase;
-import io.fovea.Translation;
 import io.fovea.checker.Anomaly.Kind;
+import io.fovea.config.Durability;
+import io.fovea.config.Translation;
 import io.fovea.support.SimCrash;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SoakReport;

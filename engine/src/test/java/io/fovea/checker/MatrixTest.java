@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
-import io.fovea.Protocol;
-import io.fovea.TimestampStore;
 import io.fovea.VerifyReport;
+import io.fovea.config.Protocol;
+import io.fovea.config.TimestampStore;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SoakReport;

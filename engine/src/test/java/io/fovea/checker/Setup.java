@@ -1,14 +1,14 @@
 package io.fovea.checker;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Hints;
-import io.fovea.LeakDetection;
 import io.fovea.Options;
-import io.fovea.Protocol;
 import io.fovea.SimDatabase;
-import io.fovea.TimestampStore;
-import io.fovea.Translation;
+import io.fovea.config.Durability;
+import io.fovea.config.LeakDetection;
+import io.fovea.config.Protocol;
+import io.fovea.config.TimestampStore;
+import io.fovea.config.Translation;
 import io.fovea.support.SetClock;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;

@@ -1,10 +1,11 @@
 package io.fovea.crash;
 
+import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.support.Records;
 import io.fovea.txn.Attempts;
 import io.fovea.txn.FaultInjection;
-import io.fovea.txn.ProtocolKind;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxConfig;
@@ -32,26 +33,34 @@ public final class BeginErrors implements Supplier<String> {
     ALONE
   }
 
-  private final ProtocolKind protocol;
+  private final Protocol protocol;
   private final AtomicInteger running = new AtomicInteger();
   private final List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
 
   /**
    * A run.
    *
-   * @param protocol the name of a {@link ProtocolKind}
+   * @param protocol the name of a {@link Protocol}
    */
   public BeginErrors(String protocol) {
-    this.protocol = ProtocolKind.valueOf(protocol);
+    this.protocol = Protocol.valueOf(protocol);
   }
 
   @Override
   public String get() {
     TxConfig config =
-        TxConfig.DEFAULT
-            .withLimits(1, 1 << 20, 1_000)
-            .with(TimestampConfig.sketch(16 << 10, 1 << 20, 2, 2048, TimestampConfig.Release.EPOCH))
-            .with(protocol);
+        Records.with(
+            TxConfig.DEFAULT,
+            "contexts",
+            1,
+            "scratchBytesMax",
+            1L << 20,
+            "itemsMax",
+            1_000,
+            "timestamps",
+            TimestampConfig.sketch(16 << 10, 1 << 20, 2, 2048, TimestampConfig.Release.EPOCH),
+            "protocol",
+            protocol);
     TxEngine engine =
         FaultInjection.NONE
             .byLeaves()

@@ -9,13 +9,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.CompactOptions;
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.LoadOptions;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.TxOptions;
+import io.fovea.config.Durability;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.Id;

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.LoadOptions;
 import io.fovea.Options;
 import io.fovea.ScanOrder;
@@ -13,6 +12,7 @@ import io.fovea.SimDatabase;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.VerifyReport;
+import io.fovea.config.Durability;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.DurabilityLostException;
 import io.fovea.error.FoveaException;

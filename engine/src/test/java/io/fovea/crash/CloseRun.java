@@ -1,8 +1,8 @@
 package io.fovea.crash;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.config.Durability;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.FoveaException;
 import java.io.IOException;

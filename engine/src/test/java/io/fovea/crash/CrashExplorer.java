@@ -1,9 +1,9 @@
 package io.fovea.crash;
 
-import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
-import io.fovea.Translation;
+import io.fovea.config.Durability;
+import io.fovea.config.Translation;
 import io.fovea.crash.Session.Bounds;
 import io.fovea.support.Sample;
 import io.fovea.support.SimCrash;

@@ -6,11 +6,11 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.fovea.BufferShare;
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
-import io.fovea.Translation;
 import io.fovea.VerifyReport;
+import io.fovea.config.Durability;
+import io.fovea.config.Translation;
 import io.fovea.memory.Mem;
 import io.fovea.support.SimDisk;
 import io.fovea.support.SimStorage;

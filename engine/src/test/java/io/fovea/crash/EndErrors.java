@@ -4,9 +4,10 @@ import io.fovea.btree.BTree;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Protocol;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
-import io.fovea.txn.ProtocolKind;
+import io.fovea.support.Records;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxConfig;
@@ -27,7 +28,7 @@ public final class EndErrors implements Supplier<String> {
   private static final long WRITTEN = 1L << 40;
   private static final long READ = 2L << 40;
 
-  private final ProtocolKind protocol;
+  private final Protocol protocol;
   private final int records;
   private final MemorySegment key = Arena.ofAuto().allocate(8, 8);
   private final MemorySegment out = Arena.ofAuto().allocate(8, 8);
@@ -35,22 +36,30 @@ public final class EndErrors implements Supplier<String> {
   /**
    * A run.
    *
-   * @param arguments the name of a {@link ProtocolKind}, and how many records each transaction
-   *     writes and reads
+   * @param arguments the name of a {@link Protocol}, and how many records each transaction writes
+   *     and reads
    */
   public EndErrors(String arguments) {
     String[] a = arguments.split(" ");
-    this.protocol = ProtocolKind.valueOf(a[0]);
+    this.protocol = Protocol.valueOf(a[0]);
     this.records = Integer.parseInt(a[1]);
   }
 
   @Override
   public String get() {
     TxConfig config =
-        TxConfig.DEFAULT
-            .withLimits(1, 16 << 20, 4 * records + 100)
-            .with(TimestampConfig.sketch(16 << 10, 8 << 20, 2, 2048, TimestampConfig.Release.EPOCH))
-            .with(protocol);
+        Records.with(
+            TxConfig.DEFAULT,
+            "contexts",
+            1,
+            "scratchBytesMax",
+            16L << 20,
+            "itemsMax",
+            4 * records + 100,
+            "timestamps",
+            TimestampConfig.sketch(16 << 10, 8 << 20, 2, 2048, TimestampConfig.Release.EPOCH),
+            "protocol",
+            protocol);
     PoolConfig pages = PoolConfig.ofFrames(4096, 1024, Translation.PREDICTIVE);
     try (BufferPool pool = new BufferPool(new MemoryDevice(), pages, AllocatorState.EMPTY)) {
       TxEngine engine = new TxEngine(config, 4096, null);

@@ -2,7 +2,7 @@ package io.fovea.crash;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.txn.ProtocolKind;
+import io.fovea.config.Protocol;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
@@ -20,7 +20,7 @@ class ErrorsInTransactionsTest {
   /** The context of a begin that fails is given back once. */
   @ParameterizedTest
   @EnumSource
-  void inBegins(ProtocolKind protocol) throws Exception {
+  void inBegins(Protocol protocol) throws Exception {
     String report = run(BeginErrors.class, protocol.name());
     assertTrue(report.matches("([A-Z]+ [1-9][0-9]* )+"), report);
   }
@@ -28,20 +28,20 @@ class ErrorsInTransactionsTest {
   /** What a transaction has written ends with it, while there is no memory, too. */
   @ParameterizedTest
   @EnumSource
-  void inEnds(ProtocolKind protocol) throws Exception {
+  void inEnds(Protocol protocol) throws Exception {
     assertTrue(Integer.parseInt(run(EndErrors.class, protocol + " 3")) > 5);
   }
 
   /** The same of one whose sets have become so large that its end makes smaller ones. */
   @Test
   void inTheEndOfALargeOne() throws Exception {
-    assertTrue(Integer.parseInt(run(EndErrors.class, ProtocolKind.TICTOC + " 17000")) > 5);
+    assertTrue(Integer.parseInt(run(EndErrors.class, Protocol.TICTOC + " 17000")) > 5);
   }
 
   /** A statement that fails has changed nothing, and its transaction may commit the others. */
   @ParameterizedTest
   @EnumSource
-  void inStatements(ProtocolKind protocol) throws Exception {
+  void inStatements(Protocol protocol) throws Exception {
     String report = run(StatementErrors.class, protocol.name());
     assertTrue(report.matches("([A-Z_]+ [1-9][0-9]* )+"), report);
   }

@@ -1,6 +1,6 @@
 package io.fovea.crash;
 
-import io.fovea.Protocol;
+import io.fovea.config.Protocol;
 import io.fovea.support.Sample;
 import io.fovea.support.SoakReport;
 import java.util.Arrays;

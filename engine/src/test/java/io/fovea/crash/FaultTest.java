@@ -5,10 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.fovea.Database;
-import io.fovea.Duplicates;
-import io.fovea.Durability;
 import io.fovea.Options;
-import io.fovea.Translation;
+import io.fovea.config.Duplicates;
+import io.fovea.config.Durability;
+import io.fovea.config.Translation;
 import io.fovea.crash.State.Blob;
 import io.fovea.crash.State.Kind;
 import io.fovea.crash.State.Pk;

@@ -1,6 +1,6 @@
 package io.fovea.crash;
 
-import io.fovea.Duplicates;
+import io.fovea.config.Duplicates;
 import io.fovea.crash.State.Blob;
 import io.fovea.crash.State.Contents;
 import io.fovea.crash.State.Kind;

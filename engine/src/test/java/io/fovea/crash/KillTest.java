@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
-import io.fovea.Io;
 import io.fovea.VerifyReport;
+import io.fovea.config.Io;
 import io.fovea.crash.Victim.Part;
 import io.fovea.faults.FaultAgent;
 import io.fovea.io.Storage;

@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.CompactOptions;
-import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
+import io.fovea.config.Durability;
 import io.fovea.error.CorruptionException;
 import io.fovea.support.Sample;
 import io.fovea.support.SimDisk;

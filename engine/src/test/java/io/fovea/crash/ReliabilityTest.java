@@ -5,8 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
-import io.fovea.Durability;
-import io.fovea.Io;
 import io.fovea.Key;
 import io.fovea.Options;
 import io.fovea.Range;
@@ -15,6 +13,8 @@ import io.fovea.RowCursor;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 import io.fovea.VerifyReport;
+import io.fovea.config.Durability;
+import io.fovea.config.Io;
 import io.fovea.error.PoolTooSmallException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;

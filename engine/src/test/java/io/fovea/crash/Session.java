@@ -1,12 +1,12 @@
 package io.fovea.crash;
 
 import io.fovea.Database;
-import io.fovea.Durability;
-import io.fovea.LeakDetection;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
-import io.fovea.Translation;
 import io.fovea.VerifyReport;
+import io.fovea.config.Durability;
+import io.fovea.config.LeakDetection;
+import io.fovea.config.Translation;
 import io.fovea.error.FoveaException;
 import io.fovea.memory.Mem;
 import io.fovea.support.SetClock;

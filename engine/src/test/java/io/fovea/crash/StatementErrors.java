@@ -5,9 +5,10 @@ import io.fovea.btree.TreeVerifier;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Protocol;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
-import io.fovea.txn.ProtocolKind;
+import io.fovea.support.Records;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.Tx;
 import io.fovea.txn.TxConfig;
@@ -46,17 +47,17 @@ public final class StatementErrors implements Supplier<String> {
   private static final long OTHER = 2;
   private static final long FILL = 100;
 
-  private final ProtocolKind protocol;
+  private final Protocol protocol;
   private final MemorySegment key = Arena.ofAuto().allocate(8, 8);
   private final MemorySegment bytes = Arena.ofAuto().allocate(MOST, 8);
 
   /**
    * A run.
    *
-   * @param protocol the name of a {@link ProtocolKind}
+   * @param protocol the name of a {@link Protocol}
    */
   public StatementErrors(String protocol) {
-    this.protocol = ProtocolKind.valueOf(protocol);
+    this.protocol = Protocol.valueOf(protocol);
   }
 
   @Override
@@ -82,10 +83,18 @@ public final class StatementErrors implements Supplier<String> {
   /** One statement with an error, by an engine whose sets are as small as they begin. */
   private boolean round(BTree tree, Kind kind, boolean full, int n) {
     TxConfig config =
-        TxConfig.DEFAULT
-            .withLimits(1, 16 << 20, 10_000)
-            .with(TimestampConfig.sketch(16 << 10, 1 << 20, 2, 2048, TimestampConfig.Release.EPOCH))
-            .with(protocol);
+        Records.with(
+            TxConfig.DEFAULT,
+            "contexts",
+            1,
+            "scratchBytesMax",
+            16L << 20,
+            "itemsMax",
+            10_000,
+            "timestamps",
+            TimestampConfig.sketch(16 << 10, 1 << 20, 2, 2048, TimestampConfig.Release.EPOCH),
+            "protocol",
+            protocol);
     TxEngine engine = new TxEngine(config, 4096, null);
     try {
       return round(engine, tree, kind, full, n);

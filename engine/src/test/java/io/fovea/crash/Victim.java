@@ -1,11 +1,11 @@
 package io.fovea.crash;
 
 import io.fovea.Database;
-import io.fovea.Durability;
-import io.fovea.Io;
-import io.fovea.LeakDetection;
 import io.fovea.Options;
 import io.fovea.SimDatabase;
+import io.fovea.config.Durability;
+import io.fovea.config.Io;
+import io.fovea.config.LeakDetection;
 import java.io.PrintStream;
 import java.nio.file.Path;
 import java.time.Duration;

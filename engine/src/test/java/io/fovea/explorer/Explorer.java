@@ -1,6 +1,6 @@
 package io.fovea.explorer;
 
-import io.fovea.Protocol;
+import io.fovea.config.Protocol;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;

@@ -65,7 +65,7 @@ final class Kills {
 
   private Setup setup(long s) {
     String p = args.get("--protocol");
-    return Setup.of(s, p == null ? null : io.fovea.Protocol.valueOf(p), Setup.Place.FILE);
+    return Setup.of(s, p == null ? null : io.fovea.config.Protocol.valueOf(p), Setup.Place.FILE);
   }
 
   /** A process, killed after it has said so many times that it goes on. */

@@ -2,7 +2,6 @@ package io.fovea.explorer;
 
 import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Duplicates;
 import io.fovea.LoadOptions;
 import io.fovea.Range;
 import io.fovea.Row;
@@ -10,6 +9,7 @@ import io.fovea.RowCursor;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 import io.fovea.Table;
+import io.fovea.config.Duplicates;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;

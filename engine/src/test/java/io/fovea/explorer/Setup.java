@@ -1,13 +1,13 @@
 package io.fovea.explorer;
 
 import io.fovea.BufferShare;
-import io.fovea.Durability;
 import io.fovea.Hints;
-import io.fovea.LeakDetection;
 import io.fovea.Options;
-import io.fovea.Protocol;
-import io.fovea.TimestampStore;
-import io.fovea.Translation;
+import io.fovea.config.Durability;
+import io.fovea.config.LeakDetection;
+import io.fovea.config.Protocol;
+import io.fovea.config.TimestampStore;
+import io.fovea.config.Translation;
 import io.fovea.support.SetClock;
 import java.time.Duration;
 import java.util.Random;

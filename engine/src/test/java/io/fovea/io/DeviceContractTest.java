@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.fovea.config.Io;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.memory.Mem;
 import io.fovea.support.Manner;
@@ -50,32 +51,32 @@ class DeviceContractTest {
     URING {
       @Override
       BlockDevice open(Path file) {
-        return Devices.open(file, OPTIONS.kind(IoKind.URING));
+        return Devices.open(file, OPTIONS.kind(Io.URING));
       }
     },
     URING_ONLY {
       @Override
       BlockDevice open(Path file) {
-        return Devices.open(file, OPTIONS.kind(IoKind.URING).lonePread(false));
+        return Devices.open(file, OPTIONS.kind(Io.URING).lonePread(false));
       }
     },
     URING_BUFFERED_SMALL {
       @Override
       BlockDevice open(Path file) {
         return Devices.open(
-            file, OPTIONS.kind(IoKind.URING).lonePread(false).direct(false).rings(2, 4));
+            file, OPTIONS.kind(Io.URING).lonePread(false).direct(false).rings(2, 4));
       }
     },
     POSIX {
       @Override
       BlockDevice open(Path file) {
-        return Devices.open(file, OPTIONS.kind(IoKind.POSIX));
+        return Devices.open(file, OPTIONS.kind(Io.POSIX));
       }
     },
     POSIX_BUFFERED {
       @Override
       BlockDevice open(Path file) {
-        return Devices.open(file, OPTIONS.kind(IoKind.POSIX).direct(false).workers(2));
+        return Devices.open(file, OPTIONS.kind(Io.POSIX).direct(false).workers(2));
       }
     },
     CHANNEL {
@@ -89,7 +90,7 @@ class DeviceContractTest {
     MEMORY {
       @Override
       BlockDevice open(Path file) {
-        return Devices.open(file, IoKind.MEMORY);
+        return new MemoryDevice();
       }
     },
     SIMULATED {

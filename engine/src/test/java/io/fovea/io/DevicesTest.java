@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.fovea.bindings.Availability;
 import io.fovea.bindings.Errno;
 import io.fovea.bindings.Uring;
+import io.fovea.config.Io;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 import java.lang.foreign.Arena;
@@ -37,12 +38,12 @@ class DevicesTest {
   @Test
   void picksTheRingWhereThereIsOne() {
     boolean available = Uring.probe() instanceof Availability.Available;
-    for (IoKind kind : new IoKind[] {IoKind.AUTO, IoKind.URING}) {
+    for (Io kind : new Io[] {Io.AUTO, Io.URING}) {
       try (BlockDevice device = Devices.open(folder.resolve("file"), kind)) {
         assertTrue(device.kind().startsWith(available ? "uring" : "posix"), device.kind());
       }
     }
-    try (BlockDevice device = Devices.open(folder.resolve("file"), IoKind.POSIX)) {
+    try (BlockDevice device = Devices.open(folder.resolve("file"), Io.POSIX)) {
       assertTrue(device.kind().startsWith("posix"), device.kind());
     }
   }
@@ -72,9 +73,9 @@ class DevicesTest {
 
   @ParameterizedTest
   @EnumSource(
-      value = IoKind.class,
+      value = Io.class,
       names = {"URING", "POSIX"})
-  void saysWhatCannotBeOpened(IoKind kind) {
+  void saysWhatCannotBeOpened(Io kind) {
     DeviceConfig options = DeviceConfig.defaults().kind(kind).create(false);
     StorageException e =
         assertThrows(
@@ -88,9 +89,9 @@ class DevicesTest {
 
   @ParameterizedTest
   @EnumSource(
-      value = IoKind.class,
+      value = Io.class,
       names = {"URING", "POSIX"})
-  void tellsAFullDiskFromABrokenOne(IoKind kind) {
+  void tellsAFullDiskFromABrokenOne(Io kind) {
     Path full = Path.of("/dev/full");
     assumeTrue(Files.exists(full));
     DeviceConfig options =
@@ -140,7 +141,7 @@ class DevicesTest {
     logger.setUseParentHandlers(false);
     logger.setLevel(Level.INFO); // other tests keep the engine quiet
     try {
-      for (IoKind kind : new IoKind[] {IoKind.AUTO, IoKind.URING}) {
+      for (Io kind : new Io[] {Io.AUTO, Io.URING}) {
         lines.clear();
         DeviceConfig options = DeviceConfig.defaults().kind(kind);
         try (BlockDevice device =
@@ -159,7 +160,7 @@ class DevicesTest {
           batch.throwIfFailed();
         }
         assertEquals(1, lines.size(), "one line in the log");
-        assertEquals(kind == IoKind.AUTO ? Level.INFO : Level.WARNING, lines.get(0).getLevel());
+        assertEquals(kind == Io.AUTO ? Level.INFO : Level.WARNING, lines.get(0).getLevel());
         assertTrue(lines.get(0).getMessage().contains(Errno.name(errno)));
       }
     } finally {

@@ -8,7 +8,7 @@ import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PageGroup;
 import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.support.Groups;
 import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;

@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.fovea.bindings.Availability;
 import io.fovea.bindings.Errno;
 import io.fovea.bindings.Uring;
+import io.fovea.config.Io;
 import io.fovea.memory.Mem;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -45,7 +46,7 @@ class ReadRingTest {
     assumeTrue(Uring.probe() instanceof Availability.Available);
     raw = new RingPollerTest.Breaks(folder.resolve("file"));
     IoStats stats = new IoStats();
-    DeviceConfig options = DeviceConfig.defaults().kind(IoKind.URING);
+    DeviceConfig options = DeviceConfig.defaults().kind(Io.URING);
     file = new DeviceFile(folder.resolve("file"), raw, stats);
     device = UringDevice.open(options, file, stats, Uring::probe).device();
     for (int i = 0; i < READS; i++) {

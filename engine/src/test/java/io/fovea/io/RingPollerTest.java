@@ -11,6 +11,7 @@ import io.fovea.bindings.Errno;
 import io.fovea.bindings.EventFd;
 import io.fovea.bindings.FileCalls;
 import io.fovea.bindings.Uring;
+import io.fovea.config.Io;
 import io.fovea.error.StorageException;
 import io.fovea.memory.Mem;
 import java.lang.foreign.Arena;
@@ -26,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 class RingPollerTest {
   private static final int BLOCK = DeviceFile.BLOCK;
   private static final DeviceConfig OPTIONS =
-      DeviceConfig.defaults().kind(IoKind.URING).lonePread(false).rings(1, 4);
+      DeviceConfig.defaults().kind(Io.URING).lonePread(false).rings(1, 4);
 
   @TempDir Path folder;
 

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Io;
 import io.fovea.memory.Mem;
 import io.fovea.support.ThreadStarts;
 import java.lang.foreign.Arena;
@@ -39,8 +40,8 @@ class ThreadStartTest {
     Path file = folder.resolve(name);
     DeviceConfig options = DeviceConfig.defaults().workers(4);
     return switch (kind) {
-      case POSIX -> Devices.open(file, options.kind(IoKind.POSIX));
-      case URING -> Devices.open(file, options.kind(IoKind.URING).lonePread(false));
+      case POSIX -> Devices.open(file, options.kind(Io.POSIX));
+      case URING -> Devices.open(file, options.kind(Io.URING).lonePread(false));
       case CHANNEL -> {
         IoStats stats = new IoStats();
         yield new PosixDevice(

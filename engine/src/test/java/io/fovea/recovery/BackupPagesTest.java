@@ -7,7 +7,7 @@ import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.HalfGivenOut;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;

@@ -12,23 +12,19 @@ import io.fovea.buffer.PageHeader;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.IncompatibleFormatException;
 import io.fovea.io.BlockDevice;
-import io.fovea.io.DeviceConfig;
-import io.fovea.io.Devices;
-import io.fovea.io.IoKind;
+import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
 import io.fovea.support.SimDevice;
 import io.fovea.support.SimDisk;
 import io.fovea.wal.Watermark;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class SuperblockFileTest {
-  private final BlockDevice device =
-      Devices.open(Path.of("x"), DeviceConfig.defaults().kind(IoKind.MEMORY));
+  private final BlockDevice device = new MemoryDevice();
   private final MemorySegment block = Arena.ofAuto().allocate(4096, 4096);
 
   private SuperblockFile file() {

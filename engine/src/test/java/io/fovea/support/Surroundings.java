@@ -1,6 +1,5 @@
 package io.fovea.support;
 
-import io.fovea.buffer.FrameHints;
 import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
@@ -18,11 +17,11 @@ public enum Surroundings {
   /** As the engine likes it. */
   PLAIN(false, 4096, Manner.SMOOTH),
   /** Nothing is remembered. */
-  WITHOUT_HINTS(true, 4096, Manner.SMOOTH, FrameHints.OFF, false),
+  WITHOUT_HINTS(true, 4096, Manner.SMOOTH, false, false),
   /** All frames that are remembered are made up. */
-  POISONED_HINTS(true, 4096, Manner.SMOOTH, FrameHints.ON, true),
+  POISONED_HINTS(true, 4096, Manner.SMOOTH, true, true),
   /** The same where nothing leaves the pool. */
-  POISONED_IN_MEMORY(false, 4096, Manner.SMOOTH, FrameHints.ON, true),
+  POISONED_IN_MEMORY(false, 4096, Manner.SMOOTH, true, true),
   /** The smallest pool that is accepted. */
   SMALLEST_POOL(true, 4096, Manner.SMOOTH),
   /** The same with large pages. */
@@ -49,15 +48,14 @@ public enum Surroundings {
   private final boolean smallest;
   private final int pageSize;
   private final Manner manner;
-  private final FrameHints hints;
+  private final boolean hints;
   private final boolean wrongHints;
 
   Surroundings(boolean smallest, int pageSize, Manner manner) {
-    this(smallest, pageSize, manner, FrameHints.ON, false);
+    this(smallest, pageSize, manner, true, false);
   }
 
-  Surroundings(
-      boolean smallest, int pageSize, Manner manner, FrameHints hints, boolean wrongHints) {
+  Surroundings(boolean smallest, int pageSize, Manner manner, boolean hints, boolean wrongHints) {
     this.smallest = smallest;
     this.pageSize = pageSize;
     this.manner = manner;
@@ -132,7 +130,7 @@ public enum Surroundings {
   }
 
   /** Whether there are hints. */
-  public FrameHints hints() {
+  public boolean hints() {
     return hints;
   }
 

@@ -9,8 +9,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fovea.btree.BTree;
 import io.fovea.btree.KeyBuffer;
 import io.fovea.btree.Position;
+import io.fovea.config.Protocol;
 import io.fovea.error.PoolExhaustedException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.support.Records;
 import io.fovea.txn.FaultInjection.Stage;
 import io.fovea.txn.FaultInjection.Step;
 import io.fovea.txn.TxFixture.Client;
@@ -161,10 +163,18 @@ class CommitInstallerTest {
 
   /** All kinds of changes in one gap and beside it, long values among them. */
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void randomChanges(ProtocolKind protocol) {
+  @EnumSource(Protocol.class)
+  void randomChanges(Protocol protocol) {
     for (boolean placed : new boolean[] {true, false}) {
-      TxConfig config = Configs.contexts(8).withPlaces(placed).with(protocol, 16 << 10);
+      TxConfig config =
+          Records.with(
+              Configs.contexts(8),
+              "placesRemembered",
+              placed,
+              "protocol",
+              protocol,
+              "protocolBytes",
+              16L << 10);
       try (TxFixture f = new TxFixture(config, 1024, 2)) {
         SplittableRandom random = new SplittableRandom(SEED + protocol.ordinal());
         List<TreeMap<String, String>> models = List.of(new TreeMap<>(), new TreeMap<>());

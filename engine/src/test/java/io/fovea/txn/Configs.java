@@ -1,5 +1,7 @@
 package io.fovea.txn;
 
+import io.fovea.support.Records;
+
 /** Variations of {@link TxConfig#DEFAULT}. */
 final class Configs {
   private Configs() {}
@@ -9,16 +11,25 @@ final class Configs {
   }
 
   static TxConfig limits(int contexts, long scratchBytes, int items) {
-    return TxConfig.DEFAULT.withLimits(contexts, scratchBytes, items);
+    return Records.with(
+        TxConfig.DEFAULT, "contexts", contexts, "scratchBytesMax", scratchBytes, "itemsMax", items);
   }
 
   /** A small exact table, so that entries come and go all the time. */
   static TxConfig of(
       int contexts, int rows, int columns, TimestampConfig.Release release, boolean revalidateAll) {
     TxConfig d = TxConfig.DEFAULT;
-    return d.withLimits(contexts, d.scratchBytesMax(), d.itemsMax())
-        .with(
-            TimestampConfig.sketch(16 << 10, d.timestamps().budgetBytes(), rows, columns, release))
-        .withRevalidation(revalidateAll);
+    return Records.with(
+        d,
+        "contexts",
+        contexts,
+        "scratchBytesMax",
+        d.scratchBytesMax(),
+        "itemsMax",
+        d.itemsMax(),
+        "timestamps",
+        TimestampConfig.sketch(16 << 10, d.timestamps().budgetBytes(), rows, columns, release),
+        "revalidateAll",
+        revalidateAll);
   }
 }

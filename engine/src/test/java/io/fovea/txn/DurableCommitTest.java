@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
+import io.fovea.config.Durability;
 import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DatabaseClosedException;
@@ -20,7 +21,6 @@ import io.fovea.memory.Mem;
 import io.fovea.support.SimFault;
 import io.fovea.txn.LoggedFixture.Logged;
 import io.fovea.txn.LoggedFixture.Op;
-import io.fovea.txn.TxConfig.Durability;
 import io.fovea.txn.TxFixture.Client;
 import io.fovea.wal.LogConfig;
 import io.fovea.wal.LogSession;

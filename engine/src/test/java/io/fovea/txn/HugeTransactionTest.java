@@ -3,6 +3,7 @@ package io.fovea.txn;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.TimestampStore;
 import io.fovea.txn.TimestampConfig.Release;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.AfterEach;
@@ -44,7 +45,7 @@ class HugeTransactionTest {
     "FOCUS_COUNTER, EPOCH, 0.97",
     "DISK_CACHE, EPOCH, 0.97"
   })
-  void missesDoNotWalkBehindIt(StoreKind kind, Release release, double full) {
+  void missesDoNotWalkBehindIt(TimestampStore kind, Release release, double full) {
     Timestamps t = stores.make(2, kind, release, EXACT, BUDGET, 64, 64);
     int slots = t.table().slots();
     SplittableRandom r = new SplittableRandom(1);

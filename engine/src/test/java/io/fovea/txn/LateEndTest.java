@@ -2,6 +2,8 @@ package io.fovea.txn;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.fovea.config.Protocol;
+import io.fovea.support.Records;
 import io.fovea.txn.FaultInjection.Probe;
 import io.fovea.txn.FaultInjection.Stage;
 import io.fovea.txn.TxFixture.Client;
@@ -20,7 +22,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 class LateEndTest {
 
   static Stream<Arguments> ends() {
-    return Arrays.stream(ProtocolKind.values())
+    return Arrays.stream(Protocol.values())
         .flatMap(
             kind ->
                 Stream.of(
@@ -38,7 +40,7 @@ class LateEndTest {
    */
   @ParameterizedTest
   @MethodSource("ends")
-  void endsInAClosedEngine(ProtocolKind kind, @Nullable Stage stage, boolean commits) {
+  void endsInAClosedEngine(Protocol kind, @Nullable Stage stage, boolean commits) {
     AtomicReference<@Nullable Stage> closeAt = new AtomicReference<>();
     AtomicReference<@Nullable TxFixture> opened = new AtomicReference<>();
     Probe closing =
@@ -48,7 +50,11 @@ class LateEndTest {
           }
         };
     try (TxFixture f =
-        new TxFixture(Configs.contexts(8).with(kind), 512, 2, FaultInjection.NONE.with(closing))) {
+        new TxFixture(
+            Records.with(Configs.contexts(8), "protocol", kind),
+            512,
+            2,
+            FaultInjection.NONE.with(closing))) {
       opened.set(f);
       f.run(
           c -> {

@@ -4,12 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
+import io.fovea.config.Durability;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.support.Surroundings;
 import io.fovea.txn.LoggedFixture.Logged;
 import io.fovea.txn.LoggedFixture.Op;
-import io.fovea.txn.TxConfig.Durability;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;

@@ -1,7 +1,9 @@
 package io.fovea.txn;
 
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Durability;
+import io.fovea.config.Translation;
+import io.fovea.support.Records;
 import io.fovea.support.Roughness;
 import io.fovea.support.SimDisk;
 import io.fovea.support.Surroundings;
@@ -38,8 +40,10 @@ final class LoggedFixture implements AutoCloseable {
   LoggedFixture(TxConfig config, Surroundings surroundings, Roughness roughness) {
     this(
         config,
-        pool(surroundings.pageSize(), surroundings.smallest() ? PoolConfig.FRAMES_MIN : 512)
-            .with(surroundings.hints()),
+        Records.with(
+            pool(surroundings.pageSize(), surroundings.smallest() ? PoolConfig.FRAMES_MIN : 512),
+            "frameHints",
+            surroundings.hints()),
         LOG,
         roughness);
   }
@@ -63,12 +67,12 @@ final class LoggedFixture implements AutoCloseable {
     return PoolConfig.ofFrames(pageSize, frames, Translation.PREDICTIVE);
   }
 
-  static TxConfig config(TxConfig.Durability durability, int partBytes) {
+  static TxConfig config(Durability durability, int partBytes) {
     return Configs.contexts(16).with(durability, 8 * partBytes);
   }
 
   static LoggedFixture sync() {
-    return new LoggedFixture(config(TxConfig.Durability.SYNC, 1 << 16));
+    return new LoggedFixture(config(Durability.SYNC, 1 << 16));
   }
 
   /** An operation of a commit as the log has it. */

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
-import io.fovea.txn.TxConfig.Durability;
+import io.fovea.config.Durability;
 import io.fovea.txn.TxFixture.Client;
 import io.fovea.wal.Log;
 import io.fovea.wal.LogReader;

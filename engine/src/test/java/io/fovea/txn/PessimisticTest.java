@@ -7,8 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
+import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.support.Records;
 import io.fovea.txn.TxFixture.Client;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -27,8 +29,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 class PessimisticTest {
   private static final long NO_LIMIT = 0;
 
-  private static TxFixture fixture(ProtocolKind kind, String... pairs) {
-    return fixture(Configs.contexts(16).with(kind), FaultInjection.NONE, pairs);
+  private static TxFixture fixture(Protocol kind, String... pairs) {
+    return fixture(
+        Records.with(Configs.contexts(16), "protocol", kind), FaultInjection.NONE, pairs);
   }
 
   private static TxFixture fixture(TxConfig config, FaultInjection faults, String... pairs) {
@@ -65,8 +68,8 @@ class PessimisticTest {
   }
 
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void whatItHasReadStaysAsItIs(ProtocolKind kind) {
+  @EnumSource(Protocol.class)
+  void whatItHasReadStaysAsItIs(Protocol kind) {
     try (TxFixture f = fixture(kind, "b=1", "e=1", "g=1", "k=1", "m=1", "p=1", "t=1")) {
       BTree t = f.tree();
       try (Attempts attempts = f.engine.attempts(0)) {
@@ -110,12 +113,17 @@ class PessimisticTest {
    * the other.
    */
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void itLooksWhereItsProtocolHasItems(ProtocolKind kind) {
+  @EnumSource(Protocol.class)
+  void itLooksWhereItsProtocolHasItems(Protocol kind) {
     TxConfig small =
-        Configs.contexts(16)
-            .with(TimestampConfig.sketch(16 << 10, 64 << 10, 2, 64, TimestampConfig.Release.EPOCH))
-            .with(kind, 4 << 20);
+        Records.with(
+            Configs.contexts(16),
+            "timestamps",
+            TimestampConfig.sketch(16 << 10, 64 << 10, 2, 64, TimestampConfig.Release.EPOCH),
+            "protocol",
+            kind,
+            "protocolBytes",
+            4L << 20);
     try (TxFixture f = fixture(small, FaultInjection.NONE, "b=1", "e=1", "g=1", "k=1");
         Attempts attempts = f.engine.attempts(0)) {
       BTree t = f.tree();
@@ -134,8 +142,8 @@ class PessimisticTest {
   }
 
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void itCommitsAfterOthersHaveRaisedEverything(ProtocolKind kind) {
+  @EnumSource(Protocol.class)
+  void itCommitsAfterOthersHaveRaisedEverything(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "b=1", "c=1")) {
       BTree t = f.tree();
       try (Attempts attempts = f.engine.attempts(0)) {
@@ -162,8 +170,8 @@ class PessimisticTest {
   }
 
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void itWaitsForWhoWasFaster(ProtocolKind kind) throws Exception {
+  @EnumSource(Protocol.class)
+  void itWaitsForWhoWasFaster(Protocol kind) throws Exception {
     CountDownLatch stopped = new CountDownLatch(1);
     CountDownLatch goOn = new CountDownLatch(1);
     AtomicInteger armed = new AtomicInteger();
@@ -174,7 +182,7 @@ class PessimisticTest {
             await(goOn);
           }
         };
-    TxConfig config = Configs.contexts(16).with(kind);
+    TxConfig config = Records.with(Configs.contexts(16), "protocol", kind);
     try (TxFixture f = fixture(config, FaultInjection.NONE.with(probe), "a=1", "c=1")) {
       BTree t = f.tree();
       armed.set(1);
@@ -217,8 +225,8 @@ class PessimisticTest {
 
   /** Between a writer's two looks at the reservations the item is reserved, and read. */
   @ParameterizedTest
-  @EnumSource(value = ProtocolKind.class, mode = EnumSource.Mode.EXCLUDE, names = "OCC")
-  void aWriterLooksAgainWhenItHasTheLock(ProtocolKind kind) {
+  @EnumSource(value = Protocol.class, mode = EnumSource.Mode.EXCLUDE, names = "OCC")
+  void aWriterLooksAgainWhenItHasTheLock(Protocol kind) {
     AtomicInteger armed = new AtomicInteger();
     AtomicReference<Runnable> between = new AtomicReference<>();
     FaultInjection.Probe probe =
@@ -227,7 +235,7 @@ class PessimisticTest {
             between.get().run();
           }
         };
-    TxConfig config = Configs.contexts(16).with(kind);
+    TxConfig config = Records.with(Configs.contexts(16), "protocol", kind);
     try (TxFixture f = fixture(config, FaultInjection.NONE.with(probe), "a=1")) {
       BTree t = f.tree();
       try (Attempts attempts = f.engine.attempts(0)) {
@@ -262,8 +270,8 @@ class PessimisticTest {
   }
 
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void whoTakesTooLongIsNotWaitedFor(ProtocolKind kind) {
+  @EnumSource(Protocol.class)
+  void whoTakesTooLongIsNotWaitedFor(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "b=1")) {
       BTree t = f.tree();
       try (Attempts attempts = f.engine.attempts(0);
@@ -276,7 +284,7 @@ class PessimisticTest {
           Thread.onSpinWait();
         }
         AbortCause refused = attempt(f, c -> c.put(t, "a", "2"));
-        if (kind == ProtocolKind.TWO_PHASE_LOCKING) {
+        if (kind == Protocol.TWO_PHASE_LOCKING) {
           assertEquals(AbortCause.LOCK, refused, "a lock is a lock");
         } else {
           assertNull(refused);
@@ -293,8 +301,8 @@ class PessimisticTest {
 
   /** Whose turn was taken away queues up again, behind those who wait. */
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void whoTookTooLongHasItsTurnAgain(ProtocolKind kind) {
+  @EnumSource(Protocol.class)
+  void whoTookTooLongHasItsTurnAgain(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1");
         Attempts attempts = f.engine.attempts(0)) {
       for (int i = 0; i < 2; i++) {
@@ -317,8 +325,8 @@ class PessimisticTest {
   }
 
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void oneAtATime(ProtocolKind kind) {
+  @EnumSource(Protocol.class)
+  void oneAtATime(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1")) {
       Attempts first = f.engine.attempts(0);
       Attempts second = f.engine.attempts(0);
@@ -345,8 +353,8 @@ class PessimisticTest {
 
   /** Threads that all increment the same few counters, one way or the other. */
   @ParameterizedTest
-  @EnumSource(ProtocolKind.class)
-  void nothingIsLostBesideOptimisticOnes(ProtocolKind kind) throws Exception {
+  @EnumSource(Protocol.class)
+  void nothingIsLostBesideOptimisticOnes(Protocol kind) throws Exception {
     int threads = 12;
     int times = 60;
     try (TxFixture f = fixture(kind, "a=0", "b=0", "c=0")) {

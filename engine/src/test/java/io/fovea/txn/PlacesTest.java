@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
+import io.fovea.support.Records;
 import io.fovea.txn.TxFixture.Client;
 import java.util.List;
 import java.util.function.Consumer;
@@ -17,7 +18,8 @@ class PlacesTest {
   private static final int KEYS = 3000;
 
   private static TxFixture fixture(boolean placed) {
-    TxFixture f = new TxFixture(Configs.contexts(32).withPlaces(placed), 1024, 2);
+    TxFixture f =
+        new TxFixture(Records.with(Configs.contexts(32), "placesRemembered", placed), 1024, 2);
     f.run(
         c -> {
           for (int i = 0; i < KEYS; i++) {

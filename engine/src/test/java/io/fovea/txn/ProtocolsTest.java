@@ -7,9 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
+import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.support.Records;
 import io.fovea.txn.TxFixture.Client;
 import java.util.List;
 import java.util.Set;
@@ -80,8 +82,8 @@ class ProtocolsTest {
     }
   }
 
-  private static TxFixture fixture(ProtocolKind kind, String... pairs) {
-    TxFixture f = new TxFixture(Configs.contexts(32).with(kind), 512, 2);
+  private static TxFixture fixture(Protocol kind, String... pairs) {
+    TxFixture f = new TxFixture(Records.with(Configs.contexts(32), "protocol", kind), 512, 2);
     change(
         f,
         c -> {
@@ -132,7 +134,7 @@ class ProtocolsTest {
 
   @ParameterizedTest
   @EnumSource
-  void lostUpdate(ProtocolKind kind) {
+  void lostUpdate(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1")) {
       BTree t = f.tree();
       Party one = new Party(f);
@@ -151,7 +153,7 @@ class ProtocolsTest {
 
   @ParameterizedTest
   @EnumSource
-  void writeSkew(ProtocolKind kind) {
+  void writeSkew(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "b=1")) {
       BTree t = f.tree();
       Party one = new Party(f);
@@ -172,7 +174,7 @@ class ProtocolsTest {
   /** Each inserts into the range that the other has scanned. */
   @ParameterizedTest
   @EnumSource
-  void writeSkewOfRanges(ProtocolKind kind) {
+  void writeSkewOfRanges(Protocol kind) {
     for (boolean descending : new boolean[] {false, true}) {
       try (TxFixture f = fixture(kind, "a=1", "e=1", "m=1", "q=1", "z=1")) {
         BTree t = f.tree();
@@ -193,7 +195,7 @@ class ProtocolsTest {
   /** Each deletes from the range that the other has scanned. */
   @ParameterizedTest
   @EnumSource
-  void writeSkewOfDeletes(ProtocolKind kind) {
+  void writeSkewOfDeletes(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "c=1", "m=1", "o=1", "z=1")) {
       BTree t = f.tree();
       Party one = new Party(f);
@@ -212,7 +214,7 @@ class ProtocolsTest {
   /** Each inserts the key that the other has found missing. */
   @ParameterizedTest
   @EnumSource
-  void writeSkewOfAbsentKeys(ProtocolKind kind) {
+  void writeSkewOfAbsentKeys(Protocol kind) {
     try (TxFixture f = fixture(kind, "m=1")) {
       BTree t = f.tree();
       Party one = new Party(f);
@@ -230,7 +232,7 @@ class ProtocolsTest {
 
   @ParameterizedTest
   @EnumSource
-  void fracturedRead(ProtocolKind kind) {
+  void fracturedRead(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "b=1")) {
       BTree t = f.tree();
       Party reader = new Party(f);
@@ -252,7 +254,7 @@ class ProtocolsTest {
   /** The read-only anomaly: the report sees a state that no order of the two others has. */
   @ParameterizedTest
   @EnumSource
-  void readOnlyAnomaly(ProtocolKind kind) {
+  void readOnlyAnomaly(Protocol kind) {
     try (TxFixture f = fixture(kind, "x=0", "y=0")) {
       BTree t = f.tree();
       Party withdraw = new Party(f);
@@ -276,7 +278,7 @@ class ProtocolsTest {
 
   @ParameterizedTest
   @EnumSource
-  void twoInsertsOfOneKey(ProtocolKind kind) {
+  void twoInsertsOfOneKey(Protocol kind) {
     try (TxFixture f = fixture(kind, "z=1")) {
       BTree t = f.tree();
       Party one = new Party(f);
@@ -296,7 +298,7 @@ class ProtocolsTest {
   /** What a rollback, a refusal or a delete of nothing leaves behind is nothing. */
   @ParameterizedTest
   @EnumSource
-  void nothingStaysLocked(ProtocolKind kind) {
+  void nothingStaysLocked(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "c=1", "e=1")) {
       BTree t = f.tree();
       for (int end = 0; end < 3; end++) {
@@ -328,9 +330,15 @@ class ProtocolsTest {
   /** Blind writes, writes of what was read, several of one item, and a scan over own writes. */
   @ParameterizedTest
   @EnumSource
-  void oneTransactionMeetsItself(ProtocolKind kind) {
+  void oneTransactionMeetsItself(Protocol kind) {
     // Few places and cells: many keys are one item.
-    TxConfig few = Configs.of(8, 1, 1, TimestampConfig.Release.EPOCH, false).with(kind, 32);
+    TxConfig few =
+        Records.with(
+            Configs.of(8, 1, 1, TimestampConfig.Release.EPOCH, false),
+            "protocol",
+            kind,
+            "protocolBytes",
+            32L);
     try (TxFixture f = new TxFixture(few, 256, 1)) {
       BTree t = f.tree();
       for (int round = 0; round < 3; round++) {
@@ -356,7 +364,7 @@ class ProtocolsTest {
 
   @Test
   void aLockIsRefusedAtOnce() {
-    try (TxFixture f = fixture(ProtocolKind.TWO_PHASE_LOCKING, "a=1", "m=1")) {
+    try (TxFixture f = fixture(Protocol.TWO_PHASE_LOCKING, "a=1", "m=1")) {
       BTree t = f.tree();
       Party writer = new Party(f);
       writer.put(t, "a", "2");
@@ -379,7 +387,7 @@ class ProtocolsTest {
   /** Two share; neither can write; when one has gone the other could have. */
   @Test
   void upgradesNeedToBeAlone() {
-    try (TxFixture f = fixture(ProtocolKind.TWO_PHASE_LOCKING, "a=1")) {
+    try (TxFixture f = fixture(Protocol.TWO_PHASE_LOCKING, "a=1")) {
       BTree t = f.tree();
       Party one = new Party(f);
       Party two = new Party(f);
@@ -395,7 +403,7 @@ class ProtocolsTest {
 
   @Test
   void theOrderIsThatOfTheBegins() {
-    try (TxFixture f = fixture(ProtocolKind.STO, "a=1", "b=1")) {
+    try (TxFixture f = fixture(Protocol.STO, "a=1", "b=1")) {
       BTree t = f.tree();
       Party early = new Party(f);
       Party late = new Party(f);
@@ -422,7 +430,11 @@ class ProtocolsTest {
 
   @Test
   void whoIsOlderThanTheHistoryAborts() {
-    try (TxFixture f = new TxFixture(Configs.contexts(8).with(ProtocolKind.OCC, 8 * 16), 256, 1)) {
+    try (TxFixture f =
+        new TxFixture(
+            Records.with(Configs.contexts(8), "protocol", Protocol.OCC, "protocolBytes", 8L * 16),
+            256,
+            1)) {
       BTree t = f.tree();
       Party old = new Party(f);
       Party writes = new Party(f);
@@ -459,14 +471,14 @@ class ProtocolsTest {
    */
   @ParameterizedTest
   @EnumSource
-  void aKeyGoesBetweenTwoBatches(ProtocolKind kind) {
+  void aKeyGoesBetweenTwoBatches(Protocol kind) {
     for (int passed = 1; passed <= 8; passed++) {
       aKeyGoes(kind, passed, false);
       aKeyGoes(kind, passed, true);
     }
   }
 
-  private static void aKeyGoes(ProtocolKind kind, int passed, boolean descending) {
+  private static void aKeyGoes(Protocol kind, int passed, boolean descending) {
     String all = descending ? "jihgfedcba" : "abcdefghij";
     try (TxFixture f = fixture(kind)) {
       BTree t = f.tree();
@@ -518,7 +530,7 @@ class ProtocolsTest {
   @Test
   void theOldSeeThePast() {
     for (boolean descending : new boolean[] {false, true}) {
-      try (TxFixture f = fixture(ProtocolKind.MVTO, "a=1", "c=1", "e=1", "g=1", "i=1")) {
+      try (TxFixture f = fixture(Protocol.MVTO, "a=1", "c=1", "e=1", "g=1", "i=1")) {
         BTree t = f.tree();
         String big = TxFixture.repeat('x', 20_000);
         Party old = new Party(f);
@@ -595,7 +607,7 @@ class ProtocolsTest {
   @Test
   void manyOldRecords() {
     for (boolean descending : new boolean[] {false, true}) {
-      try (TxFixture f = fixture(ProtocolKind.MVTO)) {
+      try (TxFixture f = fixture(Protocol.MVTO)) {
         BTree t = f.tree();
         for (int i = 0; i < 600; i += 2) {
           String k = String.format("%05d", i);
@@ -629,7 +641,8 @@ class ProtocolsTest {
 
   @Test
   void versionsAreBounded() {
-    TxConfig little = Configs.contexts(8).with(ProtocolKind.MVTO, 1 << 10);
+    TxConfig little =
+        Records.with(Configs.contexts(8), "protocol", Protocol.MVTO, "protocolBytes", 1L << 10);
     try (TxFixture f = new TxFixture(little, 256, 1)) {
       BTree t = f.tree();
       change(f, c -> c.put(t, "a", "1"));
@@ -651,7 +664,7 @@ class ProtocolsTest {
   /** Under TicToc a reader may commit in the past; Silo holds every read to now. */
   @Test
   void siloLooksAtNow() {
-    for (ProtocolKind kind : Set.of(ProtocolKind.SILO, ProtocolKind.TICTOC)) {
+    for (Protocol kind : Set.of(Protocol.SILO, Protocol.TICTOC)) {
       try (TxFixture f = fixture(kind, "a=1", "b=1")) {
         BTree t = f.tree();
         Party reader = new Party(f);
@@ -663,7 +676,7 @@ class ProtocolsTest {
               c.put(t, "a", "2");
             });
         reader.get(t, "b");
-        assertEquals(kind == ProtocolKind.TICTOC, reader.commit());
+        assertEquals(kind == Protocol.TICTOC, reader.commit());
         atRest(f);
       }
     }

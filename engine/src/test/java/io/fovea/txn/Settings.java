@@ -1,5 +1,7 @@
 package io.fovea.txn;
 
+import io.fovea.support.Records;
+
 /** For tests of other packages: settings of transactions that no option has. */
 public final class Settings {
   private Settings() {}
@@ -7,13 +9,18 @@ public final class Settings {
   /** A small exact table over a sketch of a size, so that entries come and go all the time. */
   public static TxConfig sketch(TxConfig c, int rows, int columns) {
     TimestampConfig t = c.timestamps();
-    return c.with(TimestampConfig.sketch(16 << 10, t.budgetBytes(), rows, columns, t.release()));
+    return Records.with(
+        c,
+        "timestamps",
+        TimestampConfig.sketch(16 << 10, t.budgetBytes(), rows, columns, t.release()));
   }
 
   /** A small exact table, whatever is behind it, so that entries come and go all the time. */
   public static TxConfig exact(TxConfig c, long bytes) {
     TimestampConfig t = c.timestamps();
-    return c.with(
+    return Records.with(
+        c,
+        "timestamps",
         new TimestampConfig(
             t.kind(),
             t.release(),
@@ -27,7 +34,9 @@ public final class Settings {
   /** The same with reference counts. */
   public static TxConfig counting(TxConfig c) {
     TimestampConfig t = c.timestamps();
-    return c.with(
+    return Records.with(
+        c,
+        "timestamps",
         new TimestampConfig(
             t.kind(),
             TimestampConfig.Release.REFERENCE_COUNT,

@@ -7,10 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
+import io.fovea.config.Protocol;
+import io.fovea.config.TimestampStore;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.StorageException;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.support.Records;
 import io.fovea.txn.FaultInjection.Stage;
 import io.fovea.txn.FaultInjection.Step;
 import io.fovea.txn.TimestampConfig.Release;
@@ -295,24 +298,27 @@ class SingleReadFastPathTest {
 
   /** Under TicToc with each store; the others have what they are made for. */
   static Stream<Arguments> protocolsAndStores() {
-    return Stream.of(ProtocolKind.values())
+    return Stream.of(Protocol.values())
         .flatMap(
             protocol ->
-                Stream.of(StoreKind.values())
-                    .filter(s -> protocol == ProtocolKind.TICTOC || s == StoreKind.FOCUS_SKETCH)
+                Stream.of(TimestampStore.values())
+                    .filter(s -> protocol == Protocol.TICTOC || s == TimestampStore.FOCUS_SKETCH)
                     .map(store -> Arguments.of(protocol, store)));
   }
 
-  private static TxConfig config(ProtocolKind protocol, StoreKind store) {
-    return Configs.contexts(16)
-        .with(TimestampConfig.of(store, Release.EPOCH, 16 << 10, 16 << 20, 16 << 10, 16 << 10))
-        .with(protocol);
+  private static TxConfig config(Protocol protocol, TimestampStore store) {
+    return Records.with(
+        Configs.contexts(16),
+        "timestamps",
+        TimestampConfig.of(store, Release.EPOCH, 16 << 10, 16 << 20, 16 << 10, 16 << 10),
+        "protocol",
+        protocol);
   }
 
   /** Two numbers are raised together. Who has seen the one sees no smaller other one afterwards. */
   @ParameterizedTest
   @MethodSource("protocolsAndStores")
-  void whatOneHasSeenTheNextSeesToo(ProtocolKind protocol, StoreKind store)
+  void whatOneHasSeenTheNextSeesToo(Protocol protocol, TimestampStore store)
       throws InterruptedException {
     int keys = 8;
     TxConfig config = config(protocol, store);

@@ -3,7 +3,8 @@ package io.fovea.txn;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.TimestampStore;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
 import io.fovea.txn.TimestampConfig.Release;
 import java.util.ArrayDeque;
@@ -26,7 +27,7 @@ final class Stores implements AutoCloseable {
 
   Timestamps make(
       int contexts,
-      StoreKind kind,
+      TimestampStore kind,
       Release release,
       long activeTimestampBytes,
       long budgetBytes,
@@ -43,7 +44,7 @@ final class Stores implements AutoCloseable {
                 2,
                 columns,
                 Math.max(columns, columnsMax)),
-            kind.onDisk() ? pages(contexts) : null);
+            TimestampConfig.onDisk(kind) ? pages(contexts) : null);
     made.push(t::close);
     return t;
   }

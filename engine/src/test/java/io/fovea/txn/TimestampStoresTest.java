@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.TimestampStore;
 import io.fovea.error.AbortCause;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.txn.TimestampConfig.Release;
@@ -28,7 +29,7 @@ class TimestampStoresTest {
     stores.close();
   }
 
-  private Timestamps make(StoreKind kind, Release release, int activeTimestampBytes) {
+  private Timestamps make(TimestampStore kind, Release release, int activeTimestampBytes) {
     return stores.make(4, kind, release, activeTimestampBytes, LARGE, 64, 64);
   }
 
@@ -52,7 +53,7 @@ class TimestampStoresTest {
   /** A release whose timestamps come back exact, or above, and never below. */
   @ParameterizedTest
   @EnumSource
-  void whatWasReleasedComesBack(StoreKind kind) {
+  void whatWasReleasedComesBack(TimestampStore kind) {
     Timestamps t = make(kind, Release.EPOCH, SMALL);
     long[] last = new long[2001];
     for (int round = 0; round < 3; round++) {
@@ -62,7 +63,7 @@ class TimestampStoresTest {
         last[item] = ts;
       }
     }
-    boolean exact = kind == StoreKind.MEMORY || kind.onDisk();
+    boolean exact = kind == TimestampStore.MEMORY || TimestampConfig.onDisk(kind);
     for (int item = 1; item <= 2000; item++) {
       long wts = TidWord.wts(word(t, item));
       assertTrue(exact ? wts == last[item] : wts >= last[item], wts + " for " + last[item]);
@@ -75,7 +76,7 @@ class TimestampStoresTest {
     "FOCUS_COUNTER,32,256", "DISK_CACHE,128,256", "DISK_CACHE,129,512",
     "FOCUS_COUNTER,4096,1024", "FOCUS_SKETCH,32,128", "DISK,32,128"
   })
-  void aCacheIsRoundedUp(StoreKind kind, int cacheKiB, int exactKiB) {
+  void aCacheIsRoundedUp(TimestampStore kind, int cacheKiB, int exactKiB) {
     TimestampConfig config =
         TimestampConfig.of(kind, Release.EPOCH, 128 << 10, 1 << 20, (long) cacheKiB << 10, 8 << 20);
     assertEquals(exactKiB << 10, config.activeTimestampBytes());
@@ -84,7 +85,7 @@ class TimestampStoresTest {
   /** The dissertation's Disk keeps nothing in memory but what is in use. */
   @Test
   void onDiskNothingStays() {
-    Timestamps t = make(StoreKind.DISK, Release.EPOCH, SMALL);
+    Timestamps t = make(TimestampStore.DISK, Release.EPOCH, SMALL);
     t.enter(1);
     int inUse = t.pin(1, 7);
     for (long item = 1; item <= 100; item++) {
@@ -99,7 +100,7 @@ class TimestampStoresTest {
 
   @Test
   void withImmediateReleaseNothingStays() {
-    Timestamps t = make(StoreKind.FOCUS_SKETCH, Release.IMMEDIATE, SMALL);
+    Timestamps t = make(TimestampStore.FOCUS_SKETCH, Release.IMMEDIATE, SMALL);
     t.enter(1);
     int slot = t.pin(1, 5);
     assertEquals(slot, t.pin(1, 5), "twice");
@@ -114,7 +115,7 @@ class TimestampStoresTest {
   @ParameterizedTest
   @ValueSource(ints = {64 << 10, 16 << 20})
   void inMemoryAllStayUntilTheBudgetIsUsedUp(int budget) {
-    Timestamps t = stores.make(4, StoreKind.MEMORY, Release.EPOCH, 256, budget, 1, 1);
+    Timestamps t = stores.make(4, TimestampStore.MEMORY, Release.EPOCH, 256, budget, 1, 1);
     long capacity = t.stats().capacity();
     SplittableRandom random = new SplittableRandom(budget);
     TransactionAbortedException refused = null;
@@ -148,10 +149,10 @@ class TimestampStoresTest {
     "FOCUS_COUNTER, EPOCH",
     "FOCUS_COUNTER, REFERENCE_COUNT"
   })
-  void whatIsUsedAgainAndAgainStaysInTheCache(StoreKind kind, Release release) {
+  void whatIsUsedAgainAndAgainStaysInTheCache(TimestampStore kind, Release release) {
     assertTrue(
         hits(make(kind, release, 16 << 10))
-            > hits(make(StoreKind.FOCUS_SKETCH, Release.REFERENCE_COUNT, 16 << 10)),
+            > hits(make(TimestampStore.FOCUS_SKETCH, Release.REFERENCE_COUNT, 16 << 10)),
         "hits of the cache and of a table without a policy");
   }
 
@@ -175,7 +176,7 @@ class TimestampStoresTest {
   /** Only what began with a bound that may be another's, and ended in a conflict, is doubtful. */
   @Test
   void doubtfulAreConflictsAfterABound() {
-    Timestamps t = make(StoreKind.FOCUS_SKETCH, Release.IMMEDIATE, SMALL);
+    Timestamps t = make(TimestampStore.FOCUS_SKETCH, Release.IMMEDIATE, SMALL);
     t.enter(0);
     t.pin(0, 1);
     t.conflict(0);
@@ -196,7 +197,8 @@ class TimestampStoresTest {
   /** The whole loop: conflicts that bounds cause make the sketch grow, and it shrinks again. */
   @Test
   void theSketchAdapts() {
-    Timestamps t = stores.make(1, StoreKind.FOCUS_SKETCH, Release.IMMEDIATE, SMALL, LARGE, 8, 64);
+    Timestamps t =
+        stores.make(1, TimestampStore.FOCUS_SKETCH, Release.IMMEDIATE, SMALL, LARGE, 8, 64);
     assertEquals(2 * 8 * 8, t.stats().sketchBytes());
     // A conflict in each transaction whose bound is not that of its own last write.
     long[] last = new long[33];
@@ -225,7 +227,7 @@ class TimestampStoresTest {
   /** The way of an item from its store and back makes no garbage, whatever the kind. */
   @ParameterizedTest
   @EnumSource
-  void nothingIsAllocated(StoreKind kind) {
+  void nothingIsAllocated(TimestampStore kind) {
     Timestamps t = make(kind, Release.EPOCH, 4096);
     var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
     int n = 4000;
@@ -252,7 +254,7 @@ class TimestampStoresTest {
     TimestampConfig sketch = TimestampConfig.sketch(SMALL, LARGE, 2, 64, Release.EPOCH);
     assertThrows(IllegalArgumentException.class, () -> new Timestamps(1, sketch, stores.pages(1)));
     TimestampConfig disk =
-        new TimestampConfig(StoreKind.DISK, Release.EPOCH, SMALL, LARGE, 2, 64, 64);
+        new TimestampConfig(TimestampStore.DISK, Release.EPOCH, SMALL, LARGE, 2, 64, 64);
     assertThrows(IllegalArgumentException.class, () -> new Timestamps(1, disk, null));
   }
 

@@ -3,6 +3,7 @@ package io.fovea.txn;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.TimestampStore;
 import io.fovea.txn.TimestampConfig.Release;
 import java.util.HashMap;
 import java.util.List;
@@ -58,7 +59,8 @@ class TimestampsPropertiesTest {
 
     Model(Timestamps timestamps) {
       this.timestamps = timestamps;
-      this.exact = timestamps.kind() == StoreKind.MEMORY || timestamps.kind().onDisk();
+      this.exact =
+          timestamps.kind() == TimestampStore.MEMORY || TimestampConfig.onDisk(timestamps.kind());
     }
 
     int pin(int ctx, long item) {
@@ -137,7 +139,7 @@ class TimestampsPropertiesTest {
   @Property(tries = 500)
   void everyKindIsAnApproximateTimestampStore(
       @ForAll("steps") List<Step> steps,
-      @ForAll StoreKind kind,
+      @ForAll TimestampStore kind,
       @ForAll Release release,
       @ForAll("columns") int columns) {
     try (Stores stores = new Stores()) {

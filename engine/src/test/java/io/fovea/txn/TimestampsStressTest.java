@@ -3,6 +3,7 @@ package io.fovea.txn;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.TimestampStore;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.txn.TimestampConfig.Release;
 import java.util.Arrays;
@@ -333,7 +334,7 @@ class TimestampsStressTest {
     "FOCUS_SKETCH, EPOCH",
     "FOCUS_SKETCH, IMMEDIATE",
   })
-  void everyKindIsSerializable(StoreKind kind, Release release) throws InterruptedException {
+  void everyKindIsSerializable(TimestampStore kind, Release release) throws InterruptedException {
     int threads = 4;
     int items = 300;
     try (Stores stores = new Stores()) {
@@ -359,7 +360,7 @@ class TimestampsStressTest {
           new Thread(
               () -> {
                 for (int i = 0; left.get() > 0; i++) {
-                  if (kind == StoreKind.FOCUS_SKETCH) {
+                  if (kind == TimestampStore.FOCUS_SKETCH) {
                     timestamps.resize(1 << i % 12);
                   }
                   Thread.yield();
@@ -373,8 +374,8 @@ class TimestampsStressTest {
       }
       TimestampStats stats = timestamps.stats();
       assertTrue(commits > 1000, commits + " commits: " + stats);
-      assertEquals(kind == StoreKind.MEMORY, stats.released() == 0, stats.toString());
-      assertEquals(kind == StoreKind.FOCUS_SKETCH, stats.resizes() > 0, stats.toString());
+      assertEquals(kind == TimestampStore.MEMORY, stats.released() == 0, stats.toString());
+      assertEquals(kind == TimestampStore.FOCUS_SKETCH, stats.resizes() > 0, stats.toString());
     }
   }
 

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
+import io.fovea.config.Protocol;
+import io.fovea.support.Records;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -47,14 +49,17 @@ class TxConcurrencyTest {
   private static Stream<Setting> ofOthers(int n, TimestampConfig.Release count) {
     TxConfig exact = Configs.contexts(n);
     TxConfig coarse = Configs.of(n, 1, 1, count, false);
-    return Stream.of(ProtocolKind.values())
-        .filter(kind -> kind != ProtocolKind.TICTOC)
+    return Stream.of(Protocol.values())
+        .filter(kind -> kind != Protocol.TICTOC)
         .flatMap(
             kind ->
                 Stream.of(
-                    new Setting(kind + "", exact.with(kind), 1024),
-                    new Setting(kind + ", little memory", coarse.with(kind, 1 << 10), 1024),
-                    new Setting(kind + ", small pool", exact.with(kind), 96)));
+                    new Setting(kind + "", Records.with(exact, "protocol", kind), 1024),
+                    new Setting(
+                        kind + ", little memory",
+                        Records.with(coarse, "protocol", kind, "protocolBytes", 1L << 10),
+                        1024),
+                    new Setting(kind + ", small pool", Records.with(exact, "protocol", kind), 96)));
   }
 
   private static Stream<Setting> ofTicToc(

@@ -5,7 +5,8 @@ import io.fovea.btree.TreeVerifier;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.buffer.PoolLog;
+import io.fovea.config.Translation;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.MemoryDevice;
 import io.fovea.wal.Log;
@@ -63,8 +64,12 @@ final class TxFixture implements AutoCloseable {
       FaultInjection faults) {
     pool =
         new BufferPool(
-            device, log == null ? poolConfig : poolConfig.withLog(log), AllocatorState.EMPTY);
-    boolean onDisk = config.timestamps().kind().onDisk();
+            device,
+            poolConfig,
+            AllocatorState.EMPTY,
+            log == null ? PoolLog.NONE : PoolLog.of(log),
+            null);
+    boolean onDisk = config.timestamps().onDisk();
     TimestampPages pages = onDisk ? stores.pages(config.contexts()) : null;
     engine = faults.during(() -> new TxEngine(config, pool.pageSize(), log, check -> {}, pages));
     LogSession session = log == null ? LogSession.NONE : log.session();

@@ -4,12 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
-import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Protocol;
+import io.fovea.config.Translation;
 import io.fovea.error.DuplicateKeyException;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.MemoryDevice;
+import io.fovea.support.Records;
 import io.fovea.support.Roughness;
 import io.fovea.support.Surroundings;
 import io.fovea.txn.TxFixture.Client;
@@ -36,11 +37,13 @@ class TxModelTest {
       @ForAll @IntRange(min = 80, max = 600) int frames,
       @ForAll @IntRange(min = 5, max = 400) int keys,
       @ForAll boolean counting,
-      @ForAll ProtocolKind protocol) {
+      @ForAll Protocol protocol) {
     TimestampConfig.Release release =
         counting ? TimestampConfig.Release.REFERENCE_COUNT : TimestampConfig.Release.EPOCH;
     Surroundings plain = Surroundings.PLAIN;
-    TxConfig config = Configs.of(4, 1, 16, release, false).with(protocol, 4 << 10);
+    TxConfig config =
+        Records.with(
+            Configs.of(4, 1, 16, release, false), "protocol", protocol, "protocolBytes", 4L << 10);
     try (TxFixture f = new TxFixture(config, frames, 2)) {
       run(f, seed, keys, 30, plain, plain.roughness(seed));
     }
@@ -55,11 +58,13 @@ class TxModelTest {
         (roughness, seed) -> {
           BlockDevice device = roughness.on(new MemoryDevice());
           PoolConfig pool =
-              PoolConfig.ofFrames(
+              Records.with(
+                  PoolConfig.ofFrames(
                       surroundings.pageSize(),
                       surroundings.smallest() ? PoolConfig.FRAMES_MIN : 256,
-                      Translation.PREDICTIVE)
-                  .with(surroundings.hints());
+                      Translation.PREDICTIVE),
+                  "frameHints",
+                  surroundings.hints());
           roughness.faults(false);
           try (TxFixture f =
               surroundings.making(
@@ -73,7 +78,7 @@ class TxModelTest {
   }
 
   private static TxConfig config(Surroundings surroundings) {
-    return Configs.contexts(16).withPlaces(surroundings.hints() != FrameHints.OFF);
+    return Records.with(Configs.contexts(16), "placesRemembered", surroundings.hints());
   }
 
   private static void run(

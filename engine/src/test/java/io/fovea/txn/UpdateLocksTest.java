@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.btree.BTree;
+import io.fovea.config.Protocol;
 import io.fovea.error.TransactionAbortedException;
+import io.fovea.support.Records;
 import io.fovea.txn.TxFixture.Client;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,8 +21,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Timeout(value = 3, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class UpdateLocksTest {
   /** Those that wait do so for as long as it takes, so that no test depends on time. */
-  private static TxFixture fixture(ProtocolKind kind) {
-    TxFixture f = new TxFixture(Configs.contexts(32).with(kind), 512, 2);
+  private static TxFixture fixture(Protocol kind) {
+    TxFixture f = new TxFixture(Records.with(Configs.contexts(32), "protocol", kind), 512, 2);
     f.engine.updateLocks().patienceNanos = Long.MAX_VALUE;
     f.run(
         c -> {
@@ -63,7 +65,7 @@ class UpdateLocksTest {
   /** Without the lock both read the same, and one of them is aborted: {@link ProtocolsTest}. */
   @ParameterizedTest
   @EnumSource
-  void theSecondOneReadsWhatTheFirstOneLeaves(ProtocolKind kind) {
+  void theSecondOneReadsWhatTheFirstOneLeaves(Protocol kind) {
     for (boolean commits : new boolean[] {true, false}) {
       try (TxFixture f = fixture(kind)) {
         BTree t = f.tree();
@@ -93,7 +95,7 @@ class UpdateLocksTest {
 
   @ParameterizedTest
   @EnumSource
-  void aHotKeyAbortsNobody(ProtocolKind kind) {
+  void aHotKeyAbortsNobody(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       BTree t = f.tree();
       int each = 200;
@@ -124,7 +126,7 @@ class UpdateLocksTest {
   /** In every order, and two at a time: nobody waits for somebody who waits for him. */
   @ParameterizedTest
   @EnumSource
-  void severalKeysInAnyOrderEnd(ProtocolKind kind) {
+  void severalKeysInAnyOrderEnd(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       BTree t = f.tree();
       int each = 200;
@@ -165,7 +167,7 @@ class UpdateLocksTest {
   /** A thread that has begun two transactions would wait for itself. */
   @ParameterizedTest
   @EnumSource
-  void oneDoesNotWaitForItsOwnThread(ProtocolKind kind) {
+  void oneDoesNotWaitForItsOwnThread(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       BTree t = f.tree();
       Client first = new Client(f.begin());
@@ -193,7 +195,7 @@ class UpdateLocksTest {
   /** One that does nothing with what it has read holds others up for a while only. */
   @ParameterizedTest
   @EnumSource
-  void anIdleHolderIsPassed(ProtocolKind kind) {
+  void anIdleHolderIsPassed(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       f.engine.updateLocks().patienceNanos = 1;
       BTree t = f.tree();
@@ -202,15 +204,14 @@ class UpdateLocksTest {
       boolean second = inAnotherThread(() -> commits(new Client(f.begin()), t)).join();
       boolean first = commits(idle, null);
       assertFalse(first && second);
-      assertTrue(
-          first || second || kind == ProtocolKind.TWO_PHASE_LOCKING || kind == ProtocolKind.STO);
+      assertTrue(first || second || kind == Protocol.TWO_PHASE_LOCKING || kind == Protocol.STO);
       atRest(f);
     }
   }
 
   @ParameterizedTest
   @EnumSource
-  void oneThatOnlyReadsTakesNone(ProtocolKind kind) {
+  void oneThatOnlyReadsTakesNone(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       Client c = new Client(f.engine.begin(true, 0, false));
       assertEquals("0", c.getForUpdate(f.tree(), "a"));
@@ -223,7 +224,7 @@ class UpdateLocksTest {
   /** It has reserved what it reads, and waits for nobody who is idle. */
   @ParameterizedTest
   @EnumSource
-  void thePessimisticOneTakesNone(ProtocolKind kind) {
+  void thePessimisticOneTakesNone(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       Client c = new Client(f.engine.begin(false, 0, true));
       increment(c, f.tree(), "a");

@@ -1,13 +1,13 @@
 package io.fovea.examples;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Index;
 import io.fovea.IndexCursor;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
 import io.fovea.ScanOrder;
 import io.fovea.Table;
+import io.fovea.config.Durability;
 import io.fovea.schema.Id;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -1,7 +1,6 @@
 package io.fovea.examples;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Key;
 import io.fovea.Options;
 import io.fovea.Range;
@@ -9,6 +8,7 @@ import io.fovea.Row;
 import io.fovea.RowCursor;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
+import io.fovea.config.Durability;
 import io.fovea.schema.Field;
 import io.fovea.schema.KeySpec;
 import io.fovea.schema.Layout;

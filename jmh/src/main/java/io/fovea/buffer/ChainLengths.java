@@ -1,6 +1,7 @@
 package io.fovea.buffer;
 
 import io.fovea.Markdown;
+import io.fovea.config.Translation;
 import java.lang.foreign.Arena;
 import java.util.Locale;
 import java.util.SplittableRandom;

@@ -1,6 +1,8 @@
 package io.fovea.buffer;
 
 import io.fovea.Markdown;
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import java.util.Locale;
 
 /**
@@ -44,14 +46,14 @@ public final class MetadataBytes {
   }
 
   private static String cell(Translation translation, int frames, int pools) {
-    if (!translation.isOwn()) {
-      MemoryPlan plan = MemoryPlan.of(PAGE, frames, translation, ReplacementKind.SECOND_CHANCE);
+    if (!Translator.isOwn(translation)) {
+      MemoryPlan plan = MemoryPlan.of(PAGE, frames, translation, Replacement.SECOND_CHANCE);
       return percent((plan.bytes() - plan.headersAt()) / (double) plan.bufferAt());
     }
     if (translation == Translation.DIRECT && pools > 1) {
       return "no such file";
     }
-    int each = MemoryPlan.rightBytes(PAGE, ReplacementKind.SECOND_CHANCE) - PAGE;
+    int each = MemoryPlan.rightBytes(PAGE, Replacement.SECOND_CHANCE) - PAGE;
     return percent((each + (double) MemoryPlan.FILE_PAGE_BYTES * pools) / PAGE);
   }
 

@@ -1,5 +1,7 @@
 package io.fovea.buffer;
 
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,8 +14,8 @@ public final class ReplayPool implements AutoCloseable {
   private static final int PAGE_SIZE = 4096;
 
   /** With clean pages only nobody ever waits for it. */
-  private static final Replacement.Writer IDLE =
-      new Replacement.Writer() {
+  private static final FrameAllocator.Writer IDLE =
+      new FrameAllocator.Writer() {
         @Override
         public void wake(boolean urgent) {}
 
@@ -24,7 +26,7 @@ public final class ReplayPool implements AutoCloseable {
       };
 
   private final Frames frames;
-  private final Replacement replacement;
+  private final FrameAllocator replacement;
   private final boolean preferred;
 
   /**
@@ -35,9 +37,10 @@ public final class ReplayPool implements AutoCloseable {
    * @param preferred whether a page takes its preferred frame where that costs nothing, as in the
    *     engine; else the policy alone chooses
    */
-  public ReplayPool(int count, ReplacementKind kind, boolean preferred) {
-    this.frames = new Frames(PoolConfig.ofFrames(PAGE_SIZE, count, Translation.PREDICTIVE, kind));
-    this.replacement = new Replacement(frames, 1_000, IDLE);
+  public ReplayPool(int count, Replacement kind, boolean preferred) {
+    this.frames =
+        new Frames(PoolConfig.ofFrames(PAGE_SIZE, count, Translation.PREDICTIVE, kind), null);
+    this.replacement = new FrameAllocator(frames, 1_000, IDLE);
     this.preferred = preferred;
   }
 

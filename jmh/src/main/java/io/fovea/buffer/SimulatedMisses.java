@@ -1,6 +1,8 @@
 package io.fovea.buffer;
 
 import io.fovea.Markdown;
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import io.fovea.memory.Mem;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -66,13 +68,13 @@ public final class SimulatedMisses {
 
   private SimulatedMisses(Arena arena, Translation translation, int frames) {
     this.translation = translation;
-    boolean own = translation.isOwn();
+    boolean own = Translator.isOwn(translation);
     plan =
         MemoryPlan.of(
             1 << PAGE_SHIFT,
             frames,
             own ? Translation.PREDICTIVE : translation,
-            ReplacementKind.SECOND_CHANCE);
+            Replacement.SECOND_CHANCE);
     MemorySegment headers = arena.allocate((long) frames * FrameHeader.BYTES, FrameHeader.BYTES);
     long table = plan.stackAt() - plan.tableAt();
     t =
@@ -129,7 +131,7 @@ public final class SimulatedMisses {
 
   /** Into its preferred frame where there is one that is free, else into the next one. */
   private void put(long pid) {
-    int frame = translation.isOwn() ? (int) pid : t.preferred(pid);
+    int frame = Translator.isOwn(translation) ? (int) pid : t.preferred(pid);
     while (frame < 0 || taken[frame]) {
       frame = free++;
     }

@@ -2,12 +2,12 @@ package io.fovea.jmh;
 
 import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.ScanOrder;
 import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
+import io.fovea.config.Durability;
 import io.fovea.schema.TableSpec;
 
 /** Fovea, by its API for byte strings. */

@@ -4,9 +4,9 @@ import static io.fovea.jmh.NumberedRecords.idle;
 import static io.fovea.jmh.NumberedRecords.text;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Markdown;
 import io.fovea.Options;
+import io.fovea.config.Durability;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;

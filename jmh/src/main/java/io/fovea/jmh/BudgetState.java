@@ -2,7 +2,7 @@ package io.fovea.jmh;
 
 import io.fovea.Database;
 import io.fovea.Options;
-import io.fovea.Translation;
+import io.fovea.config.Translation;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;

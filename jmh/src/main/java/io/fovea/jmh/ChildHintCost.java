@@ -4,11 +4,9 @@ import io.fovea.btree.BTree;
 import io.fovea.btree.Position;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
-import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.PoolStats;
-import io.fovea.buffer.Pretouch;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.faults.FaultAgent;
 import io.fovea.io.MemoryDevice;
 import io.fovea.memory.Mem;
@@ -158,9 +156,10 @@ public class ChildHintCost {
     device = new MemoryDevice();
     long pages = (long) records * RECORD_BYTES / PAGE;
     PoolConfig config =
-        PoolConfig.ofFrames(PAGE, (int) Math.max(PoolConfig.FRAMES_MIN, pages / fill), translation)
-            .with(poisoned ? FrameHints.ON : FrameHints.valueOf(hints))
-            .with(Pretouch.BLOCKING);
+        TranslationLadder.blocking(
+            PoolConfig.ofFrames(
+                PAGE, (int) Math.max(PoolConfig.FRAMES_MIN, pages / fill), translation),
+            poisoned || hints.equals("ON"));
     pool =
         poisoned
             ? FaultInjection.wrongFrameHints(

@@ -4,11 +4,11 @@ import com.sun.management.OperatingSystemMXBean;
 import io.fovea.InTurn;
 import io.fovea.bindings.NativeException;
 import io.fovea.bindings.generated.LibUring;
+import io.fovea.config.Io;
 import io.fovea.io.BlockDevice;
 import io.fovea.io.DeviceConfig;
 import io.fovea.io.Devices;
 import io.fovea.io.IoBatch;
-import io.fovea.io.IoKind;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -148,8 +148,8 @@ public final class DeviceReads {
 
   private List<Way> ways() {
     DeviceConfig defaults = DeviceConfig.defaults().create(false);
-    DeviceConfig posix = defaults.kind(IoKind.POSIX);
-    DeviceConfig byRing = defaults.kind(IoKind.URING).lonePread(false);
+    DeviceConfig posix = defaults.kind(Io.POSIX);
+    DeviceConfig byRing = defaults.kind(Io.URING).lonePread(false);
     int plain = LibUring.IORING_SETUP_COOP_TASKRUN() | LibUring.IORING_SETUP_TASKRUN_FLAG();
     int deferred =
         LibUring.IORING_SETUP_SINGLE_ISSUER()

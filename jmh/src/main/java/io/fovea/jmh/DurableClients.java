@@ -2,10 +2,10 @@ package io.fovea.jmh;
 
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
-import io.fovea.Durability;
 import io.fovea.Markdown;
 import io.fovea.Options;
 import io.fovea.Table;
+import io.fovea.config.Durability;
 import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;

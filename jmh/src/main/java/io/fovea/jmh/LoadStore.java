@@ -1,11 +1,11 @@
 package io.fovea.jmh;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.LoadOptions;
 import io.fovea.LogOptions;
 import io.fovea.Options;
 import io.fovea.Table;
+import io.fovea.config.Durability;
 import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;

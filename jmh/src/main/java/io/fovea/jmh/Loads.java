@@ -2,9 +2,9 @@ package io.fovea.jmh;
 
 import static io.fovea.jmh.NumberedRecords.text;
 
-import io.fovea.Durability;
 import io.fovea.InTurn;
 import io.fovea.Markdown;
+import io.fovea.config.Durability;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;

@@ -2,7 +2,6 @@ package io.fovea.jmh;
 
 import io.fovea.ByteCodec;
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Key;
 import io.fovea.ObjectSpec;
 import io.fovea.Options;
@@ -10,6 +9,7 @@ import io.fovea.Row;
 import io.fovea.RowTable;
 import io.fovea.Table;
 import io.fovea.Transaction;
+import io.fovea.config.Durability;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.Id;

@@ -1,7 +1,7 @@
 package io.fovea.jmh;
 
-import io.fovea.buffer.ReplacementKind;
 import io.fovea.buffer.ReplayPool;
+import io.fovea.config.Replacement;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -122,15 +122,15 @@ public final class ReplacementTraces {
     long[] misses = {
       accesses.length - ReferenceCaches.min(accesses, frames),
       accesses.length - ReferenceCaches.lru(accesses, frames),
-      misses(accesses, frames, ReplacementKind.SECOND_CHANCE, false),
-      misses(accesses, frames, ReplacementKind.SAMPLING, false),
-      misses(accesses, frames, ReplacementKind.SECOND_CHANCE, true),
-      misses(accesses, frames, ReplacementKind.SAMPLING, true)
+      misses(accesses, frames, Replacement.SECOND_CHANCE, false),
+      misses(accesses, frames, Replacement.SAMPLING, false),
+      misses(accesses, frames, Replacement.SECOND_CHANCE, true),
+      misses(accesses, frames, Replacement.SAMPLING, true)
     };
     return new Line(name, percent, frames, accesses.length, misses);
   }
 
-  static long misses(int[] accesses, int frames, ReplacementKind kind, boolean preferred) {
+  static long misses(int[] accesses, int frames, Replacement kind, boolean preferred) {
     long misses = 0;
     try (ReplayPool pool = new ReplayPool(frames, kind, preferred)) {
       for (int pid : accesses) {

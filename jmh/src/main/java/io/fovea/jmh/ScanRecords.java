@@ -2,7 +2,6 @@ package io.fovea.jmh;
 
 import io.fovea.Cursor;
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Key;
 import io.fovea.Options;
 import io.fovea.Range;
@@ -14,6 +13,7 @@ import io.fovea.Table;
 import io.fovea.Transaction;
 import io.fovea.TxOptions;
 import io.fovea.Work;
+import io.fovea.config.Durability;
 import io.fovea.schema.Field;
 import io.fovea.schema.FieldType;
 import io.fovea.schema.KeySpec;

@@ -4,7 +4,6 @@ import static io.fovea.jmh.NumberedRecords.text;
 
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
-import io.fovea.Durability;
 import io.fovea.Markdown;
 import io.fovea.Options;
 import io.fovea.Range;
@@ -12,6 +11,7 @@ import io.fovea.RowCursor;
 import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 import io.fovea.TxOptions;
+import io.fovea.config.Durability;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -1,6 +1,6 @@
 package io.fovea.jmh;
 
-import io.fovea.txn.StoreKind;
+import io.fovea.config.TimestampStore;
 import io.fovea.txn.TidWord;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.TimestampConfig.Release;
@@ -67,7 +67,7 @@ public class TimestampCost {
     /** Makes them. */
     @Setup(Level.Trial)
     public void make() {
-      long exact = TimestampConfig.activeTimestampBytes(StoreKind.FOCUS_SKETCH);
+      long exact = TimestampConfig.activeTimestampBytes(TimestampStore.FOCUS_SKETCH);
       timestamps = new Timestamps(64, exact, 256L << 20, 2, 2048, kind);
       items = new SplittableRandom(1).longs(keys).map(x -> x | 1).toArray();
     }

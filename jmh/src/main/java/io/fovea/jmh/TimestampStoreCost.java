@@ -3,9 +3,9 @@ package io.fovea.jmh;
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
 import io.fovea.buffer.PoolConfig;
-import io.fovea.buffer.Translation;
+import io.fovea.config.TimestampStore;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
-import io.fovea.txn.StoreKind;
 import io.fovea.txn.TidWord;
 import io.fovea.txn.TimestampConfig;
 import io.fovea.txn.TimestampConfig.Release;
@@ -70,7 +70,7 @@ public class TimestampStoreCost {
   @State(Scope.Benchmark)
   public static class Store {
     /** Where timestamps are that nobody uses. */
-    @Param public StoreKind kind;
+    @Param public TimestampStore kind;
 
     /** How it is known that nobody uses them. */
     @Param("EPOCH")
@@ -97,7 +97,7 @@ public class TimestampStoreCost {
     @Setup(Level.Trial)
     public void make() {
       TimestampPages pages = null;
-      if (kind.onDisk()) {
+      if (TimestampConfig.onDisk(kind)) {
         int frames = Math.max(PoolConfig.FRAMES_MIN, keys / KEYS_PER_FRAME);
         pool =
             new BufferPool(

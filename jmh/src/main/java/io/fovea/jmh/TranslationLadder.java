@@ -2,14 +2,15 @@ package io.fovea.jmh;
 
 import io.fovea.buffer.AllocatorState;
 import io.fovea.buffer.BufferPool;
-import io.fovea.buffer.FrameHints;
 import io.fovea.buffer.PageHeader;
 import io.fovea.buffer.PageRef;
 import io.fovea.buffer.PoolConfig;
 import io.fovea.buffer.PoolStats;
-import io.fovea.buffer.Pretouch;
-import io.fovea.buffer.Translation;
+import io.fovea.config.Pretouch;
+import io.fovea.config.Replacement;
+import io.fovea.config.Translation;
 import io.fovea.io.MemoryDevice;
+import io.fovea.io.ReadRing;
 import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import java.util.SplittableRandom;
@@ -165,10 +166,14 @@ public class TranslationLadder {
     }
     device = new MemoryDevice();
     PoolConfig config =
-        PoolConfig.of(PAGE, (long) bufferMiB << 20)
-            .with(translation)
-            .with(Pretouch.BLOCKING)
-            .with(translation == Translation.SWIZZLED ? FrameHints.ON : FrameHints.OFF);
+        blocking(
+            PoolConfig.of(
+                PAGE,
+                (long) bufferMiB << 20,
+                translation,
+                Replacement.SECOND_CHANCE,
+                ReadRing.DEPTH),
+            translation == Translation.SWIZZLED);
     pool = new BufferPool(device, config, AllocatorState.EMPTY);
     // Page 2 is a database's catalog. Nothing is left to be read: what is given out from now on is
     // in memory.
@@ -328,5 +333,22 @@ public class TranslationLadder {
     int k = (int) ((key >>> 24 + level * 8 & 0xFFFF) * count >>> 16);
     // Within the page: the header may have been read while the frame changed its page.
     return reference(base, Math.min(k, FAN_OUT - 1));
+  }
+
+  /** The same with all memory there at once, and with or without frame hints. */
+  static PoolConfig blocking(PoolConfig of, boolean frameHints) {
+    return new PoolConfig(
+        of.pageSize(),
+        of.bufferBytes(),
+        of.translation(),
+        of.replacement(),
+        Pretouch.BLOCKING,
+        of.exhaustedMillis(),
+        frameHints,
+        of.maxInFlightReads(),
+        of.share(),
+        of.leastBytes(),
+        of.hugePages(),
+        of.fileBytesMax());
   }
 }

@@ -1,6 +1,6 @@
 package io.fovea.translations;
 
-import io.fovea.Translation;
+import io.fovea.config.Translation;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

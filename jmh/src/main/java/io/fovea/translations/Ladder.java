@@ -1,7 +1,7 @@
 package io.fovea.translations;
 
 import io.fovea.Markdown;
-import io.fovea.Translation;
+import io.fovea.config.Translation;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;

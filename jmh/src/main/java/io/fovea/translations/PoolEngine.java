@@ -1,6 +1,6 @@
 package io.fovea.translations;
 
-import io.fovea.buffer.Translation;
+import io.fovea.config.Translation;
 import io.fovea.jmh.PointLookup;
 import io.fovea.jmh.TranslationLadder;
 import io.fovea.memory.Granules;

@@ -2,7 +2,7 @@ package io.fovea.translations;
 
 import io.fovea.InTurn;
 import io.fovea.Markdown;
-import io.fovea.Translation;
+import io.fovea.config.Translation;
 import io.fovea.translations.RecordsEngine.Spec;
 import java.io.IOException;
 import java.nio.file.Files;

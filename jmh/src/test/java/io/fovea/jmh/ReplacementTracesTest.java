@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.buffer.ReplacementKind;
+import io.fovea.config.Replacement;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -73,7 +73,7 @@ class ReplacementTracesTest {
   @Test
   void replaysAreTheSameEachTime() {
     int[] trace = PageTraces.zipf(1_000, 50_000, 0.8, 5);
-    for (ReplacementKind kind : ReplacementKind.values()) {
+    for (Replacement kind : Replacement.values()) {
       long misses = ReplacementTraces.misses(trace, 100, kind, false);
       assertEquals(misses, ReplacementTraces.misses(trace, 100, kind, false));
       assertTrue(misses >= trace.length - ReferenceCaches.min(trace, 100), "MIN is a bound");
@@ -92,8 +92,8 @@ class ReplacementTracesTest {
       PageTraces.loop(1_100, 200_000)
     };
     for (int[] trace : traces) {
-      long clock = ReplacementTraces.misses(trace, 1_000, ReplacementKind.SECOND_CHANCE, false);
-      long sampling = ReplacementTraces.misses(trace, 1_000, ReplacementKind.SAMPLING, false);
+      long clock = ReplacementTraces.misses(trace, 1_000, Replacement.SECOND_CHANCE, false);
+      long sampling = ReplacementTraces.misses(trace, 1_000, Replacement.SAMPLING, false);
       assertTrue(sampling < 1.02 * clock, sampling + " misses against " + clock);
     }
   }

@@ -1,6 +1,6 @@
 package io.fovea.tpcc;
 
-import io.fovea.Durability;
+import io.fovea.config.Durability;
 import io.fovea.tpcc.settings.EngineOptions;
 import io.fovea.tpcc.settings.EngineSettings;
 import io.fovea.tpcc.settings.HlogOption;

@@ -3,7 +3,7 @@ package io.fovea.tpcc;
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
 import io.fovea.Options;
-import io.fovea.Pretouch;
+import io.fovea.config.Pretouch;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;

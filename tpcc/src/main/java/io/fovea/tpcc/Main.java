@@ -1,7 +1,7 @@
 package io.fovea.tpcc;
 
-import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.config.Durability;
 import io.fovea.error.DatabaseLockedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.IncompatibleFormatException;

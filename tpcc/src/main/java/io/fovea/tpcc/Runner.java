@@ -2,7 +2,7 @@ package io.fovea.tpcc;
 
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
-import io.fovea.Durability;
+import io.fovea.config.Durability;
 import io.fovea.tpcc.bench.Carriers;
 import io.fovea.tpcc.bench.Crew;
 import io.fovea.tpcc.bench.DriverException;

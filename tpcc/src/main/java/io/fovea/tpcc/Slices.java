@@ -1,8 +1,8 @@
 package io.fovea.tpcc;
 
 import io.fovea.Database;
-import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.config.Durability;
 import io.fovea.tpcc.bench.Progress;
 import io.fovea.tpcc.bench.Rng;
 import io.fovea.tpcc.bench.Shutdown;

@@ -6,12 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Hints;
-import io.fovea.Io;
-import io.fovea.PlaceDirectory;
-import io.fovea.Protocol;
-import io.fovea.Replacement;
-import io.fovea.TimestampStore;
-import io.fovea.Translation;
+import io.fovea.config.Io;
+import io.fovea.config.PlaceDirectory;
+import io.fovea.config.Protocol;
+import io.fovea.config.Replacement;
+import io.fovea.config.TimestampStore;
+import io.fovea.config.Translation;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.bench.Memory;
 import io.fovea.tpcc.bench.Sizes;

@@ -410,7 +410,8 @@ class EndToEndTest {
   @Test
   void aFileThatWasLeftOpenIsRefused() throws IOException {
     Path original = folder.resolve("original.fovea");
-    Options options = Options.defaults().bufferBytes(64 << 20).durability(io.fovea.Durability.NONE);
+    Options options =
+        Options.defaults().bufferBytes(64 << 20).durability(io.fovea.config.Durability.NONE);
     try (Database db = Database.open(original, options)) {
       Tables.open(db);
       Files.copy(original, file());

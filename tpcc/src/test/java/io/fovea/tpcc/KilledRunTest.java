@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.fail;
 
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
-import io.fovea.Translation;
+import io.fovea.config.Translation;
 import io.fovea.tpcc.bench.Exit;
 import java.io.BufferedReader;
 import java.io.IOException;

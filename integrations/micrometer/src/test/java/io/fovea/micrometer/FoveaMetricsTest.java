@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.fovea.Database;
 import io.fovea.DatabaseStats;
-import io.fovea.Durability;
 import io.fovea.Options;
 import io.fovea.RowTable;
+import io.fovea.config.Durability;
 import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.schema.FieldType;

@@ -1,7 +1,7 @@
 package io.fovea.ratis;
 
-import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.config.Durability;
 import io.fovea.replication.Command;
 import io.fovea.replication.Commands;
 import io.fovea.replication.Replica;

@@ -43,7 +43,7 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Each entry is applied exactly once, whatever crashes.</b> The row above is written in the
  * transaction that runs the command. So a database that is opened after a crash has the commands up
  * to the index that the row says, and no others, even where the crash has taken the newest
- * transactions: with {@link io.fovea.Durability#ASYNC} it takes a suffix of them. The log is
+ * transactions: with {@link io.fovea.config.Durability#ASYNC} it takes a suffix of them. The log is
  * applied from the next index on; entries at or below it are passed over.
  *
  * <p><b>Digest.</b> Each entry has a digest of its index, its outcome and what it has changed: see

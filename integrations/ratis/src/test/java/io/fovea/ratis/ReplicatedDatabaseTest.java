@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.Durability;
+import io.fovea.config.Durability;
 import io.fovea.ratis.Operations.Add;
 import io.fovea.ratis.Operations.Put;
 import io.fovea.ratis.Operations.Transfer;

@@ -25,6 +25,7 @@ class RoomsTest {
                 "org.jspecify..",
                 "io.fovea.replication",
                 "io.fovea",
+                "io.fovea.config",
                 "io.fovea.schema",
                 "io.fovea.error"))
         .check(CLASSES);
@@ -42,6 +43,7 @@ class RoomsTest {
                         "io.fovea.ratis",
                         "io.fovea.replication",
                         "io.fovea",
+                        "io.fovea.config",
                         "io.fovea.schema",
                         "io.fovea.error")))
         .check(CLASSES);

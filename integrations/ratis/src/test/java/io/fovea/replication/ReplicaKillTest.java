@@ -3,8 +3,8 @@ package io.fovea.replication;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.config.Durability;
 import io.fovea.replication.Replica.Experiments;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;

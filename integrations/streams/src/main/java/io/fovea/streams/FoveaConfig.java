@@ -1,7 +1,7 @@
 package io.fovea.streams;
 
-import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.config.Durability;
 import java.util.Map;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.streams.StreamsConfig;

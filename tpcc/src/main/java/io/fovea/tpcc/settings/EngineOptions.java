@@ -1,13 +1,13 @@
 package io.fovea.tpcc.settings;
 
-import io.fovea.Durability;
-import io.fovea.Io;
 import io.fovea.Options;
-import io.fovea.PlaceDirectory;
-import io.fovea.Protocol;
-import io.fovea.Replacement;
-import io.fovea.TimestampStore;
-import io.fovea.Translation;
+import io.fovea.config.Durability;
+import io.fovea.config.Io;
+import io.fovea.config.PlaceDirectory;
+import io.fovea.config.Protocol;
+import io.fovea.config.Replacement;
+import io.fovea.config.TimestampStore;
+import io.fovea.config.Translation;
 import io.fovea.tpcc.bench.Sizes;
 import java.nio.file.Path;
 import java.util.function.LongSupplier;

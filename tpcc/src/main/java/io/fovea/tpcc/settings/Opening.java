@@ -1,7 +1,7 @@
 package io.fovea.tpcc.settings;
 
 import io.fovea.Database;
-import io.fovea.Durability;
+import io.fovea.config.Durability;
 import io.fovea.error.UncleanShutdownException;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;

@@ -1,7 +1,7 @@
 package io.fovea.tpcc.ycsb;
 
 import io.fovea.DatabaseStats;
-import io.fovea.Durability;
+import io.fovea.config.Durability;
 import io.fovea.tpcc.bench.Carriers;
 import io.fovea.tpcc.bench.Crew;
 import io.fovea.tpcc.bench.DriverException;

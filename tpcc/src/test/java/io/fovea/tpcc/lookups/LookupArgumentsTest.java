@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.fovea.Durability;
-import io.fovea.Io;
-import io.fovea.Translation;
+import io.fovea.config.Durability;
+import io.fovea.config.Io;
+import io.fovea.config.Translation;
 import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Exit;
 import io.fovea.tpcc.settings.EngineOptions;

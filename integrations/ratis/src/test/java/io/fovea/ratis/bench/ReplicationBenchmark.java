@@ -1,7 +1,7 @@
 package io.fovea.ratis.bench;
 
-import io.fovea.Durability;
 import io.fovea.Options;
+import io.fovea.config.Durability;
 import io.fovea.ratis.Consistency;
 import io.fovea.ratis.Peer;
 import io.fovea.ratis.Ports;

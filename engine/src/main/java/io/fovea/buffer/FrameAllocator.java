@@ -55,7 +55,7 @@ import org.jspecify.annotations.Nullable;
  * latches until their memory is gone, and waits for nothing meanwhile: see {@link ResidencyBudget},
  * V7.
  */
-final class Replacement implements Residency.Room {
+final class FrameAllocator implements Residency.Room {
   /** How many steps a thread that needs one frame makes before it looks at the free list again. */
   private static final int SWEEP_MAX = 4096;
 
@@ -102,7 +102,7 @@ final class Replacement implements Residency.Room {
     @Nullable Throwable failure();
   }
 
-  Replacement(Frames frames, long exhaustedMillis, Writer writer) {
+  FrameAllocator(Frames frames, long exhaustedMillis, Writer writer) {
     this.frames = frames;
     this.exhaustedMillis = exhaustedMillis;
     this.writer = writer;

@@ -1,17 +1,15 @@
-package io.fovea.buffer;
+package io.fovea.config;
 
 /**
- * When the operating system has to find the memory of the pool.
+ * When the operating system has to find the memory of the buffer.
  *
  * @since 0.1.0
  */
 public enum Pretouch {
-  /** Page by page, as frames are used first. */
+  /** Page by page, as it is used first. The default. */
   NONE,
-
   /** A background thread touches all of it while the database is already in use. */
   BACKGROUND,
-
   /** Opening waits until all of it is there. */
   BLOCKING
 }

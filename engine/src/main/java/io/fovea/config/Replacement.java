@@ -1,4 +1,4 @@
-package io.fovea;
+package io.fovea.config;
 
 /**
  * Which pages are evicted from the buffer pool when others need their frames.

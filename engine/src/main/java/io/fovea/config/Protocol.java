@@ -1,4 +1,4 @@
-package io.fovea;
+package io.fovea.config;
 
 /**
  * The protocol that makes concurrent transactions serializable. All protocols exclude phantoms too.

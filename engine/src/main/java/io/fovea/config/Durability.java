@@ -1,4 +1,4 @@
-package io.fovea;
+package io.fovea.config;
 
 /**
  * Which failures a commit survives that has returned.
@@ -13,8 +13,8 @@ public enum Durability {
   SYNC,
   /**
    * A loss of power but for a bounded window of the newest commits ({@link
-   * LogOptions#maxFlushDelay}). A suffix of the commits is lost: no commit is there without those
-   * that it has read from.
+   * io.fovea.LogOptions#maxFlushDelay}). A suffix of the commits is lost: no commit is there
+   * without those that it has read from.
    */
   ASYNC,
   /**

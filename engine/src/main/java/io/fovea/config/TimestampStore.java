@@ -1,4 +1,4 @@
-package io.fovea;
+package io.fovea.config;
 
 /**
  * Where the timestamps of records are that no transaction uses at the moment. Those in use are kept
@@ -17,25 +17,28 @@ public enum TimestampStore {
   /**
    * In pages of a file beside the database, which exists while that is open. A pool of an eighth of
    * the buffer's size keeps such pages, beside the buffer or {@linkplain
-   * ExperimentOptions#timestampsInBuffer() as a part of it}. Each transaction reads and writes its
-   * pages again.
+   * io.fovea.ExperimentOptions#timestampsInBuffer() as a part of it}. Each transaction reads and
+   * writes its pages again.
    */
   DISK,
   /**
-   * In such pages, with a cache of timestamps in memory, {@link MemoryOptions#sketchBytesMin()}
-   * large.
+   * In such pages, with a cache of timestamps in memory, {@link
+   * io.fovea.MemoryOptions#sketchBytesMin()} large.
    */
   DISK_CACHE,
   /**
    * In memory for every record that was ever used, 32 bytes for each; {@link
-   * MemoryOptions#timestampBytes()} has to be enough, and transactions are aborted where it is not.
+   * io.fovea.MemoryOptions#timestampBytes()} has to be enough, and transactions are aborted where
+   * it is not.
    */
   MEMORY,
   /**
    * As one bound for all, with a cache of timestamps in memory, {@link
-   * MemoryOptions#sketchBytesMin()} large.
+   * io.fovea.MemoryOptions#sketchBytesMin()} large.
    */
   FOCUS_COUNTER,
-  /** As bounds in a sketch of {@link MemoryOptions#sketchBytesMin()} and more. The default. */
+  /**
+   * As bounds in a sketch of {@link io.fovea.MemoryOptions#sketchBytesMin()} and more. The default.
+   */
   FOCUS_SKETCH
 }

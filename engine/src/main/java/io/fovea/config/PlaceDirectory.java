@@ -1,4 +1,4 @@
-package io.fovea;
+package io.fovea.config;
 
 /**
  * How the places of records lie in memory, where tables or indexes are {@linkplain

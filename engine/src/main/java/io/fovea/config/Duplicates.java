@@ -1,4 +1,4 @@
-package io.fovea;
+package io.fovea.config;
 
 /**
  * What a load does with two records of the same key: two that it loads, or one of them and one that

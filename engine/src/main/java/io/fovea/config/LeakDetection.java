@@ -1,4 +1,4 @@
-package io.fovea;
+package io.fovea.config;
 
 /**
  * Which transactions and cursors remember where they were made, so that one that is never closed
@@ -8,20 +8,9 @@ package io.fovea;
  */
 public enum LeakDetection {
   /** None. */
-  OFF(0),
+  OFF,
   /** One of 64. The default. */
-  SAMPLED(64),
+  SAMPLED,
   /** Every one: for tests, it costs microseconds. */
-  ALL(1);
-
-  private final int oneOf;
-
-  LeakDetection(int oneOf) {
-    this.oneOf = oneOf;
-  }
-
-  /** Of so many one remembers; 0 for none. */
-  int oneOf() {
-    return oneOf;
-  }
+  ALL
 }

@@ -1,4 +1,4 @@
-package io.fovea;
+package io.fovea.config;
 
 /**
  * How the buffer pool finds the frame of a page.
@@ -22,7 +22,7 @@ public enum Translation {
    * believed, so that a descent looks nothing up and compares nothing. A page takes the pointer to
    * it back before it leaves. A baseline, after Graefe et al., "In-Memory Performance for Big Data"
    * (PVLDB 8, 2014); as fast as {@link #PREDICTIVE} where all data is in memory. Without {@link
-   * Hints#frames} no reference names a frame, and this is {@link #OPTIMISTIC_CHAINED}.
+   * io.fovea.Hints#frames} no reference names a frame, and this is {@link #OPTIMISTIC_CHAINED}.
    */
   SWIZZLED,
   /** A table behind latches, as in traditional buffer managers. A baseline. */
@@ -40,13 +40,13 @@ public enum Translation {
    * or not: 9 % of a buffer that is a fifth of a file with pages of 4 KiB. So the buffer bounds the
    * file, at about 50 times its size with pages of 4 KiB; a transaction that would make the file
    * larger gets {@link io.fovea.error.StorageFullException}, as on a full disk. See also {@link
-   * ExperimentOptions#fileBytesMax}.
+   * io.fovea.ExperimentOptions#fileBytesMax}.
    *
    * <p>Opening is refused with an {@link io.fovea.error.InvalidUseException} that says why: without
    * native access; where the system does not give so many addresses ({@code ulimit -v}, {@code
    * vm.overcommit_memory=2}) or does not take memory back ({@code mlockall}, memory pages that are
-   * larger than the database's); with a {@link BufferShare}; for a file that is too large. {@link
-   * Pretouch} is ignored.
+   * larger than the database's); with a {@link io.fovea.BufferShare}; for a file that is too large.
+   * {@link Pretouch} is ignored.
    */
   VIRTUAL,
   /**
@@ -58,7 +58,7 @@ public enum Translation {
    * transaction that would make it too large gets {@link io.fovea.error.StorageFullException}, as
    * on a full disk. Opening takes as long as reading all of the file, and reports a damaged page,
    * even one that nobody has asked for, with {@link io.fovea.error.CorruptionException}. It can't
-   * be used with a {@link BufferShare}.
+   * be used with a {@link io.fovea.BufferShare}.
    */
   DIRECT
 }
