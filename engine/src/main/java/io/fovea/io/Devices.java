@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import java.util.function.Supplier;
 
 /**
- * Opens devices and picks their kind.
+ * Opens devices and chooses their kind.
  *
  * <pre>
  *   AUTO, URING ──► native access, libc? ──► liburing and the kernel? ──► UringDevice
@@ -22,7 +22,7 @@ import java.util.function.Supplier;
  *   MEMORY ─────────────────► MemoryDevice
  * </pre>
  *
- * <p>What was picked, and why not something better, is one line in the log {@code io.fovea.io}. A
+ * <p>The choice, and why it is not a better one, is logged as one line to {@code io.fovea.io}. A
  * database behaves the same on every kind.
  *
  * <p>Any thread.
@@ -38,12 +38,12 @@ public final class Devices {
   private Devices() {}
 
   /**
-   * Opens a file as a device, with the defaults; the file is made where it does not exist.
+   * Opens a file as a device, with the defaults; a missing file is created.
    *
    * @param path the file; not used for {@link IoKind#MEMORY}
-   * @param kind which device
+   * @param kind the kind of device
    * @return the device, open
-   * @throws io.fovea.error.StorageException where the operating system refuses
+   * @throws io.fovea.error.StorageException if the operating system refuses
    */
   public static BlockDevice open(Path path, IoKind kind) {
     return open(path, DeviceConfig.defaults().kind(kind));
@@ -53,16 +53,16 @@ public final class Devices {
    * Opens a file as a device. It does not lock the file: {@link FileLock} does.
    *
    * @param path the file; not used for {@link IoKind#MEMORY}
-   * @param options how
+   * @param options the configuration
    * @return the device, open
-   * @throws io.fovea.error.StorageException where the operating system refuses
-   * @throws InvalidUseException where the path is no name that a file can have
+   * @throws io.fovea.error.StorageException if the operating system refuses
+   * @throws InvalidUseException if the path is not a valid file name
    */
   public static BlockDevice open(Path path, DeviceConfig options) {
     return open(path, options, Uring::probe);
   }
 
-  /** The same, with another opinion about whether there is a ring to be had. */
+  /** Opens a device with another probe for rings. */
   static BlockDevice open(Path path, DeviceConfig options, Supplier<Availability> ringProbe) {
     if (options.kind() == IoKind.MEMORY) {
       return new MemoryDevice();
@@ -91,7 +91,7 @@ public final class Devices {
         new PosixDevice(options, file, stats), path, attempt.availability().describe(), options);
   }
 
-  /** Says what was picked; a warning where somebody asked for something else. */
+  /** Logs the choice; as a warning if another kind was requested. */
   private static BlockDevice log(
       BlockDevice device, Path path, String whyNotBetter, DeviceConfig options) {
     Level level =

@@ -1,17 +1,17 @@
 package io.fovea.io;
 
 /**
- * Which device to open.
+ * The kind of device to open.
  *
  * @since 0.1.0
  */
 public enum IoKind {
-  /** The best that works here: io_uring, else positioned reads and writes. */
+  /** The best that is available: io_uring, otherwise positioned reads and writes. */
   AUTO,
-  /** io_uring; where it is not to be had, positioned reads and writes take over with a warning. */
+  /** io_uring; if it is not available, positioned reads and writes with a warning. */
   URING,
   /** Positioned reads and writes. */
   POSIX,
-  /** Native memory; nothing is kept. */
+  /** Native memory; nothing is persistent. */
   MEMORY
 }

@@ -184,7 +184,7 @@ public final class Blocks {
       if (f == null) {
         throw new IllegalStateException("A block of " + bytes + " bytes that was never taken.");
       }
-      assert !f.lists(block) : "a block is given back twice";
+      assert !f.lists(block) : "a block is returned twice";
       if (dry) {
         f.dry[f.dryCount++] = block;
       } else {
@@ -278,7 +278,7 @@ public final class Blocks {
       if (f.keptCount > 0) {
         kept -= 1L << size;
         MemorySegment block = f.kept[--f.keptCount];
-        assert isPoisoned(block) : "a block was written after it had been given back";
+        assert isPoisoned(block) : "a block was written after it had been returned";
         return block;
       }
       return f.dry[--f.dryCount];
