@@ -283,7 +283,7 @@ public final class ChangeReader implements AutoCloseable {
     if (!tell) {
       return changes;
     }
-    boolean anew = !changes.isEmpty();
+    boolean restart = !changes.isEmpty();
     try {
       for (long i = 0; i < cursor.adopted(); i++) {
         chains.want(cursor.adopted(i));
@@ -301,18 +301,18 @@ public final class ChangeReader implements AutoCloseable {
       }
       cursor.open(RecordType.COMMIT, s, at, length);
       operations(changes);
-      anew = false;
+      restart = false;
     } finally {
       chains.clear();
-      if (anew) {
-        beginAnew(); // tables have their new names, but the change was not delivered
+      if (restart) {
+        restart(); // tables have their new names, but the change was not delivered
       }
     }
     return changes;
   }
 
   /** Makes the next call read the list of tables again, and continue from there. */
-  private void beginAnew() {
+  private void restart() {
     from = Math.max(from, here);
     here = tables;
     fresh = true;

@@ -46,8 +46,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class PageCopies {
   private static final System.Logger LOG = System.getLogger("io.fovea");
-  private static final long LOOK_NANOS = 5_000_000;
-  private static final long TIRED_NANOS = 500_000_000;
+  private static final long CHECK_NANOS = 5_000_000;
+  private static final long IDLE_NANOS = 500_000_000;
   private static final long LINGER_NANOS = 10_000_000_000L;
   private static final int KNOWN = 16;
 
@@ -340,19 +340,19 @@ public final class PageCopies {
   private void spill() {
     CopySpiller moves = null;
     while (isWanted()) {
-      boolean tired = true;
+      boolean idle = true;
       try {
         Threads.turn();
         CopyArea a = area;
         if (moves == null && a != null) {
           moves = new CopySpiller(a, table, seal, pageSize);
         }
-        tired = moves != null && !moved(moves);
+        idle = moves != null && !moved(moves);
       } catch (Throwable t) {
         // The thread continues: it is recorded as running, so no other would be started.
         Threads.tell(LOG, System.Logger.Level.DEBUG, "copies stay in memory", "", "", t);
       }
-      Waits.sleep(tired ? TIRED_NANOS : LOOK_NANOS);
+      Waits.sleep(idle ? IDLE_NANOS : CHECK_NANOS);
     }
   }
 

@@ -57,7 +57,7 @@ public final class FollowedFile implements AutoCloseable {
   private static final int TRIES = 20;
 
   /** Limits repeated updates: a busy writer always has another group. */
-  private static final int LOOKS = 10;
+  private static final int UPDATES_MAX = 10;
 
   private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
@@ -76,7 +76,7 @@ public final class FollowedFile implements AutoCloseable {
   private @Nullable ChangeReader reader;
 
   /** The position after the last delivered commit; null if {@link #reader} has it. */
-  private @Nullable ChangePoint told;
+  private @Nullable ChangePoint delivered;
 
   /** The end of the valid part of what {@link #reader} has read; null if all of it is valid. */
   private @Nullable ChangePoint unread;
@@ -175,7 +175,7 @@ public final class FollowedFile implements AutoCloseable {
           long kept;
           ChangePoint tables;
           do {
-            look(Long.MAX_VALUE);
+            update(Long.MAX_VALUE);
             kept = kept();
             tables = kept == Long.MAX_VALUE ? null : behindTables(kept, !start);
           } while (tables == null && kept() != kept);
@@ -194,13 +194,13 @@ public final class FollowedFile implements AutoCloseable {
   }
 
   /** Updates the log until a position is known, or there is no more, including the last group. */
-  private void look(long lsn) {
+  private void update(long lsn) {
     long before;
     int n = 0;
     do {
       before = records.durableLsn();
-      records.look();
-    } while (n++ < LOOKS && records.durableLsn() > before && records.durableLsn() < lsn);
+      records.update();
+    } while (n++ < UPDATES_MAX && records.durableLsn() > before && records.durableLsn() < lsn);
   }
 
   private void begin(ChangePoint at) {
@@ -209,7 +209,7 @@ public final class FollowedFile implements AutoCloseable {
       reader = null;
       old.close();
     }
-    look(at.lsn());
+    update(at.lsn());
     records.durableUpTo(at.lsn()); // otherwise the position would not exist
     reader = new ChangeReader(file, records, this::kept, id, pageSize, at);
   }
@@ -230,12 +230,12 @@ public final class FollowedFile implements AutoCloseable {
       throw lost;
     }
     if (read.isEmpty()) {
-      boolean anew = unread != null;
+      boolean restart = unread != null;
       ChangePoint at = position();
       unread = at;
-      told = null;
+      delivered = null;
       try {
-        again(anew, at, this::fill);
+        again(restart, at, this::fill);
       } catch (ChangesLostException e) {
         lost = e;
         throw e;
@@ -243,7 +243,7 @@ public final class FollowedFile implements AutoCloseable {
       unread = null;
     }
     LoggedCommit next = read.poll();
-    told = next == null ? null : next.next();
+    delivered = next == null ? null : next.next();
     return next;
   }
 
@@ -255,7 +255,7 @@ public final class FollowedFile implements AutoCloseable {
     long there = next == null ? durable() : 0;
     for (long before = -1; next == null && records.durableLsn() > before; ) {
       before = records.durableLsn();
-      records.look();
+      records.update();
       next = r.next(() -> false);
     }
     if (records.wholeLsn() < there) {
@@ -298,7 +298,7 @@ public final class FollowedFile implements AutoCloseable {
     if (unread != null) {
       return unread;
     }
-    ChangePoint t = told;
+    ChangePoint t = delivered;
     return t != null && !read.isEmpty() ? t : reader().position();
   }
 
@@ -349,13 +349,13 @@ public final class FollowedFile implements AutoCloseable {
   /**
    * Runs an action, and repeats it if it finds data that may be being written.
    *
-   * @param anew whether to start over before the first attempt
+   * @param restart whether to start over before the first attempt
    * @param at where to start over; null if the action does that itself
    */
-  private void again(boolean anew, @Nullable ChangePoint at, Runnable work) {
+  private void again(boolean restart, @Nullable ChangePoint at, Runnable work) {
     for (int n = 1; ; n++) {
       try {
-        if (at != null && (anew || n > 1)) {
+        if (at != null && (restart || n > 1)) {
           begin(at);
         }
         work.run();

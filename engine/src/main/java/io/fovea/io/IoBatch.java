@@ -364,7 +364,7 @@ public final class IoBatch {
    *     entry, the sync must run now
    */
   public int complete(int i, int errno) {
-    errors[i] = completion == null ? errno : told(completion, i, errno);
+    errors[i] = completion == null ? errno : notify(completion, i, errno);
     int left = (int) PENDING.getAndAdd(this, -1) - 1;
     if (left == 0) {
       Thread thread = waiter;
@@ -376,7 +376,7 @@ public final class IoBatch {
   }
 
   /** Calls a completion. The device's thread survives whatever it throws. */
-  private static int told(Completion completion, int i, int errno) {
+  private static int notify(Completion completion, int i, int errno) {
     try {
       completion.ended(i, errno);
       return errno;

@@ -182,12 +182,12 @@ final class RingPoller {
   // --------------------------------------------------------------------------- the poller's thread
 
   private void live() {
-    boolean told = false;
+    boolean reported = false;
     try {
       liveOn();
-      told = true;
+      reported = true;
     } finally {
-      if (!told) {
+      if (!reported) {
         started.complete(NO_MEMORY); // has no effect if already completed
       }
     }

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 public class OperationLock {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+  private static final long CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
   static final long WARN_NANOS = TimeUnit.MINUTES.toNanos(1);
   static final long LIMIT_NANOS = TimeUnit.HOURS.toNanos(1);
 
@@ -116,13 +116,13 @@ public class OperationLock {
       long limitNanos)
       throws InterruptedException {
     long began = System.nanoTime();
-    boolean told = false;
+    boolean warned = false;
     do {
       check.goOn(waitsFor);
       long waited = System.nanoTime() - began;
       long millis = waited / 1_000_000;
-      if (waited > warnNanos && !told) {
-        told = true;
+      if (waited > warnNanos && !warned) {
+        warned = true;
         LOG.log(
             Level.WARNING,
             () -> "Still waiting, to " + what + ", after " + millis + " ms for " + waitsFor.get());
@@ -132,7 +132,7 @@ public class OperationLock {
             AbortCause.TIMEOUT,
             "Can't " + what + ": it waited " + millis + " ms for " + waitsFor.get() + ".");
       }
-    } while (!attempt.take(LOOK_NANOS));
+    } while (!attempt.take(CHECK_NANOS));
   }
 
   /**

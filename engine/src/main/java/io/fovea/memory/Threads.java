@@ -122,19 +122,19 @@ public final class Threads {
    * For tests: observes each start of a thread created here. The observer may throw what the system
    * would. Applies to the whole process.
    *
-   * @param told receives the thread's name; null for none
+   * @param observer receives the thread's name; null for none
    */
-  public static void onStart(@Nullable Consumer<String> told) {
-    onStart = told;
+  public static void onStart(@Nullable Consumer<String> observer) {
+    onStart = observer;
   }
 
   /**
    * Begins an iteration of a thread that serves others. Throws only what a test's observer throws.
    */
   public static void turn() {
-    Consumer<String> told = onTurn;
-    if (told != null) {
-      told.accept(Thread.currentThread().getName());
+    Consumer<String> observer = onTurn;
+    if (observer != null) {
+      observer.accept(Thread.currentThread().getName());
     }
   }
 
@@ -166,16 +166,16 @@ public final class Threads {
   /**
    * For tests: observes each iteration. The observer may throw. Applies to the whole process.
    *
-   * @param told receives the thread's name; null for none
+   * @param observer receives the thread's name; null for none
    */
-  public static void onTurn(@Nullable Consumer<String> told) {
-    onTurn = told;
+  public static void onTurn(@Nullable Consumer<String> observer) {
+    onTurn = observer;
   }
 
   private static void starting(String name) {
-    Consumer<String> told = onStart;
-    if (told != null) {
-      told.accept(name);
+    Consumer<String> observer = onStart;
+    if (observer != null) {
+      observer.accept(name);
     }
   }
 

@@ -526,7 +526,7 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   private boolean due() {
-    long behind = look();
+    long behind = sampleLog();
     return behind > maxBytes - maxBytes / 8 * 3
         || overdue()
         || rest.isDue(lastTail)
@@ -534,7 +534,7 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   /** Samples the log; returns the distance between the redo point and the tail. */
-  private long look() {
+  private long sampleLog() {
     long redo = redoLsn;
     long tail = log.tail();
     long written = log.bytesWritten();
@@ -636,7 +636,7 @@ public final class Checkpointer implements AutoCloseable {
     }
     redoLsn = redo;
     log.recycleBelow(redo, changes);
-    look();
+    sampleLog();
     end.shrink(resting);
   }
 

@@ -8,7 +8,7 @@ final class Progress {
   private static final long EVERY_NANOS = 5_000_000_000L;
 
   /** The number of records between two reads of the clock. */
-  private static final int LOOK = 1024;
+  private static final int RECORDS_PER_CHECK = 1024;
 
   private final String subject;
   private final String what;
@@ -38,12 +38,12 @@ final class Progress {
 
   /** Notes that a position was reached. */
   void at(long lsn) {
-    if (++count % LOOK == 0) {
-      look(lsn);
+    if (++count % RECORDS_PER_CHECK == 0) {
+      report(lsn);
     }
   }
 
-  private void look(long lsn) {
+  private void report(long lsn) {
     long now = System.nanoTime();
     if (now - next < 0) {
       return;

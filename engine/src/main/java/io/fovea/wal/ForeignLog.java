@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * process does not know of the reader.
  *
  * <pre>
- *   look()   headers of all slots ──► segments, by number
+ *   update()   headers of all slots ──► segments, by number
  *            groups of the last one ──► how far proven, how far whole ──► durable
  *
  *   | segment 6 │ next: 7 | segment 7: group │ group │ group being written |
@@ -40,8 +40,8 @@ import org.jspecify.annotations.Nullable;
  *       group ends or begins, and holds that group too. Both copies are the same.
  * </ul>
  *
- * <p>So damage may mean that the reader was too slow. The caller then calls {@link #look} again and
- * takes the start of the log from the superblock. Anything read without damage is correct.
+ * <p>So damage may mean that the reader was too slow. The caller then calls {@link #update} again
+ * and takes the start of the log from the superblock. Anything read without damage is correct.
  *
  * <p>One thread.
  */
@@ -66,7 +66,7 @@ public final class ForeignLog implements DurableLog {
   private long durable;
 
   /**
-   * Creates a view of a log, which is empty until {@link #look}.
+   * Creates a view of a log, which is empty until {@link #update}.
    *
    * @param device the log's file; stays open for the caller to close
    * @param database the database that the log must belong to
@@ -85,7 +85,7 @@ public final class ForeignLog implements DurableLog {
    *     while they were written
    * @throws io.fovea.error.StorageException if the file cannot be read
    */
-  public void look() {
+  public void update() {
     SegmentScan scan = SegmentScan.of(device, database);
     List<SegmentSlots.Live> all = new ArrayList<>();
     for (SegmentScan.Found f : scan.segments()) {
@@ -170,7 +170,7 @@ public final class ForeignLog implements DurableLog {
     return true;
   }
 
-  /** Returns the durable position as of the last {@link #look}. */
+  /** Returns the durable position as of the last {@link #update}. */
   @Override
   public long durableLsn() {
     return durable;
@@ -178,13 +178,13 @@ public final class ForeignLog implements DurableLog {
 
   /**
    * Returns the position up to which all records are there, durable or not, as of the last {@link
-   * #look}; 0 if nothing was found yet.
+   * #update}; 0 if nothing was found yet.
    */
   public long wholeLsn() {
     return Math.max(whole, durable);
   }
 
-  /** Returns the start of the oldest segment as of the last {@link #look}; 0 if there is none. */
+  /** Returns the start of the oldest segment as of the last {@link #update}; 0 if there is none. */
   public long firstLsn() {
     return found.isEmpty() ? 0 : found.getFirst().startLsn();
   }
@@ -194,7 +194,7 @@ public final class ForeignLog implements DurableLog {
     return new DurableRecords(device, segments);
   }
 
-  /** The segments as of the last {@link #look}. A pin does not hold anything. */
+  /** The segments as of the last {@link #update}. A pin does not hold anything. */
   private final class Segments implements LogSegments {
     @Override
     public UUID database() {

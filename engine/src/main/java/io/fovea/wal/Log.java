@@ -50,9 +50,9 @@ public final class Log implements DurableLog, AutoCloseable {
   public static final long FIRST_LSN = 4096;
 
   /** The interval between checks of the file's free space. */
-  private static final long LOOK_NANOS = 50_000_000;
+  private static final long CHECK_NANOS = 50_000_000;
 
-  private static final int STUCK_LOOKS = 20;
+  private static final int STUCK_CHECKS = 20;
 
   private static final int BUFFER_MIN = 64 << 10;
   private static final int AGAIN_BYTES = 1 << 18;
@@ -351,7 +351,7 @@ public final class Log implements DurableLog, AutoCloseable {
       if (full != null) {
         throw full;
       }
-    } while (!waits.await(lsn, writer, LOOK_NANOS));
+    } while (!waits.await(lsn, writer, CHECK_NANOS));
   }
 
   /**
@@ -368,8 +368,8 @@ public final class Log implements DurableLog, AutoCloseable {
    */
   public void failWhereStuck() {
     StorageFullException full = file.room().whyStuck();
-    for (int i = 0; i < STUCK_LOOKS && full != null; i++) {
-      Waits.sleep(LOOK_NANOS);
+    for (int i = 0; i < STUCK_CHECKS && full != null; i++) {
+      Waits.sleep(CHECK_NANOS);
       full = file.room().whyStuck();
     }
     if (full != null) {

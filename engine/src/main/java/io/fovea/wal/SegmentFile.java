@@ -63,7 +63,7 @@ final class SegmentFile {
   private int unmarked;
 
   /** The segment in which the preallocator was last notified that space is scarce. */
-  private long toldOf;
+  private long notifiedIn;
 
   private SegmentFile(
       BlockDevice device,
@@ -222,9 +222,9 @@ final class SegmentFile {
     unmarked++;
     due |= fresh;
     fresh = false;
-    if (toldOf != number && room.isScarce()) {
+    if (notifiedIn != number && room.isScarce()) {
       // Once per segment: the preallocator checks on its own only from time to time.
-      toldOf = number;
+      notifiedIn = number;
       room.tell();
     }
   }

@@ -183,8 +183,8 @@ final class SlotFile {
   }
 
   private static DurabilityLostException lost(Throwable why) {
-    return why instanceof DurabilityLostException told
-        ? told
+    return why instanceof DurabilityLostException known
+        ? known
         : new DurabilityLostException("The log could not be synced.", why);
   }
 }

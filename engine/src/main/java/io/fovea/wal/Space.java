@@ -21,7 +21,7 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 final class Space {
   private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
-  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final long CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private final Log log;
   private final Ring ring;
@@ -33,7 +33,7 @@ final class Space {
   private volatile int waiting;
 
   /** The log is about to be closed: a thread that finds no space gives up at once. */
-  private volatile boolean waitsNoMore;
+  private volatile boolean abortsWaits;
 
   Space(Log log, Ring ring, SegmentFile file) {
     this.log = log;
@@ -80,7 +80,7 @@ final class Space {
 
   /** Makes operations that find no space fail, even those that can no longer be undone. */
   void abortWaits() {
-    waitsNoMore = true;
+    abortsWaits = true;
     changed();
   }
 
@@ -121,13 +121,13 @@ final class Space {
         log.requireAlive();
         StorageFullException full = room.whyFull();
         // An operation that can no longer be undone waits for as long as it takes.
-        boolean flushUrgent = waitsNoMore && !room.hasReserve();
+        boolean flushUrgent = abortsWaits && !room.hasReserve();
         boolean patient =
             must || !beginning && !flushUrgent && System.nanoTime() - since <= PATIENCE_NANOS;
         if (full != null && !patient) {
           throw full;
         }
-        StorageFullException stuck = ends || waitsNoMore ? room.whyStuck() : null;
+        StorageFullException stuck = ends || abortsWaits ? room.whyStuck() : null;
         if (stuck != null) {
           throw stuck;
         }
@@ -136,7 +136,7 @@ final class Space {
           room.ask();
         }
         try {
-          changed.awaitNanos(LOOK_NANOS);
+          changed.awaitNanos(CHECK_NANOS);
         } catch (InterruptedException e) {
           interrupted = true;
         }
