@@ -4,18 +4,19 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where in the log somebody is who follows changes.
+ * The position of a change subscriber in the log.
  *
  * <pre>
  *   id '/changes/' tables '/' lsn        as text, the numbers in decimal digits
  * </pre>
  *
- * @param id of the database
- * @param tables where a TABLES record begins: from there on the log says what tables are called
- * @param lsn commits whose last record ends at or before it are known; not below {@code tables}
+ * @param id the database
+ * @param tables the start of a TABLES record: from there on the log names the tables
+ * @param lsn commits whose last record ends at or before it were delivered; not below {@code
+ *     tables}
  */
 public record ChangePoint(UUID id, long tables, long lsn) {
-  /** Null where the text is none. */
+  /** Parses a position; returns null if the text is not one. */
   public static @Nullable ChangePoint parse(String text) {
     String[] parts = text.split("/", -1);
     if (parts.length != 4) {
@@ -24,7 +25,7 @@ public record ChangePoint(UUID id, long tables, long lsn) {
     try {
       UUID id = UUID.fromString(parts[0]);
       ChangePoint point = new ChangePoint(id, Long.parseLong(parts[2]), Long.parseLong(parts[3]));
-      // Numbers in another notation are not what was written.
+      // Reject numbers in another notation.
       return point.tables > 0
               && (point.tables & 7) == 0
               && point.lsn >= point.tables
@@ -37,7 +38,7 @@ public record ChangePoint(UUID id, long tables, long lsn) {
     }
   }
 
-  /** As text. */
+  /** Returns the position as text. */
   public String text() {
     return id + "/changes/" + tables + "/" + lsn;
   }

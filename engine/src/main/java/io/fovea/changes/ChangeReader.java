@@ -19,7 +19,7 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads what commits have changed, from a position in the log on.
+ * Reads the changes of commits from a position in the log on.
  *
  * <pre>
  *   log        TABLES ... SCHEMA ... │ part of B · A · SCHEMA · end of B · ...        durable
@@ -27,25 +27,24 @@ import org.jspecify.annotations.Nullable;
  *              position.tables       position.lsn: A, tables, B  ─────────────────► not beyond
  * </pre>
  *
- * <p><b>Nothing twice, nothing left out.</b> A commit is told where its last record is. A position
- * is the end of that record, and commits are told in the order of these. So what comes behind a
- * position is what was not told before it, whatever lies in between. Parts of a large commit, and
- * pages of its long values, may begin before the position: when its last record is met, they are
- * read once more, from where it says that they begin.
+ * <p><b>Exactly once.</b> A commit is delivered at its last record. A position is the end of that
+ * record, and commits are delivered in the order of these. So everything after a position was not
+ * delivered before it. Parts of a large commit, and pages of its long values, may begin before the
+ * position: when the last record is reached, they are read again from where it says that they
+ * begin.
  *
- * <p><b>Only what is durable.</b> A position lies at or before the end of what is durable, so no
- * crash takes it back, and its LSN is never given to another record. Records that a crash has taken
- * back have never been told.
+ * <p><b>Only durable commits.</b> A position is never beyond the durable position, so no crash
+ * undoes it, and its LSN is never given to another record. Records that a crash has undone were
+ * never delivered.
  *
- * <p><b>The order</b> is that of the log. Of two commits that write the same key, or of which one
- * reads what the other has written, it is the serial order: the first has its record before anybody
- * sees its changes. Where one has only read what the other then overwrites, it may be the other way
- * round.
+ * <p><b>Order</b> is that of the log. If two commits write the same key, or one reads what the
+ * other has written, it is the serial order: the first one's record is appended before its changes
+ * become visible. If one only read what the other then overwrites, the order may be reversed.
  *
  * <p>One thread at a time.
  */
 public final class ChangeReader implements AutoCloseable {
-  /** What is read at most before segments are let go for a moment. */
+  /** The number of records read before segments are unpinned briefly. */
   private static final int TURN_RECORDS = 4096;
 
   private final String name;
@@ -53,35 +52,35 @@ public final class ChangeReader implements AutoCloseable {
   private final LongSupplier keptFrom;
   private final DurableRecords records;
 
-  /** For what lies before. */
+  /** Reads parts of a commit before its last record. */
   private final DurableRecords earlier;
 
   private final TableNames names = new TableNames();
   private final CommitCursor cursor = new CommitCursor();
   private final LoggedChains chains;
 
-  /** Commits that end here are told, or have nothing to tell. */
+  /** Commits that end here or before were delivered, or have nothing to deliver. */
   private long from;
 
-  /** Where reading goes on; before {@link #from} while only names are followed. */
+  /** Where reading continues; before {@link #from} while only names are tracked. */
   private long here;
 
-  /** Where the list of tables begins that the names are from. */
+  /** The start of the list of tables that the names are from. */
   private long tables;
 
   /** Whether that list is read next: at the beginning, and after a failure. */
   private boolean fresh = true;
 
   /**
-   * A reader.
+   * Creates a reader.
    *
-   * @param name the database's, for messages
+   * @param name the database's name, for messages
    * @param log its log
-   * @param keptFrom from where on there are changes; the largest number for nowhere
-   * @param id the database's
+   * @param keptFrom returns the start of the retained changes; the largest number for none
+   * @param id the database's id
    * @param pageSize the size of its pages
-   * @param at where to begin
-   * @throws ChangesLostException if the log does not have what comes behind it
+   * @param at the position to start from
+   * @throws ChangesLostException if the log no longer has what follows it
    */
   public ChangeReader(
       String name, DurableLog log, LongSupplier keptFrom, UUID id, int pageSize, ChangePoint at) {
@@ -110,14 +109,14 @@ public final class ChangeReader implements AutoCloseable {
   }
 
   /**
-   * Looks for a position behind a list of tables.
+   * Searches for a position after a list of tables.
    *
-   * @param name the database's, for messages
-   * @param records of the log
+   * @param name the database's name, for messages
+   * @param records a reader of the log
    * @param lsn where to begin, which is the start of a record
-   * @param id of the database
-   * @param last whether the last list is wanted, and not the first
-   * @return the position; null where there is no whole list
+   * @param id the database
+   * @param last whether to find the last list, and not the first
+   * @return the position; null if there is no complete list
    * @throws CorruptionException if the log is damaged
    */
   public static @Nullable ChangePoint behindTables(
@@ -159,8 +158,8 @@ public final class ChangeReader implements AutoCloseable {
   }
 
   /**
-   * Why a record can't be read: nobody keeps it any more; or it is kept, and the segment that has
-   * it was not seen, of which a header can't be read.
+   * Returns why a record cannot be read: it is no longer retained, or its segment was not found
+   * because a header is unreadable.
    */
   private FoveaException missing(long lsn) {
     long kept = keptFrom.getAsLong();
@@ -179,28 +178,30 @@ public final class ChangeReader implements AutoCloseable {
             + lsn
             + " on, and has changes from LSN "
             + kept
-            + " on: LogOptions.changeRetentionBytes says how much is kept, and none are where the database"
-            + " was opened without it, or the storage was full");
+            + " on: LogOptions.changeRetentionBytes says how much is kept, and none are where the"
+            + " database was opened without it, or the storage was full");
   }
 
-  /** Where it is: behind the last commit that {@link #next} has returned, or farther. */
+  /** Returns the position after the last commit that {@link #next} has returned, or farther. */
   public ChangePoint position() {
     return new ChangePoint(id, tables, Math.max(from, here));
   }
 
-  /** Behind which position the log must be durable for {@link #next} to find anything. */
+  /**
+   * Returns the position beyond which the log must be durable for {@link #next} to find anything.
+   */
   public long readLsn() {
     return here;
   }
 
   /**
-   * The next commit that has changed tables.
+   * Returns the next commit that has changed tables.
    *
-   * @param stop whether to read no further, asked now and then
-   * @return null if no more is durable, or it was stopped
-   * @throws ChangesLostException if the log does not have it any more
+   * @param stop ends the call when true; called from time to time
+   * @return null if no more is durable, or the call was stopped
+   * @throws ChangesLostException if the log no longer has it
    * @throws CorruptionException if the log is damaged
-   * @throws io.fovea.error.StorageException if it can't be read; the next call tries again
+   * @throws io.fovea.error.StorageException if it cannot be read; the next call tries again
    */
   public @Nullable LoggedCommit next(BooleanSupplier stop) {
     while (!stop.getAsBoolean()) {
@@ -226,7 +227,7 @@ public final class ChangeReader implements AutoCloseable {
     return null;
   }
 
-  /** A position that was told begins with a list; others are none. */
+  /** Checks that the position begins with a list of tables, as valid positions do. */
   private void requireList() {
     if (fresh && (records.start() != tables || records.type() != RecordType.TABLES)) {
       throw new ChangesLostException(
@@ -235,7 +236,7 @@ public final class ChangeReader implements AutoCloseable {
     fresh = false;
   }
 
-  /** What the record that is read tells, unless it was told before. */
+  /** Returns the changes of the current record, unless they were delivered before. */
   private List<LoggedChange> record() {
     MemorySegment s = records.segment();
     long at = records.body();
@@ -282,14 +283,14 @@ public final class ChangeReader implements AutoCloseable {
     if (!tell) {
       return changes;
     }
-    boolean anew = !changes.isEmpty();
+    boolean restart = !changes.isEmpty();
     try {
       for (long i = 0; i < cursor.adopted(); i++) {
         chains.want(cursor.adopted(i));
       }
       long begins = commitId > 0 ? commitId : Long.MAX_VALUE;
       if (commitId > 0 && cursor.next() && cursor.kind() == CommitRecord.FROM) {
-        pages(commitId); // it has long values: parts may say of which pages
+        pages(commitId); // it has long values: parts may name their pages
         cursor.open(RecordType.COMMIT, s, at, length);
       }
       if (chains.isWanted()) {
@@ -300,24 +301,24 @@ public final class ChangeReader implements AutoCloseable {
       }
       cursor.open(RecordType.COMMIT, s, at, length);
       operations(changes);
-      anew = false;
+      restart = false;
     } finally {
       chains.clear();
-      if (anew) {
-        beginAnew(); // tables have their new names, which nobody was told
+      if (restart) {
+        restart(); // tables have their new names, but the change was not delivered
       }
     }
     return changes;
   }
 
-  /** The next call reads the list of tables again, and from there to where this one was. */
-  private void beginAnew() {
+  /** Makes the next call read the list of tables again, and continue from there. */
+  private void restart() {
     from = Math.max(from, here);
     here = tables;
     fresh = true;
   }
 
-  /** Where the commit that the cursor stands before says that its pages begin. */
+  /** Returns where the pages of the current commit begin, according to its record. */
   private long from() {
     while (cursor.next()) {
       if (cursor.kind() == CommitRecord.FROM) {
@@ -356,7 +357,7 @@ public final class ChangeReader implements AutoCloseable {
     }
   }
 
-  /** Reads parts of a commit, and pages of its values, that lie before its last record. */
+  /** Reads parts of a commit, and pages of its values, that precede its last record. */
   private void earlier(long begins, long commitId, List<LoggedChange> changes) {
     long last = records.start();
     if (!earlier.begin(begins)) {
@@ -420,7 +421,7 @@ public final class ChangeReader implements AutoCloseable {
     return bytes;
   }
 
-  /** Gives its memory back. Nobody reads any more. */
+  /** Releases the memory. No thread may be reading. */
   @Override
   public void close() {
     try {

@@ -5,12 +5,12 @@ import org.jspecify.annotations.Nullable;
 /**
  * A change of a record or a table.
  *
- * @param kind what has changed
- * @param treeId of the table
- * @param table its name; of one that was renamed the old one
- * @param key of the record, as it is in the tree; none of a table
- * @param value of the record; null where it was deleted, and of a table
- * @param renamed the new name of a table that was renamed
+ * @param kind the kind of change
+ * @param treeId the tree of the table
+ * @param table its name; for a renamed table the old one
+ * @param key the key of the record, as in the tree; null for a table
+ * @param value the value of the record; null if it was deleted, and for a table
+ * @param renamed the new name of a renamed table; otherwise null
  */
 public record LoggedChange(
     Kind kind,
@@ -19,19 +19,19 @@ public record LoggedChange(
     byte @Nullable [] key,
     byte @Nullable [] value,
     @Nullable String renamed) {
-  /** What a change is. */
+  /** The kind of change. */
   public enum Kind {
-    /** A record has this value now. */
+    /** A record has a new value. */
     PUT,
-    /** A record is gone. */
+    /** A record was deleted. */
     DELETE,
-    /** There is a table, without records. */
+    /** A table was created, without records. */
     CREATED,
-    /** A table has records now that were not committed one by one. */
+    /** A table was filled by a load: its records were not committed one by one. */
     LOADED,
-    /** A table has another name. */
+    /** A table was renamed. */
     RENAMED,
-    /** A table is gone, with its records. */
+    /** A table was dropped, with its records. */
     DROPPED
   }
 

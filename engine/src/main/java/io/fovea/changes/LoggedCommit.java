@@ -3,9 +3,9 @@ package io.fovea.changes;
 import java.util.List;
 
 /**
- * What a commit has changed.
+ * The changes of a commit.
  *
- * @param changes tables first, then records
- * @param next where whoever has taken it goes on
+ * @param changes changes of tables first, then of records
+ * @param next the position after it
  */
 public record LoggedCommit(List<LoggedChange> changes, ChangePoint next) {}

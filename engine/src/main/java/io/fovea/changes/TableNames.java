@@ -17,11 +17,11 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which trees are tables, as of where a reader of the log is.
+ * The trees that are tables, at the position of a log reader.
  *
- * <p>It begins with a list (TABLES), and follows changes of the catalog. A commit to a tree that is
- * no table is none of a table: of an index, or of a table that was dropped, where the commit comes
- * before the drop in the serial order and behind it in the log, and nobody can see it.
+ * <p>It starts from a list (TABLES) and follows catalog changes. A commit to any other tree is
+ * ignored: the tree is an index, or a dropped table where the commit precedes the drop in the
+ * serial order and follows it in the log, so no transaction can see it.
  *
  * <p>One thread.
  */
@@ -29,26 +29,26 @@ final class TableNames {
   static final int FIRST = 1;
   static final int LAST = 2;
 
-  /** What becomes of a tree. */
+  /** The new state of a tree. */
   private record Fate(int treeId, String name, int how) {}
 
   private final CommitCursor cursor = new CommitCursor();
   private final SchemaRecord schema = new SchemaRecord();
   private Map<Integer, String> names = new HashMap<>();
 
-  // While a list is read: the list, and where it begins.
+  // While a list is read: the list, and its start.
   private @Nullable Map<Integer, String> list;
   private long listLsn;
 
-  /** Changes of transactions whose commit was not met yet, by the starts of their records. */
+  /** Changes of transactions whose commit was not reached yet, by the starts of their records. */
   private final Map<Long, List<Fate>> pending = new HashMap<>();
 
-  /** The name of a table; null where the tree is none. */
+  /** Returns the name of a table; null if the tree is not a table. */
   @Nullable String get(int treeId) {
     return names.get(treeId);
   }
 
-  /** Whether a TABLES record begins a list, and ends one: {@link #FIRST}, {@link #LAST}. */
+  /** Returns whether a TABLES record begins or ends a list: {@link #FIRST}, {@link #LAST}. */
   static int how(MemorySegment s, long at, int length, long lsn) {
     if (length < TablesLog.HEADER) {
       throw new CorruptionException(
@@ -58,9 +58,9 @@ final class TableNames {
   }
 
   /**
-   * Takes a TABLES record.
+   * Reads a TABLES record.
    *
-   * @return where the list begins, if it is whole now; else 0
+   * @return the start of the list if it is complete now; otherwise 0
    */
   long tables(MemorySegment s, long at, int length, long lsn) {
     int how = how(s, at, length, lsn);
@@ -70,7 +70,7 @@ final class TableNames {
       listLsn = lsn;
     }
     if (some == null) {
-      return 0; // its beginning was not read
+      return 0; // the beginning of the list was not read
     }
     list = some;
     cursor.openOps(s, at + TablesLog.HEADER, at + length, Mem.getInt(s, at) & 0xFFFF_FFFFL);
@@ -82,21 +82,21 @@ final class TableNames {
     }
     names = some;
     list = null;
-    pending.clear(); // no change of the catalog is under way while a list is written
+    pending.clear(); // no catalog change is in progress while a list is written
     return listLsn;
   }
 
-  /** Takes a CATALOG record. */
+  /** Reads a CATALOG record. */
   void catalog(MemorySegment s, long at, int length, long lsn) {
     pending.put(lsn, read(s, at, length, lsn));
   }
 
-  /** Takes a SCHEMA record; says what has become of tables. */
+  /** Reads a SCHEMA record; returns the changes of tables. */
   List<LoggedChange> schema(MemorySegment s, long at, int length, long lsn) {
     return apply(read(s, at, length, lsn));
   }
 
-  /** The commit of a CATALOG record is there, if it had one. */
+  /** Applies the CATALOG record of a commit that was reached, if it had one. */
   List<LoggedChange> committed(long id) {
     List<Fate> fates = pending.remove(id);
     return fates == null ? List.of() : apply(fates);
@@ -122,9 +122,8 @@ final class TableNames {
   }
 
   /**
-   * Tables that are gone come first, then those that have other names, then new ones: so a name is
-   * free before it is given. Only tables that take each other's names in a circle can't be put in
-   * such an order.
+   * Orders changes of tables: drops, then renames, then new tables, so that a name is free before
+   * it is used again. Only tables that exchange their names in a cycle cannot be ordered like this.
    */
   private List<LoggedChange> apply(List<Fate> fates) {
     Set<String> loaded = new HashSet<>();

@@ -3,13 +3,13 @@
  *
  * <pre>
  *   ChangeReader    commits in the order of the log, from a position on
- *   TableNames      which trees are tables, as of where the reader is
+ *   TableNames      the trees that are tables, at the position of the reader
  *   ChangePoint     a position
  * </pre>
  *
- * <p>Contract: what is read was durable, and is read once and in the order of the log; a reader
- * begins again where it stopped, after any crash, or says that the log no longer has it. Nothing
- * here waits for, or holds up, transactions.
+ * <p>Contract: only durable commits are read, once each, in the order of the log. A reader resumes
+ * where it stopped, after any crash, or reports that the log no longer has that position. Nothing
+ * here waits for, or delays, transactions.
  */
 @NullMarked
 package io.fovea.changes;

@@ -10,18 +10,18 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where copies of pages are: slots of memory, and slots of a file behind them.
+ * The storage of page copies: slots of memory, then slots of a file.
  *
  * <pre>
- *   place   1 2 3 ... n          slots of memory
- *          -1 -2 -3 ...          slots of the file, which is made when the first one is taken
- *           0                    none: there is no room
+ *   location   1 2 3 ... n       slots of memory
+ *             -1 -2 -3 ...       slots of the file, which is created when the first one is taken
+ *              0                 none: there is no space
  * </pre>
  *
- * <p>A copy goes to memory where there is room, else to the file at once. {@link CopySpiller} sees
- * to it that there is room.
+ * <p>A copy goes to memory if there is space, otherwise directly to the file. {@link CopySpiller}
+ * keeps memory available.
  *
- * <p>Any thread; the lock is held for a few instructions, and while the file is made.
+ * <p>Any thread; the lock is held for a few instructions, and while the file is created.
  */
 final class CopyArea {
   private final CopyLimits limits;
@@ -31,7 +31,7 @@ final class CopyArea {
   private final MemorySegment memory;
   private final ReentrantLock lock = new ReentrantLock();
 
-  // Of memory, by slot: whose copy it has, 0 for none; and the slots that have none.
+  // Per slot of memory: the page and label of its copy, 0 for none; and the free slots.
   private final long[] pids;
   private final long[] labels;
   private final int[] free;
@@ -64,12 +64,12 @@ final class CopyArea {
     return pids.length;
   }
 
-  /** How many slots of memory have no copy: a moment's truth. */
+  /** Returns the number of free slots of memory, which may be outdated at once. */
   int freeSlots() {
     return freeCount;
   }
 
-  /** What copies take, in memory and in the file: a moment's truth. */
+  /** Returns the memory used by copies, which may be outdated at once. */
   long memoryBytes() {
     return (long) (slots() - freeCount) * pageSize;
   }
@@ -78,7 +78,7 @@ final class CopyArea {
     return (long) usedCount * pageSize;
   }
 
-  /** Where a place is in {@link #memory}; only for one of memory. */
+  /** Returns the offset of a location in {@link #memory}; only for memory locations. */
   long offset(long place) {
     return (place - 1) * pageSize;
   }
@@ -87,7 +87,7 @@ final class CopyArea {
     return memory;
   }
 
-  /** Whose copy a slot of memory has; 0 for none. A hint without the lock of its stripe. */
+  /** Returns the page of a memory slot's copy; 0 for none. A hint without the stripe's lock. */
   long pid(int slot) {
     return pids[slot];
   }
@@ -100,13 +100,12 @@ final class CopyArea {
     return slot + 1L;
   }
 
-  // --------------------------------------------------------------------------------- taking,
-  // giving
+  // -------------------------------------------------------------------------- taking and returning
 
   /**
-   * Keeps a copy of a page.
+   * Stores a copy of a page.
    *
-   * @return its place, or 0 where there is no room
+   * @return its location, or 0 if there is no space
    */
   long put(MemorySegment pages, long base, long pid, long label) {
     int slot = take(pid, label);
@@ -119,7 +118,7 @@ final class CopyArea {
       return 0;
     }
     try {
-      // The page changes in no way but this until its latch is released.
+      // The page changes only in this way until its latch is released.
       seal.seal(pages, base);
       write(place, pages, base);
       return place;
@@ -144,7 +143,7 @@ final class CopyArea {
     }
   }
 
-  /** A slot of the file; 0 where there is no file, or the file has all that it may have. */
+  /** Takes a slot of the file; returns 0 if there is no file, or it has reached its limit. */
   long takeInFile() {
     lock.lock();
     try {
@@ -165,13 +164,13 @@ final class CopyArea {
       usedCount++;
       return -1L - slot;
     } catch (FoveaException e) {
-      return 0; // it can't be made
+      return 0; // the file could not be created
     } finally {
       lock.unlock();
     }
   }
 
-  /** Gives a place back. */
+  /** Frees a location. */
   void give(long place) {
     lock.lock();
     try {
@@ -193,12 +192,12 @@ final class CopyArea {
   // --------------------------------------------------------------------------------------- the
   // file
 
-  /** Where in the file a place is. */
+  /** Returns the offset of a location in the file. */
   long fileOffset(long place) {
     return (-1 - place) * pageSize;
   }
 
-  /** The file; there is one where a place in it was taken. */
+  /** Returns the file; it exists once a location in it was taken. */
   BlockDevice file() {
     BlockDevice f = file;
     if (f == null) {
@@ -215,7 +214,7 @@ final class CopyArea {
     file().read(fileOffset(place), to, at, pageSize);
   }
 
-  /** Gives memory and file back while there is no copy; the next one takes some again. */
+  /** Releases memory and file while there is no copy; the next copy allocates again. */
   void rest() {
     region.release();
     usedFrom = 0;

@@ -4,17 +4,17 @@ import io.fovea.error.FoveaException;
 import io.fovea.io.IoBatch;
 
 /**
- * Moves copies from memory to the file, so that there is room in memory for the next ones.
+ * Moves copies from memory to the file, so that memory is available for the next ones.
  *
  * <pre>
- *   slots   0 1 2 3 4 5 6 7 ...        a hand goes round; begins where it stopped
+ *   slots   0 1 2 3 4 5 6 7 ...        a clock hand; continues where it stopped
  *             └──┬──┘
- *            a batch: sealed, written ─► the table names the file ─► slots free
+ *            a batch: sealed, written ─► the table refers to the file ─► slots free
  * </pre>
  *
- * <p>A copy does not change, and is read in memory until the table names the file: under the lock
- * of its stripe, so no reader is in a slot that is given back. One thread, which holds the lock of
- * {@link PageCopies}: no copy goes meanwhile.
+ * <p>A copy does not change, and is read in memory until the table refers to the file: under the
+ * lock of its stripe, so no reader uses a slot that is freed. One thread, which holds the lock of
+ * {@link PageCopies}, so no copy is dropped meanwhile.
  */
 final class CopySpiller {
   private static final int BATCH = 32;
@@ -35,15 +35,15 @@ final class CopySpiller {
     this.pageSize = pageSize;
   }
 
-  /** Whether more than half of the memory is taken. */
+  /** Returns whether more than half of the memory is used. */
   boolean isDue() {
     return area.freeSlots() < area.slots() / 2;
   }
 
   /**
-   * Moves some copies.
+   * Moves a batch of copies.
    *
-   * @return whether any were moved: else there is no room in the file, or it can't be written
+   * @return whether any were moved; if not, the file has no space or cannot be written
    */
   boolean spill() {
     batch.clear();
@@ -61,7 +61,7 @@ final class CopySpiller {
     return batch.size() > 0 && write();
   }
 
-  /** Seals the copy in a slot; false where it is not in the table yet. */
+  /** Seals the copy in a slot; returns false if it is not in the table yet. */
   private boolean sealed(int slot) {
     long pid = area.pid(slot);
     CopyTable.Stripe stripe = table.stripe(pid);
@@ -86,7 +86,7 @@ final class CopySpiller {
     } catch (FoveaException e) {
       return false;
     } finally {
-      // Where a device throws it has begun nothing: nobody writes there any more.
+      // If the device throws, it has started nothing, so no write to these slots is in progress.
       for (int i = 0; i < n && !begun; i++) {
         area.give(places[i]);
       }

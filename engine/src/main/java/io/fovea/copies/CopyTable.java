@@ -7,25 +7,26 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Which copies there are: a hash table in native memory, in stripes with a lock each.
+ * The index of page copies: a hash table in native memory, in stripes with a lock each.
  *
  * <pre>
- *   entry   page id | label | place          linear probing; the entries of a page have one place
- *           8         8       8              to begin from, and stand behind each other
+ *   entry   page id | label | location       linear probing; the entries of a page have the same
+ *           8         8       8              start of probing
  *
  *   labels of a page      3        7     12          a copy with label n is the page as it was
- *   snapshots         1 2 3    5   7   9             at every moment after the label before it
- *   read              └─┴─┘    └───┘   └──┐          and up to n
+ *   snapshots         1 2 3    5   7   9             from just after the previous label
+ *   read              └─┴─┘    └───┘   └──┐          up to n
  *                       3        7        12
  * </pre>
  *
  * <p>A snapshot reads the copy with the smallest label that is not below its own number, and the
- * page itself where there is none.
+ * page itself if there is none.
  *
- * <p>Entries go by {@link #sweep} only, which writes a stripe anew: there are no graves.
+ * <p>Entries are removed only by {@link #sweep}, which rebuilds a stripe, so there are no
+ * tombstones.
  */
 final class CopyTable {
-  /** No copy: no place is 0. */
+  /** No copy: 0 is not a location. */
   static final long NONE = 0;
 
   private static final int STRIPES = 64;
@@ -34,10 +35,10 @@ final class CopyTable {
   private static final int PLACE = 16;
   private static final int SIZE_MIN = 64;
 
-  /** What happens to the place of a copy that nobody needs any more. */
+  /** Receives the location of a copy that is no longer needed. */
   @FunctionalInterface
   interface Freed {
-    /** Under the lock of a stripe. */
+    /** Called under the lock of a stripe. */
     void free(long place);
   }
 
@@ -51,13 +52,13 @@ final class CopyTable {
     }
   }
 
-  /** The part of the table that has a page: to be locked for all that is asked of it. */
+  /** Returns the stripe of a page, which must be locked for all operations on it. */
   Stripe stripe(long pid) {
     return stripes[(int) (Hash.spread(pid) >>> 58)];
   }
 
   /**
-   * Forgets the copies that no open snapshot reads.
+   * Removes the copies that no open snapshot reads.
    *
    * @param open the numbers of the open snapshots, in order
    */
@@ -72,7 +73,7 @@ final class CopyTable {
     }
   }
 
-  /** How many copies there are: a moment's truth. */
+  /** Returns the number of copies, which may be outdated at once. */
   long size() {
     long n = 0;
     for (Stripe stripe : stripes) {
@@ -81,14 +82,14 @@ final class CopyTable {
     return n;
   }
 
-  /** A part of the table. Everything but the lock under the lock. */
+  /** A part of the table. Everything except the lock is guarded by the lock. */
   final class Stripe {
     final ReentrantLock lock = new ReentrantLock();
     private MemorySegment entries = Blocks.NONE;
     private int capacity;
     private volatile int size;
 
-    /** The largest label of a page's copies, 0 where there is none. */
+    /** Returns the largest label of a page's copies, 0 if there are none. */
     long newest(long pid) {
       long newest = 0;
       for (long at = first(pid); at >= 0 && pid(at) != 0; at = next(at)) {
@@ -99,13 +100,13 @@ final class CopyTable {
       return newest;
     }
 
-    /** Where the copy is that a snapshot reads, or {@link #NONE}. */
+    /** Returns the location of the copy that a snapshot reads, or {@link #NONE}. */
     long find(long pid, long number) {
       long at = entryFor(pid, number);
       return at < 0 ? NONE : Mem.getLong(entries, at + PLACE);
     }
 
-    /** Adds a copy, with a label above all that the page has. */
+    /** Adds a copy, with a label above all others of the page. */
     void add(long pid, long label, long place) {
       if (4L * (size + 1) > 3L * capacity) {
         resize(Math.max(SIZE_MIN, 2 * capacity));
@@ -115,9 +116,9 @@ final class CopyTable {
     }
 
     /**
-     * A copy was moved.
+     * Changes the location of a copy.
      *
-     * @return false where there is no such copy at that place any more
+     * @return false if the copy is no longer at that location
      */
     boolean move(long pid, long label, long from, long to) {
       for (long at = first(pid); at >= 0 && pid(at) != 0; at = next(at)) {
@@ -129,7 +130,7 @@ final class CopyTable {
       return false;
     }
 
-    /** Whether a copy is at a place. */
+    /** Returns whether a copy is at a location. */
     boolean has(long pid, long label, long place) {
       return move(pid, label, place, place);
     }
@@ -155,7 +156,7 @@ final class CopyTable {
     }
 
     private long first(long pid) {
-      // The upper bits have chosen the stripe.
+      // The upper bits have selected the stripe.
       return capacity == 0 ? -1 : (Hash.spread(pid) & capacity - 1) * ENTRY;
     }
 
@@ -224,7 +225,9 @@ final class CopyTable {
       memory.give(old);
     }
 
-    /** Whether an open snapshot reads a copy: one between the label before it and its own. */
+    /**
+     * Returns whether an open snapshot reads a copy: one after the previous label, up to its own.
+     */
     private boolean isNeeded(long copy, long[] open) {
       long pid = pid(copy);
       long label = label(copy);

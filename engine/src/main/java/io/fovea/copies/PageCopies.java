@@ -13,41 +13,41 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps pages as they were at the moments of open snapshots: a page is copied before its first
- * change after the newest one.
+ * Keeps pages as they were when open snapshots were taken: a page is copied before its first change
+ * after the newest snapshot.
  *
  * <pre>
  *   a writer                                     a reader of snapshot s
  *     latches the page exclusively                 reads the page: from its frame, validated,
  *     {@link #before}: newest open snapshot n,         or from the device
  *       and no copy with label n: copies           {@link #read}: a copy for s? then that one
- *     changes the page, releases the latch         else what it has read
+ *     changes the page, releases the latch         otherwise the page it has read
  * </pre>
  *
- * <p><b>Why the reader gets the page of its moment.</b> If the page was changed since, the first
- * change was made under a latch whose holder had put a copy with a label of at least s into the
- * table before. Who reads what such a holder has released (the version in the latch is read with
- * acquire, and what is on the device was written after that) finds the copy when he looks after his
- * read. If the page was not changed since, there is no such copy, or one of the same content.
+ * <p><b>Why a reader gets the right page.</b> If the page was changed since the snapshot, the first
+ * change was made under a latch whose holder had first put a copy with a label of at least s into
+ * the table. A reader that sees anything such a holder released (it reads the latch version with
+ * acquire, and the device was written after that) finds the copy when it checks after its read. If
+ * the page was not changed since, there is no such copy, or one with the same contents.
  *
- * <p><b>Who must have seen that a snapshot is open.</b> Whoever changes what a snapshot can reach.
- * Its moment is one at which no commit is between its decision and its last change, and who decides
- * later has seen the moment ({@link #open} is called in between: see {@code CommitGate} of the
- * transactions). Pages that the snapshot's catalog does not lead to may be changed by others at any
- * time, and be copied or not.
+ * <p><b>Which writers must have seen the snapshot.</b> All that change what it can reach. A
+ * snapshot is taken at a quiescent point: no commit is between its decision and its last change,
+ * and a thread that decides later has seen the snapshot ({@link #open} is called in between: see
+ * {@code CommitGate} in the transaction package). Pages that are not reachable from the snapshot's
+ * catalog may be changed at any time, with or without a copy.
  *
- * <p><b>Cost.</b> Without a snapshot a look at a field for each exclusive latch. With one, a look
- * at what is known of the frame; the first change of a page costs a copy.
+ * <p><b>Cost.</b> Without a snapshot, a read of one field per exclusive latch. With one, a check of
+ * what is known about the frame; the first change of a page costs a copy.
  *
- * <p><b>Without room</b> the oldest snapshot is given up, so that writers go on: its readers are
- * told. A page is never changed without its copy as long as anybody may ask for it.
+ * <p><b>If space runs out</b>, the oldest snapshot is evicted so that writers continue; its readers
+ * are notified. A page is never changed without a copy while a snapshot may need it.
  *
  * <p>Any thread.
  */
 public final class PageCopies {
   private static final System.Logger LOG = System.getLogger("io.fovea");
-  private static final long LOOK_NANOS = 5_000_000;
-  private static final long TIRED_NANOS = 500_000_000;
+  private static final long CHECK_NANOS = 5_000_000;
+  private static final long IDLE_NANOS = 500_000_000;
   private static final long LINGER_NANOS = 10_000_000_000L;
   private static final int KNOWN = 16;
 
@@ -57,41 +57,45 @@ public final class PageCopies {
   private final Blocks blocks = new Blocks("which pages have copies for snapshots");
   private final CopyTable table;
 
-  /** Held by who opens, closes or gives up a snapshot, and by who moves copies. */
+  /** Held to open, close or evict a snapshot, and to move copies. */
   private final ReentrantLock lock = new ReentrantLock();
 
-  /** Open and not given up, the oldest first. Under the lock. */
+  /** The open snapshots that were not evicted, oldest first. Guarded by the lock. */
   private final List<PageSnapshot> open = new ArrayList<>();
 
   private long count;
 
-  /** Of each frame: a page, and up to which label it needs no copy. Under the frame's latch. */
+  /**
+   * Per frame: a page, and the label up to which it needs no copy. Guarded by the frame's latch.
+   */
   private @Nullable MemorySegment known;
 
   private @Nullable NativeRegion knownRegion;
 
-  /** Made for the first snapshot, and kept: without snapshots it has neither memory nor a file. */
+  /**
+   * Created for the first snapshot and kept: without snapshots it has neither memory nor a file.
+   */
   private volatile @Nullable CopyArea area;
 
   private @Nullable Thread spiller;
   private long preparedNanos;
   private boolean ended;
 
-  /** The number of the newest open snapshot; 0 where there is none. */
+  /** The number of the newest open snapshot; 0 for none. */
   private volatile long newest;
 
-  /** Pages from here on are younger than the newest snapshot. Never goes back. */
+  /** Pages from here on are newer than the newest snapshot. Never decreases. */
   private volatile long youngFrom;
 
   private final LongAdder givenUp = new LongAdder();
   private final LongAdder copied = new LongAdder();
 
   /**
-   * None yet: takes no memory before the first snapshot.
+   * Creates an instance, which takes no memory before the first snapshot.
    *
-   * @param frames of the pool
+   * @param frames the number of frames of the pool
    * @param pageSize in bytes
-   * @param seal gives a page its checksum
+   * @param seal sets the checksum of a page
    */
   public PageCopies(int frames, int pageSize, PageSeal seal) {
     this.frames = frames;
@@ -103,9 +107,9 @@ public final class PageCopies {
   // ------------------------------------------------------------------------------------- snapshots
 
   /**
-   * Makes room for copies, before the first snapshot is opened; {@link #open} is then quick.
+   * Prepares space for copies before a snapshot is opened, so that {@link #open} is quick.
    *
-   * @param limits what copies may take; the first ones count
+   * @param limits the limits of copies; those of the first call are used
    */
   public void prepare(CopyLimits limits) {
     lock.lock();
@@ -129,10 +133,10 @@ public final class PageCopies {
   }
 
   /**
-   * Opens a snapshot of this moment, at which nobody changes what it can reach. After {@link
-   * #prepare}; neither waits nor fails.
+   * Opens a snapshot. No thread may be changing what it can reach. Requires {@link #prepare};
+   * neither waits nor fails.
    *
-   * @param pidLimit above every page id that was given out
+   * @param pidLimit above every allocated page id
    */
   public PageSnapshot open(long pidLimit) {
     lock.lock();
@@ -147,7 +151,7 @@ public final class PageCopies {
     }
   }
 
-  /** Nobody reads a snapshot any more. A second call does nothing. */
+  /** Closes a snapshot that is no longer read. Idempotent. */
   public void close(PageSnapshot s) {
     lock.lock();
     try {
@@ -160,7 +164,7 @@ public final class PageCopies {
     }
   }
 
-  /** Gives the oldest snapshot up, if there is one; whatever fails, it is none that is open. */
+  /** Evicts the oldest snapshot, if there is one. Even after a failure it is no longer open. */
   private void giveUpOldest() {
     lock.lock();
     try {
@@ -171,21 +175,21 @@ public final class PageCopies {
         givenUp.increment();
         LOG.log(
             System.Logger.Level.WARNING,
-            "A snapshot was given up: copies of the pages that have changed since it was opened"
-                + " take more than SnapshotOptions.memoryBytes and fileBytes allow.");
+            "The oldest snapshot was evicted: copies of pages changed since it was opened exceed"
+                + " SnapshotOptions.memoryBytes and fileBytes.");
       }
     } finally {
       lock.unlock();
     }
   }
 
-  /** Under the lock: copies that were for this one alone go. */
+  /** Called under the lock: removes a snapshot and the copies that only it needed. */
   private void remove(PageSnapshot s) {
     open.remove(s);
     newest = open.isEmpty() ? 0 : open.get(open.size() - 1).number;
     CopyArea a = area;
     if (a != null) {
-      // Who holds a stripe later sees the new number of the newest.
+      // A thread that locks a stripe later sees the new value of newest.
       table.sweep(open.stream().mapToLong(o -> o.number).toArray(), a::give);
       if (open.isEmpty()) {
         a.rest();
@@ -194,7 +198,10 @@ public final class PageCopies {
     }
   }
 
-  /** What a writer enters meanwhile is about labels that no snapshot will have. */
+  /**
+   * Releases what is known about frames. Concurrent writers enter labels that no snapshot will
+   * have.
+   */
   private void forgetKnown() {
     NativeRegion region = knownRegion;
     if (region != null) {
@@ -202,15 +209,14 @@ public final class PageCopies {
     }
   }
 
-  // ----------------------------------------------------------------------------------------
-  // writers
+  // ------------------------------------------------------------------------------------- writers
 
   /**
-   * Before a page is changed: copies it where an open snapshot needs it as it is. Does not fail.
+   * Copies a page before it is changed, if an open snapshot needs it. Does not fail.
    *
    * @param frame its frame, latched exclusively by the caller
    * @param pid the page
-   * @param pages where it is
+   * @param pages the memory of the page
    * @param base its offset
    */
   public void before(int frame, long pid, MemorySegment pages, long base) {
@@ -219,7 +225,7 @@ public final class PageCopies {
     }
   }
 
-  /** Whether a snapshot is open: then {@link #before} wants to see a page as it was. */
+  /** Returns whether a snapshot may need a page: then {@link #before} must be called. */
   public boolean isWatched(long pid) {
     return newest != 0 && pid < youngFrom;
   }
@@ -238,7 +244,7 @@ public final class PageCopies {
       try {
         kept = kept || keep(pid, pages, base);
       } catch (Throwable t) {
-        LOG.log(System.Logger.Level.DEBUG, "no copy of page " + pid, t);
+        LOG.log(System.Logger.Level.DEBUG, "Could not copy page " + pid, t);
       }
       if (kept) {
         Mem.putLong(k, at, pid);
@@ -248,17 +254,17 @@ public final class PageCopies {
       try {
         giveUpOldest();
       } catch (Throwable t) {
-        LOG.log(System.Logger.Level.DEBUG, "copies that nobody needs stay", t);
+        LOG.log(System.Logger.Level.DEBUG, "Unneeded page copies could not be removed.", t);
       }
     }
   }
 
-  /** Has a copy that the newest snapshot reads; false where there is no room for it. */
+  /** Makes sure there is a copy for the newest snapshot; returns false if there is no space. */
   private boolean keep(long pid, MemorySegment pages, long base) {
     CopyTable.Stripe stripe = table.stripe(pid);
     stripe.lock.lock();
     try {
-      // Under the lock of the stripe: a snapshot that is closed is so before the stripe is swept.
+      // Under the lock of the stripe: a snapshot is closed before the stripe is swept.
       long label = newest;
       CopyArea a = area;
       if (label == 0 || a == null || stripe.newest(pid) >= label) {
@@ -284,16 +290,14 @@ public final class PageCopies {
     }
   }
 
-  // ----------------------------------------------------------------------------------------
-  // readers
+  // ------------------------------------------------------------------------------------- readers
 
   /**
    * Reads the copy of a page that a snapshot sees.
    *
-   * @param to native memory, where it goes
+   * @param to native memory for the copy
    * @param at its offset there
-   * @return false where there is none: the page itself, as it was read before this call, is what
-   *     the snapshot sees
+   * @return false if there is none: the snapshot sees the page itself, as read before this call
    */
   public boolean read(PageSnapshot s, long pid, MemorySegment to, long at) {
     CopyTable.Stripe stripe = table.stripe(pid);
@@ -313,14 +317,14 @@ public final class PageCopies {
       stripe.lock.unlock();
     }
     if (place < 0) {
-      a.read(place, to, at); // stays as long as the snapshot is open
+      a.read(place, to, at); // stays valid while the snapshot is open
     } else {
       seal.seal(to, at);
     }
     return true;
   }
 
-  /** Whether a snapshot sees a copy of a page, and not the page itself. */
+  /** Returns whether a snapshot sees a copy of a page, and not the page itself. */
   public boolean has(PageSnapshot s, long pid) {
     CopyTable.Stripe stripe = table.stripe(pid);
     stripe.lock.lock();
@@ -331,29 +335,28 @@ public final class PageCopies {
     }
   }
 
-  // ------------------------------------------------------------------------------------ the
-  // spiller
+  // ----------------------------------------------------------------------------------- the spiller
 
   private void spill() {
     CopySpiller moves = null;
     while (isWanted()) {
-      boolean tired = true;
+      boolean idle = true;
       try {
         Threads.turn();
         CopyArea a = area;
         if (moves == null && a != null) {
           moves = new CopySpiller(a, table, seal, pageSize);
         }
-        tired = moves != null && !moved(moves);
+        idle = moves != null && !moved(moves);
       } catch (Throwable t) {
-        // The thread goes on: it is noted, so nobody would start another.
+        // The thread continues: it is recorded as running, so no other would be started.
         Threads.tell(LOG, System.Logger.Level.DEBUG, "copies stay in memory", "", "", t);
       }
-      Waits.sleep(tired ? TIRED_NANOS : LOOK_NANOS);
+      Waits.sleep(idle ? IDLE_NANOS : CHECK_NANOS);
     }
   }
 
-  /** Moves copies as long as that is due; false where it could not be done. */
+  /** Moves copies while necessary; returns false if that was not possible. */
   private boolean moved(CopySpiller moves) {
     while (newest != 0 && moves.isDue()) {
       lock.lock();
@@ -368,7 +371,7 @@ public final class PageCopies {
     return true;
   }
 
-  /** Whether the thread that moves copies goes on: for a while after the last snapshot, too. */
+  /** Returns whether the spiller continues, which it does for a while after the last snapshot. */
   private boolean isWanted() {
     lock.lock();
     try {
@@ -382,10 +385,9 @@ public final class PageCopies {
     }
   }
 
-  // ---------------------------------------------------------------------------------------
-  // counters
+  // ------------------------------------------------------------------------------------- counters
 
-  /** How many snapshots are open. */
+  /** Returns the number of open snapshots. */
   public int snapshots() {
     lock.lock();
     try {
@@ -395,34 +397,34 @@ public final class PageCopies {
     }
   }
 
-  /** How many snapshots were given up. */
+  /** Returns the number of evicted snapshots. */
   public long givenUp() {
     return givenUp.sum();
   }
 
-  /** How many pages were copied. */
+  /** Returns the number of pages copied. */
   public long copied() {
     return copied.sum();
   }
 
-  /** How many copies are kept. */
+  /** Returns the number of copies kept. */
   public long entries() {
     return table.size();
   }
 
-  /** The memory that copies take, in bytes. */
+  /** Returns the memory used by copies, in bytes. */
   public long memoryBytes() {
     CopyArea a = area;
     return a == null ? 0 : a.memoryBytes();
   }
 
-  /** What copies take of the file, in bytes. */
+  /** Returns the file space used by copies, in bytes. */
   public long fileBytes() {
     CopyArea a = area;
     return a == null ? 0 : a.fileBytes();
   }
 
-  /** The pool is closed: nobody reads or changes pages any more. */
+  /** Releases everything. The pool is closed: no thread reads or changes pages any more. */
   public void end() {
     lock.lock();
     try {

@@ -2,13 +2,13 @@ package io.fovea.copies;
 
 import java.lang.foreign.MemorySegment;
 
-/** Gives a page that nobody changes its checksum. */
+/** Sets the checksum of a page that no thread is changing. */
 @FunctionalInterface
 public interface PageSeal {
   /**
    * Seals a page.
    *
-   * @param pages where it is
+   * @param pages the memory of the page
    * @param base its offset
    */
   void seal(MemorySegment pages, long base);

@@ -1,14 +1,14 @@
 package io.fovea.copies;
 
 /**
- * One moment of a pool's pages. It can be read until it is closed, or given up because there is no
- * room for copies any more.
+ * The state of a pool's pages at a quiescent point. It can be read until it is closed, or evicted
+ * because there is no space for copies.
  */
 public final class PageSnapshot {
-  /** Counts the snapshots of a pool from 1 on: a later moment has a higher number. */
+  /** Counts the snapshots of a pool from 1: a later one has a higher number. */
   final long number;
 
-  /** Above every page that there was. */
+  /** Above every page that existed. */
   private final long pidLimit;
 
   private volatile boolean givenUp;
@@ -19,12 +19,12 @@ public final class PageSnapshot {
     this.pidLimit = pidLimit;
   }
 
-  /** Above every page id that was given out at that moment. */
+  /** Returns a limit above every page id allocated when the snapshot was taken. */
   public long pidLimit() {
     return pidLimit;
   }
 
-  /** Whether copies that it needs could not be kept. */
+  /** Returns whether the snapshot was evicted: copies that it needs could not be kept. */
   public boolean isGivenUp() {
     return givenUp;
   }

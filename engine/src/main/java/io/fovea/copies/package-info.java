@@ -1,23 +1,23 @@
 /**
- * Copies of pages as they were, for snapshots.
+ * Copies of pages for snapshots.
  *
  * <pre>
- *   PageCopies     which snapshots are open; copies a page before its first change since the newest
- *   PageSnapshot   one moment: its number, and whether it can still be read
- *   CopyTable      page id and number ─► where the copy is
- *   CopyArea       where copies are: memory first, then a file
+ *   PageCopies     the open snapshots; copies a page before its first change since the newest
+ *   PageSnapshot   one snapshot: its number, and whether it can still be read
+ *   CopyTable      page id and number ─► location of the copy
+ *   CopyArea       storage of copies: memory first, then a file
  *   CopySpiller    moves copies from memory to the file
  * </pre>
  *
- * <p>Purpose: a reader of one moment disturbs nobody, and nobody disturbs it.
+ * <p>Purpose: readers of a snapshot and writers do not block each other.
  *
  * <p>May import: {@code io.fovea.error}, {@code io.fovea.memory}, {@code io.fovea.io}.
  *
  * <p>Threading: any thread. A page is copied by the thread that has latched it exclusively.
  *
- * <p>Order: page latch, then a stripe of the table, then the area. Who opens, closes or gives up a
- * snapshot, and who moves copies to the file, holds the lock of {@code PageCopies} before these two
- * and latches no page.
+ * <p>Lock order: page latch, then a stripe of the table, then the area. A thread that opens, closes
+ * or evicts a snapshot, or moves copies to the file, takes the lock of {@code PageCopies} before
+ * the latter two; opening, closing and moving latch no page.
  */
 @NullMarked
 package io.fovea.copies;

@@ -8,35 +8,35 @@ import java.math.BigDecimal;
 import java.math.BigInteger;
 
 /**
- * Decimals in native memory: the number without its point, in two's complement, the highest byte
- * first, in as many bytes as the precision needs ({@link Field#decimalBytes}). In a key the sign
- * bit is flipped, which makes the order of the bytes that of the numbers.
+ * Decimals in native memory: the unscaled number in two's complement, big-endian, in as many bytes
+ * as the precision needs ({@link Field#decimalBytes}). In a key the sign bit is flipped, so that
+ * the order of the bytes is the order of the numbers.
  *
- * <p><b>Nothing is rounded.</b> A value that has more digits behind the point than its field is
- * refused: what is read is equal to what was written, by {@link BigDecimal#compareTo}. It has the
- * field's scale, whatever that of the value was.
+ * <p><b>Nothing is rounded.</b> A value with more fraction digits than its field is rejected: what
+ * is read equals what was written, by {@link BigDecimal#compareTo}. It has the field's scale,
+ * whatever the scale of the value.
  */
 public final class Decimals {
-  /** Up to so many bytes a number is a {@code long} on the way. */
+  /** The largest width that is processed as a {@code long}. */
   private static final int LONG_BYTES = 8;
 
-  /** The most digits of a value that a message shows. */
+  /** The maximum number of digits of a value in a message. */
   private static final int SHOWN_DIGITS = 60;
 
   private Decimals() {}
 
   /**
-   * A value as a field holds it.
+   * Converts a value to the scale of a field.
    *
    * @param what the field in a message, as in {@code field price DECIMAL(10, 2)}
-   * @return an equal number, of that scale
-   * @throws InvalidUseException if the field has no room for it
+   * @return an equal number of that scale
+   * @throws InvalidUseException if the value does not fit the field
    */
   public static BigDecimal fit(BigDecimal value, int precision, int scale, String what) {
     if (value.signum() == 0) {
       return BigDecimal.valueOf(0, scale);
     }
-    // A scale may be any int: no power of ten is made before it is known to be a small one.
+    // A scale may be any int: compute no power of ten before it is known to be small.
     long whole = (long) value.precision() - value.scale();
     if (whole > precision - scale) {
       throw new InvalidUseException(
@@ -53,7 +53,7 @@ public final class Decimals {
     if (more <= 0) {
       return value.setScale(scale);
     }
-    // With no more digits than are to go, not all of these are zero.
+    // If there are no more digits than must be removed, not all of these are zero.
     BigDecimal fits = more < value.precision() ? value.stripTrailingZeros() : value;
     if (fits.scale() > scale) {
       throw new InvalidUseException(
@@ -73,7 +73,7 @@ public final class Decimals {
         : "A number of " + value.precision() + " digits";
   }
 
-  /** Writes a number of a field's scale. */
+  /** Writes a number that has the field's scale. */
   static void put(MemorySegment seg, long off, int width, BigDecimal value) {
     BigInteger n = value.unscaledValue();
     if (width <= LONG_BYTES) {
@@ -92,7 +92,7 @@ public final class Decimals {
     Mem.putBytes(seg, off + lead, bytes, 0, bytes.length);
   }
 
-  /** Writes a number of a field's scale into a row. Says whether another one was there. */
+  /** Writes a number of the field's scale into a row. Returns whether the row changed. */
   public static boolean putRow(MemorySegment seg, long off, int width, BigDecimal value) {
     if (get(seg, off, width, value.scale(), false).equals(value)) {
       return false;
@@ -101,7 +101,7 @@ public final class Decimals {
     return true;
   }
 
-  /** Reads a number of a row. */
+  /** Reads a number from a row. */
   public static BigDecimal getRow(MemorySegment seg, long off, int width, int scale) {
     return get(seg, off, width, scale, false);
   }
@@ -122,9 +122,10 @@ public final class Decimals {
   }
 
   /**
-   * Makes a number of a row from one of a field with no more digits before the point and behind.
+   * Converts a row's number to a wider field, with at least as many digits before and after the
+   * point.
    *
-   * @param digits how many digits more the new one has behind the point
+   * @param digits the number of additional fraction digits
    */
   public static void widen(
       MemorySegment from, long off, int width, MemorySegment to, long at, int toWidth, int digits) {
@@ -134,7 +135,7 @@ public final class Decimals {
       Mem.putByte(to, at + i, sign);
     }
     Mem.copy(from, off, to, at + lead, width);
-    // Two's complement can be multiplied as if it had no sign, where the result has room.
+    // Two's complement can be multiplied as an unsigned number if the result fits.
     for (int d = 0; d < digits; d++) {
       int carry = 0;
       for (int i = toWidth - 1; i >= 0; i--) {

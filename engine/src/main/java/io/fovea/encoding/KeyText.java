@@ -8,16 +8,16 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 
-/** Encoded keys in words, for messages and debuggers: {@code (17, "text", ...)}. */
+/** Encoded keys as text, for messages and debuggers: {@code (17, "text", ...)}. */
 public final class KeyText {
   private KeyText() {}
 
   /**
-   * An encoded key in words.
+   * Returns an encoded key as text.
    *
-   * @param spec what parts it has
-   * @param key holds it
-   * @param len its length; of a prefix, the parts that are complete are told
+   * @param spec the parts of the key
+   * @param key the memory with the key
+   * @param len its length; for a prefix, the complete parts are shown
    */
   public static String of(KeySpec spec, MemorySegment key, long off, int len) {
     List<Field> parts = spec.parts();

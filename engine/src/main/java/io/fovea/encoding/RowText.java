@@ -4,15 +4,15 @@ import io.fovea.memory.Mem;
 import io.fovea.schema.Field;
 import java.lang.foreign.MemorySegment;
 
-/** Rows in words, for messages and debuggers: {@code Row[name="text", size=17, ...]}. */
+/** Rows as text, for messages and debuggers: {@code Row[name="text", size=17, ...]}. */
 public final class RowText {
   private RowText() {}
 
   /**
-   * A row in words.
+   * Returns a row as text.
    *
-   * @param fields those of its layout
-   * @param limit how many bytes of it there are; of a projection, the fields within are told
+   * @param fields the fields of its layout
+   * @param limit the number of bytes available; for a projection, the fields within are shown
    */
   public static String of(Field[] fields, MemorySegment row, long base, int limit) {
     StringBuilder b = new StringBuilder("Row[");

@@ -10,14 +10,14 @@ import java.time.Instant;
  * nanoseconds of the second in 4.
  */
 public final class Times {
-  /** The bytes of an instant. */
+  /** The size of an instant, in bytes. */
   public static final int BYTES = 12;
 
   private static final int NANOS_OF_MILLI = 1_000_000;
 
   private Times() {}
 
-  /** Writes an instant into a row. Says whether another one was there. */
+  /** Writes an instant into a row. Returns whether the row changed. */
   public static boolean putRow(MemorySegment seg, long off, Instant value) {
     long seconds = value.getEpochSecond();
     int nanos = value.getNano();
@@ -30,9 +30,9 @@ public final class Times {
   }
 
   /**
-   * Reads an instant of a row.
+   * Reads an instant from a row.
    *
-   * @throws CorruptionException if there is none that is so
+   * @throws CorruptionException if the bytes are not a valid instant
    */
   public static Instant getRow(MemorySegment seg, long off) {
     return of(Mem.getLong(seg, off), Mem.getInt(seg, off + 8));
@@ -52,17 +52,17 @@ public final class Times {
   }
 
   /**
-   * The milliseconds since 1970-01-01T00:00Z of an instant of a row, rounded up: when they have
-   * come, so has the instant.
+   * Returns the milliseconds since 1970-01-01T00:00Z of an instant of a row, rounded up: at that
+   * time the instant has passed.
    *
-   * @return {@link Long#MAX_VALUE} for one that is later than milliseconds can say, a negative
-   *     number for one that is earlier
+   * @return {@link Long#MAX_VALUE} if it is too late for milliseconds, {@link Long#MIN_VALUE} if it
+   *     is too early
    */
   public static long millis(MemorySegment seg, long off) {
     return millis(Mem.getLong(seg, off), Mem.getInt(seg, off + 8));
   }
 
-  /** The same of its seconds and nanoseconds. */
+  /** Returns the milliseconds of an instant's seconds and nanoseconds, likewise. */
   public static long millis(long seconds, int nanos) {
     if (seconds >= Long.MAX_VALUE / 1000 - 1) {
       return Long.MAX_VALUE;

@@ -16,25 +16,24 @@ import java.util.UUID;
  *   INT32, INT64   big-endian, sign bit flipped                        4 or 8 bytes
  *   TEXT, BYTES    the bytes, each 0x00 as 0x00 0xFF, then 0x00 0x01   at most 2 n + 2 bytes
  *   BOOLEAN        0x00 or 0x01                                        1 byte
- *   FLOAT64        IEEE 754, big-endian; sign bit flipped, of negative numbers all bits   8 bytes
+ *   FLOAT64        IEEE 754, big-endian; sign bit flipped, all bits for negative numbers   8 bytes
  *   UUID           its bytes                                           16 bytes
  *   INSTANT        seconds since 1970 as INT64, nanoseconds of the second big-endian      12 bytes
- *   DECIMAL        without its point, big-endian, sign bit flipped     1 to 16 bytes
- *   nullable       0x00 for null, and nothing; else 0x01, and the value
+ *   DECIMAL        unscaled, big-endian, sign bit flipped              1 to 16 bytes
+ *   nullable       0x00 for null, without a value; otherwise 0x01, and the value
  * </pre>
  *
- * <p>Doubles have the order of {@link Double#compare}: bits of a positive number grow with it,
- * those of a negative one with its distance from 0, so they are turned over. NaN is kept as one
+ * <p>Doubles have the order of {@link Double#compare}: the bits of a positive number grow with it,
+ * those of a negative one with its distance from 0, so these are inverted. NaN is stored as one
  * value, which is above infinity.
  *
- * <p><b>Why the end mark has two bytes.</b> With a single 0x00 the value {@code a} followed by a
+ * <p><b>Why the end mark has two bytes.</b> With a single 0x00, the value {@code a} followed by a
  * part that begins with 0xFF could not be told from {@code a, 0x00}. The second byte of the mark,
- * 0x01, is below that of an escaped zero, so that a string comes before every longer one that it
- * begins. Every encoded part ends in a way that no other value of the part continues: encoded
- * tuples are prefix-free, and a tuple of fewer parts is a prefix of exactly those that begin with
- * its values.
+ * 0x01, is below that of an escaped zero, so a string comes before every longer one that begins
+ * with it. No encoded part is a proper prefix of another value of the same part: encoded tuples are
+ * prefix-free, and a tuple of fewer parts is a prefix of exactly those that begin with its values.
  *
- * <p>Nothing here allocates, but for the exceptions.
+ * <p>Nothing here allocates, except for exceptions and for reading objects.
  */
 public final class Tuple {
   /** An integer of 4 bytes. */
@@ -58,34 +57,34 @@ public final class Tuple {
   /** 16 bytes. */
   public static final int UUID = 7;
 
-  /** A moment. */
+  /** A point in time. */
   public static final int INSTANT = 8;
 
   /** A decimal number of a fixed precision. */
   public static final int DECIMAL = 9;
 
-  /** Added to one of these: there may be no value. */
+  /** Added to one of these: the value may be null. */
   public static final int NULLABLE = 0x80;
 
   private static final int CODE = 0x7F;
 
-  /** Above these: the bytes of a decimal. */
+  /** The shift of a decimal's width within a form. */
   private static final int WIDTH_SHIFT = 8;
 
   private static final int ESCAPE = 0x00;
   private static final int ZERO = 0xFF;
   private static final int END = 0x01;
 
-  /** How many bytes end a text or byte string. */
+  /** The size of the mark that ends a text or byte string. */
   public static final int END_BYTES = 2;
 
   private Tuple() {}
 
   /**
-   * What has to be known of a part to find its end: one of {@link #INT32} and so on, with {@link
-   * #NULLABLE} and the width of a decimal.
+   * Returns the form of a part, from which its end can be found: one of {@link #INT32} and so on,
+   * with {@link #NULLABLE} and the width of a decimal.
    *
-   * @return that of a part which is no decimal, and not nullable, is the code of its type
+   * @return for a part that is neither a decimal nor nullable, the code of its type
    */
   public static int form(Field part) {
     FieldType type = part.type();
@@ -94,25 +93,25 @@ public final class Tuple {
         | (type == FieldType.DECIMAL ? part.width() << WIDTH_SHIFT : 0);
   }
 
-  /** The type of a form. */
+  /** Returns the type of a form. */
   public static int code(int form) {
     return form & CODE;
   }
 
-  /** The most bytes of a part. */
+  /** Returns the maximum size of a part. */
   public static int maxBytes(int form, int width) {
     int code = code(form);
     int bytes = code == TEXT || code == BYTES ? 2 * width + 2 : width;
     return (form & NULLABLE) == 0 ? bytes : bytes + 1;
   }
 
-  /** Writes an integer of 4 bytes; returns the offset behind it. */
+  /** Writes an integer of 4 bytes; returns the offset after it. */
   public static int putInt32(MemorySegment seg, int off, int value) {
     Mem.putIntBE(seg, off, value ^ Integer.MIN_VALUE);
     return off + 4;
   }
 
-  /** Writes an integer of 8 bytes; returns the offset behind it. */
+  /** Writes an integer of 8 bytes; returns the offset after it. */
   public static int putInt64(MemorySegment seg, int off, long value) {
     Mem.putLongBE(seg, off, value ^ Long.MIN_VALUE);
     return off + 8;
@@ -128,23 +127,23 @@ public final class Tuple {
     return Mem.getLongBE(seg, off) ^ Long.MIN_VALUE;
   }
 
-  /** Writes that there is a value of a nullable part, or none; returns the offset behind it. */
+  /** Writes whether a nullable part has a value; returns the offset after it. */
   public static int putThere(MemorySegment seg, int off, boolean there) {
     return putBoolean(seg, off, there);
   }
 
-  /** Writes false or true; returns the offset behind it. */
+  /** Writes a boolean; returns the offset after it. */
   public static int putBoolean(MemorySegment seg, int off, boolean value) {
     Mem.putByte(seg, off, (byte) (value ? 1 : 0));
     return off + 1;
   }
 
-  /** Reads false or true. */
+  /** Reads a boolean. */
   public static boolean getBoolean(MemorySegment seg, int off) {
     return Mem.getByte(seg, off) != 0;
   }
 
-  /** Writes a double; returns the offset behind it. */
+  /** Writes a double; returns the offset after it. */
   public static int putFloat64(MemorySegment seg, int off, double value) {
     long bits = Double.doubleToLongBits(value);
     Mem.putLongBE(seg, off, bits ^ (bits >> 63 | Long.MIN_VALUE));
@@ -157,7 +156,7 @@ public final class Tuple {
     return Double.longBitsToDouble(bits ^ (~bits >> 63 | Long.MIN_VALUE));
   }
 
-  /** Writes a UUID; returns the offset behind it. */
+  /** Writes a UUID; returns the offset after it. */
   public static int putUuid(MemorySegment seg, int off, UUID value) {
     Mem.putLongBE(seg, off, value.getMostSignificantBits());
     Mem.putLongBE(seg, off + 8, value.getLeastSignificantBits());
@@ -169,7 +168,7 @@ public final class Tuple {
     return new UUID(Mem.getLongBE(seg, off), Mem.getLongBE(seg, off + 8));
   }
 
-  /** Writes an instant; returns the offset behind it. */
+  /** Writes an instant; returns the offset after it. */
   public static int putInstant(MemorySegment seg, int off, long seconds, int nanos) {
     putInt64(seg, off, seconds);
     Mem.putIntBE(seg, off + 8, nanos);
@@ -181,15 +180,15 @@ public final class Tuple {
     return Times.of(getInt64(seg, off), Mem.getIntBE(seg, off + 8));
   }
 
-  /** The milliseconds of an instant, as {@link Times#millis} has those of one in a row. */
+  /** Returns the milliseconds of an instant, as {@link Times#millis} does for one in a row. */
   public static long getInstantMillis(MemorySegment seg, int off) {
     return Times.millis(getInt64(seg, off), Mem.getIntBE(seg, off + 8));
   }
 
   /**
-   * Writes a decimal; returns the offset behind it.
+   * Writes a decimal; returns the offset after it.
    *
-   * @param width the bytes of its field
+   * @param width the width of its field
    * @param value has the scale of its field, and fits it
    */
   public static int putDecimal(MemorySegment seg, int off, int width, BigDecimal value) {
@@ -197,7 +196,7 @@ public final class Tuple {
     return flipped(seg, off, width);
   }
 
-  /** Writes a decimal as a row has it; returns the offset behind it. */
+  /** Writes a decimal from its form in a row; returns the offset after it. */
   public static int copyDecimal(
       MemorySegment row, long rowOff, MemorySegment seg, int off, int width) {
     Mem.copy(row, rowOff, seg, off, width);
@@ -217,7 +216,7 @@ public final class Tuple {
   /**
    * Escapes bytes, without the end mark.
    *
-   * @return the offset behind them
+   * @return the offset after them
    */
   public static int escape(MemorySegment src, long srcOff, int len, MemorySegment dst, int dstOff) {
     int at = dstOff;
@@ -231,7 +230,7 @@ public final class Tuple {
     return at;
   }
 
-  /** As {@link #escape(MemorySegment, long, int, MemorySegment, int)}, from the heap. */
+  /** Escapes bytes of the heap, without the end mark; returns the offset after them. */
   public static int escape(byte[] src, int srcOff, int len, MemorySegment dst, int dstOff) {
     int at = dstOff;
     for (int i = 0; i < len; i++) {
@@ -247,9 +246,9 @@ public final class Tuple {
   /**
    * Escapes text as UTF-8, without the end mark.
    *
-   * @param maxBytes the most bytes that its UTF-8 may have, before escaping
-   * @return the offset behind it, or -1 - (bytes of its UTF-8) if there are more
-   * @throws InvalidUseException if the text holds half a surrogate pair
+   * @param maxBytes the maximum length of its UTF-8, before escaping
+   * @return the offset after it, or -1 - (length of its UTF-8) if it is longer
+   * @throws InvalidUseException if the text has an unpaired surrogate
    */
   public static int escapeText(CharSequence text, int maxBytes, MemorySegment dst, int dstOff) {
     int at = dstOff;
@@ -279,19 +278,19 @@ public final class Tuple {
     return bytes <= maxBytes ? at : -1 - bytes;
   }
 
-  /** Ends a text or byte string; returns the offset behind the mark. */
+  /** Ends a text or byte string; returns the offset after the mark. */
   public static int end(MemorySegment seg, int off) {
     Mem.putShortBE(seg, off, (short) END);
     return off + END_BYTES;
   }
 
   /**
-   * The offset behind an encoded part.
+   * Returns the offset after an encoded part.
    *
    * @param type {@link #INT32} and so on, or another {@link #form}
-   * @param off where the part begins
-   * @param limit where the key ends
-   * @return an offset up to {@code limit}, or -1 if the part is not complete
+   * @param off the start of the part
+   * @param limit the end of the key
+   * @return an offset up to {@code limit}, or -1 if the part is incomplete
    */
   public static int skip(MemorySegment seg, int off, int limit, int type) {
     if (type == INT32 || type == INT64) {
@@ -341,10 +340,10 @@ public final class Tuple {
   }
 
   /**
-   * The bytes of an encoded text or byte string.
+   * Decodes a text or byte string.
    *
-   * @param off where the part begins
-   * @param end where it ends, behind its mark
+   * @param off the start of the part
+   * @param end the end of the part, after its mark
    * @return a new array
    */
   public static byte[] getBytes(MemorySegment seg, int off, int end) {
@@ -363,8 +362,8 @@ public final class Tuple {
   /**
    * Turns a key into the smallest byte string above all that begin with it.
    *
-   * @param seg holds the key and is changed
-   * @return the new length; 0 if there is no such string, that is above the key of only 0xFF
+   * @param seg the memory with the key, which is changed
+   * @return the new length; 0 if there is no such string, because all bytes are 0xFF
    */
   public static int successorOfPrefix(MemorySegment seg, int off, int len) {
     for (int n = len; n > 0; n--) {

@@ -5,14 +5,14 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 
-/** Text in native memory, without garbage on the way in. */
+/** UTF-8 text in native memory, written without allocation. */
 public final class Utf8 {
   private Utf8() {}
 
   /**
-   * How many bytes a text takes.
+   * Returns the number of bytes of a text.
    *
-   * @throws InvalidUseException if it holds half a surrogate pair
+   * @throws InvalidUseException if it has an unpaired surrogate
    */
   public static int length(CharSequence text) {
     int bytes = 0;
@@ -32,9 +32,10 @@ public final class Utf8 {
   /**
    * Writes a text.
    *
-   * @param cap the most bytes to write
-   * @return how many were written, or -1 - (bytes of the text) if there are more than {@code cap}
-   * @throws InvalidUseException if it holds half a surrogate pair
+   * @param cap the maximum number of bytes
+   * @return the number of bytes written, or -1 - (bytes of the text) if there are more than {@code
+   *     cap}
+   * @throws InvalidUseException if it has an unpaired surrogate
    */
   public static int put(CharSequence text, MemorySegment dst, long off, int cap) {
     int n = text.length();
@@ -61,14 +62,14 @@ public final class Utf8 {
     return (int) (at - off);
   }
 
-  /** Reads a text; what is no UTF-8 becomes the replacement character. */
+  /** Reads a text; invalid UTF-8 becomes the replacement character. */
   public static String get(MemorySegment src, long off, int len) {
     byte[] bytes = new byte[len];
     Mem.getBytes(src, off, bytes, 0, len);
     return new String(bytes, StandardCharsets.UTF_8);
   }
 
-  /** Whether the bytes there are those of a text. */
+  /** Returns whether the bytes are those of a text. */
   public static boolean equal(MemorySegment src, long off, int len, CharSequence text) {
     int at = 0;
     for (int i = 0; i < text.length(); i++) {

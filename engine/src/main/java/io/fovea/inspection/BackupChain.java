@@ -22,25 +22,25 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A full backup and those that add to it, as the files of one database.
+ * A full backup and incremental ones, as the files of one database.
  *
  * <pre>
  *   full          pages 0 .. n                    log R0 .. E0
- *   increment 1   those beyond R0, onto them      log R1 .. E1  in its place
- *   increment 2   those beyond R1, onto them      log R2 .. E2  in its place
+ *   increment 1   those beyond R0, replacing      log R1 .. E1  replaces it
+ *   increment 2   those beyond R1, replacing      log R2 .. E2  replaces it
  *                 ─────────────────────────────   ────────────
  *                 each page has all from before R2; none is newer than E2: recovery does the rest
  * </pre>
  *
- * <p>Each backup is copied beside the others, held against its manifest (every byte by its
- * checksum, and that it goes onto what is there: {@link BackupManifest#whyNotOnto}), put onto it,
- * and removed. A full backup without a manifest is taken for the files of a database, onto which
- * nothing goes.
+ * <p>Each backup is copied next to the others, checked against its manifest (every byte by its
+ * checksum, and that it applies to what is there: {@link BackupManifest#whyNotOnto}), applied, and
+ * removed. A full backup without a manifest is treated as the files of a database, to which nothing
+ * can be applied.
  *
- * <p>A value; one thread copies.
+ * <p>Immutable; one thread copies.
  */
 public final class BackupChain {
-  /** Of nothing yet. */
+  /** The chain without backups. */
   public static final BackupChain EMPTY = new BackupChain(List.of());
 
   private static final int BUFFER_BYTES = 1 << 20;
@@ -51,7 +51,7 @@ public final class BackupChain {
   private static final int PAGES_HEADER = 32;
   private static final int EXTENT = 16;
 
-  /** Where a backup is, found when it is needed. */
+  /** Locates a backup when it is needed. */
   private interface Place {
     BackupSource source() throws IOException;
   }
@@ -70,12 +70,14 @@ public final class BackupChain {
     return new BackupChain(List.copyOf(more));
   }
 
-  /** The same and one more: a directory, a file in it, or a tar archive. */
+  /** Returns a chain with one more backup: a directory, a file in it, or a tar archive. */
   public BackupChain with(Path backup) {
     return with(new Link(backup.toString(), () -> BackupSource.at(backup)));
   }
 
-  /** The same and one more: a tar archive, which is read up to its end and not closed. */
+  /**
+   * Returns a chain with one more backup: a tar archive, which is read to its end and not closed.
+   */
   public BackupChain with(InputStream archive) {
     return with(new Link("the stream", () -> BackupSource.archive(archive)));
   }
@@ -86,7 +88,7 @@ public final class BackupChain {
   }
 
   /**
-   * The position of a backup.
+   * Returns the position of a backup.
    *
    * @throws InvalidUseException if it has none
    */
@@ -113,9 +115,9 @@ public final class BackupChain {
   }
 
   /**
-   * Makes the files of one database of all backups.
+   * Creates the files of one database from all backups.
    *
-   * @param file what the data file is to be called; others beside it are made and removed
+   * @param file the path of the data file; others next to it are created and removed
    * @throws InvalidUseException if the backups do not follow each other
    * @throws CorruptionException if one of them was altered or cut short
    */
@@ -185,7 +187,7 @@ public final class BackupChain {
     }
   }
 
-  /** Holds the files against the manifest. */
+  /** Checks the files against the manifest. */
   private static void verify(BackupManifest manifest, Path at, String name) throws IOException {
     for (String suffix : List.of(Storage.DATA, Storage.LOG, BackupManifest.PAGES)) {
       BackupManifest.Part part =
@@ -198,8 +200,8 @@ public final class BackupChain {
               + (suffix.equals(Storage.DATA) ? "data" : suffix.substring(1))
               + " of backup "
               + name
-              + ", by its manifest (a backup that was opened where it is has become a database, which"
-              + " is restored without the manifest): ";
+              + ", by its manifest (a backup that was opened where it is has become a database,"
+              + " which is restored without the manifest): ";
       if (expected != found) {
         throw new CorruptionException(what + "bytes", -1, -1, expected, found);
       }
@@ -228,7 +230,7 @@ public final class BackupChain {
     return (int) crc.getValue();
   }
 
-  /** Puts changed pages, and the log, in the place of those that are there. */
+  /** Replaces pages by changed ones, and the log. */
   private static void put(Path at, Path file) throws IOException {
     Path changed = beside(at, BackupManifest.PAGES);
     try (RandomAccessFile in = new RandomAccessFile(changed.toFile(), "r");
@@ -265,7 +267,7 @@ public final class BackupChain {
     if (Files.exists(log)) {
       Directories.move(log, beside(file, Storage.LOG), StandardCopyOption.REPLACE_EXISTING);
     } else {
-      Directories.delete(beside(file, Storage.LOG)); // it was closed then, and needs none
+      Directories.delete(beside(file, Storage.LOG)); // the database was closed, and needs none
     }
   }
 }

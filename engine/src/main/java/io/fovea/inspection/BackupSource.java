@@ -20,28 +20,28 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a backup is: a data file, or a file of changed pages, with its log and its manifest beside
- * it, the directory of such, or a tar archive of them. What is in an archive is found by what its
- * names end with, and the names are used for nothing else.
+ * The location of a backup: a data file, or a file of changed pages, with its log and its manifest
+ * next to it; the directory of these files; or a tar archive of them. The contents of an archive
+ * are identified by the suffixes of their names, which are not used otherwise.
  *
  * <p>One thread.
  */
 @FunctionalInterface
 interface BackupSource {
-  /** Files of a database beside its data file that mean something once it is closed, or cut off. */
+  /** The suffixes of files that belong to a database that was closed or has crashed. */
   List<String> BESIDE =
       List.of(Storage.LOG, Storage.DOUBLE_WRITE, BackupManifest.SUFFIX, BackupManifest.PAGES);
 
   /**
    * Copies the files.
    *
-   * @param file what the data file is to be called; the others get that name and their suffix
+   * @param file the path of the data file; the others get that name and their suffix
    * @throws InvalidUseException if there is no backup
    * @throws EOFException if an archive was cut short
    */
   void copyTo(Path file) throws IOException;
 
-  /** What a path leads to. */
+  /** Returns the backup at a path. */
   static BackupSource at(Path path) throws IOException {
     if (Files.isDirectory(path)) {
       return beside(dataFile(path));
@@ -67,7 +67,7 @@ interface BackupSource {
     };
   }
 
-  /** The manifest of a backup; null where it has none. */
+  /** Reads the manifest of a backup; returns null if it has none. */
   static byte @Nullable [] manifestAt(Path path) throws IOException {
     if (Files.isRegularFile(path)) {
       try (InputStream in = Files.newInputStream(path)) {
@@ -87,7 +87,7 @@ interface BackupSource {
     return Files.exists(manifest) ? manifestBytes(manifest) : null;
   }
 
-  /** The bytes of a manifest, or the first of a file that is none. */
+  /** Reads a manifest, or the first bytes of a file that is not one. */
   static byte[] manifestBytes(Path manifest) throws IOException {
     try (InputStream in = Files.newInputStream(manifest)) {
       return in.readNBytes(BackupManifest.BYTES_MAX);
@@ -109,10 +109,10 @@ interface BackupSource {
     }
   }
 
-  /** A data file, and what is beside it. */
+  /** Returns the backup that consists of a data file and the files next to it. */
   private static BackupSource beside(Path data) {
     return file -> {
-      // Nobody writes to it meanwhile: a database that is open is no backup.
+      // The lock keeps writers out: a database that is open is not a backup.
       FileLock lock = Files.exists(data) ? FileLock.acquireShared(data) : null;
       try {
         if (lock != null) {
@@ -132,7 +132,9 @@ interface BackupSource {
     };
   }
 
-  /** The one data file of a directory, or what it would be called beside its changed pages. */
+  /**
+   * Returns the only data file of a directory, or the name it would have next to its changed pages.
+   */
   private static Path dataFile(Path directory) throws IOException {
     List<Path> found;
     try (Stream<Path> files = Files.list(directory)) {
@@ -158,7 +160,7 @@ interface BackupSource {
     return name.endsWith(suffix) ? name.substring(0, name.length() - suffix.length()) : name;
   }
 
-  /** Whether a file may be one of pages: all of them, or those that were changed. */
+  /** Returns whether a file may hold pages: all of them, or those that were changed. */
   private static boolean mayBePages(String name) {
     return Stream.of(
             Storage.LOG,
@@ -170,10 +172,10 @@ interface BackupSource {
         .noneMatch(name::endsWith);
   }
 
-  /** A tar archive, read once. */
+  /** Returns the backup in a tar archive, which is read once. */
   static BackupSource archive(InputStream in) {
     return file -> {
-      // The data file may come first or last: only then is it known which name is the other's.
+      // The data file may come first or last, and only its name identifies the others.
       Map<String, Path> parts = new LinkedHashMap<>();
       Tar tar = new Tar(in);
       while (tar.next()) {
@@ -191,7 +193,7 @@ interface BackupSource {
               .toList();
       if (data.size() != 1) {
         throw new InvalidUseException(
-            "The archive is no backup of a database: it has the files " + parts.keySet() + ".");
+            "The archive is not a backup of a database: it has the files " + parts.keySet() + ".");
       }
       for (Map.Entry<String, Path> p : parts.entrySet()) {
         String suffix =
@@ -203,7 +205,7 @@ interface BackupSource {
     };
   }
 
-  /** The reading half of what {@code TarTarget} writes: plain files of ustar archives. */
+  /** Reads what {@code TarTarget} writes: plain files of ustar archives. */
   final class Tar {
     static final int BLOCK = 512;
     private static final int MAGIC_AT = 257;
@@ -221,7 +223,7 @@ interface BackupSource {
       this.in = in;
     }
 
-    /** Whether this is the header of a file, by its magic and its checksum. */
+    /** Returns whether this is the header of a file, by its magic and its checksum. */
     static boolean isHeader(byte[] h) {
       if (h.length < BLOCK
           || !new String(h, MAGIC_AT, 5, StandardCharsets.US_ASCII).equals("ustar")) {
@@ -234,12 +236,12 @@ interface BackupSource {
       return sum == octal(h, SUM_AT, 8);
     }
 
-    /** Goes to the next file; false behind the last one. */
+    /** Moves to the next file; returns false after the last one. */
     boolean next() throws IOException {
       byte[] h = block();
       if (isZero(h)) {
         if (!isZero(block())) {
-          throw new InvalidUseException("The stream is no tar archive: its end is no end.");
+          throw new InvalidUseException("The tar archive has an incomplete end mark.");
         }
         return false;
       }
@@ -255,7 +257,7 @@ interface BackupSource {
       mode = (int) Math.max(0, octal(h, MODE_AT, 8)) & 0777;
       bytes = h[SIZE_AT] < 0 ? base256(h) : octal(h, SIZE_AT, 12);
       if (bytes < 0) {
-        throw new InvalidUseException("The size of file " + name + " in the archive is none.");
+        throw new InvalidUseException("The size of file " + name + " in the archive is invalid.");
       }
       return true;
     }
@@ -264,12 +266,12 @@ interface BackupSource {
       return name;
     }
 
-    /** Of the file; never without the owner's. */
+    /** Returns the mode of the file; always includes access for the owner. */
     int mode() {
       return mode | 0600;
     }
 
-    /** Copies the file, and goes behind it. */
+    /** Copies the file, and moves to its end. */
     void copyTo(OutputStream out) throws IOException {
       byte[] buffer = new byte[1 << 16];
       for (long left = bytes; left > 0; ) {
@@ -306,7 +308,7 @@ interface BackupSource {
       return true;
     }
 
-    /** -1 where it is no number. */
+    /** Parses an octal number; returns -1 if it is not one. */
     private static long octal(byte[] h, int at, int length) {
       long number = 0;
       for (int i = at; i < at + length && h[i] != 0 && h[i] != ' '; i++) {

@@ -5,22 +5,22 @@ import io.fovea.recovery.Superblock;
 import java.util.List;
 
 /**
- * What an {@link Inspection} has found in the files of a database.
+ * The result of an {@link Inspection} of the files of a database.
  *
- * @param superblock as it was found
- * @param pages of the data file, once it was recovered
- * @param dataBytes of the data file
- * @param logBytes of the log's file
- * @param doubleWriteBytes of the double-write area's file
- * @param logEnd where the log ends, 0 where that is not known
- * @param logRecords from the redo point to there
- * @param logCommits of those
- * @param trees what takes the space
- * @param freePages those that are free
- * @param unwrittenPages those that are zeros: given out and never written, or free and punched out
- *     of the file
- * @param records of all tables, where everything was checked
- * @param problems in words
+ * @param superblock the superblock as found
+ * @param pages the number of pages of the data file after recovery
+ * @param dataBytes the size of the data file
+ * @param logBytes the size of the log file
+ * @param doubleWriteBytes the size of the double-write area's file
+ * @param logEnd the end of the log, 0 if not known
+ * @param logRecords the number of records from the redo point to there
+ * @param logCommits the number of commits among them
+ * @param trees the space used by each tree
+ * @param freePages the number of free pages
+ * @param unwrittenPages the number of pages that are zeros: allocated and never written, or free
+ *     and punched out of the file
+ * @param records the number of records of all tables, if everything was checked
+ * @param problems problems, in words
  */
 public record FileFindings(
     Superblock superblock,
@@ -39,11 +39,11 @@ public record FileFindings(
   /**
    * A tree.
    *
-   * @param table its table; empty for the catalog, a question mark where nobody knows it
+   * @param table its table; empty for the catalog, a question mark if not known
    * @param index its index; empty for a table
    * @param treeId its id
    * @param rootPid its root
-   * @param sum what its pages add up to
+   * @param sum the totals of its pages
    */
   public record Tree(String table, String index, int treeId, long rootPid, PageScan.Sum sum) {}
 }

@@ -32,36 +32,36 @@ import org.jspecify.annotations.Nullable;
  * Commits of a database that another process may have open, read from its files.
  *
  * <pre>
- *   fill   1. commits from the log, some at a time     {@link ForeignLog}: what is damage, what not
- *          2. the superblock: is what 1 began at       if not, they are lost, and none is told
- *             still kept?
- *          3. they are told
+ *   fill   1. commits from the log, some at a time     {@link ForeignLog}: damage and reuse
+ *          2. the superblock: is the log that 1        if not, they are lost, and none is delivered
+ *             started at still retained?
+ *          3. they are delivered
  * </pre>
  *
- * <p><b>Why nothing is left out.</b> From the LSN on that the superblock names, the log was written
- * for who follows changes, and its segments follow each other. The superblock says a later one, or
- * none, before a segment is used again, and before anybody writes to the log who does not think of
- * who follows. It is asked after the reading: so all that was read was from such a stretch. That
- * the superblock is read while it is written does no harm: the other one, which is read then, is
- * the one that was valid while the log was read, or newer.
+ * <p><b>Why nothing is left out.</b> From the LSN that the superblock names, the log was written
+ * for change subscribers, and its segments have no gaps. The superblock names a later LSN, or none,
+ * before a segment is reused, and before a process without change retention writes to the log. It
+ * is read after the log, so everything read came from such a range. It may be read while it is
+ * written; then the other superblock is used, which is the one that was valid while the log was
+ * read, or newer.
  *
- * <p><b>Damage</b> may be a segment that is used again. So all is read anew, some times, from the
- * last commit that was told; the superblock is asked before it is believed. Damage in the last
- * segment looks like the log's end: behind that, nothing is known until the writer begins another
- * segment, or a superblock says that the log was durable farther.
+ * <p><b>Damage</b> may be a segment that was reused. So everything is read again, several times,
+ * from the last delivered commit; the superblock is checked before damage is reported. Damage in
+ * the last segment looks like the log's end: beyond it nothing is known until the writer begins
+ * another segment, or a superblock says that the log was durable farther.
  *
  * <p>One thread.
  */
 public final class FollowedFile implements AutoCloseable {
-  /** How often something is read that is damaged. */
+  /** How often damaged data is read. */
   private static final int TRIES = 20;
 
-  /** A writer that is busy always has another group. */
-  private static final int LOOKS = 10;
+  /** Limits repeated updates: a busy writer always has another group. */
+  private static final int UPDATES_MAX = 10;
 
   private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
-  /** The superblock is asked once for so many commits. */
+  /** The number of commits per check of the superblock. */
   private static final int COMMITS = 64;
 
   private final String file;
@@ -75,13 +75,13 @@ public final class FollowedFile implements AutoCloseable {
 
   private @Nullable ChangeReader reader;
 
-  /** Behind the last commit that was told; null where {@link #reader} knows better. */
-  private @Nullable ChangePoint told;
+  /** The position after the last delivered commit; null if {@link #reader} has it. */
+  private @Nullable ChangePoint delivered;
 
-  /** Where what {@link #reader} has read ends that counts; null where all of it does. */
+  /** The end of the valid part of what {@link #reader} has read; null if all of it is valid. */
   private @Nullable ChangePoint unread;
 
-  /** Why there is no more. */
+  /** Why there are no more commits. */
   private @Nullable ChangesLostException lost;
 
   private boolean closed;
@@ -104,12 +104,12 @@ public final class FollowedFile implements AutoCloseable {
   /**
    * Opens the files of a database.
    *
-   * @param file that of its pages
-   * @throws IncompatibleFormatException if there is no such file, or it is no database
+   * @param file the data file
+   * @throws IncompatibleFormatException if there is no such file, or it is not a database
    * @throws InvalidUseException if its log has no commits to follow
    */
   public static FollowedFile open(Path file) {
-    OpenFile.open(file).close(); // which says what is no database
+    OpenFile.open(file).close(); // rejects files that are not databases
     Path logFile = file.resolveSibling(file.getFileName() + Storage.LOG);
     if (!Files.exists(logFile)) {
       throw nothing(file.toString());
@@ -130,13 +130,13 @@ public final class FollowedFile implements AutoCloseable {
   }
 
   /**
-   * Follows a database by devices, which are closed with it.
+   * Follows a database on devices, which are closed with it.
    *
-   * @param name of the database, for messages
+   * @param name the database's name, for messages
    * @param data its pages
    * @param log its log
-   * @param sync makes durable what is in the log, and says whether that was possible
-   * @throws IncompatibleFormatException if it is no database
+   * @param sync syncs the log, and returns whether that was possible
+   * @throws IncompatibleFormatException if it is not a database
    * @throws InvalidUseException if its log has no commits to follow
    */
   public static FollowedFile of(
@@ -157,16 +157,16 @@ public final class FollowedFile implements AutoCloseable {
   }
 
   /**
-   * Goes to a position.
+   * Moves to a position.
    *
-   * @throws ChangesLostException if the log does not have what comes behind it
+   * @throws ChangesLostException if the log no longer has what follows it
    * @throws CorruptionException if the log is damaged
    */
   public void from(ChangePoint at) {
     again(false, null, () -> begin(at));
   }
 
-  /** Goes behind the first list of tables that there is, or behind the last commit. */
+  /** Moves after the first list of tables that is retained, or after the last commit. */
   public void from(boolean start) {
     again(
         false,
@@ -175,7 +175,7 @@ public final class FollowedFile implements AutoCloseable {
           long kept;
           ChangePoint tables;
           do {
-            look(Long.MAX_VALUE);
+            update(Long.MAX_VALUE);
             kept = kept();
             tables = kept == Long.MAX_VALUE ? null : behindTables(kept, !start);
           } while (tables == null && kept() != kept);
@@ -193,14 +193,14 @@ public final class FollowedFile implements AutoCloseable {
     }
   }
 
-  /** Looks until the log is known up to a position, or no more is there: the last group, too. */
-  private void look(long lsn) {
+  /** Updates the log until a position is known, or there is no more, including the last group. */
+  private void update(long lsn) {
     long before;
     int n = 0;
     do {
       before = records.durableLsn();
-      records.look();
-    } while (n++ < LOOKS && records.durableLsn() > before && records.durableLsn() < lsn);
+      records.update();
+    } while (n++ < UPDATES_MAX && records.durableLsn() > before && records.durableLsn() < lsn);
   }
 
   private void begin(ChangePoint at) {
@@ -209,19 +209,19 @@ public final class FollowedFile implements AutoCloseable {
       reader = null;
       old.close();
     }
-    look(at.lsn());
-    records.durableUpTo(at.lsn()); // or nobody would have the position
+    update(at.lsn());
+    records.durableUpTo(at.lsn()); // otherwise the position would not exist
     reader = new ChangeReader(file, records, this::kept, id, pageSize, at);
   }
 
   /**
-   * The next commit that has changed tables.
+   * Returns the next commit that has changed tables.
    *
    * @return null if no more is durable now
-   * @throws InvalidUseException if it was closed
-   * @throws ChangesLostException if the log does not have it any more
+   * @throws InvalidUseException if this was closed
+   * @throws ChangesLostException if the log no longer has it
    * @throws CorruptionException if the log is damaged
-   * @throws StorageException if it can't be read
+   * @throws StorageException if it cannot be read
    * @throws OperationInterruptedException if the thread is interrupted
    */
   public @Nullable LoggedCommit next() {
@@ -230,12 +230,12 @@ public final class FollowedFile implements AutoCloseable {
       throw lost;
     }
     if (read.isEmpty()) {
-      boolean anew = unread != null;
+      boolean restart = unread != null;
       ChangePoint at = position();
       unread = at;
-      told = null;
+      delivered = null;
       try {
-        again(anew, at, this::fill);
+        again(restart, at, this::fill);
       } catch (ChangesLostException e) {
         lost = e;
         throw e;
@@ -243,7 +243,7 @@ public final class FollowedFile implements AutoCloseable {
       unread = null;
     }
     LoggedCommit next = read.poll();
-    told = next == null ? null : next.next();
+    delivered = next == null ? null : next.next();
     return next;
   }
 
@@ -255,7 +255,7 @@ public final class FollowedFile implements AutoCloseable {
     long there = next == null ? durable() : 0;
     for (long before = -1; next == null && records.durableLsn() > before; ) {
       before = records.durableLsn();
-      records.look();
+      records.update();
       next = r.next(() -> false);
     }
     if (records.wholeLsn() < there) {
@@ -275,7 +275,7 @@ public final class FollowedFile implements AutoCloseable {
   }
 
   /**
-   * Does nothing.
+   * Checks that this was not closed.
    *
    * @throws InvalidUseException if it was closed
    */
@@ -285,20 +285,20 @@ public final class FollowedFile implements AutoCloseable {
     }
   }
 
-  /** The file of its pages. */
+  /** Returns the data file. */
   public Path path() {
     return Path.of(file);
   }
 
   /**
-   * Behind the last commit that was told, or farther if what follows has changed no table. It may
-   * be asked for when this was closed.
+   * Returns the position after the last delivered commit, or farther if what follows has changed no
+   * table. May be called after the close.
    */
   public ChangePoint position() {
     if (unread != null) {
       return unread;
     }
-    ChangePoint t = told;
+    ChangePoint t = delivered;
     return t != null && !read.isEmpty() ? t : reader().position();
   }
 
@@ -312,15 +312,15 @@ public final class FollowedFile implements AutoCloseable {
     return s;
   }
 
-  /** How far the log must be whole that is looked at from now on. */
+  /** Returns how far the log must be whole in later reads. */
   private long durable() {
     Superblock s = superblock();
     return s.state() == Superblock.LOGGED ? s.durable().lsn() : 0;
   }
 
   /**
-   * From where on the log is kept, as the superblock says; {@link Long#MAX_VALUE} for nowhere. That
-   * a look has found no segment there says nothing: it may be the header that was read badly.
+   * Returns the start of the retained log according to the superblock; {@link Long#MAX_VALUE} for
+   * none. A missing segment proves nothing: its header may have been read while it was written.
    */
   private long kept() {
     Superblock s = superblock();
@@ -347,15 +347,15 @@ public final class FollowedFile implements AutoCloseable {
   }
 
   /**
-   * Does something, again where it finds what may be written meanwhile.
+   * Runs an action, and repeats it if it finds data that may be being written.
    *
-   * @param anew whether what was read before the first time counts for nothing
-   * @param at where to begin then; null where the work says that itself
+   * @param restart whether to start over before the first attempt
+   * @param at where to start over; null if the action does that itself
    */
-  private void again(boolean anew, @Nullable ChangePoint at, Runnable work) {
+  private void again(boolean restart, @Nullable ChangePoint at, Runnable work) {
     for (int n = 1; ; n++) {
       try {
-        if (at != null && (anew || n > 1)) {
+        if (at != null && (restart || n > 1)) {
           begin(at);
         }
         work.run();

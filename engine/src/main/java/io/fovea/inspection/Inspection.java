@@ -36,18 +36,18 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Looks at the files of a database that nobody has open, and changes none of them.
+ * Inspects the files of a database that no process has open, without changing them.
  *
  * <pre>
- *   files ──► as they are: every page by itself, every record of the log, the double-write area
+ *   files ──► as they are: every page on its own, every record of the log, the double-write area
  *     │
- *     └─► overlay in memory ──► opened, which recovers it where it must ──► verified whole
+ *     └─► overlay in memory ──► opened, and recovered if necessary ──► verified as a whole
  *                           ──► closed ──► its pages added up
  * </pre>
  *
- * <p>What stands on disk of a file that needs recovery may be of different ages, but each page by
- * itself must be whole (or have a whole copy in the double-write area), and none may be newer than
- * the log. What the pages mean together can be said of the recovered copy only.
+ * <p>The pages on disk of a file that needs recovery may be of different ages, but each of them
+ * must be whole (or have a whole copy in the double-write area), and none may be newer than the
+ * log. Only the recovered copy can be checked for consistency between pages.
  *
  * <p>One thread.
  */
@@ -55,7 +55,7 @@ public final class Inspection implements AutoCloseable {
   private static final System.Logger LOG = System.getLogger("io.fovea");
   private static final int PROBLEMS_MAX = 200;
 
-  /** What a tree is called. */
+  /** The names of a tree. */
   private record Name(String table, String index, int treeId, long rootPid) {}
 
   private final Path file;
@@ -63,7 +63,7 @@ public final class Inspection implements AutoCloseable {
   private final OverlayStorage storage;
   private final @Nullable FileLock lock;
 
-  /** In the order in which they were found; the same twice is one. */
+  /** The problems in the order found, without duplicates. */
   private final Set<String> problems = new LinkedHashSet<>();
 
   private long problemCount;
@@ -86,22 +86,22 @@ public final class Inspection implements AutoCloseable {
     this.storage = new OverlayStorage(file);
   }
 
-  /** Locks the file where that can be done. Others may read it meanwhile. */
+  /** Locks the file if possible. Others may read it meanwhile. */
   private static @Nullable FileLock lock(Path file) {
     try {
       return FileLock.acquireShared(file);
     } catch (DatabaseLockedException e) {
       throw e;
     } catch (FoveaException e) {
-      LOG.log(Level.INFO, () -> file + " is looked at without a lock: " + e.getMessage());
+      LOG.log(Level.INFO, () -> file + " is inspected without a lock: " + e.getMessage());
       return null;
     }
   }
 
   /**
-   * Looks at a file.
+   * Inspects a file.
    *
-   * @param whole whether everything is checked, or only added up
+   * @param whole whether to check everything, or only add up pages
    */
   public static FileFindings run(Path file, StoreConfig config, boolean whole) {
     try (Inspection i = new Inspection(file, config)) {
@@ -155,7 +155,7 @@ public final class Inspection implements AutoCloseable {
                   data,
                   found.pageSize(),
                   highWater,
-                  // A log that was opened again has gone on behind this.
+                  // After a recovery the log has continued beyond this.
                   found.clean() && logEnd > 0 ? logEnd : Long.MAX_VALUE,
                   this::problem)
               .run();
@@ -191,7 +191,7 @@ public final class Inspection implements AutoCloseable {
 
   /** Reads the log from the redo point to its end. */
   private void log(Superblock superblock) {
-    logEnd = Long.MAX_VALUE; // not known so far: no page is measured by it
+    logEnd = Long.MAX_VALUE; // not known yet: no page is compared with it
     if (!storage.exists(Storage.LOG)) {
       problem("the log is missing, and the file was not closed");
       return;
@@ -210,16 +210,16 @@ public final class Inspection implements AutoCloseable {
   }
 
   /**
-   * Looks at the pages of a file that was not closed, as they lie on disk, for those that are newer
-   * than the log. Damaged ones are no problem yet: what was torn is restored, what the log has an
-   * image of is made anew, and what is left is found after that.
+   * Checks the pages on disk of a file that was not closed for pages newer than the log. Damaged
+   * pages are not reported yet: torn ones are restored, others are rebuilt from images in the log,
+   * and the rest is found after that.
    */
   private void raw(BlockDevice data, Superblock superblock) {
     long pages = data.size() / superblock.pageSize();
     new PageScan(data, superblock.pageSize(), pages, logEnd, text -> {}, this::problem).run();
   }
 
-  /** Opens a copy, which recovers it, and looks at that as a whole. */
+  /** Opens a copy, which recovers it, and inspects it as a whole. */
   private boolean recovered(Superblock superblock, boolean whole) {
     if (superblock.state() == Superblock.IN_USE) {
       problem(
@@ -240,7 +240,7 @@ public final class Inspection implements AutoCloseable {
     }
   }
 
-  /** Looks at a copy that is open, and closes it. */
+  /** Inspects a copy that is open, and closes it. */
   private void opened(Store store, boolean whole) {
     Schema schema = null;
     boolean done = false;

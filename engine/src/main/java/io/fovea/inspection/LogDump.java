@@ -26,7 +26,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Records of the log in words. One thread. */
+/** Log records as structured text. One thread. */
 final class LogDump {
   private final int pageSize;
   private final boolean all;
@@ -35,16 +35,16 @@ final class LogDump {
   private final SchemaRecord schema = new SchemaRecord();
 
   /**
-   * Makes one.
+   * Creates a decoder.
    *
-   * @param all whether values are shown whole, and bytes of a record
+   * @param all whether to include the bytes of each record
    */
   LogDump(int pageSize, boolean all) {
     this.pageSize = pageSize;
     this.all = all;
   }
 
-  /** Says what a record is. */
+  /** Decodes a record. */
   void decode(LogReader r, Map<String, @Nullable Object> out) {
     out.put("type", RecordType.name(r.type()));
     out.put("bytes", r.bodyLength());

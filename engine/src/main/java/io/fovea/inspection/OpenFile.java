@@ -27,13 +27,13 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The files of a database as bytes on disk, to be read only. It takes no lock, so that pages of a
- * database that is in use can be looked at: such a page may be torn, and then says that it is.
+ * Read-only access to the files of a database as bytes on disk. It takes no lock, so pages of a
+ * database in use can be inspected: such a page may be torn, which is then shown.
  *
  * <p>One thread.
  */
 public final class OpenFile implements AutoCloseable {
-  /** How often a copy is begun. */
+  /** The maximum number of attempts at a copy. */
   private static final int COPIES = 20;
 
   private final OverlayStorage storage;
@@ -49,7 +49,7 @@ public final class OpenFile implements AutoCloseable {
   /**
    * Opens a file.
    *
-   * @throws IncompatibleFormatException if there is no such file, or it is no database
+   * @throws IncompatibleFormatException if there is no such file, or it is not a database
    */
   public static OpenFile open(Path file) {
     if (!Files.isRegularFile(file)) {
@@ -73,7 +73,7 @@ public final class OpenFile implements AutoCloseable {
     }
   }
 
-  /** What it says of itself. */
+  /** Returns the superblock. */
   public Superblock superblock() {
     return superblock;
   }
@@ -88,7 +88,7 @@ public final class OpenFile implements AutoCloseable {
   /**
    * Copies a database that a process may have open, as {@link Backup#beside} does.
    *
-   * @param file the file of its pages
+   * @param file the data file
    * @param begin begins a backup; called for each attempt
    * @throws StorageException if its process writes superblocks faster than it can be copied
    */
@@ -97,7 +97,7 @@ public final class OpenFile implements AutoCloseable {
     Path logFile = file.resolveSibling(name + Storage.LOG);
     CorruptionException last = null;
     for (int attempt = 0; attempt < COPIES; attempt++) {
-      // Opened anew each time: there may be a log now, or none.
+      // Reopened each time: a log may have been created or deleted.
       try (BlockDevice data = FileView.open(file);
           BlockDevice log = Files.exists(logFile) ? FileView.open(logFile) : null;
           Backup backup = begin.get()) {
@@ -108,7 +108,7 @@ public final class OpenFile implements AutoCloseable {
         }
         last = null;
       } catch (CorruptionException e) {
-        last = e; // perhaps of what was written while it was read
+        last = e; // perhaps read while it was written
       }
       OperationInterruptedException.check("copy a database");
     }
@@ -136,14 +136,14 @@ public final class OpenFile implements AutoCloseable {
 
   // -------------------------------------------------------------------------------------- pages
 
-  /** How many pages the file has. */
+  /** Returns the number of pages of the file. */
   public long pages() {
     return (data.size() + superblock.pageSize() - 1) / superblock.pageSize();
   }
 
   /**
-   * A page in words. What is no whole page says so: {@code whole} is false, or there is {@code
-   * damaged}.
+   * Returns a page in decoded form. For a page that is not whole, {@code whole} is false, or there
+   * is {@code damaged}.
    */
   public Map<String, @Nullable Object> page(long pid) {
     try (Arena arena = Arena.ofShared()) {
@@ -156,7 +156,7 @@ public final class OpenFile implements AutoCloseable {
     }
   }
 
-  /** The bytes of a page. */
+  /** Returns the bytes of a page. */
   public byte[] bytes(long pid) {
     try (Arena arena = Arena.ofShared()) {
       byte[] all = new byte[superblock.pageSize()];
@@ -191,22 +191,22 @@ public final class OpenFile implements AutoCloseable {
   // ---------------------------------------------------------------------------------------- log
 
   /**
-   * Visits records in words.
+   * Visits log records in decoded form.
    *
-   * @param from the first that is shown begins there or later; negative for where recovery begins
-   * @param to none is shown that begins there or later
-   * @param bodies whether each has its bytes as well
+   * @param from shows records that begin here or later; negative for where recovery begins
+   * @param to shows no records that begin here or later
+   * @param bodies whether to include the bytes of each record
    * @throws InvalidUseException if there is no log
-   * @throws CorruptionException where the log ends in damage
+   * @throws CorruptionException if the log ends in damage
    */
   public void log(
       long from, long to, boolean bodies, Consumer<? super Map<String, @Nullable Object>> visitor) {
     if (!storage.exists(Storage.LOG)) {
-      throw new InvalidUseException("There is no log beside the file.");
+      throw new InvalidUseException("The data file has no log file next to it.");
     }
     LogDump dump = new LogDump(superblock.pageSize(), bodies);
     long redo = superblock.redoLsn();
-    // A reader begins at the start of a record, which the redo point is. Before it: at one's risk.
+    // A reader must start at a record. The redo point is one; an earlier position is the caller's.
     long open = from < 0 || from >= redo ? redo : from;
     try (BlockDevice log = storage.open(Storage.LOG);
         LogReader reader =

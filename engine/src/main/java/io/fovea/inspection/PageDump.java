@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A page in words: its header, and what its type says is in it. */
+/** A page in decoded form: its header, and its contents according to its type. */
 final class PageDump {
   private final MemorySegment page;
   private final int pageSize;
@@ -25,7 +25,7 @@ final class PageDump {
    * Decodes a page, whole or not.
    *
    * @param page its bytes
-   * @param pid where it was read
+   * @param pid the page id that it was read from
    */
   static Map<String, @Nullable Object> of(MemorySegment page, int pageSize, long pid) {
     PageDump dump = new PageDump(page, pageSize);
@@ -51,7 +51,7 @@ final class PageDump {
 
   private void decode(long pid) {
     int type = PageHeader.type(page, 0);
-    // Superblocks are summed over their first 4096 bytes, whatever the size of the page.
+    // A superblock's checksum covers its first 4096 bytes, whatever the page size.
     int summed = type == PageHeader.SUPERBLOCK && pid < 2 ? Math.min(pageSize, 4096) : pageSize;
     int expected = PageHeader.sum(page, 0, summed);
     boolean whole = PageHeader.checksum(page, 0) == expected;

@@ -28,14 +28,14 @@ import java.util.UUID;
 import java.util.stream.Stream;
 
 /**
- * Makes a database of backups.
+ * Restores a database from backups.
  *
  * <pre>
- *   backups ─copy──► FILE.restoring/ ──► verified whole ──► opened, which recovers it, and closed
+ *   backups ─copy──► FILE.restoring/ ──► verified as a whole ──► opened, which recovers it, and closed
  *                                    ──► a new identity ──► moved to FILE
  * </pre>
  *
- * <p>So what has its name is whole, was verified, and needs no log. Whatever fails, or a crash,
+ * <p>So a file with its final name is whole, was verified, and needs no log. A failure or a crash
  * leaves no FILE; a crash leaves the folder.
  *
  * <p>One thread.
@@ -49,7 +49,7 @@ public final class Restoring {
   private final StoreConfig config;
 
   private Restoring(Path file, StoreConfig config) {
-    this.file = file.toAbsolutePath(); // java.io resolves other names than the JDK's paths
+    this.file = file.toAbsolutePath(); // java.io resolves relative names in another directory
     this.folder = this.file.resolveSibling(file.getFileName() + FOLDER);
     this.config = config;
   }
@@ -57,8 +57,8 @@ public final class Restoring {
   /**
    * Restores backups.
    *
-   * @param backups a full one, and those that add to it
-   * @param file what the database is to be called
+   * @param backups a full backup, and incremental ones
+   * @param file the path of the database
    */
   public static FileFindings run(BackupChain backups, Path file, StoreConfig config) {
     return new Restoring(file, config).run(backups);
@@ -79,7 +79,7 @@ public final class Restoring {
     }
     try {
       Directories.createDirectory(folder);
-      Directories.permit(folder, 0700); // its files get the permissions of the backup's, later
+      Directories.permit(folder, 0700); // its files get the backup's permissions later
       Path copy = folder.resolve(file.getFileName());
       backups.copyTo(copy);
       FileFindings found = Inspection.run(copy, config, true);
@@ -130,7 +130,7 @@ public final class Restoring {
     schema.closing(alone -> store.close(quiet && alone));
   }
 
-  /** Gives the copy an identity of its own: it and the original are different from here on. */
+  /** Gives the copy a new database id: it and the original are different databases from here on. */
   private void renew(Path copy) {
     try (BlockDevice data = new FileStorage(copy, config.devices()).open(Storage.DATA)) {
       SuperblockFile superblocks = new SuperblockFile(data, copy.toString());

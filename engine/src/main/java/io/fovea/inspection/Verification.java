@@ -24,8 +24,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks a database at rest: its pages by {@link PageAudit}, its records against their size, its
- * indexes against their tables, their counts against what there is.
+ * Verifies a quiescent database: its pages by {@link PageAudit}, the size of its records, its
+ * indexes against their tables, and its counts against the actual numbers.
  */
 public final class Verification {
   private final Store store;
@@ -38,18 +38,18 @@ public final class Verification {
   }
 
   /**
-   * What was found.
+   * The result of a verification.
    *
-   * @param pages all that the file has
-   * @param freePages those that are free
-   * @param trees how many there are
-   * @param records of all tables
-   * @param problems in words
+   * @param pages the number of pages of the file
+   * @param freePages the number of free pages
+   * @param trees the number of trees
+   * @param records the number of records of all tables
+   * @param problems problems, in words
    */
   public record Result(
       long pages, long freePages, int trees, long records, List<String> problems) {}
 
-  /** Checks everything. Waits until no transaction is active, and lets none begin meanwhile. */
+  /** Checks everything. Waits until no transaction is active, and admits none meanwhile. */
   public static Result run(Store store, Schema schema) {
     Result[] result = new Result[1];
     schema.whileAllIsStill("verify " + store.name(), () -> result[0] = atRest(store, schema));
@@ -62,9 +62,9 @@ public final class Verification {
     for (TableCore t : schema.tables()) {
       v.table(t);
     }
-    // In a snapshot the pages of a dropped tree may have been freed already, or be on their way.
+    // In a snapshot the pages of a dropped tree may already be freed, or in the process.
     if (!store.isSnapshot()) {
-      // Those of the catalog, and those that have no record there as they were never in use.
+      // Drops in the catalog, and those without a record there because they were never in use.
       DeferredDrops.Visitor deferred =
           (id, root, from, to) -> v.census.deferred("a dropped tree", id, root);
       DeferredDrops.forEach(store.catalog(), deferred);
@@ -97,7 +97,7 @@ public final class Verification {
     }
   }
 
-  /** Checks a tree, and what is said to be in it; returns how many records it has. */
+  /** Checks a tree and its counts; returns the number of records. */
   private long tree(String what, BTree tree) {
     TreeVerifier.Report report = census.verify(what, tree);
     TreeCounts counts = tree.counts();
@@ -138,7 +138,7 @@ public final class Verification {
         (k, kOff, kLen, v, vOff, vLen) -> {
           if (kLen > table.keyBytesMax) {
             census.problem(
-                what + ": a key of " + kLen + " bytes; here it may have " + table.keyBytesMax);
+                what + ": a key of " + kLen + " bytes; the table allows " + table.keyBytesMax);
             return;
           }
           OperationInterruptedException.check("verify the records");
@@ -168,7 +168,7 @@ public final class Verification {
               if (!index.isExtracted()) {
                 throw e;
               }
-              // The program's: which entry there should be is not known.
+              // An error of the program's extractor: the expected entry is not known.
               if (failures[i] == null) {
                 failures[i] = new Failure(KeyText.of(table.key, k, kOff, kLen), e);
               }
@@ -215,7 +215,7 @@ public final class Verification {
     }
   }
 
-  /** That an extractor throws: for which record first, and for how many. */
+  /** The first record for which an extractor throws, and the number of such records. */
   private static final class Failure {
     final String key;
     final RuntimeException thrown;
@@ -227,7 +227,9 @@ public final class Verification {
     }
   }
 
-  /** Whether an index has an entry, and its value is a primary key, with any hint behind it. */
+  /**
+   * Returns whether an index has an entry whose value is the primary key, optionally with a hint.
+   */
   private static boolean names(
       IndexCore index,
       MemorySegment entry,

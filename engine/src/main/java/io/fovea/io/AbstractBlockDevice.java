@@ -7,12 +7,12 @@ import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * What all devices have in common: the checks of arguments, the gate, the counters, and how an
- * error number becomes an exception.
+ * The common part of all devices: argument checks, the gate, the counters, and the conversion of
+ * error numbers to exceptions.
  *
- * <p>A kind of device implements the {@code ...Now} methods, which return 0 or an error number and
- * are called inside the gate. A device that can do more than one thing at a time also overrides
- * {@link #submit}, with {@link #accept} at its start and {@link #finish} for every entry.
+ * <p>A device implements the {@code ...Now} methods, which return 0 or an error number and are
+ * called inside the gate. A device that can do more than one thing at a time also overrides {@link
+ * #submit}, calling {@link #accept} at its start and {@link #finish} for every entry.
  *
  * @since 0.1.0
  */
@@ -22,14 +22,14 @@ public abstract class AbstractBlockDevice implements BlockDevice {
   private final UseGate gate;
   private final IoStats stats;
 
-  /** Held during a sync; nothing is taken under it. */
+  /** Held during a sync; no other lock is taken under it. */
   private final ReentrantLock syncing = new ReentrantLock();
 
-  /** Why a sync has failed, the first that did; 0 where none has. Under the lock. */
+  /** The error number of the first failed sync; 0 for none. Guarded by the lock. */
   private int syncFailure;
 
   /**
-   * Makes the common part.
+   * Creates the common part.
    *
    * @param name the path, or another name for messages
    * @param blockSize the unit of transfers in bytes, a power of two
@@ -40,7 +40,8 @@ public abstract class AbstractBlockDevice implements BlockDevice {
 
   AbstractBlockDevice(String name, int blockSize, IoStats stats) {
     if (Integer.bitCount(blockSize) != 1) {
-      throw new IllegalArgumentException("Block size " + blockSize + " is no power of two.");
+      throw new IllegalArgumentException(
+          "The block size must be a power of two, not " + blockSize + ".");
     }
     this.name = name;
     this.blockSize = blockSize;
@@ -48,33 +49,31 @@ public abstract class AbstractBlockDevice implements BlockDevice {
     this.stats = stats;
   }
 
-  // ------------------------------------------------------------------------ what kinds implement
+  // ------------------------------------------------------------------- implemented by subclasses
 
-  /** Reads in full, zeros beyond the end; 0 or an error number. */
+  /** Reads in full, with zeros beyond the end; returns 0 or an error number. */
   protected abstract int readNow(long offset, MemorySegment seg, long segOff, int len);
 
-  /** Writes in full; 0 or an error number. */
+  /** Writes in full; returns 0 or an error number. */
   protected abstract int writeNow(long offset, MemorySegment seg, long segOff, int len);
 
-  /** Makes durable what was written; 0 or an error number. */
+  /** Makes durable what was written; returns 0 or an error number. */
   protected abstract int syncNow();
 
-  /** Changes the length; 0 or an error number. */
+  /** Changes the length; returns 0 or an error number. */
   protected abstract int resizeNow(long bytes);
 
-  /**
-   * Gives the space of a range back; 0 or an error number, EOPNOTSUPP where that is not possible.
-   */
+  /** Releases the space of a range; returns 0 or an error number, EOPNOTSUPP if not supported. */
   protected int punchNow(long offset, int len) {
     return Errno.EOPNOTSUPP;
   }
 
-  /** Sets space aside for a range; 0 or an error number, EOPNOTSUPP where that is not possible. */
+  /** Allocates space for a range; returns 0 or an error number, EOPNOTSUPP if not supported. */
   protected int reserveNow(long offset, int len) {
     return Errno.EOPNOTSUPP;
   }
 
-  /** Gives back what the device holds. Called once, when nothing is under way. */
+  /** Releases what the device holds. Called once, with no operation in progress. */
   protected abstract void closeNow();
 
   // -------------------------------------------------------------------------------- the interface
@@ -85,7 +84,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
   }
 
   /**
-   * The path, or another name for messages.
+   * Returns the path, or another name for messages.
    *
    * @return the name
    */
@@ -93,7 +92,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
     return name;
   }
 
-  /** The same. */
+  /** Returns {@link #name}. */
   @Override
   public String toString() {
     return name;
@@ -143,9 +142,9 @@ public abstract class AbstractBlockDevice implements BlockDevice {
   }
 
   /**
-   * One after the other, and none after one that failed. A system tells of a failed write once, to
-   * whoever syncs first: of two syncs at the same time, the one that succeeds may be about what the
-   * other was told of.
+   * Syncs one call at a time, and never after a failure. A system reports a failed write only once,
+   * to the first thread that syncs: of two concurrent syncs, one may succeed because the other
+   * consumed the error.
    */
   private int syncOnce() {
     syncing.lock();
@@ -155,7 +154,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
       }
       return syncFailure;
     } catch (Throwable t) {
-      syncFailure = IoErrors.unexpected(name, t); // nobody knows what it was told
+      syncFailure = IoErrors.unexpected(name, t); // the error may have been consumed
       throw t;
     } finally {
       syncing.unlock();
@@ -166,7 +165,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
   public final void resize(long bytes) {
     if (bytes < 0 || (bytes & blockSize - 1) != 0) {
       throw new IllegalArgumentException(
-          "A size of " + bytes + " is no multiple of the block size " + blockSize + ".");
+          "The size " + bytes + " is not a multiple of the block size " + blockSize + ".");
     }
     int errno;
     gate.enter();
@@ -212,11 +211,11 @@ public abstract class AbstractBlockDevice implements BlockDevice {
     return true;
   }
 
-  /** Does the entries one after the other, on the calling thread. */
+  /** Performs the entries one after the other, on the calling thread. */
   @Override
   public void submit(IoBatch batch) {
     accept(batch);
-    // The size is read before the last entry ends: after that the batch is its owner's.
+    // The size is read before the last entry ends: after that the batch belongs to its owner.
     for (int i = 0, n = batch.size(); i < n; i++) {
       finish(batch, i, perform(batch, i));
     }
@@ -229,18 +228,18 @@ public abstract class AbstractBlockDevice implements BlockDevice {
     }
   }
 
-  // -------------------------------------------------------------------------------- for kinds
+  // ----------------------------------------------------------------------------- for subclasses
 
   /**
-   * Checks a batch, enters the gate for it and takes it over. An empty one is done at once.
+   * Checks a batch, enters the gate for it and takes it over. An empty batch is done at once.
    *
-   * <p>What this throws leaves the batch to the caller. After it the device throws nothing, and
-   * ends each entry: it has what it needs for that before it calls this, and where a thread can't
-   * be started, it does on the calling thread what is left ({@link BlockDevice#submit}).
+   * <p>If this throws, the batch stays with the caller. Afterwards the device throws nothing and
+   * ends each entry: it must have all resources for that before it calls this, and if a thread
+   * cannot be started, it performs the rest on the calling thread ({@link BlockDevice#submit}).
    *
    * @param batch what to do
-   * @throws DatabaseClosedException where the device is closed
-   * @throws IllegalArgumentException where an entry breaks the rules
+   * @throws DatabaseClosedException if the device is closed
+   * @throws IllegalArgumentException if an entry breaks the rules
    */
   protected final void accept(IoBatch batch) {
     for (int i = 0; i < batch.size(); i++) {
@@ -275,7 +274,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
    * @param batch the batch
    * @param i the entry
    * @param errno 0, or why it failed
-   * @return how many entries are left, as in {@link IoBatch#complete}
+   * @return the number of entries left, as in {@link IoBatch#complete}
    */
   protected final int finish(IoBatch batch, int i, int errno) {
     stats.record(batch.op(i), batch.length(i), errno);
@@ -287,8 +286,8 @@ public abstract class AbstractBlockDevice implements BlockDevice {
   }
 
   /**
-   * Does one entry on the calling thread. A sync is done only where all others have succeeded, and
-   * must come after them.
+   * Performs one entry on the calling thread. A sync is performed only if all other entries have
+   * succeeded, and must come after them.
    *
    * @param batch the batch
    * @param i the entry
@@ -296,7 +295,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
    */
   protected final int perform(IoBatch batch, int i) {
     try {
-      // On a thread of the device, perhaps, where memory of a confined arena cannot be reached.
+      // This may be a thread of the device, which cannot access memory of a confined arena.
       long address = batch.address(i);
       return switch (batch.op(i)) {
         case READ -> readNow(batch.offset(i), batch.memory(i), address, batch.length(i));
@@ -315,7 +314,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
   }
 
   /**
-   * What an entry ends with where something was thrown that nobody expects; it is logged.
+   * Logs an unexpected exception and returns the error number for the entry.
    *
    * @param t what was thrown
    * @return an error number
@@ -325,9 +324,9 @@ public abstract class AbstractBlockDevice implements BlockDevice {
   }
 
   /**
-   * Enters the gate for something that is no operation.
+   * Enters the gate for something that is not an operation.
    *
-   * @return false where the device is closed; else {@link #leave} is due
+   * @return false if the device is closed; otherwise the caller must call {@link #leave}
    */
   final boolean tryEnter() {
     return gate.tryEnter();
@@ -364,7 +363,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
       throw new IllegalArgumentException("Devices transfer native memory only.");
     }
     if (op == IoOp.READ && seg.isReadOnly()) {
-      throw new IllegalArgumentException("A read needs memory that can be written.");
+      throw new IllegalArgumentException("The destination of a read must be writable memory.");
     }
     if (!seg.scope().isAlive() || !seg.isAccessibleBy(Thread.currentThread())) {
       throw new IllegalArgumentException("The memory was freed, or belongs to another thread.");

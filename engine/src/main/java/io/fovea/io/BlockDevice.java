@@ -4,8 +4,7 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A range of bytes that outlives the process, or pretends to: the only door between the engine and
- * storage.
+ * A persistent range of bytes: the only interface between the engine and storage.
  *
  * <pre>
  *   callers ── read / write ──────────────────────────►┐
@@ -17,25 +16,25 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Rules.</b>
  *
  * <ul>
- *   <li>Offsets and lengths are multiples of {@link #blockSize}. Memory may lie anywhere, but what
- *       is aligned to the block size saves a copy. Memory is native, and stays until the operation
- *       is done; that it does is not checked again.
- *   <li>A transfer is done in full or fails. What lies beyond the end, and what was never written,
- *       reads as zeros.
+ *   <li>Offsets and lengths are multiples of {@link #blockSize}. Memory may have any alignment, but
+ *       alignment to the block size saves a copy. Memory is native and must stay alive until the
+ *       operation is done; that is not checked again.
+ *   <li>A transfer is done in full or fails. Bytes beyond the end, and bytes never written, read as
+ *       zeros.
  *   <li>A failed read leaves the memory undefined; a failed write leaves the bytes on the device
  *       undefined. Neither touches anything else.
  *   <li>Writes are durable after a {@link #sync} that began after they were done. Until then any of
  *       them may be lost, in any order, torn at 512 bytes. <b>A failed sync is final:</b> no later
- *       one makes up for it.
- *   <li>Operations on overlapping ranges at the same time have no order; callers keep them apart.
+ *       sync makes up for it.
+ *   <li>Concurrent operations on overlapping ranges have no order; callers must prevent them.
  *   <li>Interrupts do not end operations; the thread's flag is kept.
  * </ul>
  *
- * <p>Any thread may call, platform or virtual. An operation costs microseconds, so that an
- * interface is fine here.
+ * <p>Any thread may call, platform or virtual. An operation takes microseconds, so the cost of an
+ * interface call does not matter.
  *
- * <p>Exceptions: {@link io.fovea.error.StorageFullException} where there is no space, {@link
- * io.fovea.error.StorageException} for every other refusal, {@link
+ * <p>Exceptions: {@link io.fovea.error.StorageFullException} if there is no space, {@link
+ * io.fovea.error.StorageException} for every other failure, {@link
  * io.fovea.error.DatabaseClosedException} once {@link #close} was called, {@link
  * IllegalArgumentException} for ranges that break the rules.
  *
@@ -43,14 +42,14 @@ import org.jspecify.annotations.Nullable;
  */
 public interface BlockDevice extends AutoCloseable {
   /**
-   * The unit of transfers.
+   * Returns the unit of transfers.
    *
    * @return bytes, a power of two
    */
   int blockSize();
 
   /**
-   * The length of the device.
+   * Returns the length of the device.
    *
    * @return bytes
    */
@@ -59,44 +58,43 @@ public interface BlockDevice extends AutoCloseable {
   /**
    * Reads; returns when all bytes are there.
    *
-   * @param offset where on the device, in bytes
+   * @param offset the offset on the device, in bytes
    * @param seg native memory
-   * @param segOff where in the memory
-   * @param len how many bytes
+   * @param segOff the offset in the memory
+   * @param len the number of bytes
    */
   void read(long offset, MemorySegment seg, long segOff, int len);
 
   /**
-   * Writes; returns when all bytes were taken. Past the end the device grows.
+   * Writes; returns when all bytes were accepted. The device grows if necessary.
    *
-   * @param offset where on the device, in bytes
+   * @param offset the offset on the device, in bytes
    * @param seg native memory
-   * @param segOff where in the memory
-   * @param len how many bytes
+   * @param segOff the offset in the memory
+   * @param len the number of bytes
    */
   void write(long offset, MemorySegment seg, long segOff, int len);
 
   /**
    * Starts all entries of a batch and may return before any of them is done. They run in no
-   * particular order, many at a time where the device can, except for a sync at the batch's end.
-   * Failures are found in the batch. Until {@link IoBatch#await} returned, batch and memory belong
-   * to the device.
+   * particular order and concurrently if the device can, except for a sync at the end. Failures are
+   * stored in the batch. Until {@link IoBatch#await} returns, batch and memory belong to the
+   * device.
    *
-   * <p>It blocks while more is under way than the device can hold.
+   * <p>Blocks while more is in progress than the device can hold.
    *
-   * <p><b>Taken over, or not.</b> What is thrown here is thrown before the device has taken the
-   * batch over: no entry has begun, none will be told of, and the memory is the caller's. From then
-   * on nothing is thrown, and each entry ends exactly once, whatever fails: the start of a thread,
-   * an allocation. So a caller may give back what an entry was to be read into when this throws,
-   * and only then.
+   * <p><b>Exceptions.</b> If this throws, the device has not taken the batch over: no entry has
+   * begun, no completion will be called, and the memory is the caller's. Otherwise each entry ends
+   * exactly once, whatever fails: the start of a thread, an allocation. So a caller may release the
+   * memory of an entry if and only if this throws.
    *
    * @param batch what to do
    */
   void submit(IoBatch batch);
 
   /**
-   * Does all entries of a batch. Failures of entries are found in the batch, not thrown. What is
-   * thrown is thrown before the batch was taken over, as by {@link #submit}.
+   * Performs all entries of a batch. Failures of entries are stored in the batch, not thrown. An
+   * exception means that the batch was not taken over, as in {@link #submit}.
    *
    * @param batch what to do
    */
@@ -106,15 +104,15 @@ public interface BlockDevice extends AutoCloseable {
   }
 
   /**
-   * Whether durable writes know nothing of each other: a batch of one write and a sync at its end,
-   * by {@link #run} on a platform thread, reports what became of its own bytes, and takes no report
-   * that is meant for another such batch, however many of them run at a time. Where that is not so,
-   * a failed write is perhaps told to another thread's sync, and whoever needs to know runs one
-   * batch after the other.
+   * Returns whether durable writes are independent: a batch of one write and a sync at its end, run
+   * by {@link #run} on a platform thread, reports the outcome of its own bytes and never consumes a
+   * report meant for another such batch, however many run concurrently. If not, a failed write may
+   * be reported to another thread's sync, and a caller that needs to know must run one batch after
+   * the other.
    *
    * <p>The answer may change from true to false while the device is open.
    *
-   * @return whether it is so; false where nobody knows
+   * @return whether they are independent; false if not known
    * @since 0.1.0
    */
   default boolean writesApart() {
@@ -124,83 +122,82 @@ public interface BlockDevice extends AutoCloseable {
   /**
    * Lends the calling thread a ring for reads, until {@link ReadRing#giveBack}.
    *
-   * @param completion is told of the end of each read, see {@link ReadRing}
-   * @return null where there is none to be had: the device has no rings, all are lent, the thread
-   *     is a virtual one, which must not wait in a system call, or the device is closed
+   * @param completion called at the end of each read, see {@link ReadRing}
+   * @return null if none is available: the device has no rings, all are lent, the thread is virtual
+   *     and must not wait in a system call, or the device is closed
    */
   default @Nullable ReadRing lend(IoBatch.Completion completion) {
     return null;
   }
 
   /**
-   * Ends reads in lent rings that are done and that nobody has looked at yet: for a thread that
-   * waits for one of them and does not know whose it is. Waits for nobody.
+   * Ends finished reads in lent rings that their borrowers have not reaped yet, for a thread that
+   * waits for one of them and does not know whose it is. Does not wait.
    */
   default void endLent() {}
 
   /**
    * Makes durable what was written before the call, with as much metadata as finding it needs.
    *
-   * <p>One at a time, and once one has failed all that follow fail, whoever calls. A sync at the
-   * end of a batch is not one of them: it neither waits for them nor is waited for, and its owner
-   * takes care that no other's success stands for what it was told; see {@code
-   * io.fovea.wal.SlotFile}.
+   * <p>Calls run one at a time, and after a failure all later calls fail on every thread. A sync at
+   * the end of a batch is not included: it neither waits for these calls nor blocks them, and its
+   * owner must make sure that no other sync consumed its error; see {@code io.fovea.wal.SlotFile}.
    */
   void sync();
 
   /**
-   * Changes the length. Space is set aside where the file system can, so that later writes inside
-   * do not run out of it. What is cut off is gone, and zeros when the device grows again.
+   * Changes the length. Space is allocated if the file system can, so that later writes inside do
+   * not run out of it. Bytes that are cut off are lost, and read as zeros when the device grows
+   * again.
    *
    * @param bytes the new length, a multiple of the block size
    */
   void resize(long bytes);
 
   /**
-   * Gives the space of a range back, where the device can: the range reads as zeros then, and its
-   * length stays. As with a write, what a crash leaves of that before a {@link #sync} is anything:
-   * of each 512 bytes what they were, or zeros; so is what a read finds that is under way.
+   * Releases the space of a range, if the device can: the range then reads as zeros, and the length
+   * stays. As with a write, after a crash before a {@link #sync} each 512 bytes may have their old
+   * contents or zeros; so may a concurrent read.
    *
-   * @param offset where on the device, in bytes
-   * @param len how many bytes
-   * @return false if the device can't; nothing has changed
+   * @param offset the offset on the device, in bytes
+   * @param len the number of bytes
+   * @return false if the device cannot; nothing has changed
    */
   default boolean punch(long offset, int len) {
     return false;
   }
 
   /**
-   * Sets space aside for a range that may have been {@linkplain #punch punched}, so that later
-   * writes inside do not run out of it. What is read there stays what it was, and the length too.
-   * What a crash leaves of it is a hole, or not.
+   * Allocates space for a range that may have been {@linkplain #punch punched}, so that later
+   * writes inside do not run out of it. Contents and length stay the same. A crash may undo it.
    *
-   * @param offset where on the device, in bytes
-   * @param len how many bytes
-   * @return false if the device can't; nothing has changed
-   * @throws io.fovea.error.StorageFullException if there is no space; some of it may have been set
-   *     aside
+   * @param offset the offset on the device, in bytes
+   * @param len the number of bytes
+   * @return false if the device cannot; nothing has changed
+   * @throws io.fovea.error.StorageFullException if there is no space; some of it may have been
+   *     allocated
    */
   default boolean reserve(long offset, int len) {
     return false;
   }
 
   /**
-   * What kind of device this is.
+   * Returns a description of the kind of device.
    *
    * @return for example {@code "uring, direct"}
    */
   String kind();
 
   /**
-   * What was done so far.
+   * Returns counters of operations.
    *
-   * @return counters that go on counting
+   * @return live counters
    */
   IoStats stats();
 
   /**
-   * Waits for what is under way and closes; calls that come later fail. Makes nothing durable. A
-   * second call does nothing.
+   * Waits for operations in progress and closes the device; later calls fail. Makes nothing
+   * durable. Idempotent.
    */
   @Override
   void close();

@@ -3,16 +3,17 @@ package io.fovea.io;
 import io.fovea.config.Io;
 
 /**
- * How to open a device.
+ * The configuration of a device.
  *
- * @param kind which device
- * @param create whether a file that does not exist is made
- * @param direct whether to go past the page cache where the file system allows it
- * @param lonePread whether a lone read or write of a platform thread is a system call of its own
- *     even where there is a ring: two hand-overs less, and nothing else to do meanwhile anyway
- * @param workers how many threads block for others, where there is no ring
- * @param pollers how many rings, each with a thread, serve one device
- * @param depth how many operations each ring may have under way
+ * @param kind the kind of device
+ * @param create whether a missing file is created
+ * @param direct whether to bypass the page cache if the file system allows it
+ * @param lonePread whether a single read or write of a platform thread is a system call of that
+ *     thread even if there is a ring: it saves two hand-overs, and the thread has nothing else to
+ *     do
+ * @param workers the number of threads that block for others, without a ring
+ * @param pollers the number of rings, each with a thread, of a device
+ * @param depth the maximum number of operations in progress per ring
  * @since 0.1.0
  */
 public record DeviceConfig(
@@ -40,37 +41,37 @@ public record DeviceConfig(
     }
   }
 
-  /** What suits nearly everyone. */
+  /** Returns the defaults. */
   public static DeviceConfig defaults() {
     return DEFAULTS;
   }
 
-  /** The same, of another kind. */
+  /** Returns a copy with another kind. */
   public DeviceConfig kind(Io kind) {
     return new DeviceConfig(kind, create, direct, lonePread, workers, pollers, depth);
   }
 
-  /** The same; with or without making a file that is not there. */
+  /** Returns a copy that creates missing files or does not. */
   public DeviceConfig create(boolean create) {
     return new DeviceConfig(kind, create, direct, lonePread, workers, pollers, depth);
   }
 
-  /** The same; past the page cache or through it. */
+  /** Returns a copy that bypasses the page cache or uses it. */
   public DeviceConfig direct(boolean direct) {
     return new DeviceConfig(kind, create, direct, lonePread, workers, pollers, depth);
   }
 
-  /** The same; lone transfers of platform threads by system call or by ring. */
+  /** Returns a copy that uses system calls or the ring for single transfers of platform threads. */
   public DeviceConfig lonePread(boolean lonePread) {
     return new DeviceConfig(kind, create, direct, lonePread, workers, pollers, depth);
   }
 
-  /** The same, with another number of threads that block for others. */
+  /** Returns a copy with another number of threads that block for others. */
   public DeviceConfig workers(int workers) {
     return new DeviceConfig(kind, create, direct, lonePread, workers, pollers, depth);
   }
 
-  /** The same, with another number of rings and another depth. */
+  /** Returns a copy with another number of rings and another depth. */
   public DeviceConfig rings(int pollers, int depth) {
     return new DeviceConfig(kind, create, direct, lonePread, workers, pollers, depth);
   }

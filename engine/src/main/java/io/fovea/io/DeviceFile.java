@@ -17,7 +17,7 @@ import java.util.Locale;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Makes full transfers of a {@link RawFile}'s short ones.
+ * Completes the short transfers of a {@link RawFile}.
  *
  * <pre>
  *   aligned memory ───────────────────────► pread / pwrite until done
@@ -25,16 +25,16 @@ import java.util.concurrent.atomic.AtomicLong;
  *   end of the file ─► zeros
  * </pre>
  *
- * <p>It also knows how long the file is, without asking: growing by writes and by {@link #resize}
- * is all done here, for a file has one opener ({@link FileLock}).
+ * <p>It also tracks the file's length: all growth, by writes and by {@link #resize}, happens here,
+ * since a file has one opener ({@link FileLock}).
  *
- * <p>All methods return 0 or a positive error number; they block, so virtual threads stay out. Any
- * number of platform threads.
+ * <p>All methods return 0 or a positive error number. They block, so they must not be called on
+ * virtual threads. Any number of platform threads.
  */
 final class DeviceFile {
   /**
-   * The unit of transfers. Every page is a multiple of it, and it is a multiple of nearly every
-   * device's own; where it is not, direct transfers fail and the page cache takes over.
+   * The unit of transfers. Page sizes are multiples of it, and it is a multiple of nearly every
+   * device's block size; otherwise direct transfers fail and the page cache takes over.
    */
   static final int BLOCK = 4096;
 
@@ -47,10 +47,10 @@ final class DeviceFile {
   private final AtomicLong size;
 
   /**
-   * Whether something was written, or the length changed, that no sync that began later has made
-   * durable. Set after a write is done, before its caller hears of it; cleared before a sync
-   * begins: a sync that could miss the write never clears what the write has set. True at first,
-   * for what another process has written.
+   * Whether something was written, or the length changed, that no later sync has made durable. Set
+   * after a write is done, before its caller learns of it; cleared before a sync begins: a sync
+   * that could miss the write never clears the flag it set. Initially true, since another process
+   * may have written.
    */
   private volatile boolean unsynced = true;
 
@@ -66,7 +66,7 @@ final class DeviceFile {
     this.size = new AtomicLong(bytes);
   }
 
-  /** The error number that an exception of the JDK stands for; EIO where it does not say. */
+  /** Returns the error number of a JDK exception; EIO if it is not known. */
   static int errno(IOException e) {
     if (e instanceof NoSuchFileException) {
       return Errno.ENOENT;
@@ -84,7 +84,7 @@ final class DeviceFile {
     if (message.contains("too many open files")) {
       return Errno.EMFILE;
     }
-    if (e instanceof FileNotFoundException) { // all that a RandomAccessFile says when it opens
+    if (e instanceof FileNotFoundException) { // the only exception of opening a RandomAccessFile
       return message.contains("permission denied")
           ? Errno.EACCES
           : message.contains("is a directory")
@@ -113,7 +113,7 @@ final class DeviceFile {
     return size.get();
   }
 
-  /** Notes that a write reached up to here. */
+  /** Records that a write reached a position. */
   void wrote(long end) {
     if (!unsynced) {
       unsynced = true;
@@ -127,7 +127,7 @@ final class DeviceFile {
     }
   }
 
-  /** Whether the memory must be copied before the device can take it. */
+  /** Returns whether the memory must be copied for the device. */
   boolean bounces(MemorySegment seg, long segOff) {
     return (seg.address() + segOff & BLOCK - 1) != 0 && file.direct();
   }
@@ -163,7 +163,7 @@ final class DeviceFile {
         return 0;
       }
       if (file.direct()) {
-        // Short in the middle of a block: direct transfers can only go on at its start.
+        // Short in the middle of a block: direct transfers can only continue at its start.
         int rest = done & BLOCK - 1;
         if (rest != 0 && ++stalls > STALLS_MAX) {
           return Errno.EIO;
@@ -187,24 +187,24 @@ final class DeviceFile {
   }
 
   /**
-   * Whether {@link #writeDurably} and nothing else makes a write, and all before it, durable: there
-   * is such a call, and nothing waits for a sync.
+   * Returns whether {@link #writeDurably} alone makes a write and everything before it durable: the
+   * call exists, and nothing else needs a sync.
    */
   boolean onlyDurably() {
     return !unsynced && file.writesDurably();
   }
 
   /**
-   * Whether a {@link #writeDurably} is told of its own bytes and of nothing else. A direct write
-   * is: the system has its error from the device, and nothing of it is in the page cache, whose
-   * errors are told once, to whoever syncs first. Neither does a sync that runs beside it take its
-   * error.
+   * Returns whether a {@link #writeDurably} reports errors of its own bytes only. That holds for direct
+   * writes: the system gets the error from the device, and nothing is in the page cache, whose
+   * errors are reported once, to the first thread that syncs. A concurrent sync does not consume
+   * the error.
    */
   boolean writesApart() {
     return file.direct() && file.writesDurably();
   }
 
-  /** A write of aligned memory that is durable when it returns: one call instead of two. */
+  /** Writes aligned memory durably: one call instead of two. */
   int writeDurably(long offset, MemorySegment seg, long segOff, int len) {
     return writeFully(offset, seg, segOff, len, true);
   }
@@ -243,12 +243,12 @@ final class DeviceFile {
   }
 
   /**
-   * Whether to try a transfer again. Signals are nothing; an EINVAL of an aligned transfer means
-   * that direct ones are not possible here.
+   * Returns whether to retry a transfer. Signals are ignored; an EINVAL of an aligned transfer
+   * means that direct transfers are not possible here.
    *
    * @param errno how it failed
-   * @param fd the descriptor that it was tried with; where the file has another by now, somebody
-   *     else has found the same
+   * @param fd the descriptor that it was tried with; if the file has another one by now, another
+   *     thread has found the same
    */
   boolean worthAnother(int errno, int fd) {
     return errno == Errno.EINTR
@@ -256,7 +256,7 @@ final class DeviceFile {
         || errno == Errno.EINVAL && (file.fd() != fd || file.direct() && file.giveUpDirect());
   }
 
-  /** Whether a transfer that stopped here, short of what was asked, met the end of the file. */
+  /** Returns whether a short transfer that stopped here met the end of the file. */
   boolean isEnd(long at) {
     return (at & BLOCK - 1) != 0 && at >= file.size();
   }
@@ -296,8 +296,8 @@ final class DeviceFile {
   }
 
   /**
-   * Does one entry of a batch; a sync only where all others have succeeded. On any platform thread,
-   * and without exceptions, for somebody waits for the end.
+   * Performs one entry of a batch; a sync only if all others have succeeded. Any platform thread.
+   * Does not throw, since a caller waits for the end.
    */
   int perform(IoBatch batch, int i) {
     try {

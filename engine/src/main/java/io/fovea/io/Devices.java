@@ -11,7 +11,7 @@ import java.nio.file.Path;
 import java.util.function.Supplier;
 
 /**
- * Opens devices and picks their kind.
+ * Opens devices and chooses their kind.
  *
  * <pre>
  *   AUTO, URING ──► native access, libc? ──► liburing and the kernel? ──► UringDevice
@@ -23,7 +23,7 @@ import java.util.function.Supplier;
  *   MEMORY ─────────────────► MemoryDevice
  * </pre>
  *
- * <p>What was picked, and why not something better, is one line in the log {@code io.fovea.io}. A
+ * <p>The choice, and why it is not a better one, is logged as one line to {@code io.fovea.io}. A
  * database behaves the same on every kind.
  *
  * <p>Any thread.
@@ -39,12 +39,12 @@ public final class Devices {
   private Devices() {}
 
   /**
-   * Opens a file as a device, with the defaults; the file is made where it does not exist.
+   * Opens a file as a device, with the defaults; a missing file is created.
    *
-   * @param path the file
-   * @param kind which device
+   * @param path the file; not used for {@link Io#MEMORY}
+   * @param kind the kind of device
    * @return the device, open
-   * @throws io.fovea.error.StorageException where the operating system refuses
+   * @throws io.fovea.error.StorageException if the operating system refuses
    */
   public static BlockDevice open(Path path, Io kind) {
     return open(path, DeviceConfig.defaults().kind(kind));
@@ -53,17 +53,17 @@ public final class Devices {
   /**
    * Opens a file as a device. It does not lock the file: {@link FileLock} does.
    *
-   * @param path the file
-   * @param options how
+   * @param path the file; not used for {@link Io#MEMORY}
+   * @param options the configuration
    * @return the device, open
-   * @throws io.fovea.error.StorageException where the operating system refuses
-   * @throws InvalidUseException where the path is no name that a file can have
+   * @throws io.fovea.error.StorageException if the operating system refuses
+   * @throws InvalidUseException if the path is not a valid file name
    */
   public static BlockDevice open(Path path, DeviceConfig options) {
     return open(path, options, Uring::probe);
   }
 
-  /** The same, with another opinion about whether there is a ring to be had. */
+  /** Opens a device with another probe for rings. */
   static BlockDevice open(Path path, DeviceConfig options, Supplier<Availability> ringProbe) {
     IoStats stats = new IoStats();
     Availability libc = Mem.isRaw() ? Libc.probe() : DENIED;
@@ -89,7 +89,7 @@ public final class Devices {
         new PosixDevice(options, file, stats), path, attempt.availability().describe(), options);
   }
 
-  /** Says what was picked; a warning where somebody asked for something else. */
+  /** Logs the choice; as a warning if another kind was requested. */
   private static BlockDevice log(
       BlockDevice device, Path path, String whyNotBetter, DeviceConfig options) {
     Level level =

@@ -26,26 +26,26 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Creates files and directories that are there after a loss of power, and that only those may read
- * who may read the database.
+ * Creates files and directories that survive a power loss and that only users with access to the
+ * database can read.
  *
- * <p>A file is there for good when its directory was synced after it was created or renamed. So is
- * a directory, of which each component that was created has to be synced into the one above it.
+ * <p>A file survives once its directory was synced after it was created or renamed. So does a
+ * directory; each created component of its path must be synced into the one above it.
  *
  * @since 0.1.0
  */
 public final class Directories {
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
 
-  /** What is done with entries of directories. */
+  /** Operations on directory entries. */
   public enum Entry {
     /** A directory is created. */
     DIRECTORY,
-    /** A file is opened or copied, and created where it does not exist. */
+    /** A file is opened or copied, and created if it does not exist. */
     FILE,
-    /** A file is renamed, over another one that has the new name. */
+    /** A file is renamed, replacing any file with the new name. */
     MOVE,
-    /** A file or an empty directory is deleted, where it exists. */
+    /** A file or an empty directory is deleted, if it exists. */
     DELETE,
     /** The entries of a directory become durable. */
     SYNC
@@ -58,17 +58,17 @@ public final class Directories {
    */
   @FunctionalInterface
   public interface Operation<T> {
-    /** Carries it out. */
+    /** Performs it. */
     T run() throws IOException;
   }
 
-  /** Carries out the operations of a test, and knows what a loss of power would leave of them. */
+  /** Performs the operations for a test, and models what a power loss would leave of them. */
   public interface Observer {
     /**
-     * Carries out an operation, on the thread that wants it.
+     * Performs an operation, on the thread that requested it.
      *
      * @param path the file or directory
-     * @param target the new name of what is moved; otherwise the same path
+     * @param target the new name of a moved file; otherwise the same path
      */
     <T> T run(Entry what, Path path, Path target, Operation<T> operation) throws IOException;
   }
@@ -78,7 +78,7 @@ public final class Directories {
   private Directories() {}
 
   /**
-   * For tests: has all operations on entries, of the whole process, carried out by an observer.
+   * For tests: routes all entry operations of the process through an observer.
    *
    * @param by the observer; null for none
    */
@@ -93,14 +93,14 @@ public final class Directories {
   }
 
   /**
-   * Syncs a directory: files that were created, renamed or removed in it stay so after a loss of
-   * power. Some platforms can't open a directory and make promises of their own instead.
+   * Syncs a directory: files that were created, renamed or removed in it stay so after a power
+   * loss. Some platforms cannot open a directory and give other guarantees instead.
    *
    * <p>Without native access only a FileChannel can do that. An interrupt of its thread closes the
-   * channel and hides whether the sync has failed, so a thread that is never interrupted does it.
+   * channel and hides whether the sync failed, so it runs on a thread that is never interrupted.
    *
    * @param directory the directory
-   * @throws io.fovea.error.StorageException where the sync fails
+   * @throws io.fovea.error.StorageException if the sync fails
    */
   public static void sync(Path directory) {
     try {
@@ -145,14 +145,15 @@ public final class Directories {
   }
 
   /**
-   * Creates a directory and those above it that do not exist, durably. Each is synced before the
-   * next one is created, so of those that exist only the deepest may have been left unsynced, by a
-   * process that was killed in here: it is synced as well.
+   * Creates a directory and its missing parents, durably. Each is synced before the next one is
+   * created. So of the existing ones only the deepest may be unsynced, left by a process that was
+   * killed in this method: it is synced as well.
    *
    * <p>One at a time: a second call that needs the same directories finds them synced.
    *
    * @param directory an absolute path
-   * @throws io.fovea.error.StorageException where a sync fails; what was created is removed then
+   * @throws io.fovea.error.StorageException if a sync fails; directories that were created are
+   *     removed
    */
   public static synchronized void create(Path directory) throws IOException {
     Deque<Path> missing = new ArrayDeque<>();
@@ -205,23 +206,23 @@ public final class Directories {
   }
 
   /**
-   * Opens or copies a file, which creates it where it does not exist. It is durable once its
-   * directory is synced.
+   * Opens or copies a file, creating it if it does not exist. It is durable once its directory is
+   * synced.
    *
-   * @param opening what does that
+   * @param opening the operation
    * @return what {@code opening} returns
    */
   static <T> T opening(Path file, Operation<T> opening) throws IOException {
     return run(Entry.FILE, file, file, opening);
   }
 
-  /** Copies a file with its permissions, to where there is none. */
+  /** Copies a file with its permissions; the target must not exist. */
   public static void copy(Path from, Path to) throws IOException {
     opening(to, () -> Files.copy(from, to));
     permit(to, mode(permissions(from), 0600));
   }
 
-  /** Opens a file for writing from its beginning; creates it where it does not exist. */
+  /** Opens a file for writing from its beginning; creates it if it does not exist. */
   public static OutputStream write(Path file) throws IOException {
     return opening(file, () -> Files.newOutputStream(file));
   }
@@ -240,7 +241,7 @@ public final class Directories {
     return run(Entry.DELETE, path, path, () -> Files.deleteIfExists(path));
   }
 
-  /** The same of a name, which may be that of no file. */
+  /** Returns the permissions of a file by name; null if the name is not valid. */
   public static @Nullable Set<PosixFilePermission> permissions(String name) {
     try {
       return permissions(Path.of(name));
@@ -249,7 +250,7 @@ public final class Directories {
     }
   }
 
-  /** Who may do what with a file; null where there is none, or the platform does not say. */
+  /** Returns the permissions of a file; null if it does not exist or the platform does not say. */
   public static @Nullable Set<PosixFilePermission> permissions(Path file) {
     try {
       return Files.getFileStore(file).supportsFileAttributeView(PosixFileAttributeView.class)
@@ -260,7 +261,7 @@ public final class Directories {
     }
   }
 
-  /** Permissions as the bits of a mode; others where they are not known. */
+  /** Returns permissions as the bits of a mode; a default if they are not known. */
   public static int mode(@Nullable Set<PosixFilePermission> permissions, int others) {
     if (permissions == null) {
       return others;
@@ -272,7 +273,7 @@ public final class Directories {
     return mode;
   }
 
-  /** Gives a file permissions, by the bits of a mode, where the platform knows them. */
+  /** Sets the permissions of a file by the bits of a mode, if the platform has them. */
   public static void permit(Path file, int mode) throws IOException {
     Set<PosixFilePermission> now = permissions(file);
     if (now == null || mode(now, 0) == (mode & 0777)) {
@@ -290,8 +291,8 @@ public final class Directories {
   /**
    * Creates an empty file.
    *
-   * @param permissions what it gets, whatever the umask says; null for what is usual
-   * @throws java.nio.file.FileAlreadyExistsException where there is one
+   * @param permissions its permissions, whatever the umask says; null for the default
+   * @throws java.nio.file.FileAlreadyExistsException if it exists
    */
   public static void createFile(Path file, @Nullable Set<PosixFilePermission> permissions)
       throws IOException {
@@ -299,7 +300,7 @@ public final class Directories {
       opening(file, () -> Files.createFile(file));
       return;
     }
-    // With them from the start, less the umask: nobody opens the file in between.
+    // With the permissions from the start, less the umask: others cannot open the file in between.
     opening(file, () -> Files.createFile(file, PosixFilePermissions.asFileAttribute(permissions)));
     if (!permissions.equals(Files.getPosixFilePermissions(file, LinkOption.NOFOLLOW_LINKS))) {
       Files.setPosixFilePermissions(file, permissions);

@@ -23,45 +23,45 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps a file to one opener that writes, or to any number that only read, and tells who is kept
- * out who that is.
+ * Locks a file for one writer or any number of readers, and names the holder to those who are
+ * refused.
  *
  * <pre>
  *                            with native access           without
- *   data file                flock, F_OFD_SETLK           a lock of records of the process
- *   data file + ".lock"      F_OFD_SETLK                  a lock of records of the process
+ *   data file                flock, F_OFD_SETLK           a record lock of the process
+ *   data file + ".lock"      F_OFD_SETLK                  a record lock of the process
  *                            a writer, and a reader       a writer, and a reader
- *                            where there is the file      where it can make the file
+ *                            if the file exists           if it can create the file
  *   system property          -                            what this JVM holds, for copies of the
- *                                                         engine by other class loaders
+ *                                                         engine in other class loaders
  * </pre>
  *
  * <p><b>The data file.</b> flock and F_OFD_SETLK belong to the open file: a second open in the same
- * JVM conflicts as one in another process does, links make no difference, and the lock goes with
- * the process. Where there is no libc that the engine knows, or the JVM denies native access, there
- * is only the lock of records, which conflicts with F_OFD_SETLK and not with flock.
+ * JVM conflicts like one in another process, links make no difference, and the lock ends with the
+ * process. Without a libc that the engine knows, or if the JVM denies native access, there is only
+ * the record lock, which conflicts with F_OFD_SETLK and not with flock.
  *
- * <p><b>The lock's file.</b> A lock of records is lost when its process closes any descriptor of
- * the file: a copy, a dump and a refused opening all do. So everyone also locks a file that nothing
- * else opens, after the data file. Who has both locks is alone: of two that have the data file's,
- * because one of them has lost it, the second is refused the other. The one that writes keeps its
- * process in it: the id, the boot of the system and the start of the process, by which a process is
- * told from a later one of the same id. An opening that gets both locks, and finds the note of
- * another process that lives, is refused all the same.
+ * <p><b>The lock file.</b> A record lock is lost when its process closes any descriptor of the
+ * file, as a copy, a dump and a refused opening do. So every opener also locks a file that no other
+ * code opens, after the data file. Holding both locks excludes others: if two openers have the data
+ * file's because one of them has lost it, the second is refused the other. A writer writes its
+ * process into the lock file: the id, the boot of the system and the start of the process, which
+ * tell it from a later process with the same id. An opener that gets both locks but finds the note
+ * of another live process is refused all the same.
  *
- * <p>The lock's file need not survive a loss of power, so its directory is not synced for it: no
- * lock is held after a restart, and a note of an earlier boot is ignored.
+ * <p>The lock file need not survive a power loss, so its directory is not synced for it: no lock is
+ * held after a restart, and a note of an earlier boot is ignored.
  *
- * <p>The lock's file is removed by its holder, with the locks held. Who has locked it looks whether
- * it still has its name, and begins again otherwise.
+ * <p>The holder removes the lock file, with the locks held. A thread that has locked it checks that
+ * it still has its name, and starts over otherwise.
  *
- * <p>A JVM without native access must not open the lock's file a second time while it holds it.
- * What it holds is remembered here, and as a system property for the same class of another class
- * loader, which asks before it opens anything. Its readers share the locks of the first loader's:
- * they have them as long as that one has.
+ * <p>A JVM without native access must not open the lock file a second time while it holds it. What
+ * it holds is recorded in this class, and in a system property for the same class in another class
+ * loader, which checks it before it opens anything. Readers there share the locks of the first
+ * loader for as long as that one holds them.
  *
- * <p>A reader that can't make the lock's file (it may not write to the folder) has the data file's
- * lock alone.
+ * <p>A reader that cannot create the lock file, lacking write access to the folder, has the data
+ * file's lock only.
  *
  * <p>Any thread.
  *
@@ -74,15 +74,17 @@ public final class FileLock implements AutoCloseable {
   private static final long NOTE_WAIT_NANOS = 5_000_000;
   private static final String PROPERTY = "io.fovea.lock.";
 
-  /** What this JVM has locked without native access, by the file's key; it is its own lock. */
+  /**
+   * The locks of this JVM without native access, by the file's key. Also the lock that guards it.
+   */
   private static final Map<Object, Held> HELD = new HashMap<>();
 
-  /** The lock's file, open. */
+  /** The lock file, open. */
   private record Beside(RandomAccessFile file, java.nio.channels.FileLock lock) {}
 
-  /** What is locked of one file without native access. */
+  /** The locks of one file without native access. */
   private record Locks(@Nullable RandomAccessFile data, @Nullable Beside beside) {
-    /** Another class loader has them. */
+    /** Another class loader holds them. */
     static final Locks NONE = new Locks(null, null);
   }
 
@@ -118,28 +120,28 @@ public final class FileLock implements AutoCloseable {
       }
     }
 
-    /** Whether the lock's file was a reader's, and no other reader has it: it is locked then. */
+    /** Returns whether the lock file was a reader's and no other reader has it; locks it then. */
     private static boolean isUnused(Beside beside) {
       try {
         if (beside.file.length() > 0) {
-          return false; // of a writer that was killed: that is for the next one to know
+          return false; // of a writer that was killed: the next writer has to find it
         }
         beside.lock.release();
         return tryLock(beside.file, false) != null;
-      } catch (IOException | RuntimeException e) { // such as one that is open to be read only
+      } catch (IOException | RuntimeException e) { // for example a file opened read-only
         LOG.log(Level.DEBUG, "The file of a lock stays", e);
         return false;
       }
     }
   }
 
-  /** What is removed with the lock: the note of one that writes. Null otherwise. */
+  /** The writer's note, which is removed with the lock; null for a reader. */
   private final @Nullable Path note;
 
-  /** With native access; -1 without. */
+  /** The data file's descriptor with native access; -1 without. */
   private final int fd;
 
-  /** That of the lock's file; -1 where there is none. */
+  /** The lock file's descriptor; -1 for none. */
   private final int besideFd;
 
   private final @Nullable Held held;
@@ -154,24 +156,23 @@ public final class FileLock implements AutoCloseable {
   }
 
   /**
-   * Locks a file for one that writes, without waiting. The file is made where it does not exist.
+   * Locks a file for a writer, without waiting. A missing file is created.
    *
    * @param file the file; may be a link to it
    * @return the lock, to be closed after the file
-   * @throws DatabaseLockedException where it is locked, with the id of the process that holds it
-   * @throws IncompatibleFormatException where a file that is no note has the note's name
-   * @throws io.fovea.error.StorageException where the file cannot be opened
+   * @throws DatabaseLockedException if it is locked, with the id of the holding process
+   * @throws IncompatibleFormatException if another file has the name of the lock file
+   * @throws io.fovea.error.StorageException if the file cannot be opened
    */
   public static FileLock acquire(Path file) {
     return acquire(file, false);
   }
 
   /**
-   * Whether there is the note of a holder that writes: one who has the file now, or who died with
-   * it.
+   * Returns whether there is a note of a writer that holds the file or was killed with it.
    *
    * @param file the file, which need not exist
-   * @return a moment's truth
+   * @return the answer, which may be outdated at once
    */
   public static boolean isNoted(Path file) {
     try {
@@ -182,13 +183,13 @@ public final class FileLock implements AutoCloseable {
   }
 
   /**
-   * Locks a file for one that only reads, beside others that do, without waiting. Nothing in its
-   * folder is changed, but that without native access there is the lock's file meanwhile.
+   * Locks a file for a reader, shared with other readers, without waiting. Nothing in its folder is
+   * changed, except that without native access the lock file exists meanwhile.
    *
    * @param file the file, which exists; may be a link to it
    * @return the lock, to be closed after the file
-   * @throws DatabaseLockedException where one that writes has locked it
-   * @throws io.fovea.error.StorageException where the file cannot be opened
+   * @throws DatabaseLockedException if a writer has locked it
+   * @throws io.fovea.error.StorageException if the file cannot be opened
    */
   public static FileLock acquireShared(Path file) {
     return acquire(file, true);
@@ -201,7 +202,7 @@ public final class FileLock implements AutoCloseable {
     if (Mem.isRaw() && Libc.probe() instanceof Availability.Available) {
       return byOpenFile(file, shared);
     }
-    // One at a time: who is refused reads the note, and closes a descriptor of it.
+    // One at a time: a refused opener reads the note, and closes a descriptor of it.
     synchronized (HELD) {
       try {
         return byProcess(file, shared);
@@ -223,7 +224,7 @@ public final class FileLock implements AutoCloseable {
     try {
       fd =
           Directories.opening(
-              file, () -> FileCalls.open(name, flags | FileCalls.O_CLOEXEC, 0666)); // makes it
+              file, () -> FileCalls.open(name, flags | FileCalls.O_CLOEXEC, 0666)); // creates it
     } catch (IOException e) {
       throw DeviceFile.openFailed(file, DeviceFile.errno(e));
     }
@@ -243,8 +244,8 @@ public final class FileLock implements AutoCloseable {
       }
       Path note = noteOf(file);
       beside = lockBeside(file, note, shared);
-      // Another opening may have made the file, failed, and removed it before this one had the
-      // lock.
+      // Another opener may have created the file, failed, and removed it before this lock was
+      // taken.
       if (shared || Files.exists(file)) {
         if (!shared) {
           requireNoOther(file, living(note, true));
@@ -264,7 +265,7 @@ public final class FileLock implements AutoCloseable {
     return byOpenFile(file, false);
   }
 
-  /** The lock's file, locked; -1 where there is none that can be opened. */
+  /** Returns the descriptor of the lock file, locked; -1 if it cannot be opened. */
   private static int lockBeside(Path file, Path note, boolean shared) {
     while (true) {
       int flags = shared ? FileCalls.O_RDONLY : FileCalls.O_RDWR | FileCalls.O_CREAT;
@@ -285,7 +286,9 @@ public final class FileLock implements AutoCloseable {
     }
   }
 
-  /** Where there are no such locks, flock does alone. */
+  /**
+   * Returns whether a record lock conflicts. If the system lacks such locks, flock must suffice.
+   */
   private static boolean conflicts(int result) {
     return result == -Errno.EAGAIN || result == -Errno.EACCES;
   }
@@ -304,7 +307,7 @@ public final class FileLock implements AutoCloseable {
     RandomAccessFile data = null;
     Object key = key(file);
     if (key == null) {
-      data = open(file, shared); // makes it
+      data = open(file, shared); // creates it
       key = Objects.requireNonNullElse(key(file), file.toRealPath());
     }
     Held held = HELD.get(key);
@@ -312,7 +315,7 @@ public final class FileLock implements AutoCloseable {
       held.holders++;
       return new FileLock(null, -1, -1, held);
     }
-    // Before anything of a file is opened that may be held here: a close would end its locks.
+    // Before opening any file that this JVM may hold: a close would end its locks.
     int claims = claim(key, shared);
     if (claims == 0) {
       close(data);
@@ -368,15 +371,15 @@ public final class FileLock implements AutoCloseable {
     try {
       return file.getChannel().tryLock(0, Long.MAX_VALUE, shared);
     } catch (OverlappingFileLockException e) {
-      return null; // somebody else's of this JVM
+      return null; // held by other code in this JVM
     }
   }
 
   /**
-   * The lock's file, locked; null where it can't be opened.
+   * Returns the lock file, locked; null if it cannot be opened.
    *
-   * <p>That it has kept its name is known by its key before and behind the lock: while it is open,
-   * no other file gets this key.
+   * <p>Its key before and after locking shows whether it has kept its name: while it is open, no
+   * other file gets this key.
    */
   private static @Nullable Beside lockedBeside(Path data, Path note, boolean shared)
       throws IOException {
@@ -435,12 +438,13 @@ public final class FileLock implements AutoCloseable {
     }
   }
 
-  // ----------------------------------------------------------------- for copies of the engine here
+  // ------------------------------------------------------ for copies of the engine in this JVM
 
   /**
-   * Says what this JVM has from now on: "w" where one writes, else how many class loaders read.
+   * Records what this JVM holds: "w" for a writer, otherwise the number of class loaders that read.
    *
-   * @return 0 where that can't be; 1 for the first, who takes the locks; else how many read now
+   * @return 0 if refused; 1 for the first holder, which takes the locks; otherwise the number of
+   *     readers
    */
   private static int claim(Object key, boolean shared) {
     Properties all = System.getProperties();
@@ -472,7 +476,7 @@ public final class FileLock implements AutoCloseable {
     return key != null && System.getProperty(PROPERTY + key) != null;
   }
 
-  /** What is the same for all names of a file; null where there is none. */
+  /** Returns a key that is the same for all names of a file; null if it does not exist. */
   private static @Nullable Object key(Path file) {
     try {
       return Files.readAttributes(file, BasicFileAttributes.class).fileKey();
@@ -481,7 +485,7 @@ public final class FileLock implements AutoCloseable {
     }
   }
 
-  // --------------------------------------------------------------------------------- who holds it
+  // -------------------------------------------------------------------------------- the holder
 
   private static Path noteOf(Path file) {
     Path real;
@@ -493,7 +497,9 @@ public final class FileLock implements AutoCloseable {
     return real.resolveSibling(real.getFileName() + ".lock");
   }
 
-  /** Refuses a file in the place of the note that is too long for one: it would be overwritten. */
+  /**
+   * Rejects a file in place of the note that is too long for one, since it would be overwritten.
+   */
   private static void requireNote(Path file, Path note) {
     long bytes;
     try {
@@ -524,8 +530,8 @@ public final class FileLock implements AutoCloseable {
   }
 
   /**
-   * The living process that a note names, or -1. A holder writes its note behind its lock: so one
-   * that names no living process is read again for a moment.
+   * Returns the live process that a note names, or -1. A holder writes its note after its lock, so
+   * a note that names no live process is read again for a short time.
    */
   private static long holder(Path note) {
     boolean interrupted = false;
@@ -551,21 +557,24 @@ public final class FileLock implements AutoCloseable {
     }
   }
 
-  /** The process of a note if it lives, or -1; surely: if the note says more than its id. */
+  /**
+   * Returns the process of a note if it is alive, or -1; surely: only if the note has more than an
+   * id.
+   */
   private static long living(String note, boolean surely) {
     return OwnProcess.living(note.strip(), surely);
   }
 
   /**
-   * Closes a storage with the lock, before the file is given free.
+   * Closes a storage together with the lock, before the file is unlocked.
    *
-   * @param storage what is open as long as the lock is held
+   * @param storage open for as long as the lock is held
    */
   public synchronized void covers(OverlayStorage storage) {
     covered = storage;
   }
 
-  /** Gives the file free. A second call does nothing. */
+  /** Unlocks the file. Idempotent. */
   @Override
   public synchronized void close() {
     if (closed) {
@@ -589,8 +598,8 @@ public final class FileLock implements AutoCloseable {
   }
 
   /**
-   * Unlocks before it closes: a process that is being started has a copy of each descriptor until
-   * it executes its program, and the locks would last as long.
+   * Unlocks before closing: a child process being started has a copy of each descriptor until it
+   * executes its program, and would keep the locks until then.
    */
   private static void unlock(int fd) {
     FileCalls.flock(fd, FileCalls.LOCK_UN);

@@ -13,9 +13,9 @@ import java.util.List;
  * The files of a database in a directory: {@code shop.fovea}, {@code shop.fovea.log}, {@code
  * shop.fovea.dwb}.
  *
- * <p>A file that was made or removed is so for good when the call returns: the directory is synced,
- * where the platform can do that. Where the data file is a link, the others lie beside the file
- * that it leads to, so that one database has one log by whichever name it is opened.
+ * <p>Creations and removals are durable when the call returns: the directory is synced, if the
+ * platform can. If the data file is a link, the others are next to its target, so that one database
+ * has one log by whichever name it is opened.
  *
  * <p>It locks nothing; {@link FileLock} does. Any thread.
  *
@@ -27,7 +27,7 @@ public final class FileStorage implements Storage {
   private final DeviceConfig options;
 
   /**
-   * The files of a database.
+   * Creates a storage for the files of a database.
    *
    * @param file the data file
    * @param options how files are opened
@@ -54,8 +54,8 @@ public final class FileStorage implements Storage {
   public BlockDevice open(String suffix) {
     Path path = path(suffix);
     boolean there = Files.exists(path);
-    // The log and the double-write area are written by one thread that has nothing to do meanwhile:
-    // its own system call costs no hand-over, and a ring's sync is one more thread of the kernel.
+    // The log and the double-write area are written by one thread that has nothing else to do: its
+    // own system call saves a hand-over, and a ring's sync would take another kernel thread.
     if (!there && !suffix.equals(DATA)) {
       createAsData(path);
     }
@@ -63,10 +63,10 @@ public final class FileStorage implements Storage {
     BlockDevice device = device(path, there, pages ? options : options.kind(Io.POSIX));
     boolean done = false;
     try {
-      // The lock makes the data file before it is opened here: an empty one is a new one.
+      // The lock creates the data file before it is opened here: an empty file is a new one.
       if (!there || device.size() == 0) {
         syncDirectory(path);
-        Path led = real(path); // elsewhere, where the name is a link
+        Path led = real(path); // elsewhere if the name is a link
         if (!led.equals(path)) {
           syncDirectory(led);
         }
@@ -96,7 +96,7 @@ public final class FileStorage implements Storage {
     return Files.exists(path(suffix));
   }
 
-  /** The length of a file in bytes; 0 where there is none. */
+  /** Returns the length of a file in bytes; 0 if it does not exist. */
   public long size(String suffix) {
     Path path = path(suffix);
     try {
@@ -109,11 +109,10 @@ public final class FileStorage implements Storage {
   }
 
   /**
-   * Refuses files that have a second name. Through that name, and with another log beside it, the
-   * same pages could be changed; and a copy that shares its files by links would be changed with
-   * them.
+   * Rejects files with several hard links. Through another name, with another log, the same pages
+   * could be changed; and a copy that shares its files by links would be changed with them.
    *
-   * @throws IncompatibleFormatException where one has
+   * @throws IncompatibleFormatException if a file has several names
    */
   public void requireOneName() {
     for (String suffix : List.of(DATA, LOG, DOUBLE_WRITE)) {
@@ -132,7 +131,7 @@ public final class FileStorage implements Storage {
     }
   }
 
-  /** How many names a file has; 1 where the platform does not say. */
+  /** Returns the number of names of a file; 1 if the platform does not say. */
   private static int names(Path path) {
     try {
       return Files.exists(path) && Files.getAttribute(path, "unix:nlink") instanceof Integer n
@@ -156,10 +155,10 @@ public final class FileStorage implements Storage {
   }
 
   /**
-   * Moves the data file, durably. What lies beside it stays where it is.
+   * Moves the data file, durably. The other files stay.
    *
-   * @param target its new path, in the same file system, where no file is
-   * @throws io.fovea.error.StorageException where it can't be moved, or there is one
+   * @param target its new path, in the same file system; must not exist
+   * @throws io.fovea.error.StorageException if it cannot be moved, or the target exists
    */
   public void moveTo(Path target) {
     Path path = path(DATA);
@@ -176,12 +175,12 @@ public final class FileStorage implements Storage {
     return file.toString();
   }
 
-  /** Creates a file that those may use who may use the data file. */
+  /** Creates a file with the permissions of the data file. */
   private void createAsData(Path path) {
     try {
       Directories.createFile(path, Directories.permissions(real));
     } catch (FileAlreadyExistsException e) {
-      // A link that leads nowhere yet: opening it creates what it leads to.
+      // A dangling link: opening it creates its target.
     } catch (IOException e) {
       throw DeviceFile.openFailed(path, DeviceFile.errno(e));
     }

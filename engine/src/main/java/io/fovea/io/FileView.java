@@ -8,12 +8,12 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 
 /**
- * A file that can only be read: for tools that look at a database and must not change a byte of it.
+ * A read-only file, for tools that inspect a database and must not change a byte of it.
  *
- * <p>The file is opened for reading, so nothing that goes wrong above can write to it. Writes fail
- * with EROFS; a sync does nothing. {@link #force} syncs what others have written.
+ * <p>The file is opened for reading, so no error above can write to it. Writes fail with EROFS; a
+ * sync does nothing. {@link #force} syncs what others have written.
  *
- * <p>Any thread; interrupts don't reach it.
+ * <p>Any thread; interrupts have no effect.
  *
  * @since 0.1.0
  */
@@ -33,8 +33,8 @@ public final class FileView extends AbstractBlockDevice {
    * Opens a file.
    *
    * @param path the file, which exists
-   * @return a device, to be closed
-   * @throws io.fovea.error.StorageException where it can't be opened
+   * @return a device for the caller to close
+   * @throws io.fovea.error.StorageException if it cannot be opened
    */
   public static FileView open(Path path) {
     return new FileView(
@@ -49,7 +49,7 @@ public final class FileView extends AbstractBlockDevice {
     return "file, to be read only";
   }
 
-  /** The length as it is: a file that was cut is to be known by it. */
+  /** Returns the actual length, by which a truncated file is recognized. */
   @Override
   public long size() {
     long bytes = file.size();

@@ -11,25 +11,24 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A number of reads and writes that a device does at once, and how each of them ended.
+ * A set of reads and writes that a device performs together, and their results.
  *
  * <pre>
- *    filling ──submit──► under way ──last entry done──► done ──clear──► filling
- *    (owner)             (device)                       (owner)
+ *    filling ──submit──► in progress ──last entry done──► done ──clear──► filling
+ *    (owner)             (device)                         (owner)
  * </pre>
  *
- * <p>Entries have no order among each other, with one exception: a sync may be added last, and runs
- * when all others have succeeded (it fails with ECANCELED where one has not).
+ * <p>Entries have no order, with one exception: a sync may be added last, and runs once all others
+ * have succeeded (it fails with ECANCELED if one has not).
  *
- * <p>A batch is made once and used again and again: it holds its entries in arrays and allocates
- * nothing. It belongs to one thread while it is filled and read, and to the device while it is
- * under way.
+ * <p>A batch is created once and reused: it holds its entries in arrays and allocates nothing. It
+ * belongs to one thread while it is filled and read, and to the device while it is in progress.
  *
  * <p><b>Memory order.</b> A device writes the error of an entry and the bytes that it read, then
- * counts {@code pending} down (a sequential read-modify-write); the owner reads {@code pending} as
- * 0 (acquire) and then the errors and the bytes. The last to count down looks at {@code waiter}
- * after that, the owner looks at {@code pending} after it has set {@code waiter}; both pairs are
- * sequential, so that one of the two sees the other and no wake-up is lost.
+ * decrements {@code pending} (a sequentially consistent read-modify-write); the owner reads {@code
+ * pending} as 0 (acquire), then the errors and the bytes. The thread that decrements last then
+ * reads {@code waiter}; the owner reads {@code pending} after it has set {@code waiter}. Both pairs
+ * are sequentially consistent, so one of the two sees the other and no wake-up is lost.
  *
  * @since 0.1.0
  */
@@ -44,32 +43,31 @@ public final class IoBatch {
     }
   }
 
-  /** A moment's spinning before a platform thread parks; there is no use in it on one CPU. */
+  /** Spins before a platform thread parks; useless with one CPU. */
   private static final int SPINS = Runtime.getRuntime().availableProcessors() > 1 ? 64 : 0;
 
   /**
-   * All memory, or null where the JVM denies it. Threads of a device reach the memory of an entry
-   * through it, by {@link #address}: its bounds, its scope and its owner were checked when the
-   * batch was submitted, and the segment stays in the batch, which keeps its memory from being
-   * collected.
+   * All memory, or null if the JVM denies it. A device's threads access the memory of an entry
+   * through it, by {@link #address}: bounds, scope and owner were checked when the batch was
+   * submitted, and the batch keeps the segment reachable.
    */
   static final @Nullable MemorySegment EVERYTHING =
       Mem.isRaw() ? MemorySegment.NULL.reinterpret(Long.MAX_VALUE) : null;
 
   /**
-   * Told of the end of each entry, before the entry counts as done, by the thread of the device
-   * that has ended it: what must happen whether or not the owner ever looks again. It may take
-   * latches that nobody holds for long, and waits for nothing else.
+   * Called at the end of each entry, before the entry counts as done, on the thread of the device
+   * that ended it: for what must happen even if the owner never checks the batch again. It may take
+   * latches that are held briefly, and must not wait for anything else.
    *
    * @since 0.1.0
    */
   @FunctionalInterface
   public interface Completion {
     /**
-     * An entry has ended. May be called for several entries at once, by several threads.
+     * Called when an entry has ended. May be called concurrently for several entries.
      *
      * @param i the entry
-     * @param errno 0 where it was done in full, or the number of the error
+     * @param errno 0 if it was done in full, or the error number
      */
     void ended(int i, int errno);
   }
@@ -81,10 +79,10 @@ public final class IoBatch {
   private final int[] lengths;
   private final int[] errors;
 
-  /** How much of an entry is done already: for devices that see short transfers. */
+  /** How much of an entry is done: for devices with short transfers. */
   final int[] progress;
 
-  /** Made by a device for one operation of its own: not counted and not gated a second time. */
+  /** Created by a device for a single operation: not counted and not gated a second time. */
   boolean internal;
 
   private final @Nullable Completion completion;
@@ -95,19 +93,19 @@ public final class IoBatch {
   private volatile @Nullable Thread waiter;
 
   /**
-   * Makes an empty batch.
+   * Creates an empty batch.
    *
-   * @param capacity how many entries it can hold, a sync included
+   * @param capacity the maximum number of entries, including a sync
    */
   public IoBatch(int capacity) {
     this(capacity, null);
   }
 
   /**
-   * Makes an empty batch.
+   * Creates an empty batch with a completion.
    *
-   * @param capacity how many entries it can hold, a sync included
-   * @param completion is told of the end of each entry; null for nobody
+   * @param capacity the maximum number of entries, including a sync
+   * @param completion called at the end of each entry; null for none
    */
   public IoBatch(int capacity, @Nullable Completion completion) {
     this.completion = completion;
@@ -125,10 +123,10 @@ public final class IoBatch {
   /**
    * Adds a read.
    *
-   * @param offset where on the device, in bytes
+   * @param offset the offset on the device, in bytes
    * @param seg native memory
-   * @param segOff where in the memory
-   * @param len how many bytes
+   * @param segOff the offset in the memory
+   * @param len the number of bytes
    * @return the number of the entry
    */
   public int read(long offset, MemorySegment seg, long segOff, int len) {
@@ -138,10 +136,10 @@ public final class IoBatch {
   /**
    * Adds a write.
    *
-   * @param offset where on the device, in bytes
+   * @param offset the offset on the device, in bytes
    * @param seg native memory
-   * @param segOff where in the memory
-   * @param len how many bytes
+   * @param segOff the offset in the memory
+   * @param len the number of bytes
    * @return the number of the entry
    */
   public int write(long offset, MemorySegment seg, long segOff, int len) {
@@ -149,7 +147,7 @@ public final class IoBatch {
   }
 
   /**
-   * Adds a sync that runs when all other entries have succeeded. Nothing can be added after it.
+   * Adds a sync that runs once all other entries have succeeded. Nothing can be added after it.
    *
    * @return the number of the entry
    */
@@ -157,17 +155,17 @@ public final class IoBatch {
     return add(IoOp.SYNC, -1, MemorySegment.NULL, 0, 0);
   }
 
-  /** Adds a change of length: for devices that hand their own work to another thread. */
+  /** Adds a change of length: for devices that pass their own work to another thread. */
   int resize(long bytes) {
     return add(IoOp.RESIZE, bytes, MemorySegment.NULL, 0, 0);
   }
 
-  /** Gives the space of a range back: the same. */
+  /** Adds a release of space, for the same purpose. */
   int punch(long offset, int len) {
     return add(IoOp.PUNCH, offset, MemorySegment.NULL, 0, len);
   }
 
-  /** Sets space aside for a range: the same. */
+  /** Adds an allocation of space, for the same purpose. */
   int reserve(long offset, int len) {
     return add(IoOp.RESERVE, offset, MemorySegment.NULL, 0, len);
   }
@@ -177,7 +175,7 @@ public final class IoBatch {
       throw new IllegalStateException("The batch was submitted; clear it first.");
     }
     if (endsWithSync()) {
-      throw new IllegalStateException("A sync is the last entry of a batch.");
+      throw new IllegalStateException("Nothing can be added after the sync at the end of a batch.");
     }
     if (size == ops.length) {
       throw new IllegalStateException("The batch is full: " + size + " entries.");
@@ -193,10 +191,10 @@ public final class IoBatch {
     return i;
   }
 
-  /** Empties the batch, so that it can be filled again. */
+  /** Empties the batch for reuse. */
   public void clear() {
     if (pending != 0) {
-      throw new IllegalStateException("The batch is under way; await its end first.");
+      throw new IllegalStateException("The batch is in progress; await its end first.");
     }
     for (int i = 0; i < size; i++) {
       segments[i] = MemorySegment.NULL;
@@ -207,75 +205,75 @@ public final class IoBatch {
 
   // ------------------------------------------------------------------------------------ entries
 
-  /** How many entries the batch can hold. */
+  /** Returns the maximum number of entries. */
   public int capacity() {
     return ops.length;
   }
 
-  /** How many entries the batch has. */
+  /** Returns the number of entries. */
   public int size() {
     return size;
   }
 
-  /** Whether no entry can be added. */
+  /** Returns whether no entry can be added. */
   public boolean isFull() {
     return size == ops.length;
   }
 
-  /** What entry i does. */
+  /** Returns the operation of entry i. */
   public IoOp op(int i) {
     return ops[i];
   }
 
-  /** Where on the device entry i begins, in bytes; -1 for a sync. */
+  /** Returns the device offset of entry i, in bytes; -1 for a sync. */
   public long offset(int i) {
     return offsets[i];
   }
 
-  /** The memory of entry i. */
+  /** Returns the memory of entry i. */
   public MemorySegment segment(int i) {
     return segments[i];
   }
 
-  /** Where in its memory entry i begins, in bytes. */
+  /** Returns the offset of entry i in its memory, in bytes. */
   public long segmentOffset(int i) {
     return segmentOffsets[i];
   }
 
   /**
-   * The memory of entry i, for threads of a device: where there is no {@link #EVERYTHING} it must
-   * be memory that every thread may use.
+   * Returns the memory of entry i, for threads of a device. Without {@link #EVERYTHING} it must be
+   * memory that every thread may use.
    */
   MemorySegment memory(int i) {
     MemorySegment all = EVERYTHING;
     return all == null ? segments[i] : all;
   }
 
-  /** Where in {@link #memory} entry i begins. */
+  /** Returns the offset of entry i in {@link #memory}. */
   long address(int i) {
     return EVERYTHING == null ? segmentOffsets[i] : segments[i].address() + segmentOffsets[i];
   }
 
-  /** How many bytes entry i transfers. */
+  /** Returns the number of bytes that entry i transfers. */
   public int length(int i) {
     return lengths[i];
   }
 
-  /** Whether the last entry is a sync. */
+  /** Returns whether the last entry is a sync. */
   public boolean endsWithSync() {
     return size > 0 && ops[size - 1] == IoOp.SYNC;
   }
 
   // ------------------------------------------------------------------------------------ the end
 
-  /** Whether all entries are done. */
+  /** Returns whether all entries are done. */
   public boolean isDone() {
     return submitted && (int) PENDING.getAcquire(this) == 0;
   }
 
   /**
    * Waits until all entries are done. Only the batch's owner may wait. An interrupt does not end
-   * the wait; the flag is set again afterwards.
+   * the wait; the flag is kept.
    */
   public void await() {
     for (int i = 0; i < SPINS && pending != 0; i++) {
@@ -297,15 +295,15 @@ public final class IoBatch {
   }
 
   /**
-   * How entry i ended.
+   * Returns the result of entry i.
    *
-   * @return 0 where it was done in full, or the number of the error
+   * @return 0 if it was done in full, or the error number
    */
   public int error(int i) {
     return errors[i];
   }
 
-  /** Whether an entry failed. */
+  /** Returns whether an entry failed. */
   public boolean failed() {
     for (int i = 0; i < size; i++) {
       if (errors[i] != 0) {
@@ -316,10 +314,10 @@ public final class IoBatch {
   }
 
   /**
-   * What {@link #throwIfFailed} would throw for one entry.
+   * Returns the exception that {@link #throwIfFailed} would throw for an entry.
    *
    * @param i an entry that failed
-   * @return an exception that says what failed where
+   * @return an exception that says what failed and where
    */
   public FoveaException exception(int i) {
     return IoErrors.exception(ops[i], deviceName, offsets[i], lengths[i], errors[i]);
@@ -328,7 +326,7 @@ public final class IoBatch {
   /**
    * Throws for the first entry that failed.
    *
-   * @throws io.fovea.error.StorageFullException where there was no space
+   * @throws io.fovea.error.StorageFullException if there was no space
    * @throws io.fovea.error.StorageException for every other error
    */
   public void throwIfFailed() {
@@ -345,7 +343,7 @@ public final class IoBatch {
    * Takes the batch over. For devices, before they start its first entry.
    *
    * @param name the device, for messages
-   * @throws IllegalStateException where it was submitted before
+   * @throws IllegalStateException if it was already submitted
    */
   public void begin(String name) {
     if (submitted) {
@@ -358,15 +356,15 @@ public final class IoBatch {
 
   /**
    * Ends one entry. For devices. After the last one the batch belongs to its owner again and must
-   * not be touched any more.
+   * not be touched.
    *
    * @param i the entry
    * @param errno 0, or why it failed
-   * @return how many entries are left; where that is 1 and the batch ends with a sync that is not
-   *     this entry, the sync is due now
+   * @return the number of entries left; if it is 1 and the batch ends with a sync that is not this
+   *     entry, the sync must run now
    */
   public int complete(int i, int errno) {
-    errors[i] = completion == null ? errno : told(completion, i, errno);
+    errors[i] = completion == null ? errno : notify(completion, i, errno);
     int left = (int) PENDING.getAndAdd(this, -1) - 1;
     if (left == 0) {
       Thread thread = waiter;
@@ -377,8 +375,8 @@ public final class IoBatch {
     return left;
   }
 
-  /** A device's thread survives whatever is thrown. */
-  private static int told(Completion completion, int i, int errno) {
+  /** Calls a completion. The device's thread survives whatever it throws. */
+  private static int notify(Completion completion, int i, int errno) {
     try {
       completion.ended(i, errno);
       return errno;
@@ -387,7 +385,7 @@ public final class IoBatch {
     }
   }
 
-  /** For devices, when the sync at the end is due: ECANCELED where another entry failed, else 0. */
+  /** For devices, before the sync at the end: returns ECANCELED if another entry failed, else 0. */
   public int syncVerdict() {
     for (int i = 0; i < size - 1; i++) {
       if (errors[i] != 0) {

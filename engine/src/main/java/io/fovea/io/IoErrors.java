@@ -6,10 +6,11 @@ import io.fovea.error.StorageException;
 import io.fovea.error.StorageFullException;
 
 /**
- * Makes exceptions of error numbers.
+ * Converts error numbers to exceptions.
  *
- * <p>Inside this room a failure is a positive error number, because most operations end on a thread
- * of the device where nobody could catch anything. It becomes an exception where it is delivered.
+ * <p>Within this package a failure is a positive error number, because most operations end on a
+ * thread of the device, where no caller could catch an exception. It becomes an exception where it
+ * is delivered.
  */
 final class IoErrors {
   private IoErrors() {}
@@ -25,13 +26,15 @@ final class IoErrors {
         : new StorageException(op.word(), name, offset, errno, described);
   }
 
-  /** What nobody expects, and nobody may be kept waiting for: logged, and an error as any other. */
+  /**
+   * Logs an unexpected exception and returns an error number, so that no caller is left waiting.
+   */
   static int unexpected(String name, Throwable t) {
     try {
       System.getLogger("io.fovea.io")
           .log(System.Logger.Level.ERROR, "An operation of " + name + " failed unexpectedly", t);
     } catch (Throwable again) {
-      // The logger may fail as the operation did. Whoever waits for its end is told all the same.
+      // The logger may fail as the operation did. Waiters are notified all the same.
     }
     return t instanceof OutOfMemoryError ? Errno.ENOMEM : Errno.EIO;
   }

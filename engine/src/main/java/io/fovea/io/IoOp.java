@@ -1,28 +1,28 @@
 package io.fovea.io;
 
 /**
- * What a device can be asked for.
+ * The operations of a device.
  *
  * @since 0.1.0
  */
 public enum IoOp {
-  /** Bytes from the device into memory. */
+  /** Transfers bytes from the device into memory. */
   READ,
-  /** Bytes from memory to the device. */
+  /** Transfers bytes from memory to the device. */
   WRITE,
-  /** What was written is made durable. */
+  /** Makes durable what was written. */
   SYNC,
-  /** The device is made longer or shorter. */
+  /** Changes the length of the device. */
   RESIZE,
-  /** A range reads as zeros from now on, and takes no space. */
+  /** Releases the space of a range, which reads as zeros afterwards. */
   PUNCH,
-  /** A range keeps what it has, and has space set aside for writes. */
+  /** Allocates space for writes to a range, which keeps its contents. */
   RESERVE;
 
   private final String word = name().toLowerCase(java.util.Locale.ROOT);
 
   /**
-   * The operation as messages name it.
+   * Returns the name of the operation in messages.
    *
    * @return for example {@code "read"}
    */

@@ -3,8 +3,8 @@ package io.fovea.io;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Counts what a device did. Counters are striped, since many threads count at once; a sum that is
- * read while they count is a moment's worth.
+ * Counters of a device's operations. They are striped, since many threads count concurrently; a sum
+ * read meanwhile is approximate.
  *
  * <p>Any thread may read; only devices write.
  *
@@ -19,7 +19,7 @@ public final class IoStats {
   private final LongAdder batches = new LongAdder();
   private final LongAdder bounces = new LongAdder();
 
-  /** Makes a set of counters, all zero. For devices. */
+  /** Creates a set of counters, all zero. For devices. */
   public IoStats() {}
 
   private static LongAdder[] adders() {
@@ -31,9 +31,9 @@ public final class IoStats {
   }
 
   /**
-   * How often something was done, failures included.
+   * Returns how often an operation was performed, including failures.
    *
-   * @param op what
+   * @param op the operation
    * @return operations
    */
   public long count(IoOp op) {
@@ -41,7 +41,7 @@ public final class IoStats {
   }
 
   /**
-   * How much was transferred by what succeeded.
+   * Returns the bytes transferred by successful operations.
    *
    * @param op a read or a write
    * @return bytes
@@ -51,9 +51,9 @@ public final class IoStats {
   }
 
   /**
-   * How often something failed.
+   * Returns how often an operation failed.
    *
-   * @param op what
+   * @param op the operation
    * @return operations
    */
   public long errors(IoOp op) {
@@ -61,7 +61,7 @@ public final class IoStats {
   }
 
   /**
-   * How many batches were started.
+   * Returns how many batches were started.
    *
    * @return batches
    */
@@ -70,7 +70,7 @@ public final class IoStats {
   }
 
   /**
-   * How many transfers took a copy because their memory was not aligned.
+   * Returns how many transfers took a copy because their memory was not aligned.
    *
    * @return operations
    */
@@ -81,8 +81,8 @@ public final class IoStats {
   /**
    * Counts one operation. For devices.
    *
-   * @param op what
-   * @param len how many bytes it was to transfer
+   * @param op the operation
+   * @param len the number of bytes that it was to transfer
    * @param errno 0, or why it failed
    */
   public void record(IoOp op, long len, int errno) {
@@ -102,12 +102,12 @@ public final class IoStats {
     add(bounces, 1);
   }
 
-  /** A counter that is fought for takes memory. Where there is none it counts less. */
+  /** Adds to a counter. A contended counter allocates memory; if there is none, it loses counts. */
   private static void add(LongAdder counter, long n) {
     try {
       counter.add(n);
     } catch (Error e) {
-      // Between the beginning of an operation and its end, of which its caller has to know.
+      // An operation in progress must not fail here: its caller has to learn of its end.
     }
   }
 

@@ -13,22 +13,22 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A file where there is no libc that the engine knows, or the JVM denies native access: on
- * RandomAccessFile.
+ * A file on RandomAccessFile, for a system without a libc that the engine knows, or a JVM that
+ * denies native access.
  *
  * <p>A FileChannel would save a copy, but it closes itself when a thread that uses it is
- * interrupted, and an error that a sync has met is lost then. No interrupt reaches a
- * RandomAccessFile. It has one position, so each transfer takes a handle of its own; up to {@link
- * #HANDLES} are under way at the same time.
+ * interrupted, and the error of a sync is then lost. Interrupts do not affect a RandomAccessFile.
+ * It has one position, so each transfer takes a separate handle; up to {@link #HANDLES} are in use
+ * concurrently.
  *
- * <p>Error numbers are derived from the exceptions, which is good enough to tell a full disk from a
+ * <p>Error numbers are derived from the exceptions, precisely enough to tell a full disk from a
  * broken one.
  */
 final class JdkFile implements RawFile {
   private static final int HANDLES = 8;
   private static final int CHUNK = 1 << 16;
 
-  /** A descriptor, and memory to copy through. Both are used under the lock. */
+  /** A descriptor, and memory to copy through. Both are guarded by the lock. */
   private static final class Handle {
     final ReentrantLock lock = new ReentrantLock();
     final RandomAccessFile file;
@@ -49,15 +49,15 @@ final class JdkFile implements RawFile {
   private final Path path;
   private final String mode;
 
-  /** What tells the file from another one that has its name later; null where nothing does. */
+  /** Tells the file from another one that gets its name later; null if nothing does. */
   private final @Nullable Object key;
 
-  /** The first is there from the beginning; the others come when they are needed. */
+  /** The first one is there from the beginning; the others are opened when needed. */
   private final @Nullable Handle[] handles = new @Nullable Handle[HANDLES];
 
   private final Handle first;
 
-  /** With O_DSYNC; null as long as nobody asked for it, and where there is none. */
+  /** A handle with O_DSYNC; null until it is first requested, and if it is not available. */
   private volatile @Nullable Handle durable;
 
   private boolean durableAsked;
@@ -82,7 +82,7 @@ final class JdkFile implements RawFile {
   /**
    * Opens a file for reading and writing.
    *
-   * @throws io.fovea.error.FoveaException where the operating system refuses
+   * @throws io.fovea.error.FoveaException if the operating system refuses
    */
   static JdkFile open(Path path, boolean create) {
     try {
@@ -96,9 +96,9 @@ final class JdkFile implements RawFile {
   }
 
   /**
-   * Opens a file that exists, for reading.
+   * Opens an existing file for reading.
    *
-   * @throws io.fovea.error.FoveaException where the operating system refuses
+   * @throws io.fovea.error.FoveaException if the operating system refuses
    */
   static JdkFile openToRead(Path path) {
     try {
@@ -108,7 +108,7 @@ final class JdkFile implements RawFile {
     }
   }
 
-  /** A handle, locked: one that nobody uses, a new one, or the first once it is free. */
+  /** Returns a locked handle: an idle one, a new one, or the first once it is free. */
   private Handle take() {
     for (Handle handle : handles) {
       if (handle != null && handle.lock.tryLock()) {
@@ -123,7 +123,7 @@ final class JdkFile implements RawFile {
     return first;
   }
 
-  /** One more handle, locked; null where there can't be one. */
+  /** Opens one more handle, locked; returns null if that is not possible. */
   private synchronized @Nullable Handle another() {
     for (int i = 0; i < HANDLES && !closed; i++) {
       if (handles[i] == null) {
@@ -138,7 +138,7 @@ final class JdkFile implements RawFile {
     return null;
   }
 
-  /** The same file by its name, if it still has it. */
+  /** Opens the same file by its name, if it still has it; returns null otherwise. */
   private @Nullable Handle reopen(String how) {
     if (key == null || !key.equals(key(path))) {
       return null;
@@ -222,20 +222,20 @@ final class JdkFile implements RawFile {
   }
 
   /**
-   * Of all that was written, through whichever handle. Always by the first: the system tells each
-   * descriptor of an error once.
+   * Syncs everything that was written, through any handle. Always by the first handle: the system
+   * reports an error once per descriptor.
    */
   @Override
   public int sync() {
     try {
-      first.file.getFD().sync(); // needs no position, and so no lock
+      first.file.getFD().sync(); // needs no position, so no lock
       return 0;
     } catch (IOException e) {
       return -DeviceFile.errno(e);
     }
   }
 
-  /** No space can be set aside here; a byte at the end makes the file long. */
+  /** Extends the file by a byte at the end. Space cannot be allocated here. */
   @Override
   public int allocate(long from, long to) {
     Handle h = take();

@@ -10,12 +10,11 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 
 /**
- * A file on libc: positioned reads and writes that no interrupt of Java reaches.
+ * A file on libc: positioned reads and writes that Java interrupts do not affect.
  *
- * <p>O_DIRECT is asked for and not relied on. Some file systems refuse it when the file is opened,
- * some only at the first transfer; in both cases the page cache is used instead. In the second, the
- * file is opened again; the first descriptor stays open until the end, since others may be using
- * it.
+ * <p>O_DIRECT is requested but not relied on. Some file systems refuse it when the file is opened,
+ * some only at the first transfer; the page cache is used then. In the second case the file is
+ * reopened; the first descriptor stays open until the end, since other threads may be using it.
  */
 final class LibcFile implements RawFile {
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
@@ -25,12 +24,12 @@ final class LibcFile implements RawFile {
   private volatile int fd;
   private volatile boolean direct;
 
-  /** The same file with O_DSYNC; -1 as long as nobody asked for it, and where there is none. */
+  /** A descriptor with O_DSYNC; -1 until it is first requested, and if it is not available. */
   private volatile int durableFd = -1;
 
   private boolean durableAsked;
 
-  /** What {@link #durableFd} was before direct transfers were given up; others may be using it. */
+  /** The {@link #durableFd} from before direct transfers were abandoned; others may be using it. */
   private int abandonedFd = -1;
 
   private LibcFile(Path path, int fd, boolean direct) {
@@ -41,18 +40,18 @@ final class LibcFile implements RawFile {
   }
 
   /**
-   * The name of a file for libc: an absolute one, as the JDK resolves it. libc takes a relative
-   * name to be in the directory of the process, which is not {@code user.dir} where that was set.
+   * Returns the absolute name of a file for libc, resolved as the JDK does. libc resolves a
+   * relative name in the directory of the process, which is not {@code user.dir} if that was set.
    *
-   * @throws InvalidUseException where the name of the file can't be written in the encoding of the
-   *     process, so that libc would open another file
+   * @throws InvalidUseException if the name cannot be represented in the encoding of the process,
+   *     so that libc would open another file
    */
   static String name(Path path) {
     Path absolute = path.toAbsolutePath();
     String name = absolute.toString();
     boolean same;
     try {
-      // A path has the bytes of the name; its string has replacements for what can't be decoded.
+      // A path has the bytes of the name; its string has replacements for undecodable bytes.
       same = absolute.equals(absolute.getFileSystem().getPath(name));
     } catch (InvalidPathException e) {
       same = false;
@@ -72,7 +71,7 @@ final class LibcFile implements RawFile {
   /**
    * Opens a file for reading and writing.
    *
-   * @throws io.fovea.error.FoveaException where the operating system refuses
+   * @throws io.fovea.error.FoveaException if the operating system refuses
    */
   static LibcFile open(Path path, boolean create, boolean direct) {
     int flags = FileCalls.O_RDWR | FileCalls.O_CLOEXEC | (create ? FileCalls.O_CREAT : 0);
@@ -94,9 +93,9 @@ final class LibcFile implements RawFile {
   }
 
   /**
-   * Opens a file that exists, for reading.
+   * Opens an existing file for reading.
    *
-   * @throws io.fovea.error.FoveaException where the operating system refuses
+   * @throws io.fovea.error.FoveaException if the operating system refuses
    */
   static LibcFile openToRead(Path path) {
     int fd = FileCalls.open(path.toString(), FileCalls.O_RDONLY | FileCalls.O_CLOEXEC, 0);
@@ -134,7 +133,7 @@ final class LibcFile implements RawFile {
     return FileCalls.pwrite(durableFd, seg, segOff, len, offset);
   }
 
-  /** Through the descriptor, so that a rename meanwhile does no harm. */
+  /** Reopens the file through its descriptor, so that a concurrent rename does not matter. */
   private int reopen(int flags) {
     return FileCalls.open(
         "/proc/self/fd/" + first, FileCalls.O_RDWR | FileCalls.O_CLOEXEC | flags, 0);

@@ -9,23 +9,23 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A device in native memory: the storage of databases that are in memory only, and the fastest one
- * for tests and benchmarks.
+ * A device in native memory: the storage of in-memory databases, and the fastest one for tests and
+ * benchmarks.
  *
  * <pre>
  *   directory:  [0] [1] [2]  ·  ·  [n]        an entry per MiB, null where nothing was written
  *                │   │       \______ zeros
  *                ▼   ▼
- *               1 MiB chunks of native memory, made when they are first written
+ *               1 MiB chunks of native memory, allocated when they are first written
  * </pre>
  *
- * <p>Chunks instead of one mapping, because nobody knows how large a database will become. Readers
- * and writers take no lock: a chunk, once there, stays where it is until the device is closed or
- * cut, and overlapping operations at the same time are the caller's to avoid. Growing replaces the
- * directory under a lock; a chunk that another thread enters into the old directory meanwhile would
- * be lost, so entering one takes the same lock.
+ * <p>There are chunks instead of one mapping because the final size is not known. Readers and
+ * writers take no lock: a chunk stays in place until the device is closed, and callers must prevent
+ * concurrent overlapping operations. Growing replaces the directory under a lock; a chunk that
+ * another thread enters into the old directory meanwhile would be lost, so entering one takes the
+ * same lock.
  *
- * <p>A sync does nothing: what is in memory is as durable as the process.
+ * <p>A sync does nothing: memory is as durable as the process.
  *
  * @since 0.1.0
  */
@@ -33,7 +33,7 @@ public final class MemoryDevice extends AbstractBlockDevice {
   private static final int CHUNK_SHIFT = 20;
   private static final int CHUNK_BYTES = 1 << CHUNK_SHIFT;
 
-  /** Taken to make a chunk, to grow and to cut. */
+  /** Held to allocate a chunk, to grow and to cut. */
   private final ReentrantLock lock = new ReentrantLock();
 
   private final Arena arena = Arena.ofShared();
@@ -41,17 +41,17 @@ public final class MemoryDevice extends AbstractBlockDevice {
   private volatile AtomicReferenceArray<MemorySegment> directory = new AtomicReferenceArray<>(64);
   private volatile long size;
 
-  /** Makes an empty device that grows as far as memory goes. */
+  /** Creates an empty device that is limited only by memory. */
   public MemoryDevice() {
     this("memory", 4096, Long.MAX_VALUE);
   }
 
   /**
-   * Makes an empty device.
+   * Creates an empty device.
    *
    * @param name its name in messages
    * @param blockSize the unit of transfers in bytes, a power of two of at most 1 MiB
-   * @param maxBytes what it may hold; more fails as a full disk does
+   * @param maxBytes the capacity; a larger size fails like a full disk
    */
   public MemoryDevice(String name, int blockSize, long maxBytes) {
     super(name, blockSize);
@@ -115,7 +115,7 @@ public final class MemoryDevice extends AbstractBlockDevice {
     return 0;
   }
 
-  /** The chunk of an index, made where it is missing; null where there is no memory. */
+  /** Returns a chunk, allocating it if it is missing; null if there is no memory. */
   private @Nullable MemorySegment chunk(int index) {
     AtomicReferenceArray<MemorySegment> chunks = directory;
     MemorySegment chunk = index < chunks.length() ? chunks.get(index) : null;
@@ -163,8 +163,8 @@ public final class MemoryDevice extends AbstractBlockDevice {
   }
 
   /**
-   * Growing sets nothing aside. What is cut off is filled with zeros; its chunks stay, since a
-   * reader may be in them, and serve again when the device grows.
+   * Changes the length. Growing allocates nothing. Bytes that are cut off are set to zero; their
+   * chunks stay, since a reader may be using them, and serve again when the device grows.
    */
   @Override
   protected int resizeNow(long bytes) {

@@ -9,19 +9,19 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A private copy of a device: reads go through to it, writes stay in memory.
+ * A private copy of a device: reads pass through to it, writes stay in memory.
  *
  * <pre>
  *   block   0    1    2    3    4    5    6
  *   below   a    b    c    d    e    f    .     only ever read
- *   here    .    B    .    .    E    .    G     4 KiB each, made when they are written
+ *   here    .    B    .    .    E    .    G     4 KiB each, allocated when they are written
  *   read    a    B    c    d    E    f    G
  * </pre>
  *
- * <p>So a database can be opened, recovered and looked at whole, while nothing on disk changes. It
- * takes as much memory as is written, zeros left out.
+ * <p>So a database can be opened, recovered and inspected in full while nothing on disk changes. It
+ * takes as much memory as is written, except for zeros.
  *
- * <p>What lies below must not change meanwhile. Any thread.
+ * <p>The device below must not change meanwhile. Any thread.
  *
  * @since 0.1.0
  */
@@ -30,27 +30,27 @@ public final class OverlayDevice extends AbstractBlockDevice {
   private final Arena arena = Arena.ofShared();
   private final ConcurrentHashMap<Long, MemorySegment> blocks = new ConcurrentHashMap<>();
 
-  /** Of every block that is all zeros: files are made of them, and they need not take memory. */
+  /** Shared by all blocks of zeros, which are frequent and so take no memory. */
   private final MemorySegment zeros;
 
-  /** What of the device below is seen: less than all after a cut. */
+  /** How much of the device below is visible: less than all after a cut. */
   private volatile long visible;
 
   private volatile long size;
 
   /**
-   * Makes a copy.
+   * Creates a copy.
    *
    * @param name its name in messages
-   * @param below the original, which is closed with this one; null for an empty one
-   * @param blockSize the unit of transfers where there is no original
+   * @param below the original, which is closed with this one; null for an empty device
+   * @param blockSize the unit of transfers if there is no original
    */
   public OverlayDevice(String name, @Nullable BlockDevice below, int blockSize) {
     super(name, below == null ? blockSize : below.blockSize());
     this.below = below;
     this.zeros = arena.allocate(blockSize(), Math.min(blockSize(), 4096));
     this.size = below == null ? 0 : below.size();
-    this.visible = size + blockSize() - 1 & -blockSize(); // its last block may be cut
+    this.visible = size + blockSize() - 1 & -blockSize(); // its last block may be incomplete
   }
 
   @Override

@@ -9,11 +9,11 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The files of a database as a private copy in memory: a database on it may do what it likes, and
+ * The files of a database as a private copy in memory: a database on it may change anything, and
  * the files stay as they are. See {@link OverlayDevice}.
  *
- * <p>Devices can be closed and opened again; what was written to them is still there, until the
- * storage is closed. One thread opens and closes.
+ * <p>Devices can be closed and reopened; what was written to them stays until the storage is
+ * closed. One thread opens and closes.
  *
  * @since 0.1.0
  */
@@ -25,7 +25,7 @@ public final class OverlayStorage implements Storage, AutoCloseable {
   private final Map<String, @Nullable OverlayDevice> devices = new HashMap<>();
 
   /**
-   * A copy of the files of a database.
+   * Creates a copy of the files of a database.
    *
    * @param file the data file
    */
@@ -74,7 +74,7 @@ public final class OverlayStorage implements Storage, AutoCloseable {
     return file.toString();
   }
 
-  /** Forgets all that was written. */
+  /** Discards everything that was written. */
   @Override
   public void close() {
     for (OverlayDevice device : devices.values()) {
@@ -85,7 +85,7 @@ public final class OverlayStorage implements Storage, AutoCloseable {
     devices.clear();
   }
 
-  /** A device whose close keeps what was written. */
+  /** A handle on a device; closing it keeps what was written. */
   private static final class Lent implements BlockDevice {
     private final OverlayDevice device;
 

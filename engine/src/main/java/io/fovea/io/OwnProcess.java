@@ -6,17 +6,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * A process in words: its id, the boot of the system, and when it was started, in ticks since the
- * boot. Ids are given to later processes again, the three together are not.
+ * A process as text: its id, the boot of the system, and its start time in ticks since the boot.
+ * Ids are reused by later processes, the three together are not.
  *
- * <p>Where the system does not say the other two, it is the id alone. Any thread.
+ * <p>If the system does not provide the other two, the text is the id alone. Any thread.
  */
 final class OwnProcess {
-  private static final int START_FIELD = 19; // behind the name: field 22 of proc(5)
+  private static final int START_FIELD = 19; // counted after the name: field 22 of proc(5)
 
   private OwnProcess() {}
 
-  /** This process; a line. */
+  /** Returns the text of this process; a line. */
   static String text() {
     long pid = ProcessHandle.current().pid();
     String start = start(pid);
@@ -25,10 +25,10 @@ final class OwnProcess {
   }
 
   /**
-   * The id of a process if it lives, or -1.
+   * Returns the id of a process if it is alive, or -1.
    *
-   * @param text what {@link #text} said
-   * @param surely whether the id alone does not do
+   * @param text a result of {@link #text}
+   * @param surely whether the id alone is not enough
    */
   static long living(String text, boolean surely) {
     String[] parts = text.split(" ");
@@ -48,7 +48,7 @@ final class OwnProcess {
     return read(Path.of("/proc/sys/kernel/random/boot_id"));
   }
 
-  /** Empty where there is no such process, or it has ended and its parent has not asked yet. */
+  /** Returns the start time; empty if there is no such process, or it is a zombie. */
   private static String start(long pid) {
     String stat = read(Path.of("/proc/" + pid + "/stat"));
     String[] fields = stat.substring(stat.lastIndexOf(')') + 1).strip().split(" ");

@@ -4,19 +4,18 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A file by positioned reads and writes.
+ * A file with positioned reads and writes.
  *
  * <pre>
  *   platform thread ── read, write ──────────────► pread, pwrite      (one system call, no hand-over)
  *   virtual thread  ── read, write ──► parks       workers ──► pread, pwrite
- *   anyone          ── batch ──┬─────────────────► the caller, when it waits anyway; a write and
- *                              │                   a sync as one call (O_DSYNC) where that is all
- *                              └─► workers ──────► so that several entries are under way
+ *   any thread      ── batch ──┬─────────────────► the caller, if it waits anyway; a write and a
+ *                              │                   sync as one call (O_DSYNC) if they are all
+ *                              └─► workers ──────► so that several entries run concurrently
  * </pre>
  *
- * <p>It is what the engine falls back to where io_uring is not to be had, and about as fast for a
- * lone read. Batches cost a hand-over to threads; beyond some ten operations under way a ring does
- * better.
+ * <p>The engine's fallback without io_uring, and about as fast for a single read. Batches cost a
+ * hand-over to threads; beyond about ten concurrent operations a ring is faster.
  *
  * @since 0.1.0
  */
@@ -45,7 +44,7 @@ final class PosixDevice extends AbstractBlockDevice {
     return Thread.currentThread().isVirtual();
   }
 
-  /** One operation on a thread of the device, while the caller parks. */
+  /** Performs one operation on a thread of the device, while the caller parks. */
   private int handOver(IoBatch single) {
     return workers.perform(file, single, name());
   }
@@ -117,14 +116,16 @@ final class PosixDevice extends AbstractBlockDevice {
 
   @Override
   public void submit(IoBatch batch) {
-    Share share = new Share(batch); // before it is accepted: what it needs is there
+    Share share = new Share(batch); // allocated before the batch is accepted
     accept(batch);
     if (share.entries > 0 && !share.spread(Math.min(share.entries, workers.threads()))) {
       share.run();
     }
   }
 
-  /** As {@link #submit}, but the caller, who waits anyway, takes its share of the work. */
+  /**
+   * Performs a batch as {@link #submit} does, with the waiting caller taking a share of the work.
+   */
   @Override
   public void run(IoBatch batch) {
     if (mustNotBlock()) {
@@ -136,7 +137,8 @@ final class PosixDevice extends AbstractBlockDevice {
     if (isDurableWrite(batch) && file.onlyDurably()) {
       int errno = writeDurably(batch);
       finish(batch, 0, errno);
-      // Where it failed, the verdict ends the sync; where another write came in between, it is due.
+      // After a failure the verdict ends the sync; after another write in between, the sync must
+      // run.
       finish(batch, 1, errno == 0 && file.onlyDurably() ? 0 : file.perform(batch, 1));
     } else if (share.entries > 0) {
       share.spread(Math.min(share.entries - 1, workers.threads()));
@@ -153,7 +155,7 @@ final class PosixDevice extends AbstractBlockDevice {
     }
   }
 
-  /** Whether a batch is one write and a sync: what a log does all the time. */
+  /** Returns whether a batch is one write and a sync, as a log's groups are. */
   private boolean isDurableWrite(IoBatch batch) {
     return batch.size() == 2
         && batch.endsWithSync()
@@ -168,18 +170,18 @@ final class PosixDevice extends AbstractBlockDevice {
   }
 
   /**
-   * The work of one batch: any thread that runs it takes entries until none is left. It counts for
-   * itself, so that one that starts late, when the batch is done and its owner's again, leaves it
+   * The work of one batch: any thread that runs it takes entries until none is left. It has its own
+   * counter, so a thread that starts late, when the batch belongs to its owner again, leaves it
    * alone.
    *
    * <p>Each entry ends exactly once: {@code next} gives its number to one thread. All end, since
-   * the thread that accepted the batch runs this itself where it is not certain that another will.
+   * the thread that accepted the batch runs this itself unless another thread is certain to.
    */
   private final class Share implements Runnable {
     private final IoBatch batch;
     private final boolean sync;
 
-    /** All entries but a sync at the end; a batch of nothing but a sync has that one. */
+    /** All entries except a sync at the end; a batch of a single sync has that one. */
     final int entries;
 
     private final AtomicInteger next = new AtomicInteger();
@@ -190,7 +192,9 @@ final class PosixDevice extends AbstractBlockDevice {
       this.entries = batch.size() - (sync ? 1 : 0);
     }
 
-    /** Asks so many threads to help; false where one could not be asked. Nothing is thrown. */
+    /**
+     * Asks a number of threads to help; returns false if one could not be asked. Does not throw.
+     */
     boolean spread(int times) {
       for (int i = 0; i < times; i++) {
         if (!workers.tryExecute(this)) {

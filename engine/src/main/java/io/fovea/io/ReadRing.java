@@ -12,8 +12,8 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A ring that a thread has borrowed: it hands its reads to the kernel and ends them itself, without
- * any other thread between.
+ * A ring that a thread has borrowed: the thread submits its reads to the kernel and ends them
+ * itself, without another thread in between.
  *
  * <pre>
  *   borrower     lend ─► read(slot) ... read(slot) ─► drive ─► ... ─► drive(wait) ─► giveBack
@@ -24,52 +24,52 @@ import org.jspecify.annotations.Nullable;
  *                                   completion.ended(slot, errno), under the lock
  * </pre>
  *
- * <p><b>Nobody depends on the borrower.</b> Reads that are done are ended when somebody reaps them.
- * While the borrower is in {@link #drive} that is he: he returns from the kernel with each
- * completion. While he is elsewhere, waiting perhaps for what only another thread can give, the
- * lock is free, and any thread that waits for a read may end it ({@link BlockDevice#endLent}). So a
- * read comes to its end by the device and the thread that waits for it, and the borrower may wait
- * for whatever he likes: there is no circle. For that the ring has no single issuer, and
- * completions do not wait for the thread that submitted: without DEFER_TASKRUN the kernel posts
+ * <p><b>No thread depends on the borrower.</b> Finished reads are ended by whichever thread reaps
+ * them. While the borrower is in {@link #drive}, it does: it returns from the kernel with each
+ * completion. While it is elsewhere, perhaps waiting for something that only another thread can
+ * provide, the lock is free, and any thread that waits for a read may end it ({@link
+ * BlockDevice#endLent}). So a read needs only the device and the thread that waits for it, the
+ * borrower may wait for anything, and there is no cycle. For that the ring has no single issuer,
+ * and completions do not wait for the submitting thread: without DEFER_TASKRUN the kernel posts
  * them when that thread next passes through the kernel, asleep (it is woken), by a system call or
- * by a timer's tick.
+ * by a timer tick.
  *
- * <p>Others never submit: a request belongs, to the kernel, to the thread that hands it over, and
- * would be cancelled with it. What the borrower has added is handed over before he unlocks.
+ * <p>Other threads never submit: to the kernel, a request belongs to the thread that submits it,
+ * and would be cancelled with that thread. The borrower submits everything it has added before it
+ * unlocks.
  *
- * <p><b>Reads land in memory of the ring</b>, a block for each slot, which the kernel has pinned
- * once and for all, and are copied from there by whoever ends them. That is a copy more and it is
- * faster: the same few blocks stay in the caches of whoever fills them, where frames of a pool are
- * memory that nobody has touched for long, and the page is in this processor's cache when it is
- * looked at. Where the ring fails, what the kernel may still write goes nowhere else. Reads of more
- * than a block go straight to where they belong, as do all where the kernel refuses to pin more.
+ * <p><b>Reads land in memory of the ring</b>, a block per slot that the kernel has pinned
+ * permanently, and the thread that ends them copies them from there. The extra copy is faster: the
+ * same few blocks stay in the caches of whatever fills them, whereas frames of a pool are cold
+ * memory, and the page is in this processor's cache when it is used. If
+ * the ring fails, the kernel can write nowhere else. Reads of more than a block go straight to
+ * their destination, as do all reads if the kernel refuses to pin memory.
  *
  * <p><b>Memory order.</b> The ring, {@code underWay} and {@code strays} are guarded by the lock, a
- * compare-and-set and a release store. What describes a slot is written by the borrower before he
- * locks to submit it, and not again before {@code completion} has said that it has ended, which it
- * does in a way that the borrower sees ordered.
+ * compare-and-set and a release store. The borrower writes the description of a slot before it
+ * locks to submit the slot, and not again before {@code completion} has reported its end, which
+ * must establish an order with the borrower.
  *
- * <p>An error or a short read is rare, and the read is done again by system call ({@link
- * DeviceFile#read}), which knows what an end of file is, and a file that does not take direct
- * transfers. Where the ring itself fails, what was under way ends with EIO, and the ring is not
- * lent again.
+ * <p>Errors and short reads are rare; the read is then repeated by system call ({@link
+ * DeviceFile#read}), which handles the end of the file and a file that refuses direct transfers. If
+ * the ring itself fails, its reads end with EIO, and the ring is not lent again.
  *
  * @since 0.1.0
  */
 public final class ReadRing {
-  /** How many reads may be under way: slots are numbered from 0. */
+  /** The maximum number of reads in progress: slots are numbered from 0. */
   public static final int DEPTH = 64;
 
-  /** There is a ring only where native access is granted. */
+  /** Not null: rings exist only with native access. */
   private static final MemorySegment EVERYTHING = Objects.requireNonNull(IoBatch.EVERYTHING);
 
-  /** What the reads of a ring land in. */
+  /** The size of the memory that reads land in. */
   static final int LANDING_BYTES = DEPTH * DeviceFile.BLOCK;
 
   private static final int LANDING = 0;
 
   private static final int SPINS = 64;
-  private static final String NOT_LENT = "a ring is used that is not lent, or was given back";
+  private static final String NOT_LENT = "the ring is not lent, or was already returned";
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
   private static final VarHandle LOCKED;
   private static final VarHandle LENT;
@@ -98,7 +98,7 @@ public final class ReadRing {
   private final Ring ring;
   private final int registeredFd;
 
-  /** Registered as buffer {@link #LANDING}; nothing where it could not be. */
+  /** Registered as buffer {@link #LANDING}; null if that was refused. */
   private final @Nullable MemorySegment landing;
 
   private final long[] userData = new long[DEPTH];
@@ -106,12 +106,12 @@ public final class ReadRing {
   private final boolean[] active = new boolean[DEPTH];
   private int underWay;
 
-  /** Reads that another thread has ended since the borrower looked. */
+  /** Reads that another thread has ended since the borrower last checked. */
   private int strays;
 
   private volatile boolean broken;
 
-  // The borrower's, see the memory order.
+  // Used by the borrower; see the memory order.
 
   private final long[] offsets = new long[DEPTH];
   private final long[] addresses = new long[DEPTH];
@@ -124,7 +124,7 @@ public final class ReadRing {
    * Opens a ring.
    *
    * @param landing {@link #LANDING_BYTES}, or fewer for none
-   * @throws NativeException where the kernel refuses
+   * @throws NativeException if the kernel refuses
    */
   ReadRing(UringDevice device, DeviceFile file, MemorySegment landing) {
     this.device = device;
@@ -150,19 +150,20 @@ public final class ReadRing {
     return true;
   }
 
-  /** Ends the loan. The borrower; nothing is under way. */
+  /** Ends the loan. Called by the borrower with no read in progress. */
   public void giveBack() {
     assert lent : NOT_LENT;
     if (addedSize != 0) {
-      throw new IllegalStateException("Reads were added and not handed over: " + addedSize + ".");
+      throw new IllegalStateException(
+          "Drive the ring first; reads added and not submitted: " + addedSize + ".");
     }
-    // Another thread may be ending the last read, and still be at it.
+    // Another thread may still be ending the last read.
     lock();
     int left = underWay;
     strays = 0;
     unlock();
     if (left != 0) {
-      throw new IllegalStateException("Reads are under way: " + left + ".");
+      throw new IllegalStateException("Await the reads first; reads in progress: " + left + ".");
     }
     completion = null;
     LENT.setRelease(this, false);
@@ -191,14 +192,14 @@ public final class ReadRing {
   // -------------------------------------------------------------------------------- the borrower
 
   /**
-   * Adds a read, which {@link #drive} hands over. The memory is aligned to the block size, and
-   * stays.
+   * Adds a read, which {@link #drive} submits. The memory must be aligned to the block size and
+   * stay alive.
    *
-   * @param slot 0 to {@link #DEPTH} - 1, one that has no read
-   * @param offset where on the device, in bytes
+   * @param slot 0 to {@link #DEPTH} - 1, a slot without a read
+   * @param offset the offset on the device, in bytes
    * @param seg native memory
-   * @param segOff where in the memory
-   * @param len how many bytes
+   * @param segOff the offset in the memory
+   * @param len the number of bytes
    */
   public void read(int slot, long offset, MemorySegment seg, long segOff, int len) {
     assert lent : NOT_LENT;
@@ -209,10 +210,10 @@ public final class ReadRing {
   }
 
   /**
-   * Hands over what was added, and ends what is done.
+   * Submits the added reads, and ends finished ones.
    *
-   * @param wait whether to wait until a read has ended since the last call; there must be one that
-   *     was not yet known to have ended
+   * @param wait whether to wait until a read has ended since the last call; there must be one whose
+   *     end was not yet known
    */
   public void drive(boolean wait) {
     assert lent : NOT_LENT;
@@ -230,7 +231,7 @@ public final class ReadRing {
       }
       submit(sleep);
     } catch (RuntimeException | Error e) {
-      // What was added is in the ring, or not: nobody can tell, and somebody waits for it.
+      // The added reads may or may not be in the ring, and threads wait for them.
       takeAdded();
       fail(e);
     } finally {
@@ -250,7 +251,8 @@ public final class ReadRing {
         return;
       }
       sleep &= reap() == 0;
-      // All is handed over before the lock is given up, however long the kernel has to be asked.
+      // Everything is submitted before the lock is released, however often the kernel must be
+      // asked.
     } while (!broken && (sleep || ring.pending() > 0));
   }
 
@@ -260,7 +262,7 @@ public final class ReadRing {
     int n = takeAdded();
     for (int i = 0; i < n; i++) {
       int slot = added[i];
-      // As many entries as slots, all of which the kernel takes before the lock is given up.
+      // There are as many entries as slots, and the kernel takes all before the lock is released.
       if (!request(target, slot)) {
         end(slot, again(slot));
       }
@@ -275,7 +277,9 @@ public final class ReadRing {
             target, first.address() + landed(slot), lengths[slot], offsets[slot], LANDING, slot);
   }
 
-  /** Where the read of a slot lands, at {@link #landed}; null if that is where it belongs. */
+  /**
+   * Returns the memory in which a slot's read lands, at {@link #landed}; null if it goes directly.
+   */
   private @Nullable MemorySegment landing(int slot) {
     return lengths[slot] <= DeviceFile.BLOCK ? landing : null;
   }
@@ -296,7 +300,7 @@ public final class ReadRing {
 
   // ------------------------------------------------------------------------------------ both
 
-  /** Ends what is done, on a thread that waits for it. */
+  /** Ends finished reads, on a thread that waits for one. */
   void endReads() {
     if (lent && tryLock()) {
       try {
@@ -322,7 +326,7 @@ public final class ReadRing {
     return n;
   }
 
-  /** Takes a block from where it has landed to where it belongs. */
+  /** Copies a block from where it landed to its destination. */
   private int bring(int slot) {
     MemorySegment from = landing(slot);
     if (from != null) {
@@ -346,14 +350,16 @@ public final class ReadRing {
     try {
       Objects.requireNonNull(completion).ended(slot, errno);
     } catch (RuntimeException | Error e) {
-      // As for a thread of the device: any thread that reaps survives whatever is thrown.
+      // The reaping thread survives whatever is thrown.
       Threads.tell(LOG, Level.ERROR, "The end of a read of ", device.name(), " failed", e);
     }
   }
 
-  /** A kernel that loses completions, or a bug. Closing the ring sees to what is under way. */
+  /**
+   * Handles a kernel that loses completions, or a bug. Closing the ring ends what is in progress.
+   */
   private void fail(Throwable e) {
-    // Before the logger, which may fail as the ring did: reads are waited for.
+    // Before logging, since the logger may fail too and threads wait for reads.
     broken = true;
     try {
       ring.close();
@@ -371,7 +377,7 @@ public final class ReadRing {
     }
   }
 
-  /** When nobody has it. */
+  /** Closes the ring, when no thread has it. */
   void close() {
     ring.close();
   }

@@ -21,33 +21,33 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A thread with a ring: it takes batches from a queue, hands their entries to the kernel and ends
- * them as completions come back.
+ * A thread with a ring: it takes batches from a queue, submits their entries to the kernel and ends
+ * them as completions arrive.
  *
  * <pre>
  *   any thread                          the poller's thread, sole owner of the ring
  *   ──────────                          ───────────────────────────────────────────
  *   offer(batch) ─► bounded queue ────► take, fill a submission entry per slot ──► kernel
  *        │                                                                           │
- *        └─ asleep? ─► eventfd ───────► (a read of it is always under way) ◄─────────┤
- *                                       reap: full → end the entry, short → go on    │
+ *        └─ asleep? ─► eventfd ───────► (a read of it is always pending) ◄───────────┤
+ *                                       reap: full → end the entry, short → continue │
  *   park ◄── unpark by IoBatch ◄─────── ◄────────────────────────────────────────────┘
  * </pre>
  *
- * <p><b>Why a thread of its own.</b> A ring per calling thread would be unbounded, and the kernel
- * is fastest where one thread alone submits and reaps (SINGLE_ISSUER, DEFER_TASKRUN). Under load
- * the poller never sleeps without work: one system call submits all that has come meanwhile and
- * waits for the next completion.
+ * <p><b>Why a separate thread.</b> The number of rings per calling thread would be unbounded, and
+ * the kernel is fastest if a single thread submits and reaps (SINGLE_ISSUER, DEFER_TASKRUN). Under
+ * load the poller never sleeps without work: one system call submits everything that arrived
+ * meanwhile and waits for the next completion.
  *
- * <p><b>Going to sleep.</b> The poller sets {@code asleep} and then looks at the queue; a caller
- * offers to the queue and then looks at {@code asleep}. Both are sequential (volatile, and the
- * queue's lock), so that one of them sees the other: either the poller finds the batch, or the
- * caller writes to the eventfd, whose read completes and ends the wait. Without it a batch could
- * lie in the queue until some other operation happens to complete.
+ * <p><b>Going to sleep.</b> The poller sets {@code asleep} and then checks the queue; a caller
+ * offers to the queue and then reads {@code asleep}. Both are sequentially consistent (volatile,
+ * and the queue's lock), so one of them sees the other: either the poller finds the batch, or the
+ * caller writes to the eventfd, whose read completes and ends the wait. Otherwise a batch could
+ * stay in the queue until some other operation completes.
  *
- * <p><b>When the poller dies</b> (which would be a bug, or a kernel that loses completions): what
- * is under way fails with EIO, {@code dead} is set, and then the queue is emptied by whoever comes;
- * a caller that offered looks at {@code dead} afterwards, so that nothing stays in the queue.
+ * <p><b>If the poller dies</b> (a bug, or a kernel that loses completions), operations in progress
+ * fail with EIO, {@code dead} is set, and then every caller empties the queue: a caller that
+ * offered reads {@code dead} afterwards, so nothing stays in the queue.
  */
 final class RingPoller {
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
@@ -55,7 +55,7 @@ final class RingPoller {
   private static final long WAKE = -1;
   private static final long QUEUE_FULL_NANOS = 20_000;
 
-  /** Made ahead: it is told where nothing can be made. */
+  /** Allocated ahead, for a failure in which nothing can be allocated. */
   private static final Availability NO_MEMORY = new Availability.Unavailable("no ring", 0);
 
   private final UringDevice device;
@@ -67,16 +67,18 @@ final class RingPoller {
   private final Thread thread;
   private final int eventfd;
 
-  /** Where the kernel puts the count of the eventfd. */
+  /** Receives the count of the eventfd. */
   private final MemorySegment wakeCount = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
 
   private volatile boolean asleep;
   private volatile boolean stopping;
   private volatile boolean dead;
 
-  // What follows belongs to the poller's thread.
+  // Used by the poller's thread only.
 
-  /** A slot is an operation that the kernel may have; its number is the operation's user data. */
+  /**
+   * The batch per slot. A slot is an operation the kernel may have; its number is the user data.
+   */
   private final @Nullable IoBatch[] slotBatch;
 
   private final int[] slotEntry;
@@ -106,13 +108,13 @@ final class RingPoller {
       freeSlots[free++] = depth - 1 - i;
     }
     this.eventfd = EventFd.open(0, EventFd.EFD_CLOEXEC);
-    // Its end is not waited for before its start: an open that fails closes what did not begin.
+    // Never joined before its start: a failed open closes pollers that did not begin.
     this.thread = Threads.unstarted("fovea-uring " + name, this::live);
   }
 
   // ---------------------------------------------------------------------------------- any thread
 
-  /** Starts the thread and tells whether it has a ring. */
+  /** Starts the thread and returns whether it has a ring. */
   Availability start() {
     if (eventfd < 0) {
       return new Availability.Unavailable("no eventfd", -eventfd);
@@ -125,7 +127,7 @@ final class RingPoller {
     return started.join();
   }
 
-  /** Puts a batch into the queue; waits while that is full. */
+  /** Adds a batch to the queue; waits while it is full. */
   void offer(IoBatch batch) {
     boolean interrupted = false;
     while (!queue.offer(batch)) {
@@ -147,13 +149,13 @@ final class RingPoller {
 
   private void wake() {
     if (asleep) {
-      // Several may come here; one more count of the eventfd costs nothing but the call.
+      // Several threads may get here; an extra count of the eventfd costs only the call.
       asleep = false;
       EventFd.add(eventfd, 1);
     }
   }
 
-  /** Ends the thread. Only when nothing is under way and nothing more comes. */
+  /** Ends the thread. Requires that nothing is in progress and nothing more arrives. */
   void close() {
     stopping = true;
     if (eventfd >= 0) {
@@ -180,13 +182,13 @@ final class RingPoller {
   // --------------------------------------------------------------------------- the poller's thread
 
   private void live() {
-    boolean told = false;
+    boolean reported = false;
     try {
       liveOn();
-      told = true;
+      reported = true;
     } finally {
-      if (!told) {
-        started.complete(NO_MEMORY); // where nobody was told yet
+      if (!reported) {
+        started.complete(NO_MEMORY); // has no effect if already completed
       }
     }
   }
@@ -224,7 +226,8 @@ final class RingPoller {
         return;
       }
       asleep = roomForMore;
-      // A batch that came before asleep was set is seen here, one that comes later wakes.
+      // A batch that came before asleep was set is seen here; one that comes later wakes this
+      // thread.
       boolean wait = !roomForMore || queue.isEmpty();
       int result = wait ? ring.submitAndWait(1) : ring.submit();
       asleep = false;
@@ -244,7 +247,7 @@ final class RingPoller {
     }
   }
 
-  /** Keeps a read of the eventfd under way. */
+  /** Keeps a read of the eventfd pending. */
   private void arm(Ring ring) {
     if (!wakeArmed && !stopping) {
       wakeArmed = ring.read(eventfd, wakeCount.address(), 8, 0, WAKE);
@@ -262,7 +265,7 @@ final class RingPoller {
         }
         current = batch;
         currentNext = 0;
-        // A sync at the end waits for the others, where there are others.
+        // A sync at the end waits for the other entries, if there are any.
         currentEnd = batch.size() - (batch.size() > 1 && batch.endsWithSync() ? 1 : 0);
       }
       int entry = currentNext++;
@@ -277,7 +280,7 @@ final class RingPoller {
     }
   }
 
-  /** Hands what is left of a slot's entry to the kernel. */
+  /** Submits the rest of a slot's entry to the kernel. */
   private void start(Ring ring, int slot) {
     IoBatch batch = batchOf(slot);
     int i = slotEntry[slot];
@@ -293,7 +296,7 @@ final class RingPoller {
     }
     int done = batch.progress[i];
     while (!add(ring, batch, i, fd, done, slot)) {
-      // The submission queue has as many entries as there are slots, but the wake-up takes one too.
+      // The submission queue has as many entries as slots, but the wake-up takes one too.
       int result = ring.submit();
       if (result < 0 && result != -Errno.EAGAIN && result != -Errno.EBUSY) {
         throw new NativeException("io_uring_enter", result);
@@ -365,7 +368,7 @@ final class RingPoller {
     end(ring, slot, 0);
   }
 
-  /** Ends a slot's entry; starts the batch's sync where that was the last one before it. */
+  /** Ends a slot's entry; starts the batch's sync if that was the last entry before it. */
   private void end(Ring ring, int slot, int errno) {
     IoBatch batch = batchOf(slot);
     int i = slotEntry[slot];
@@ -373,9 +376,9 @@ final class RingPoller {
     freeSlots[free++] = slot;
     boolean wasSync = batch.op(i) == IoOp.SYNC;
     int left = device.end(batch, i, errno);
-    // Where one is left the batch is still ours, since all its entries end on this thread. In a
-    // batch
-    // that ends with a sync that one is the sync, which nobody has started.
+    // If one entry is left, the batch still belongs to this thread, on which all its entries end.
+    // In
+    // a batch that ends with a sync, that entry is the sync, which was not started yet.
     if (left != 1 || wasSync || !batch.endsWithSync()) {
       return;
     }
@@ -392,9 +395,9 @@ final class RingPoller {
     start(ring, next);
   }
 
-  /** Nothing is under way in the kernel any more: closing the ring has seen to that. */
+  /** Fails everything in progress. Closing the ring has ended it in the kernel. */
   private void died(Throwable t) {
-    // Before the logger, which may fail as the ring did: whoever waits is told first.
+    // Before logging, since the logger may fail too: notify waiters first.
     dead = true;
     for (int slot = 0; slot < depth; slot++) {
       IoBatch batch = slotBatch[slot];

@@ -8,22 +8,22 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The rings that a device lends to threads that read: made when they are first needed, kept until
+ * The rings that a device lends to reading threads: created when they are first needed, kept until
  * the device is closed.
  *
- * <p>Lent, not owned: so their number has a bound, which is that of threads that read many pages at
- * the same moment, and no thread leaves anything behind when it ends. A thread begins to look at a
- * place that depends on its id, so that it gets the same one again and again.
+ * <p>Because rings are lent, not owned, their number is bounded by the threads that read many pages
+ * at the same time, and a thread leaves nothing behind when it ends. A thread starts its search at
+ * a slot that depends on its id, so it tends to get the same ring again.
  *
- * <p>Any thread that has a ring is inside the device's gate, and so is who ends reads of others:
- * nobody has one when the rings are closed.
+ * <p>A thread that has a ring is inside the device's gate, and so is one that ends reads of others:
+ * no ring is in use when the rings are closed.
  */
 final class RingPool {
   private static final System.Logger LOG = System.getLogger("io.fovea.io");
 
   /**
-   * 256 KiB each to land in, and some 20 more. A thread that comes when all are lent goes to the
-   * pollers.
+   * Each takes 256 KiB to land reads in, and about 20 KiB more. When all are lent, a thread uses
+   * the pollers.
    */
   private static final int RINGS_MAX = 16;
 
@@ -32,10 +32,10 @@ final class RingPool {
   private final AtomicReferenceArray<@Nullable ReadRing> rings =
       new AtomicReferenceArray<>(RINGS_MAX);
 
-  /** What their reads land in, from the first ring on. Under the lock of this. */
+  /** The memory that reads land in, in ring order. Guarded by this. */
   private @Nullable NativeRegion landing;
 
-  /** The kernel has refused one: there is no use in asking it again and again. */
+  /** The kernel has refused a ring, so no more are requested. */
   private volatile boolean refused;
 
   RingPool(UringDevice device, DeviceFile file) {
@@ -43,7 +43,7 @@ final class RingPool {
     this.file = file;
   }
 
-  /** See {@link BlockDevice#lend}. */
+  /** Lends a ring; see {@link BlockDevice#lend}. */
   @Nullable ReadRing lend(IoBatch.Completion completion) {
     Thread thread = Thread.currentThread();
     if (thread.isVirtual() || !device.tryEnter()) {
@@ -97,7 +97,7 @@ final class RingPool {
     return landing.segment().asSlice((long) i * ReadRing.LANDING_BYTES, ReadRing.LANDING_BYTES);
   }
 
-  /** See {@link BlockDevice#endLent}. */
+  /** Ends finished reads; see {@link BlockDevice#endLent}. */
   void endReads() {
     if (!device.tryEnter()) {
       return;
@@ -114,7 +114,7 @@ final class RingPool {
     }
   }
 
-  /** Nobody has a ring any more. */
+  /** Closes the rings, when no thread has one. */
   synchronized void close() {
     for (int i = 0; i < RINGS_MAX; i++) {
       ReadRing ring = rings.getAndSet(i, null);

@@ -1,8 +1,7 @@
 package io.fovea.io;
 
 /**
- * The files of one database: the data file, and those beside it whose names are its name and a
- * suffix.
+ * The files of one database: the data file, and others whose names are its name and a suffix.
  *
  * <p>Any thread.
  */
@@ -16,27 +15,27 @@ public interface Storage {
   /** The double-write area. */
   String DOUBLE_WRITE = ".dwb";
 
-  /** Timestamps, while the database is open and has them there. */
+  /** Timestamps, while the database is open and keeps them in a file. */
   String TIMESTAMPS = ".ts";
 
-  /** Copies of pages, while snapshots are open that need more of them than memory has room for. */
+  /** Page copies, while open snapshots need more of them than fit into memory. */
   String SNAPSHOTS = ".snap";
 
-  /** Sorted runs of loads, while those are under way; a number follows. */
+  /** Sorted runs of loads in progress; a number follows. */
   String LOAD = ".load";
 
-  /** How many files of sorted runs there may be. */
+  /** The maximum number of files of sorted runs. */
   int LOADS = 8;
 
-  /** Opens a file, which is made where it does not exist. */
+  /** Opens a file, creating it if it does not exist. */
   BlockDevice open(String suffix);
 
-  /** Whether a file exists. */
+  /** Returns whether a file exists. */
   boolean exists(String suffix);
 
-  /** Removes a file, where it exists, durably. */
+  /** Deletes a file durably, if it exists. */
   void delete(String suffix);
 
-  /** The name of the data file, for messages. */
+  /** Returns the name of the data file, for messages. */
   String name();
 }

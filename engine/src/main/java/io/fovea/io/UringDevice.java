@@ -7,22 +7,21 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A file by io_uring.
+ * A file on io_uring.
  *
  * <pre>
- *   platform thread ── lone read, write ──► pread, pwrite      (or the ring: DeviceConfig.lonePread)
- *   virtual thread  ── lone read, write ──► parks ──┐
- *   anyone          ── batch ───────────────────────┴─► a poller's queue ──► its ring ──► kernel
- *   platform thread ── many reads ──► a ring that it has borrowed (ReadRing) ──────────► kernel
+ *   platform thread ── single read, write ──► pread, pwrite     (or the ring: DeviceConfig.lonePread)
+ *   virtual thread  ── single read, write ──► parks ──┐
+ *   any thread      ── batch ─────────────────────────┴─► a poller's queue ──► its ring ──► kernel
+ *   platform thread ── many reads ──► a ring that it has borrowed (ReadRing) ────────────► kernel
  * </pre>
  *
- * <p>The rings for all that belong to pollers ({@link RingPoller}), threads of the device; a caller
- * is tied to one of them by its thread id. A lone transfer of a platform thread has nothing to
- * overlap with, and two hand-overs between threads cost more than the system call that they would
- * save.
+ * <p>The shared rings belong to pollers ({@link RingPoller}), threads of the device; a caller is
+ * assigned to one of them by its thread id. A single transfer of a platform thread has nothing to
+ * overlap with, and two hand-overs between threads cost more than the system call they would save.
  *
- * <p>Memory that is not aligned takes the way over a copy, on a thread that may block; so does a
- * change of the length, which the ring could do only on newer kernels.
+ * <p>Unaligned memory is copied on a thread that may block. So are changes of the length performed,
+ * which the ring supports only on newer kernels.
  *
  * @since 0.1.0
  */
@@ -47,7 +46,7 @@ final class UringDevice extends AbstractBlockDevice {
     }
   }
 
-  /** A device, or why there is none; the file stays open then. */
+  /** A device, or why there is none; the file then stays open. */
   record Attempt(@Nullable UringDevice device, Availability availability) {}
 
   static Attempt open(
@@ -74,7 +73,7 @@ final class UringDevice extends AbstractBlockDevice {
     return "uring" + (file.raw().direct() ? ", direct" : ", buffered");
   }
 
-  // ------------------------------------------------------------------------------------- lone ones
+  // ---------------------------------------------------------------------------- single operations
 
   private RingPoller poller() {
     return pollers.length == 1
@@ -94,7 +93,7 @@ final class UringDevice extends AbstractBlockDevice {
     return single.error(0);
   }
 
-  /** On a thread that may block: this one, or a worker while this one parks. */
+  /** Runs an operation on a thread that may block: this one, or a worker while this one parks. */
   private int byCall(IoBatch single) {
     if (!Thread.currentThread().isVirtual()) {
       return file.perform(single, 0);
@@ -157,7 +156,7 @@ final class UringDevice extends AbstractBlockDevice {
 
   @Override
   public void submit(IoBatch batch) {
-    // Before it is accepted: what it needs is there.
+    // Allocated before the batch is accepted.
     Copied copied = bounces(batch) ? new Copied(batch) : null;
     RingPoller poller = poller();
     accept(batch);
@@ -171,7 +170,7 @@ final class UringDevice extends AbstractBlockDevice {
     }
   }
 
-  /** A batch that is done over copies: by the first thread that runs this, and by no other. */
+  /** A batch that needs copies: performed once, by the first thread that runs this. */
   private final class Copied implements Runnable {
     private final IoBatch batch;
     private final AtomicBoolean taken = new AtomicBoolean();
@@ -188,7 +187,7 @@ final class UringDevice extends AbstractBlockDevice {
     }
   }
 
-  /** As {@link #submit}; a batch of one is a lone operation. */
+  /** Performs a batch as {@link #submit} does; a batch of one is a single operation. */
   @Override
   public void run(IoBatch batch) {
     if (batch.size() == 1 && mayBlock()) {
@@ -225,7 +224,7 @@ final class UringDevice extends AbstractBlockDevice {
     lent.endReads();
   }
 
-  /** Ends an entry. For pollers; afterwards the batch may be its owner's again. */
+  /** Ends an entry. For pollers; afterwards the batch may belong to its owner again. */
   int end(IoBatch batch, int i, int errno) {
     return batch.internal ? batch.complete(i, errno) : finish(batch, i, errno);
   }

@@ -7,12 +7,12 @@ import java.util.concurrent.locks.LockSupport;
 /**
  * Keeps a device open while it is in use.
  *
- * <p>A file descriptor that is closed while another thread reads through it may by then be somebody
- * else's file. So every operation enters here first and leaves at its end, and a close shuts the
- * gate and waits until the last one has left. One shared counter costs some tens of nanoseconds
- * when many threads fight for it; the operations that it guards cost microseconds.
+ * <p>A file descriptor that is closed while another thread reads through it may by then belong to
+ * another file. So every operation enters the gate first and leaves it at its end, and a close
+ * shuts the gate and waits until the last one has left. A contended shared counter costs tens of
+ * nanoseconds; the operations that it guards take microseconds.
  *
- * <pre>   state: bit 62 = closed | bits 0..61 = how many are inside </pre>
+ * <pre>   state: bit 62 = closed | bits 0..61 = number of operations inside </pre>
  */
 final class UseGate {
   private static final long CLOSED = 1L << 62;
@@ -26,7 +26,9 @@ final class UseGate {
   }
 
   /**
-   * @throws DatabaseClosedException where the gate is shut
+   * Enters the gate.
+   *
+   * @throws DatabaseClosedException if the gate is shut
    */
   void enter() {
     if (!tryEnter()) {
@@ -34,7 +36,7 @@ final class UseGate {
     }
   }
 
-  /** Enters where the gate is open; false where it is shut. */
+  /** Enters the gate if it is open; returns false if it is shut. */
   boolean tryEnter() {
     if ((state.incrementAndGet() & CLOSED) != 0) {
       state.decrementAndGet();
@@ -52,15 +54,15 @@ final class UseGate {
   }
 
   /**
-   * Shuts the gate and waits until nobody is inside.
+   * Shuts the gate and waits until no operation is inside.
    *
-   * @return whether this call was the one that shut it
+   * @return whether this call shut it
    */
   boolean close() {
     long before = state.getAndUpdate(s -> s | CLOSED);
     boolean interrupted = false;
-    // Who comes in vain counts for a moment, so this may see a number that is too high, never one
-    // that is too low. Closing is rare: waking up ten thousand times a second does no harm.
+    // A failed attempt to enter counts briefly, so this may see too high a number, never too low a
+    // one. Closing is rare, so polling ten thousand times a second is acceptable.
     while (state.get() != CLOSED) {
       LockSupport.parkNanos(this, WAIT_NANOS);
       interrupted |= Thread.interrupted();

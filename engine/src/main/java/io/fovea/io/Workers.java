@@ -8,18 +8,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * The threads of a device that block so that others need not: for virtual threads, whose carrier a
- * blocking call would hold, and for batches, whose entries should be under way together.
+ * The threads of a device that block on behalf of others: for virtual threads, whose carrier a
+ * blocking call would hold, and for batches, whose entries should run concurrently.
  *
- * <p>They start when they are first needed and end when there was nothing to do for a while. The
- * queue has no bound of its own: what waits in it is at most one task for each caller that waits
- * for it, and a few for each batch.
+ * <p>They start when first needed and end after some idle time. The queue is not bounded, but holds
+ * at most one task per waiting caller and a few per batch.
  *
- * <p><b>No thread to be had.</b> An executor passes on what the start of a thread throws, and what
- * an allocation throws. Neither says whether a thread has the task: it may be in the queue. So a
- * task counts for itself what is left to do, and the caller runs it when it could not be handed
- * over. The caller takes longer then, and a virtual one holds its carrier; but what was accepted
- * comes to its end.
+ * <p><b>If no thread can be started.</b> An executor passes on what the start of a thread or an
+ * allocation throws. Neither says whether a thread will run the task: it may be in the queue. So a
+ * task tracks its own remaining work, and the caller runs it if it could not be handed over. The
+ * caller takes longer then, and a virtual one holds its carrier, but accepted work completes.
  */
 final class Workers implements AutoCloseable {
   private static final long IDLE_SECONDS = 10;
@@ -45,29 +43,28 @@ final class Workers implements AutoCloseable {
   }
 
   /**
-   * Has a thread run a task.
+   * Passes a task to a thread.
    *
-   * @param task may be run several times, at the same time, and late: it counts for itself what is
-   *     left to do
-   * @return false where that is not certain: then the caller is to run it, whether or not a thread
-   *     comes to it, too. Nothing is thrown
+   * @param task may run several times, concurrently, and late: it tracks its own remaining work
+   * @return false if that is not certain: the caller must then run it, even if a thread may do so
+   *     too. Does not throw
    */
   boolean tryExecute(Runnable task) {
     try {
       executor.execute(task);
       return true;
     } catch (RejectedExecutionException | Error e) {
-      // Rejected: closed. A device closes behind the end of each batch, so this task has been done.
+      // Rejected after a close. A device closes after the end of each batch, so this task is done.
       return false;
     }
   }
 
   /**
-   * Does one operation on a thread of the device while the caller parks; on the caller, where there
-   * is no such thread.
+   * Performs one operation on a thread of the device while the caller parks, or on the caller if
+   * there is no such thread.
    *
-   * <p>Exactly one of the two does it: who sets {@code taken}. If that is a thread which comes to
-   * it late, the caller waits for it as it would have anyway.
+   * <p>Exactly one of the two performs it: the one that sets {@code taken}. If that is a thread
+   * which starts late, the caller waits for it as it would have anyway.
    *
    * @param device its name, for messages
    * @return 0 or an error number
@@ -88,7 +85,7 @@ final class Workers implements AutoCloseable {
     return single.error(0);
   }
 
-  /** Only when nothing is under way any more. */
+  /** Ends the threads. Requires that nothing is in progress. */
   @Override
   public void close() {
     executor.shutdown();

@@ -5,27 +5,27 @@ import io.fovea.bindings.MemoryCalls;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Address space that regions are cut from, and that is never given back.
+ * Address space that regions are cut from and that is never unmapped.
  *
  * <pre>
  *   a chunk
  *   | region | guard |·······| guard | region | guard |···| guard |      not used yet      |
- *                            ^ so that the region behind it begins at a multiple of 2 MiB: a huge
- *                              page needs that
+ *                            ^ so that the next region begins at a multiple of 2 MiB, as a huge
+ *                              page requires
  * </pre>
  *
- * <p>No range is used twice: a thread that comes late, or a segment that somebody kept, reads zeros
- * and nothing of another region. What has no use any more costs nothing but addresses, for the
- * kernel's own costs are given back as well:
+ * <p>No range is used twice: a late reader, or a caller that kept a segment, reads zeros and never
+ * the bytes of another region. An unused range costs addresses only, since its kernel resources are
+ * released too:
  *
  * <ul>
- *   <li><b>Mappings.</b> What is not in use has no advice and no pages, so the kernel keeps all of
- *       it as one mapping, across chunks that lie side by side.
- *   <li><b>Page tables.</b> A page of the lowest level maps 2 MiB, one of the next 1 GiB. The
- *       kernel frees one only where all that it maps is replaced in one call. A released region is
+ *   <li><b>Mappings.</b> An unused range has no advice and no pages, so the kernel keeps all unused
+ *       ranges as one mapping, across adjacent chunks.
+ *   <li><b>Page tables.</b> A page of the lowest level maps 2 MiB, one of the next level 1 GiB. The
+ *       kernel frees one only if everything it maps is replaced in one call. A released region is
  *       replaced up to the next huge page, which frees the lowest level. A chunk is replaced as a
- *       whole when it is used up and its last region is released, which frees the next. So the
- *       price is a page or two for each chunk, where it was one for each GiB.
+ *       whole once it is used up and its last region is released, which frees the next level. The
+ *       remaining cost is a page or two per chunk.
  * </ul>
  *
  * <p>Any thread.
@@ -33,23 +33,23 @@ import java.util.concurrent.atomic.AtomicBoolean;
 final class AddressSpace {
   private static final long CHUNK_BYTES = 16L << 30;
 
-  /** The chunk that regions are cut from; under the lock of the class. */
+  /** The chunk that regions are cut from; guarded by the class lock. */
   private static Chunk current = new Chunk(0, 0);
 
   private AddressSpace() {}
 
-  /** A range of addresses; its mutable parts are under the lock of the class. */
+  /** A range of addresses; mutable fields are guarded by the class lock. */
   private static final class Chunk {
     final long start;
     final long limit;
 
-    /** Regions are cut from here on. */
+    /** The start of the unused rest. */
     long next;
 
-    /** Regions that were cut and not released. */
+    /** The number of regions cut and not released. */
     int regions;
 
-    /** Whether no region is cut from it any more. */
+    /** Whether no more regions are cut from it. */
     boolean usedUp;
 
     Chunk(long start, long limit) {
@@ -58,7 +58,7 @@ final class AddressSpace {
       this.limit = limit;
     }
 
-    /** Where a region would begin. */
+    /** Returns the start of the next region. */
     long nextStart() {
       return roundUp(next + NativeRegion.GUARD_BYTES, NativeRegion.HUGE_PAGE_BYTES);
     }
@@ -72,7 +72,7 @@ final class AddressSpace {
     }
   }
 
-  /** Where a region lies, with the range that is nobody else's. */
+  /** The location of a region, with the range that it owns. */
   static final class Place {
     private final Chunk chunk;
     private final long start;
@@ -85,16 +85,14 @@ final class AddressSpace {
       this.end = end;
     }
 
-    /** The address of the region's first byte, a multiple of a huge page. */
+    /** Returns the address of the region's first byte, a multiple of a huge page. */
     long start() {
       return start;
     }
 
-    /**
-     * Puts fresh memory in the place of the region's, at once for all threads. May be called again.
-     */
+    /** Replaces the region by fresh memory, atomically for all threads. Idempotent. */
     void release() {
-      // What MADV_DONTNEED leaves would stay a mapping of its own for ever.
+      // After MADV_DONTNEED it would remain a separate mapping for good.
       replace(start, end);
       if (released.compareAndSet(false, true)) {
         AddressSpace.released(chunk);
@@ -105,9 +103,9 @@ final class AddressSpace {
   /**
    * Cuts a region.
    *
-   * @param length bytes, a multiple of a page
+   * @param length the number of bytes, a multiple of a page
    * @param name what it is for, for messages
-   * @throws OutOfMemoryError where there is not that much address space
+   * @throws OutOfMemoryError if there is not enough address space
    */
   static Place take(long length, String name) {
     Chunk done = null;
@@ -121,14 +119,14 @@ final class AddressSpace {
           done = current.isDone() ? current : null;
           current = from;
         } else {
-          from.usedUp = true; // larger than any chunk: it has one of its own
+          from.usedUp = true; // larger than a chunk: it gets one to itself
         }
       }
       long start = from.nextStart();
       long end = start + length + NativeRegion.GUARD_BYTES;
       from.next = end;
       from.regions++;
-      // No other region begins before the next huge page, and what is before one means nothing.
+      // No other region begins before the next huge page, so the rest up to there is unused.
       long ownEnd = Math.min(roundUp(end, NativeRegion.HUGE_PAGE_BYTES), from.limit);
       place = new Place(from, start, ownEnd);
     }
@@ -138,14 +136,14 @@ final class AddressSpace {
     return place;
   }
 
-  /** The last region that leaves a chunk which is used up replaces it. */
+  /** Replaces a used-up chunk when its last region is released. */
   private static void released(Chunk chunk) {
     boolean done;
     synchronized (AddressSpace.class) {
       chunk.regions--;
       done = chunk.isDone();
     }
-    // Without the lock: nobody cuts a region from it, so nobody else has a use for its range.
+    // Without the lock: no region is cut from it any more, so no other thread uses its range.
     if (done) {
       replace(chunk.start, chunk.limit);
     }
@@ -154,7 +152,8 @@ final class AddressSpace {
   private static Chunk map(long length, String name) {
     long needed = length + NativeRegion.HUGE_PAGE_BYTES + 2 * NativeRegion.GUARD_BYTES;
     long bytes = Math.max(needed, CHUNK_BYTES);
-    // Below the chunk before, where the kernel has put nothing else: both are one mapping then.
+    // Just below the previous chunk, if the kernel has that range free: the two are then one
+    // mapping.
     long raw = map(Math.max(0, current.start - bytes), bytes, 0);
     if (raw < 0 && bytes > needed) {
       bytes = needed; // address space is limited
@@ -162,7 +161,7 @@ final class AddressSpace {
     }
     if (raw < 0) {
       throw new OutOfMemoryError(
-          "There are no "
+          "Could not reserve "
               + length
               + " bytes of address space for the "
               + name
@@ -173,7 +172,7 @@ final class AddressSpace {
     return new Chunk(raw, raw + bytes);
   }
 
-  /** Up to the end, with guards: see the class about page tables. */
+  /** Replaces a range including its guards; see the class comment on page tables. */
   private static void replace(long start, long end) {
     if (map(start, end - start, MemoryCalls.MAP_FIXED) < 0) {
       MemoryCalls.madvise(start, end - start, MemoryCalls.MADV_DONTNEED);

@@ -9,43 +9,43 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Working memory of one database: blocks that are taken, given back by name, and used again.
+ * Working memory of one database: blocks that are taken, explicitly returned, and reused.
  *
  * <pre>
  *              take                                      give
- *   region ──cut──► block in use ──────────────────────────────────► kept, as it is     up to KEPT
+ *   region ──cut──► block in use ──────────────────────────────────► kept, with its pages   up to KEPT
  *                      ▲                                   │            │
  *                      │                                   └──────────► kept, without its pages
  *                      └──────────────── take ◄───────────────────────────┘
  * </pre>
  *
  * <ul>
- *   <li>Blocks have a power of two of bytes. Those of a MiB and less are cut from regions of {@link
- *       #CHUNK_BYTES}, larger ones are a {@link NativeRegion} each.
- *   <li>What is given back is used again. Of what waits for that, {@link #KEPT_BYTES} keep their
- *       pages; the others give them to the operating system at once.
- *   <li><b>Nothing is unmapped while the database is open, or after.</b> A thread that comes late
- *       reads bytes that mean nothing, or zeros: the rule of {@link NativeRegion}.
- *   <li>It is no memory of the JVM's: neither the heap nor MaxDirectMemorySize limits it. What
- *       limits it is what those who take are allowed to take.
- *   <li>{@link #give} allocates nothing and does not fail: room to list a block is made together
- *       with the block.
- *   <li>A block is not zero.
+ *   <li>Block sizes are powers of two. Blocks up to 1 MiB are cut from regions of {@link
+ *       #CHUNK_BYTES}; larger ones are a {@link NativeRegion} each.
+ *   <li>Returned blocks are reused. Up to {@link #KEPT_BYTES} of them keep their pages; the others
+ *       return their pages to the operating system at once.
+ *   <li><b>Nothing is unmapped while the database is open, or after.</b> A late reader finds
+ *       meaningless bytes or zeros: the rule of {@link NativeRegion}.
+ *   <li>Neither the Java heap nor MaxDirectMemorySize limits this memory, only the callers' own
+ *       budgets.
+ *   <li>{@link #give} allocates nothing and does not fail: the list entry of a block is allocated
+ *       together with the block.
+ *   <li>The contents of a block are undefined.
  * </ul>
  *
- * <p>{@link #COLLECTED} takes from the JVM instead and lets the garbage collector find out what is
- * out of use: for what belongs to the program that uses the database, and for maintenance.
+ * <p>{@link #COLLECTED} allocates from the JVM and leaves reclamation to the garbage collector: for
+ * memory owned by the program that uses the database, and for maintenance.
  *
- * <p>Any thread; a lock that is held for some instructions.
+ * <p>Any thread; a lock that is held for a few instructions.
  */
 public final class Blocks {
-  /** No memory, of 0 bytes: for fields that have none yet. */
+  /** An empty block, for fields that have no memory yet. */
   public static final MemorySegment NONE = MemorySegment.NULL;
 
-  /** From the JVM's direct memory, which the garbage collector gives back. */
+  /** Blocks of the JVM's direct memory, which the garbage collector reclaims. */
   public static final Blocks COLLECTED = new Blocks("");
 
-  /** How many bytes that nobody uses keep their pages. */
+  /** How many bytes of free blocks keep their pages. */
   static final long KEPT_BYTES = 8 << 20;
 
   static final long CHUNK_BYTES = 4 << 20;
@@ -55,7 +55,7 @@ public final class Blocks {
   private static final int CLASSES = 48;
   private static final long PAGE_BYTES = 4096;
 
-  /** What a block that nobody has is full of, as far as this goes, where assertions are on. */
+  /** The fill of a free block, up to POISON_BYTES, if assertions are on. */
   private static final long POISON = 0xD5D5D5D5D5D5D5D5L;
 
   private static final long POISON_BYTES = 64 << 10;
@@ -69,10 +69,10 @@ public final class Blocks {
     }
   }
 
-  /** Every region that there is, for the end. */
+  /** A list of all regions, for the close. */
   record Held(NativeRegion region, @Nullable Held next) {}
 
-  /** Those of one size that nobody uses: a stack of those with pages, and one of those without. */
+  /** The free blocks of one size: a stack of those with pages, and one of those without. */
   private static final class Free {
     MemorySegment[] kept = new MemorySegment[4];
     MemorySegment[] dry = new MemorySegment[4];
@@ -80,7 +80,7 @@ public final class Blocks {
     int dryCount;
     int made;
 
-    /** One block more may have to be listed, in either. */
+    /** Makes space to list one more block, in either stack. */
     void room() {
       if (made == kept.length) {
         MemorySegment[] more = Arrays.copyOf(kept, 2 * made);
@@ -90,7 +90,7 @@ public final class Blocks {
       made++;
     }
 
-    /** Whether nobody has a block. */
+    /** Returns whether a block is listed as free. */
     boolean lists(MemorySegment block) {
       return among(kept, keptCount, block) || among(dry, dryCount, block);
     }
@@ -108,10 +108,10 @@ public final class Blocks {
   private final String name;
   private final @Nullable Free[] free = new Free[CLASSES];
 
-  @SuppressWarnings("unused") // through LOCK
+  @SuppressWarnings("unused") // accessed through LOCK
   private volatile int lock;
 
-  // All under the lock; the sums are read without it by meters.
+  // All guarded by the lock; meters read the sums without it.
   private @Nullable Held regions;
   private @Nullable NativeRegion chunk;
   private long chunkUsed;
@@ -120,7 +120,7 @@ public final class Blocks {
   private volatile boolean closed;
 
   /**
-   * None yet.
+   * Creates an empty pool of blocks.
    *
    * @param name what they are for, for messages
    */
@@ -129,11 +129,11 @@ public final class Blocks {
   }
 
   /**
-   * A block, of any content.
+   * Takes a block with undefined contents.
    *
-   * @param bytes how many are needed
-   * @return so many or more; its address is a multiple of 256
-   * @throws OutOfMemoryError where the operating system gives no more
+   * @param bytes the number of bytes needed
+   * @return a block of at least that size, at an address that is a multiple of 256
+   * @throws OutOfMemoryError if the operating system refuses more memory
    * @throws DatabaseClosedException after {@link #close}
    */
   public MemorySegment take(long bytes) {
@@ -149,10 +149,10 @@ public final class Blocks {
   }
 
   /**
-   * Another block in the place of one that is too small; what was in it is lost.
+   * Exchanges a block that is too small for another one; its contents are lost.
    *
-   * @param old is given back, unless this throws
-   * @param bytes how many are needed
+   * @param old returned, unless this throws
+   * @param bytes the number of bytes needed
    */
   public MemorySegment exchange(MemorySegment old, long bytes) {
     MemorySegment block = take(bytes);
@@ -161,9 +161,9 @@ public final class Blocks {
   }
 
   /**
-   * Gives a block back. The caller has no use for it any more, and nobody else ever had.
+   * Returns a block. No thread may use it any more.
    *
-   * @param block what {@link #take} returned, or {@link #NONE}
+   * @param block a result of {@link #take}, or {@link #NONE}
    */
   public void give(MemorySegment block) {
     long bytes = block.byteSize();
@@ -173,18 +173,18 @@ public final class Blocks {
     assert poisoned(block);
     boolean dry = bytes >= PAGE_BYTES && kept + bytes > KEPT_BYTES;
     if (dry) {
-      NativeRegion.forget(block); // as long as it is nobody's
+      NativeRegion.forget(block); // while no other thread can take it
     }
     lock();
     try {
       if (closed) {
-        return; // since the look above: all is given, and no list has room, not even a new one
+        return; // closed since the check above: everything is released, and there are no lists
       }
       Free f = free[sizeOf(bytes)];
       if (f == null) {
         throw new IllegalStateException("A block of " + bytes + " bytes that was never taken.");
       }
-      assert !f.lists(block) : "a block is given back twice";
+      assert !f.lists(block) : "a block is returned twice";
       if (dry) {
         f.dry[f.dryCount++] = block;
       } else {
@@ -197,19 +197,19 @@ public final class Blocks {
     }
   }
 
-  /** Bytes of the blocks that somebody has, and of those that wait with their pages. */
+  /** Returns the bytes of blocks in use and of free blocks with pages. */
   public long bytes() {
     return used + kept;
   }
 
-  /** Bytes of the blocks that somebody has. */
+  /** Returns the bytes of blocks in use. */
   public long bytesUsed() {
     return used;
   }
 
   /**
-   * Gives all memory back; addresses stay readable, and say nothing any more. Nothing can be taken
-   * afterwards, and what is given then is given already.
+   * Releases all memory. Addresses stay readable; their contents are undefined. Nothing can be
+   * taken afterwards, and blocks returned later are ignored.
    */
   public void close() {
     Held all;
@@ -224,7 +224,7 @@ public final class Blocks {
     }
   }
 
-  /** Under the lock: there is nothing any more, and what there was is released by who calls. */
+  /** Called under the lock: empties the pool and returns the regions for the caller to release. */
   @Nullable Held end() {
     Held all = regions;
     closed = true;
@@ -237,8 +237,7 @@ public final class Blocks {
   }
 
   /**
-   * Fills a block that nobody has from here on with what no reader takes for its own. For
-   * assertions, which tests run with.
+   * Fills a free block with a pattern that no reader mistakes for its own data. For assertions.
    *
    * @return true
    */
@@ -249,7 +248,7 @@ public final class Blocks {
     return true;
   }
 
-  /** Whether nobody has written to a block since {@link #poisoned}. */
+  /** Returns whether a block is unchanged since {@link #poisoned}. */
   public static boolean isPoisoned(MemorySegment block) {
     for (long at = 0, end = poisonBytes(block); at < end; at += 8) {
       if (Mem.getLong(block, at) != POISON) {
@@ -267,7 +266,7 @@ public final class Blocks {
     return Math.max(CLASS_MIN, 64 - Long.numberOfLeadingZeros(bytes - 1));
   }
 
-  /** One that was given back; null where there is none of that size. */
+  /** Takes a free block; returns null if there is none of that size. */
   private @Nullable MemorySegment again(int size) {
     lock();
     try {
@@ -279,7 +278,7 @@ public final class Blocks {
       if (f.keptCount > 0) {
         kept -= 1L << size;
         MemorySegment block = f.kept[--f.keptCount];
-        assert isPoisoned(block) : "a block was written after it had been given back";
+        assert isPoisoned(block) : "a block was written after it had been returned";
         return block;
       }
       return f.dry[--f.dryCount];
@@ -332,9 +331,8 @@ public final class Blocks {
       } finally {
         unlock();
       }
-      // Without the lock, for the operating system is asked. A thread that comes second has asked
-      // in vain:
-      // that is address space, and no memory.
+      // Without the lock, since this calls the operating system. If another thread was faster, the
+      // reservation is discarded, which costs address space and no memory.
       next = NativeRegion.reserve(CHUNK_BYTES, false, name);
       if (chunk != empty) {
         next = null;
@@ -368,7 +366,7 @@ public final class Blocks {
 
   void lock() {
     for (int attempt = 0; lock != 0 || !LOCK.compareAndSet(this, 0, 1); attempt++) {
-      Waits.spin(attempt); // held for some instructions
+      Waits.spin(attempt); // held for a few instructions
     }
   }
 

@@ -10,13 +10,12 @@ import java.util.zip.CRC32C;
 /**
  * CRC32C (Castagnoli) of native memory.
  *
- * <p>The JDK's own class computes it with the CPU's carry-less multiplication, some ten bytes a
- * nanosecond, and takes direct buffers without a copy; nothing that could be written here comes
- * near. It costs two short-lived objects a call, which is nothing beside the transfer of the page
- * that is summed.
+ * <p>The JDK's class uses the CPU's carry-less multiplication, about ten bytes per nanosecond, and
+ * takes direct buffers without a copy. It costs two short-lived objects per call, which is
+ * negligible next to the transfer of the page.
  *
- * <p>A page or a log record that is moved to another place must not check out there, so its place
- * is part of the sum: that is what the prefix is for.
+ * <p>A page or a log record that is moved must not verify at its new location, so the location is
+ * part of the sum: that is the purpose of the prefix.
  *
  * @since 0.1.0
  */
@@ -24,10 +23,10 @@ public final class Checksum {
   private Checksum() {}
 
   /**
-   * Sums a range.
+   * Computes the checksum of a range.
    *
    * @param seg native memory
-   * @param off where the range begins
+   * @param off the offset of the range
    * @param len its length in bytes, at most {@link Integer#MAX_VALUE}
    * @return the CRC32C of the bytes
    */
@@ -38,12 +37,12 @@ public final class Checksum {
   }
 
   /**
-   * Sums a number and then a range.
+   * Computes the checksum of a number followed by a range.
    *
    * @param prefix what the range belongs to, such as its page id; counts as eight bytes in
    *     little-endian order
    * @param seg native memory
-   * @param off where the range begins
+   * @param off the offset of the range
    * @param len its length in bytes, at most {@link Integer#MAX_VALUE}
    * @return the CRC32C of both
    */
@@ -55,13 +54,13 @@ public final class Checksum {
   }
 
   /**
-   * Sums two numbers and then a range.
+   * Computes the checksum of two numbers followed by a range.
    *
    * @param prefix what the range belongs to, such as a log's incarnation; counts as eight bytes in
    *     little-endian order
-   * @param prefix2 where the range belongs, such as its LSN; counts as eight bytes as well
+   * @param prefix2 the location of the range, such as its LSN; counts as eight bytes too
    * @param seg native memory
-   * @param off where the range begins
+   * @param off the offset of the range
    * @param len its length in bytes, at most {@link Integer#MAX_VALUE}
    * @return the CRC32C of all three
    */
@@ -79,10 +78,7 @@ public final class Checksum {
     }
   }
 
-  /**
-   * Sums ranges of one segment again and again and allocates nothing: for who sums many short
-   * ranges, as a log does. One thread at a time.
-   */
+  /** Checksums of many ranges of one segment, computed without allocation. One thread at a time. */
   public static final class Reusable {
     private static final VarHandle LONG =
         MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
@@ -92,7 +88,7 @@ public final class Checksum {
     private final ByteBuffer bytes;
 
     /**
-     * Makes one.
+     * Creates an instance for a segment.
      *
      * @param seg native memory, at most {@link Integer#MAX_VALUE} bytes
      */
@@ -101,12 +97,12 @@ public final class Checksum {
     }
 
     /**
-     * Sums three numbers and then a range.
+     * Computes the checksum of three numbers followed by a range.
      *
      * @param a counts as eight bytes in little-endian order
      * @param b the same
      * @param c the same
-     * @param off where the range begins
+     * @param off the offset of the range
      * @param len its length in bytes
      * @return the CRC32C of all four
      */

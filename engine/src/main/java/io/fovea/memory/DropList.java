@@ -8,41 +8,40 @@ import java.lang.ref.Reference;
 import java.util.Objects;
 
 /**
- * Parts of a region whose memory goes back to the system together, with one system call where there
- * is one for many ranges (Linux 6.13 and later), else with one for each range.
+ * A list of ranges of a region whose memory is returned to the system together: with one system
+ * call if the system has one for many ranges (Linux 6.13 and later), otherwise with one per range.
  *
  * <pre>
- *   add, add, add ...     what follows its predecessor in memory makes it longer
+ *   add, add, add ...     a range that follows its predecessor in memory extends it
  *   drop                  process_madvise(self, ranges, MADV_DONTNEED)
  *     all bytes           done
  *     some bytes          the same for the rest
- *     refused, or one     madvise for each range that is left
+ *     refused, or one     madvise for each remaining range
  * </pre>
  *
- * <p>A call makes the cores that run the process forget what their TLBs have of the pages: an
- * interrupt, and a wait for its end, which is dearest in a virtual machine. One call for many
- * ranges is one interrupt for all of them (Linux 6.16 and later).
+ * <p>A call makes the cores that run the process flush the pages from their TLBs: an interrupt and
+ * a wait for its end, which is most expensive in a virtual machine. One call for many ranges takes
+ * one interrupt for all of them (Linux 6.16 and later).
  *
- * <p>Made once and used again and again: 16 bytes of native memory for each range. Owned by one
- * thread at a time.
+ * <p>Created once and reused: 16 bytes of native memory per range. Owned by one thread at a time.
  *
  * @since 0.1.0
  */
 public final class DropList {
-  /** An address and a length: the system's iovec. */
+  /** The size of the system's iovec: an address and a length. */
   private static final int RANGE_BYTES = 16;
 
   private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
 
-  /** The system calls. Tests have others. */
+  /** The system calls; tests replace them. */
   interface Kernel {
-    /** Whether {@link #forgetAll} may be called. */
+    /** Returns whether {@link #forgetAll} may be called. */
     boolean together();
 
-    /** As {@link SelfAdvice#forget}. */
+    /** Returns ranges as {@link SelfAdvice#forget} does. */
     long forgetAll(long vector, int count);
 
-    /** For one range; 0 or a negated error number. */
+    /** Returns one range; 0 or a negated error number. */
     int forget(long address, long length);
   }
 
@@ -79,26 +78,26 @@ public final class DropList {
   private final long bytes;
   private final int most;
 
-  /** The ranges: of each its address and its length. */
+  /** The address and length of each range. */
   private final MemorySegment ranges;
 
   private int size;
 
   /**
-   * A list of nothing.
+   * Creates an empty list.
    *
-   * @param region the region; its memory comes and goes page by page ({@link NativeRegion#forgets})
-   * @param most how many ranges there may be at a time, 1 to 1,024
-   * @throws IllegalArgumentException where the region's memory does not go back so, or for another
-   *     number of ranges
+   * @param region the region; its memory is released page by page ({@link NativeRegion#forgets})
+   * @param most the maximum number of ranges, 1 to 1,024
+   * @throws IllegalArgumentException if the region's memory is not released page by page, or for
+   *     another number of ranges
    */
   public DropList(NativeRegion region, int most) {
     this(region, most, true);
   }
 
   /**
-   * The same, and a call for each range if that is wanted: what is done where the system has no
-   * other. For tests and comparisons.
+   * Creates an empty list that may be limited to one call per range, as on older systems. For tests
+   * and comparisons.
    *
    * @param region as above
    * @param most as above
@@ -109,13 +108,15 @@ public final class DropList {
     this(region, most, together ? LINUX : ONE_BY_ONE);
   }
 
-  /** With other system calls, for tests. */
+  /** Creates a list with other system calls, for tests. */
   DropList(NativeRegion region, int most, Kernel kernel) {
     if (most < 1 || most > 1024) {
-      throw new IllegalArgumentException("A list of " + most + " ranges.");
+      throw new IllegalArgumentException(
+          "A drop list must hold 1 to 1024 ranges, not " + most + ".");
     }
     if (!region.forgets()) {
-      throw new IllegalArgumentException("The memory of " + region + " does not go page by page.");
+      throw new IllegalArgumentException(
+          "The memory of " + region + " cannot be released page by page.");
     }
     this.kernel = kernel;
     this.together = kernel.together();
@@ -126,20 +127,20 @@ public final class DropList {
   }
 
   /**
-   * Whether all of a list goes with one system call here.
+   * Returns whether a whole list takes one system call on this system.
    *
-   * @return false where each range takes one
+   * @return false if each range takes one
    */
   public boolean together() {
     return together;
   }
 
   /**
-   * Adds a part. Parts that follow each other, added in this order, are one range.
+   * Adds a range. Adjacent ranges added in ascending order are merged.
    *
-   * @param off where it begins in the region, a multiple of a page
+   * @param off its offset in the region, a multiple of a page
    * @param len its length in bytes, a multiple of a page, more than 0
-   * @throws IllegalStateException where the list is full
+   * @throws IllegalStateException if the list is full
    */
   public void add(long off, long len) {
     Objects.checkFromIndexSize(off, len, bytes);
@@ -149,21 +150,21 @@ public final class DropList {
       return;
     }
     if (size == most) {
-      throw new IllegalStateException("The list has its " + most + " ranges already.");
+      throw new IllegalStateException("The drop list is full: it holds " + most + " ranges.");
     }
     set(size++, address, len);
   }
 
   /**
-   * Gives the memory of all parts back to the operating system, and forgets the parts: they read as
-   * zeros from now on, and may be written again.
+   * Returns the memory of all ranges to the operating system and clears the list. The ranges read
+   * as zeros from now on and may be written again.
    *
-   * @return how many system calls it took
+   * @return the number of system calls
    */
   public int drop() {
     int calls = 0;
     int from = 0;
-    // A lone range goes as ever: the kernel then has one page for cores to forget, not all.
+    // A single range uses madvise: the kernel then flushes its pages, not the whole TLB.
     while (together && size - from > 1) {
       long done = kernel.forgetAll(ranges.address() + (long) from * RANGE_BYTES, size - from);
       calls++;
@@ -181,7 +182,7 @@ public final class DropList {
     return calls;
   }
 
-  /** The first range with memory left, after so many bytes from a range on have gone. */
+  /** Returns the first range with memory left, after a number of bytes was released. */
   private int after(int range, long done) {
     int i = range;
     long left = done;

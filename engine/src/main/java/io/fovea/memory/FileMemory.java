@@ -9,21 +9,20 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * Memory for a JVM that denies native access: a private mapping of a temporary file that is nothing
- * but a hole.
+ * Memory for a JVM that denies native access: a private mapping of a sparse temporary file.
  *
  * <pre>
  *   temporary file, removed at once     ....................   a length, no blocks
- *   mapping, MAP_PRIVATE                ..AA...A............   A: a page of the process's own, made
- *                                                              when it was first written
+ *   mapping, MAP_PRIVATE                ..AA...A............   A: a private page of the process,
+ *                                                              created by the first write
  * </pre>
  *
- * <p>What is written never reaches the file. Against an allocation of the JVM: pages come when they
- * are used, and -XX:MaxDirectMemorySize, which is the size of the heap unless somebody set it, does
- * not count them. Where a file can't be made or mapped it is such an allocation nevertheless.
+ * <p>Writes never reach the file. Unlike an allocation of the JVM, pages appear when they are used,
+ * and -XX:MaxDirectMemorySize, which defaults to the size of the heap, does not count them. If a
+ * file cannot be created or mapped, such an allocation is used nevertheless.
  *
- * <p>The memory goes when the garbage collector finds that nobody has the segment any more, for
- * late readers must not fail.
+ * <p>The memory is freed when the garbage collector finds the segment unreachable, since late
+ * readers must not fail.
  */
 final class FileMemory {
   private static final long ALIGNMENT = 4096;
@@ -31,16 +30,19 @@ final class FileMemory {
   private FileMemory() {}
 
   /**
-   * Memory of zeros that any thread may use.
+   * Returns zeroed memory that any thread may use.
    *
-   * @throws OutOfMemoryError where there is neither way, with the flag that helps
+   * @throws OutOfMemoryError if neither way works; the message names the flag that helps
    */
   static MemorySegment map(long bytes, String name) {
     try {
       return map(bytes);
     } catch (IOException | UnsupportedOperationException e) {
       System.getLogger("io.fovea")
-          .log(System.Logger.Level.DEBUG, "The " + name + " can't be a temporary file's memory", e);
+          .log(
+              System.Logger.Level.DEBUG,
+              "The " + name + " could not be mapped from a temporary file; the JVM allocates it.",
+              e);
     }
     try {
       return Arena.ofAuto().allocate(bytes, ALIGNMENT);
@@ -62,10 +64,11 @@ final class FileMemory {
   private static MemorySegment map(long bytes) throws IOException {
     Path file = Files.createTempFile("fovea", ".memory");
     try (RandomAccessFile memory = new RandomAccessFile(file.toFile(), "rw")) {
-      // Long before it is mapped: what makes it longer then would fill it with blocks.
+      // Set the length before mapping: extending the file through the mapping would allocate
+      // blocks.
       memory.seek(bytes - 1);
       memory.write(0);
-      // A map fails on a thread that is interrupted.
+      // FileChannel.map fails on an interrupted thread.
       return Threads.undisturbed(
           "fovea-map", () -> memory.getChannel().map(MapMode.PRIVATE, 0, bytes, Arena.ofAuto()));
     } finally {

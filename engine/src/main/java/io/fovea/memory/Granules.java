@@ -8,9 +8,9 @@ import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Memory in pieces of one size that can be mapped at several addresses: a file that lives in memory
- * (memfd), with a linear view of all of it. <i>Taking the Shortcut</i> (CIDR 2024), section 2.1;
- * {@link Rewiring} has the other views.
+ * Memory in pieces of equal size that can be mapped at several addresses: a file in memory (memfd)
+ * with a linear view of all of it. <i>Taking the Shortcut</i> (CIDR 2024), section 2.1; {@link
+ * Rewiring} has the other views.
  *
  * <pre>
  *   file      | granule 0 | granule 1 |  (no memory)  | granule 3 | …              max granules
@@ -20,21 +20,21 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * </pre>
  *
  * <ul>
- *   <li><b>The file has its full length from the beginning</b>, and memory for what was {@linkplain
- *       #populate populated}. So there is no address in a view that is behind the end of the file:
- *       an access to one would be a signal (SIGBUS).
- *   <li><b>Nobody touches a granule that was not populated.</b> The access would take memory, and
- *       where there is none it would be a signal. {@link #populate} says so by its result instead.
- *   <li><b>{@link #close} gives the memory back and keeps the addresses</b>, as {@link
- *       NativeRegion#release} does: who comes late reads zeros.
- *   <li>Its pages have the smallest size (4 KiB on x86-64), for Linux gives memory of files no huge
- *       pages by default; and it counts twice in the resident size of a process that maps it twice
- *       (RssShmem), not in its proportional one (Pss).
- *   <li>A core dump has it, and a forked child maps it: {@code madvise} would keep neighbours of a
- *       {@link Rewiring} from being one mapping.
+ *   <li><b>The file has its full length from the beginning</b>, and memory only for {@linkplain
+ *       #populate populated} granules. So no address in a view is beyond the end of the file, where
+ *       an access would raise a signal (SIGBUS).
+ *   <li><b>Granules that were not populated must not be accessed.</b> The access would allocate
+ *       memory and raise a signal if there is none. {@link #populate} reports that by its result.
+ *   <li><b>{@link #close} releases the memory and keeps the addresses</b>, as {@link
+ *       NativeRegion#release} does: a late reader finds zeros.
+ *   <li>Pages have the smallest size (4 KiB on x86-64), since Linux gives file memory no huge pages
+ *       by default. Memory mapped twice counts twice in the resident size of a process (RssShmem),
+ *       but not in its proportional size (Pss).
+ *   <li>Core dumps include it, and forked children map it: {@code madvise} would keep neighbours of
+ *       a {@link Rewiring} from being one mapping.
  * </ul>
  *
- * <p>Any thread; a range that one thread populates or punches is nobody else's meanwhile.
+ * <p>Any thread; a range that one thread populates or punches must not be used by others meanwhile.
  *
  * @since 0.1.0
  */
@@ -66,28 +66,32 @@ public final class Granules {
   }
 
   /**
-   * Makes some, none of which has memory.
+   * Creates granules, none of which has memory.
    *
    * @param name what they are for: in messages, and in {@code /proc/self/maps}
    * @param granuleBytes the size of one: a power of two, a multiple of the machine's pages
-   * @param max how many there may be: address space
-   * @return them
-   * @throws RefusedException if the kernel, or the JVM, does not allow that
-   * @throws OutOfMemoryError where there is not that much address space
+   * @param max the maximum number: address space
+   * @return the granules
+   * @throws RefusedException if the kernel or the JVM does not allow it
+   * @throws OutOfMemoryError if there is not enough address space
    */
   public static Granules make(String name, int granuleBytes, int max) throws RefusedException {
     return make(name, granuleBytes, max, MemoryFiles.KERNEL);
   }
 
   /**
-   * As {@link #make(String, int, int)}, by other calls.
+   * Creates granules with other system calls.
    *
    * @param files the calls: for tests
    */
   public static Granules make(String name, int granuleBytes, int max, MemoryFiles files)
       throws RefusedException {
     if (Integer.bitCount(granuleBytes) != 1 || max <= 0) {
-      throw new IllegalArgumentException(max + " granules of " + granuleBytes + " bytes.");
+      throw new IllegalArgumentException(
+          max
+              + " granules of "
+              + granuleBytes
+              + " bytes: the number must be positive, the size a power of two.");
     }
     if (!Mem.isRaw()) {
       throw new RefusedException(
@@ -98,15 +102,15 @@ public final class Granules {
     }
     if (granuleBytes % Libc.pageSize() != 0) {
       throw new RefusedException(
-          "The machine has pages of "
+          "The page size of this machine, "
               + Libc.pageSize()
-              + " bytes, which "
+              + " bytes, does not divide the granule size, "
               + granuleBytes
-              + " bytes are no multiple of.");
+              + " bytes.");
     }
     int fd = files.create(name);
     if (fd < 0) {
-      throw new RefusedException("The call memfd_create is refused: " + Errno.describe(-fd) + ".");
+      throw new RefusedException("The kernel refused memfd_create: " + Errno.describe(-fd) + ".");
     }
     long bytes = (long) granuleBytes * max;
     AddressSpace.Place place = null;
@@ -114,13 +118,13 @@ public final class Granules {
       int sized = files.resize(fd, bytes);
       if (sized < 0) {
         throw new RefusedException(
-            "A file in memory can't have " + bytes + " bytes: " + Errno.describe(-sized) + ".");
+            "A memory file of " + bytes + " bytes was refused: " + Errno.describe(-sized) + ".");
       }
       place = AddressSpace.take(bytes, name);
       long mapped = files.map(place.start(), bytes, fd, 0);
       if (mapped < 0) {
         throw new RefusedException(
-            "A file in memory can't be mapped: " + Errno.describe((int) -mapped) + ".");
+            "A memory file could not be mapped: " + Errno.describe((int) -mapped) + ".");
       }
       Granules made =
           new Granules(files, name, fd, granuleBytes, max, place, segment(place.start(), bytes));
@@ -143,16 +147,16 @@ public final class Granules {
   }
 
   /**
-   * All granules in their order.
+   * Returns all granules in order.
    *
-   * @return a native segment of global scope; see the class for what of it may be touched
+   * @return a native segment of global scope; see the class comment for what may be accessed
    */
   public MemorySegment view() {
     return view;
   }
 
   /**
-   * The size of a granule.
+   * Returns the size of a granule.
    *
    * @return bytes
    */
@@ -161,7 +165,7 @@ public final class Granules {
   }
 
   /**
-   * How many there may be.
+   * Returns the maximum number of granules.
    *
    * @return granules
    */
@@ -170,13 +174,12 @@ public final class Granules {
   }
 
   /**
-   * Gives granules their memory, zeros, and the view its entries in the page table. What they hold
-   * already stays.
+   * Allocates memory of zeros for granules and fills the view's page table. Existing contents stay.
    *
-   * @param first the first of them
-   * @param n how many
-   * @return 0, or the negated error number of a kernel that has no memory for them: then they must
-   *     not be touched
+   * @param first the first granule
+   * @param n the number of granules
+   * @return 0, or a negated error number if the kernel has no memory for them: they must then not
+   *     be accessed
    */
   public int populate(int first, int n) {
     Objects.checkFromIndexSize(first, n, max);
@@ -191,19 +194,19 @@ public final class Granules {
   }
 
   /**
-   * Takes the memory of granules away. They must not be touched any more, in any view, until they
-   * are populated again.
+   * Releases the memory of granules. They must not be accessed, in any view, until they are
+   * populated again.
    *
-   * @param first the first of them
-   * @param n how many
+   * @param first the first granule
+   * @param n the number of granules
    */
   public void punch(int first, int n) {
     Objects.checkFromIndexSize(first, n, max);
-    // A kernel that refuses has kept the memory until the close.
+    // If the kernel refuses, the memory is kept until the close.
     files.punch(fd, (long) first * granuleBytes, (long) n * granuleBytes);
   }
 
-  /** Maps granules at an address, which is nobody else's. */
+  /** Maps granules at an address that the caller owns. */
   long map(long address, int first, int n) {
     Objects.checkFromIndexSize(first, n, max);
     if (closed.get()) {
@@ -212,14 +215,14 @@ public final class Granules {
     return files.map(address, (long) n * granuleBytes, fd, (long) first * granuleBytes);
   }
 
-  /** Fills the page table of a range of addresses where granules are mapped. */
+  /** Fills the page table of a range of addresses at which granules are mapped. */
   int fault(long address, long len) {
     return files.populate(address, len, false);
   }
 
   /**
-   * Gives the memory back, but for what areas of a {@link Rewiring} still show, and keeps the
-   * addresses: they read as zeros. May be called again. No thread may show a granule meanwhile.
+   * Releases the memory, except for what areas of a {@link Rewiring} still map, and keeps the
+   * addresses, which read as zeros. Idempotent. No thread may map granules concurrently.
    */
   public void close() {
     if (closed.compareAndSet(false, true)) {
@@ -233,12 +236,12 @@ public final class Granules {
     return name + ", " + max + " granules of " + granuleBytes + " bytes at most";
   }
 
-  /** Granules, or views of them, can't be had here. */
+  /** Thrown if granules, or views of them, are not available. */
   public static final class RefusedException extends Exception {
     private static final long serialVersionUID = 1;
 
     /**
-     * A refusal.
+     * Creates an exception.
      *
      * @param reason what the kernel or the JVM does not allow: a sentence
      */
@@ -246,7 +249,7 @@ public final class Granules {
       super(reason);
     }
 
-    /** The reason. */
+    /** Returns the reason. */
     public String reason() {
       return String.valueOf(getMessage());
     }

@@ -8,12 +8,12 @@ import java.util.Objects;
  *
  * <p>It follows wyhash (Wang Yi, https://github.com/wangyi-fudan/wyhash) and rapidhash (Nicolas De
  * Carli, https://github.com/Nicoshev/rapidhash): eight bytes at a time are folded by a 64 x 64 to
- * 128 bit multiplication whose halves are xored. Keys of up to 16 bytes, which is nearly all keys,
- * take two loads and two multiplications and no loop.
+ * 128 bit multiplication whose halves are xored. Keys of up to 16 bytes, nearly all keys, take two
+ * loads, two multiplications and no loop.
  *
- * <p><b>What it is for.</b> Two keys with the same hash are one item to the transactions, which is
- * coarser and still correct, so a collision costs a needless conflict and no more. It is therefore
- * not keyed against attackers and is not written to files: it may change with any release.
+ * <p><b>Purpose.</b> Transactions treat two keys with the same hash as one item, which is coarser
+ * and still correct, so a collision costs a needless conflict and no more. The hash is therefore
+ * not hardened against attackers and is not written to files: it may change with any release.
  *
  * <p>Zero is never returned, so that zero can mean "no item" in tables of hashes.
  *
@@ -27,8 +27,8 @@ public final class Hash {
   private Hash() {}
 
   /**
-   * Makes a seed for {@link #hash} of a small number such as a tree id. Seeds of neighbouring
-   * numbers are unlike each other; the hash itself relies on that.
+   * Returns a seed for {@link #hash}, made from a small number such as a tree id. Seeds of adjacent
+   * numbers are unrelated; the hash relies on that.
    *
    * @param number any number
    * @return a seed
@@ -41,9 +41,9 @@ public final class Hash {
    * Hashes a byte string.
    *
    * @param seed from {@link #seed}
-   * @param key where the bytes are; native memory
-   * @param off where they begin
-   * @param len how many they are; 0 is allowed
+   * @param key native memory with the bytes
+   * @param off the offset of the bytes
+   * @param len the number of bytes; 0 is allowed
    * @return the hash, never 0
    */
   public static long hash(long seed, MemorySegment key, long off, int len) {
@@ -75,14 +75,19 @@ public final class Hash {
     return last(value ^ S1, value ^ seed, 8);
   }
 
-  /** Spreads a number over all 64 bits, one to one: Stafford's variant 13 of MurmurHash3's end. */
+  /**
+   * Spreads a number over all 64 bits, one to one: Stafford's variant 13 of MurmurHash3's
+   * finalizer.
+   */
   public static long spread(long value) {
     long v = (value ^ value >>> 30) * 0xbf58476d1ce4e5b9L;
     v = (v ^ v >>> 27) * 0x94d049bb133111ebL;
     return v ^ v >>> 31;
   }
 
-  /** Up to seven bytes as one number; the length tells apart strings that look the same here. */
+  /**
+   * Returns up to seven bytes as a number; the length distinguishes strings that are equal here.
+   */
   private static long few(MemorySegment key, long off, int len) {
     if (len >= 4) {
       return (long) Mem.peekInt(key, off) << 32 | Mem.peekInt(key, off + len - 4) & 0xFFFF_FFFFL;
@@ -95,7 +100,7 @@ public final class Hash {
         | Mem.peekByte(key, off + len - 1) & 0xFFL;
   }
 
-  /** Everything but the last 16 bytes of a longer key, in three lanes where there is enough. */
+  /** Folds all but the last 16 bytes of a longer key, in three lanes if it is long enough. */
   private static long fold(long seed, MemorySegment key, long off, int len) {
     long at = off;
     int left = len;
@@ -120,8 +125,8 @@ public final class Hash {
   }
 
   /**
-   * The end of every hash. A factor of zero would wipe out the other, so the halves of the product
-   * are xored onto the factors instead of replacing them.
+   * Finishes every hash. A factor of zero would erase the other, so the halves of the product are
+   * xored onto the factors instead of replacing them.
    */
   private static long last(long a, long b, int len) {
     long low = a * b;
@@ -135,11 +140,11 @@ public final class Hash {
   }
 
   /**
-   * Where the calling thread begins to look among some places, so that threads spread over them and
-   * each comes back to its own. Two multiplications: a remainder would be a division in each begin
-   * of a transaction.
+   * Returns the slot at which the calling thread starts, so that threads spread over slots and each
+   * returns to its own. Uses two multiplications, since a remainder would be a division in each
+   * begin of a transaction.
    *
-   * @param places how many; positive
+   * @param places the number of slots; positive
    * @return from 0 up to less than {@code places}
    */
   public static int ofThread(int places) {

@@ -1,7 +1,7 @@
 package io.fovea.memory;
 
 /**
- * Who holds what others wait for: for messages.
+ * The operation and thread that hold something others wait for, for messages.
  *
  * @param what the operation, as in {@code load table people}
  * @param threadId the id of its thread
@@ -9,13 +9,13 @@ package io.fovea.memory;
  * @param since when it began to hold it, by {@link System#nanoTime}
  */
 public record Holder(String what, long threadId, String threadName, long since) {
-  /** The calling thread begins to hold something now. */
+  /** Returns a holder for the calling thread, beginning now. */
   public static Holder now(String what) {
     Thread thread = Thread.currentThread();
     return new Holder(what, thread.threadId(), thread.getName(), System.nanoTime());
   }
 
-  /** Whether it is the calling thread. */
+  /** Returns whether the calling thread is the holder. */
   public boolean isMe() {
     return threadId == Thread.currentThread().threadId();
   }

@@ -13,19 +13,20 @@ import java.util.OptionalLong;
 import java.util.stream.Stream;
 
 /**
- * What the kernel allows a process to do with its address space. Each answer is read from the
- * kernel when it is asked for: microseconds to milliseconds. Nothing is thrown where there is no
- * such kernel.
+ * What the kernel allows a process to do with its address space. Each call reads the answer from
+ * the kernel, which takes microseconds to milliseconds. Nothing is thrown on other systems.
  *
  * <p>Any thread.
  *
  * @since 0.1.0
  */
 public final class KernelFacts {
-  /** What Linux allows where nobody has changed it. */
+  /** The default of Linux. */
   private static final int MAPPINGS_MAX = 65_530;
 
-  /** Mappings of the JVM itself, with its threads and its code, and of whoever else maps files. */
+  /**
+   * Mappings of the JVM itself, with its threads and its code, and of other code that maps files.
+   */
   private static final int MAPPINGS_OF_OTHERS = 15_530;
 
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -33,38 +34,39 @@ public final class KernelFacts {
   private KernelFacts() {}
 
   /**
-   * How many mappings a process may have: {@code vm.max_map_count}. A JVM that needs one more ends.
+   * Returns how many mappings a process may have: {@code vm.max_map_count}. A JVM that needs one
+   * more terminates.
    *
-   * @return mappings; 65,530 where it can't be found out
+   * @return mappings; 65,530 if not known
    */
   public static int mappingsMax() {
     return (int) Math.min(Integer.MAX_VALUE, number("/proc/sys/vm/max_map_count", MAPPINGS_MAX));
   }
 
   /**
-   * How many mappings may be used for rewiring by a program that does nothing else: all but those
-   * that are left to the JVM.
+   * Returns how many mappings a dedicated program may use for rewiring: all but those reserved for
+   * the JVM.
    *
-   * @return mappings; 50,000 where {@link #mappingsMax} is what Linux has by default
+   * @return mappings; 50,000 if {@link #mappingsMax} is the default of Linux
    */
   public static int mappingsToSpare() {
     return Math.max(0, mappingsMax() - MAPPINGS_OF_OTHERS);
   }
 
   /**
-   * How many mappings this process has now.
+   * Returns how many mappings this process has now.
    *
-   * @return mappings; 0 where it can't be found out
+   * @return mappings; 0 if not known
    */
   public static int mappings() {
     return mappingsOf("");
   }
 
   /**
-   * How many of its mappings are named so.
+   * Returns how many mappings have a given name.
    *
-   * @param name a part of the name, as of a file that is mapped; empty for all
-   * @return mappings; 0 where it can't be found out
+   * @param name a part of the name, such as that of a mapped file; empty for all
+   * @return mappings; 0 if not known
    */
   static int mappingsOf(String name) {
     try (Stream<String> lines =
@@ -77,38 +79,38 @@ public final class KernelFacts {
   }
 
   /**
-   * How the kernel gives out memory that it may not have: {@code vm.overcommit_memory}.
+   * Returns the kernel's policy for memory overcommit: {@code vm.overcommit_memory}.
    *
-   * @return 0: as it guesses; 1: always; 2: never, so that a large reservation is refused; -1 where
-   *     it can't be found out
+   * @return 0: heuristic; 1: always; 2: never, so that a large reservation is refused; -1 if not
+   *     known
    */
   public static int overcommit() {
     return (int) number("/proc/sys/vm/overcommit_memory", -1);
   }
 
   /**
-   * When memory of a process comes in huge pages.
+   * Returns when memory of a process uses huge pages.
    *
-   * @return "always", "madvise" or "never"; empty where it can't be found out
+   * @return "always", "madvise" or "never"; empty if not known
    */
   public static String hugePages() {
     return chosen("/sys/kernel/mm/transparent_hugepage/enabled");
   }
 
   /**
-   * When memory of a file that lives in memory comes in huge pages.
+   * Returns when memory of a memory file uses huge pages.
    *
    * @return "never", which is the default of Linux, "always", "within_size", "advise", "deny" or
-   *     "force"; empty where it can't be found out
+   *     "force"; empty if not known
    */
   public static String hugePagesOfFiles() {
     return chosen("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
   }
 
   /**
-   * The memory that could be had now without anything being pushed out.
+   * Returns the memory that is available now without evicting anything.
    *
-   * @return bytes; nothing where it can't be found out
+   * @return bytes; empty if not known
    */
   public static OptionalLong memoryAvailable() {
     for (String line : lines("/proc/meminfo")) {
@@ -120,7 +122,7 @@ public final class KernelFacts {
   }
 
   /**
-   * Whether there are files that live in memory, which {@link Granules} are made of.
+   * Returns whether memory files, which {@link Granules} need, are available.
    *
    * @return what was found, or the reason why not
    */
@@ -150,7 +152,7 @@ public final class KernelFacts {
     }
   }
 
-  /** Of {@code always [madvise] never}: what is in brackets. */
+  /** Returns what is in brackets in a line such as {@code always [madvise] never}. */
   private static String chosen(String file) {
     for (String line : lines(file)) {
       int from = line.indexOf('[');

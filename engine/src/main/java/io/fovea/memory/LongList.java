@@ -2,12 +2,12 @@ package io.fovea.memory;
 
 import java.util.Arrays;
 
-/** Longs in the order in which they were added. One thread. */
+/** Longs in insertion order. One thread. */
 public final class LongList {
   private long[] values = new long[16];
   private int size;
 
-  /** An empty list. */
+  /** Creates an empty list. */
   public LongList() {}
 
   /** Adds a value at the end. */
@@ -18,23 +18,23 @@ public final class LongList {
     values[size++] = value;
   }
 
-  /** The value at an index. */
+  /** Returns the value at an index. */
   public long get(int index) {
     assert index < size;
     return values[index];
   }
 
-  /** Takes the last one out, of at least one. */
+  /** Removes the last value. The list must not be empty. */
   public void removeLast() {
     size--;
   }
 
-  /** How many there are. */
+  /** Returns the number of values. */
   public int size() {
     return size;
   }
 
-  /** Forgets all. */
+  /** Removes all values. */
   public void clear() {
     size = 0;
   }

@@ -3,39 +3,40 @@ package io.fovea.memory;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * How many mappings may be used for {@link Rewiring}. The kernel allows a process so many ({@link
- * KernelFacts#mappingsMax}), and a JVM that does not get one for a stack or its heap ends: so
- * rewiring stays far below, and does without where it would exceed its budget.
+ * A limit on the mappings used for {@link Rewiring}. The kernel limits the mappings of a process
+ * ({@link KernelFacts#mappingsMax}), and a JVM that cannot get one for a stack or its heap
+ * terminates. So rewiring stays far below, and is skipped where it would exceed its budget.
  *
  * <p>Any thread.
  *
  * @since 0.1.0
  */
 public final class MappingBudget {
-  /** Never more than this, however many the kernel allows. */
+  /** The limit, however many the kernel allows. */
   static final int LIMIT = 50_000;
 
-  /** What the databases of this process share: one in so many of what the kernel allows. */
+  /** The divisor of the kernel's limit that gives the share of this process's databases. */
   private static final int SHARE_ONE_IN = 4;
 
   private final int limit;
   private final AtomicInteger used = new AtomicInteger();
 
   /**
-   * A budget of its own.
+   * Creates a separate budget.
    *
    * @param limit mappings
    */
   public MappingBudget(int limit) {
     if (limit < 0) {
-      throw new IllegalArgumentException("A budget of " + limit + " mappings.");
+      throw new IllegalArgumentException(
+          "A mapping budget must not be negative: " + limit + " mappings.");
     }
     this.limit = limit;
   }
 
   /**
-   * The one that all databases of this process share: a quarter of what the kernel allows, and
-   * 50,000 at most.
+   * Returns the budget that all databases of this process share: a quarter of what the kernel
+   * allows, and 50,000 at most.
    *
    * @return the same each time
    */
@@ -43,9 +44,7 @@ public final class MappingBudget {
     return Process.BUDGET;
   }
 
-  /**
-   * Made when it is asked for first. It counts mappings of the process, so it outlives databases.
-   */
+  /** Initialized lazily. It counts mappings of the process, so it outlives databases. */
   private static final class Process {
     static final MappingBudget BUDGET =
         new MappingBudget(Math.min(LIMIT, KernelFacts.mappingsMax() / SHARE_ONE_IN));
@@ -54,10 +53,10 @@ public final class MappingBudget {
   }
 
   /**
-   * Takes some.
+   * Takes mappings.
    *
-   * @param mappings how many; fewer than 0 gives some back
-   * @return whether there were so many left; if not, nothing was taken
+   * @param mappings the number; a negative number returns mappings
+   * @return whether enough were left; if not, nothing was taken
    */
   boolean take(int mappings) {
     int before = used.get();
@@ -72,7 +71,7 @@ public final class MappingBudget {
   }
 
   /**
-   * How many are in use.
+   * Returns the number of mappings in use.
    *
    * @return mappings
    */
@@ -81,7 +80,7 @@ public final class MappingBudget {
   }
 
   /**
-   * How many there may be.
+   * Returns the maximum number of mappings.
    *
    * @return mappings
    */

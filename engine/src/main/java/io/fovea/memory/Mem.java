@@ -21,30 +21,27 @@ import org.jspecify.annotations.Nullable;
  *   access        order            alignment   for
  *   get, put      plain, native    none        page contents, validated afterwards by a version
  *   getLongBE     plain, big       none        key bytes: unsigned compare = memcmp order
- *   ...Opaque     opaque           8 or 4      counters and usage bytes: seen some time, never torn
+ *   ...Opaque     opaque           8 or 4      counters and usage bytes: visible eventually, never torn
  *   ...Acquire    acquire          8 or 4      version words: what was published before is visible
  *   ...Release    release          8 or 4      the partner of acquire
  *   ...Volatile   sequential       8 or 4      where a store must not pass a later load
  *   cas, getAnd   sequential       8 or 4      latches, locks, tickets
  * </pre>
  *
- * <p><b>Why it is like this.</b> Every VarHandle is a static final constant and is invoked with
- * exactly its own types, so that a call folds to one instruction behind a bounds check: an access
- * through a VarHandle or a layout in an instance field costs 5 ns instead of 0.7. The bounds check
- * stays, because an optimistic reader may follow an offset that was torn: that must become an
- * {@link IndexOutOfBoundsException} inside the engine and never a crash of the JVM.
+ * <p><b>Design.</b> Every VarHandle is a static final constant, invoked with exactly its own types,
+ * so a call folds to one instruction after a bounds check: an access through a VarHandle or a
+ * layout in an instance field costs 5 ns instead of 0.7. The bounds check stays because an
+ * optimistic reader may follow a torn offset: that must become an {@link IndexOutOfBoundsException}
+ * inside the engine and never a crash of the JVM.
  *
  * <p><b>Rule.</b> Pass native segments only. A call site that meets both heap and native segments
- * costs 11 to 13 ns, and the profile of these methods is shared by everything in the JVM. Nothing
- * here checks that; what comes from users is staged in native memory first.
+ * costs 11 to 13 ns, and the whole JVM shares the profile of these methods. This is not checked
+ * here; data of users is staged in native memory first.
  *
  * <p>The atomic accesses need an aligned address (segment base + offset); they throw {@link
  * IllegalArgumentException} otherwise. All others take any offset.
  *
  * <p>All methods are small enough to be inlined (below 325 bytecodes each, most below 35).
- *
- * <p>The file has more than 600 lines because there is a method for each width and each order, and
- * all of them stand on the same constant handles.
  *
  * @since 0.1.0
  */
@@ -60,7 +57,7 @@ public final class Mem {
   private static final VarHandle SHORT_BE =
       JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN).varHandle().withInvokeExactBehavior();
 
-  /** Atomic access needs layouts that promise alignment. */
+  /** Atomic accesses need layouts with a declared alignment. */
   private static final VarHandle ATOMIC_INT = JAVA_INT.varHandle().withInvokeExactBehavior();
 
   private static final VarHandle ATOMIC_LONG = JAVA_LONG.varHandle().withInvokeExactBehavior();
@@ -72,15 +69,15 @@ public final class Mem {
   private static final int LONG_BYTES;
 
   /**
-   * All of memory: the segment's checks fold away, for it is a constant. Null where the JVM does
-   * not let the engine have it.
+   * All of memory. A constant, so the segment's checks fold away. Null if the JVM denies native
+   * access.
    */
   private static final @Nullable MemorySegment EVERYTHING = everything();
 
   private static final boolean RAW = EVERYTHING != null;
 
   static {
-    // Without that segment every string takes the long way, which is checked by the JDK.
+    // Without that segment every string takes the slower path, which the JDK checks.
     LONG_BYTES = RAW ? 32 : 0;
   }
 
@@ -96,17 +93,17 @@ public final class Mem {
   }
 
   /**
-   * Whether the JVM lets the engine and its bindings use native memory and native code. Where not,
-   * all of this class works, a little slower.
+   * Returns whether the JVM allows the engine and its bindings to use native memory and native
+   * code. Otherwise everything in this class works, somewhat slower.
    */
   public static boolean isRaw() {
     return RAW;
   }
 
   /**
-   * The flag that grants native access to the engine and its bindings.
+   * Returns the flag that grants native access to the engine and its bindings.
    *
-   * @return the flag as it is to be written on the command line of java
+   * @return the flag as written on the command line of java
    */
   public static String nativeAccessFlag() {
     Module engine = Mem.class.getModule();
@@ -127,7 +124,7 @@ public final class Mem {
     BYTE.set(seg, off, value);
   }
 
-  /** Reads a byte as a number of 0 to 255. */
+  /** Reads a byte as a number from 0 to 255. */
   public static int getUnsignedByte(MemorySegment seg, long off) {
     return (byte) BYTE.get(seg, off) & 0xFF;
   }
@@ -137,7 +134,7 @@ public final class Mem {
     return (short) SHORT.get(seg, off);
   }
 
-  /** Reads a short in native order as a number of 0 to 65535. */
+  /** Reads a short in native order as a number from 0 to 65535. */
   public static int getUnsignedShort(MemorySegment seg, long off) {
     return (short) SHORT.get(seg, off) & 0xFFFF;
   }
@@ -167,7 +164,7 @@ public final class Mem {
     LONG.set(seg, off, value);
   }
 
-  /** Reads a big-endian short as a number of 0 to 65535. */
+  /** Reads a big-endian short as a number from 0 to 65535. */
   public static int getUnsignedShortBE(MemorySegment seg, long off) {
     return (short) SHORT_BE.get(seg, off) & 0xFFFF;
   }
@@ -239,17 +236,17 @@ public final class Mem {
     ATOMIC_INT.setVolatile(seg, off, value);
   }
 
-  /** Replaces an aligned int if it is what is expected; tells whether it was. */
+  /** Replaces an aligned int if it has the expected value; returns whether it had. */
   public static boolean casInt(MemorySegment seg, long off, int expect, int update) {
     return ATOMIC_INT.compareAndSet(seg, off, expect, update);
   }
 
-  /** Adds to an aligned int; returns what it was before. */
+  /** Adds to an aligned int; returns the previous value. */
   public static int getAndAddInt(MemorySegment seg, long off, int delta) {
     return (int) ATOMIC_INT.getAndAdd(seg, off, delta);
   }
 
-  /** Replaces an aligned int; returns what it was before. */
+  /** Replaces an aligned int; returns the previous value. */
   public static int getAndSetInt(MemorySegment seg, long off, int value) {
     return (int) ATOMIC_INT.getAndSet(seg, off, value);
   }
@@ -284,42 +281,42 @@ public final class Mem {
     ATOMIC_LONG.setVolatile(seg, off, value);
   }
 
-  /** Replaces an aligned long if it is what is expected; tells whether it was. */
+  /** Replaces an aligned long if it has the expected value; returns whether it had. */
   public static boolean casLong(MemorySegment seg, long off, long expect, long update) {
     return ATOMIC_LONG.compareAndSet(seg, off, expect, update);
   }
 
-  /** Replaces an aligned long if it is what is expected; returns what it was before. */
+  /** Replaces an aligned long if it has the expected value; returns the previous value. */
   public static long casExchangeLong(MemorySegment seg, long off, long expect, long update) {
     return (long) ATOMIC_LONG.compareAndExchange(seg, off, expect, update);
   }
 
-  /** Adds to an aligned long; returns what it was before. */
+  /** Adds to an aligned long; returns the previous value. */
   public static long getAndAddLong(MemorySegment seg, long off, long delta) {
     return (long) ATOMIC_LONG.getAndAdd(seg, off, delta);
   }
 
-  /** Replaces an aligned long; returns what it was before. */
+  /** Replaces an aligned long; returns the previous value. */
   public static long getAndSetLong(MemorySegment seg, long off, long value) {
     return (long) ATOMIC_LONG.getAndSet(seg, off, value);
   }
 
   // ---------------------------------------------------------------------------------------- peeks
   //
-  // Reads of the engine's own memory without the checks of a segment: bounds, liveness, alignment.
-  // They cost a fifth of a transaction where nearly every instruction reads a page (TPC-C, one
-  // warehouse, one thread: 28.3 k/s with checks, 35.3 k/s without; checks by hand cost as much).
+  // Reads of the engine's own memory without a segment's checks: bounds, liveness, alignment. The
+  // checks cost a fifth of a transaction in which nearly every instruction reads a page (TPC-C, one
+  // warehouse, one thread: 28.3 k/s with checks, 35.3 k/s without; manual checks cost as much).
   //
-  // What makes them safe, and where alone they are allowed:
-  //   the segment is a NativeRegion's, which is never unmapped, or scratch memory of as much slack
-  //   the base is one that the engine computed (frame, slot of a table): never torn, always inside
-  //   what is added to it may be torn, but has 16 bits: it stays within the guard behind the region
-  // So a torn read finds bytes that mean nothing, which its validation throws away, and never the
-  // end
-  // of the mapping. Writes, and lengths to copy or compare, always take the checked methods.
-
-  // Where the JVM denies native access they are checked after all, and what lies outside of its
-  // segment reads as 0, which means as little as what is in a guard.
+  // They are safe, and allowed, only under these conditions:
+  //   the segment is a NativeRegion's, which is never unmapped, or scratch memory with as much
+  // slack
+  //   the base was computed by the engine (a frame, a table slot): never torn, always inside
+  //   the offset added to it may be torn but has 16 bits, so it stays within the region's guard
+  // So a torn read finds meaningless bytes, which validation discards, and never the end of the
+  // mapping. Writes, and lengths to copy or compare, always use the checked methods.
+  //
+  // If the JVM denies native access, peeks are checked too, and anything outside the segment reads
+  // as 0, which is as meaningless as the contents of a guard.
 
   /** {@link #getByte} without checks; see above. */
   public static byte peekByte(MemorySegment seg, long off) {
@@ -407,9 +404,9 @@ public final class Mem {
 
   // --------------------------------------------------------------------------------- byte strings
 
-  // One check for a whole string, then as the peeks: these run for every key and value.
+  // One check for a whole string, then as for peeks: these run for every key and value.
 
-  /** The address of a range that lies within a segment. */
+  /** Returns the address of a range after checking that it lies within a segment. */
   private static long range(MemorySegment seg, long off, long len) {
     Objects.checkFromIndexSize(off, len, seg.byteSize());
     return seg.address() + off;
@@ -432,8 +429,8 @@ public final class Mem {
   }
 
   /**
-   * Compares two byte strings as {@code memcmp} does: byte by byte, unsigned, and a prefix before
-   * what it is a prefix of.
+   * Compares two byte strings as {@code memcmp} does: byte by byte, unsigned, with a prefix before
+   * its extensions.
    *
    * @return a negative number, 0 or a positive number
    */
@@ -444,7 +441,7 @@ public final class Mem {
       return compareLong(a, aOff, aLen, b, bOff, bLen);
     }
     if (n <= 0) {
-      return aLen - bLen; // an empty string may be anywhere
+      return aLen - bLen; // the offset of an empty string may be out of bounds
     }
     long x = range(a, aOff, n);
     long y = range(b, bOff, n);
@@ -459,7 +456,7 @@ public final class Mem {
         return Long.compareUnsigned(p, q);
       }
     }
-    // The last eight bytes overlap some that are known to be equal, which does no harm.
+    // The last eight bytes may overlap bytes already known to be equal.
     long p = rawLongBE(x + n - 8);
     long q = rawLongBE(y + n - 8);
     return p != q ? Long.compareUnsigned(p, q) : aLen - bLen;
@@ -470,7 +467,7 @@ public final class Mem {
     int n = Math.min(aLen, bLen);
     int head = n < 8 ? 0 : 8;
     if (head > 0) {
-      // Most keys differ early, and then the call below is not worth its set-up.
+      // Most keys differ early, which saves the set-up cost of the call below.
       long x = (long) LONG_BE.get(a, aOff);
       long y = (long) LONG_BE.get(b, bOff);
       if (x != y) {
@@ -485,8 +482,8 @@ public final class Mem {
   }
 
   /**
-   * Up to seven bytes as a number whose unsigned order is the order of the bytes, among strings of
-   * the same length: the first half of the bytes, then the last half, which may overlap it.
+   * Returns up to seven bytes as a number whose unsigned order is the order of the bytes, among
+   * strings of equal length: the first half of the bytes, then the last half, which may overlap it.
    */
   private static long prefix(long at, int len) {
     if (len >= 4) {
@@ -496,7 +493,7 @@ public final class Mem {
     return (long) rawByte(at) << 16 | rawByte(at + (len >>> 1)) << 8 | rawByte(at + len - 1);
   }
 
-  /** Whether two byte strings have the same length and the same bytes. */
+  /** Returns whether two byte strings have the same length and the same bytes. */
   public static boolean equal(
       MemorySegment a, long aOff, int aLen, MemorySegment b, long bOff, int bLen) {
     if (aLen != bLen) {
@@ -529,9 +526,9 @@ public final class Mem {
   }
 
   /**
-   * Where two byte strings differ first.
+   * Returns the length of the common prefix of two byte strings.
    *
-   * @return a number of bytes, or the length of the shorter where that is a prefix of the other
+   * @return a number of bytes, at most the length of the shorter string
    */
   public static int commonPrefix(
       MemorySegment a, long aOff, int aLen, MemorySegment b, long bOff, int bLen) {
@@ -550,9 +547,7 @@ public final class Mem {
   }
 
   /**
-   * Copies bytes; the two ranges may overlap.
-   *
-   * <p>Up to 32 bytes all of them are loaded before any is stored.
+   * Copies bytes; the two ranges may overlap. Up to 32 bytes, all are loaded before any is stored.
    */
   public static void copy(
       MemorySegment src, long srcOff, MemorySegment dst, long dstOff, long len) {
@@ -610,7 +605,7 @@ public final class Mem {
     }
   }
 
-  /** Whether all bytes of a range are zero, as in a page that was never written. */
+  /** Returns whether all bytes of a range are zero, as in a page that was never written. */
   public static boolean isZero(MemorySegment seg, long off, long len) {
     long i = 0;
     for (; i + 8 <= len; i += 8) {

@@ -5,10 +5,10 @@ import io.fovea.bindings.FileCalls;
 import io.fovea.bindings.MemoryCalls;
 
 /**
- * The calls of the kernel that {@link Granules} and {@link Rewiring} are made of. An interface, so
- * that a test can have each of them refused; {@link #KERNEL} is the only one that is no test's.
+ * The system calls used by {@link Granules} and {@link Rewiring}. An interface so that tests can
+ * make each of them fail; {@link #KERNEL} is the only other implementation.
  *
- * <p>Each returns a negated error number where it fails, and throws nothing for it. Any thread.
+ * <p>Each method returns a negated error number on failure and does not throw. Any thread.
  *
  * @since 0.1.0
  */
@@ -17,32 +17,32 @@ public interface MemoryFiles {
   MemoryFiles KERNEL = new MemoryFiles() {};
 
   /**
-   * Makes a file that lives in memory and has no bytes.
+   * Creates an empty memory file.
    *
-   * @param name as {@code /proc/self/maps} shows it
+   * @param name its name in {@code /proc/self/maps}
    * @return its descriptor
    */
   default int create(String name) {
     return FileCalls.memfdCreate(name, FileCalls.MFD_CLOEXEC);
   }
 
-  /** Sets the length of a file; what is new reads as zeros, and has no memory yet. */
+  /** Sets the length of a file; new bytes read as zeros and have no memory yet. */
   default int resize(int fd, long bytes) {
     return FileCalls.ftruncate(fd, bytes);
   }
 
-  /** Gives a part of a file its memory. */
+  /** Allocates the memory of a part of a file. */
   default int allocate(int fd, long off, long len) {
     return FileCalls.fallocate(fd, FileCalls.FALLOC_FL_KEEP_SIZE, off, len);
   }
 
-  /** Takes the memory of a part of a file away; it reads as zeros. */
+  /** Releases the memory of a part of a file; it reads as zeros. */
   default int punch(int fd, long off, long len) {
     return FileCalls.fallocate(
         fd, FileCalls.FALLOC_FL_PUNCH_HOLE | FileCalls.FALLOC_FL_KEEP_SIZE, off, len);
   }
 
-  /** Maps a part of a file over what is mapped at an address. */
+  /** Maps a part of a file over existing mappings at an address. */
   default long map(long address, long len, int fd, long off) {
     return MemoryCalls.mmap(
         address,
@@ -54,8 +54,8 @@ public interface MemoryFiles {
   }
 
   /**
-   * Fills the page table of a range, so that no access to it faults. A kernel before Linux 5.14
-   * does not know how; the first access does it then.
+   * Fills the page table of a range, so that no access to it faults. Before Linux 5.14 this is not
+   * supported, and the first access does it.
    */
   default int populate(long address, long len, boolean write) {
     int result =
@@ -64,7 +64,7 @@ public interface MemoryFiles {
     return result == -Errno.EINVAL ? 0 : result;
   }
 
-  /** Closes a file. Its memory goes when nothing of it is mapped. */
+  /** Closes a file. Its memory is freed when none of it is mapped. */
   default int close(int fd) {
     return FileCalls.close(fd);
   }

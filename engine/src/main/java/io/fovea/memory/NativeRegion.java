@@ -12,26 +12,24 @@ import org.jspecify.annotations.Nullable;
  * A large range of native memory: the frames of a buffer pool, a table of timestamps.
  *
  * <ul>
- *   <li>Pages come when they are first touched, and are zero then: a region costs address space,
- *       not memory (MAP_NORESERVE). {@link #populate} brings them ahead of use.
- *   <li>Huge pages are advised, not demanded (MADV_HUGEPAGE): a pool of 4 KiB pages misses the TLB
+ *   <li>Pages are allocated, as zeros, when they are first touched: a region costs address space,
+ *       not memory (MAP_NORESERVE). {@link #populate} allocates them ahead of use.
+ *   <li>Huge pages are advised, not required (MADV_HUGEPAGE): a pool of 4 KiB pages misses the TLB
  *       nearly every time.
- *   <li>Forked children do not get it (MADV_DONTFORK), so that starting a process does not copy its
- *       page tables; core dumps leave it out (MADV_DONTDUMP).
- *   <li><b>{@link #release} gives back the pages and keeps the range for ever.</b> A thread that
- *       comes late, or a segment that somebody kept, then reads zeros instead of crashing the JVM.
- *       Address space is 128 TiB; a process that opens a thousand databases of a GiB one after the
- *       other uses one of them. What is not in use has no advice and was never touched, so that the
- *       kernel keeps all of a chunk that is not in use as one mapping: a process may have some
- *       65,000 of them, and the JVM ends where it can't get one.
+ *   <li>Forked children do not inherit it (MADV_DONTFORK), so starting a process does not copy its
+ *       page tables; core dumps exclude it (MADV_DONTDUMP).
+ *   <li><b>{@link #release} returns the pages and keeps the range for good.</b> A late reader, or a
+ *       caller that kept a segment, then reads zeros instead of crashing the JVM. Address space is
+ *       128 TiB; a process that opens a thousand databases of 1 GiB in turn uses one TiB. Unused
+ *       ranges have no advice and were never touched, so the kernel keeps those of a chunk as one
+ *       mapping: a process may have about 65,000, and a JVM that cannot get one terminates.
  * </ul>
  *
- * <p>The segment is of global scope, which saves the check of liveness at every access.
+ * <p>The segment has global scope, which saves the liveness check of every access.
  *
- * <p>Where there is no libc that the engine knows, it is an ordinary allocation: neither lazy nor
- * huge, and kept after the release. Where the JVM denies native access, it is a private mapping of
- * an empty file ({@link FileMemory}), which comes page by page too, and goes when nobody has the
- * segment any more.
+ * <p>Without a libc that the engine knows, it is an ordinary allocation: neither lazy nor huge, and
+ * kept after the release. If the JVM denies native access, it is a private mapping of a sparse file
+ * ({@link FileMemory}), which is lazy too and is freed once the segment is unreachable.
  *
  * <p>Any thread.
  *
@@ -42,8 +40,8 @@ public final class NativeRegion {
   public static final long HUGE_PAGE_BYTES = 2L << 20;
 
   /**
-   * Memory before and behind every region that may be read and means nothing: what {@link Mem}'s
-   * peek methods may miss a region by. It costs address space only.
+   * Readable memory before and after every region, with meaningless contents: the distance by which
+   * a peek method of {@link Mem} may miss a region. It costs address space only.
    */
   public static final long GUARD_BYTES = 256 << 10;
 
@@ -53,7 +51,7 @@ public final class NativeRegion {
 
   private final MemorySegment segment;
 
-  /** Where it lies; null where nothing is mapped. */
+  /** Its location; null if nothing is mapped. */
   private final AddressSpace.@Nullable Place place;
 
   private final String name;
@@ -67,24 +65,24 @@ public final class NativeRegion {
   /**
    * Reserves a region. All bytes are zero.
    *
-   * @param bytes how many, more than 0; the segment has exactly that many
+   * @param bytes the size of the segment, more than 0
    * @param hugePages whether to advise huge pages
    * @param name what it is for, for messages
    * @return the region
-   * @throws OutOfMemoryError where there is not that much address space
+   * @throws OutOfMemoryError if there is not enough address space
    */
   public static NativeRegion reserve(long bytes, boolean hugePages, String name) {
     return reserve(bytes, hugePages ? MemoryCalls.MADV_HUGEPAGE : MemoryCalls.MADV_NORMAL, name);
   }
 
   /**
-   * Reserves a region whose pages come and go one by one: no huge page brings others along. All
+   * Reserves a region whose pages are allocated and released one by one, without huge pages. All
    * bytes are zero.
    *
-   * @param bytes how many, more than 0
+   * @param bytes the size of the segment, more than 0
    * @param name what it is for, for messages
    * @return the region
-   * @throws OutOfMemoryError where there is not that much address space
+   * @throws OutOfMemoryError if there is not enough address space
    */
   public static NativeRegion reserveInPieces(long bytes, String name) {
     return reserve(bytes, MemoryCalls.MADV_NOHUGEPAGE, name);
@@ -105,7 +103,7 @@ public final class NativeRegion {
     long length = roundUp(bytes, PAGE_BYTES);
     AddressSpace.Place place = AddressSpace.take(length, name);
     long start = place.start();
-    // Advice: a kernel that refuses does no harm.
+    // Advice only: it does not matter if the kernel refuses.
     MemoryCalls.madvise(start, length, MemoryCalls.MADV_DONTFORK);
     MemoryCalls.madvise(start, length, MemoryCalls.MADV_DONTDUMP);
     if (advice != MemoryCalls.MADV_NORMAL) {
@@ -120,7 +118,7 @@ public final class NativeRegion {
   }
 
   /**
-   * The memory, bounded to the bytes that were asked for.
+   * Returns the memory, bounded to the requested size.
    *
    * @return a native segment of global scope
    */
@@ -129,7 +127,7 @@ public final class NativeRegion {
   }
 
   /**
-   * What the region is for.
+   * Returns what the region is for.
    *
    * @return the name that it was reserved with
    */
@@ -138,12 +136,12 @@ public final class NativeRegion {
   }
 
   /**
-   * Brings pages into memory ahead of their use, as if each had been written, but changing nothing:
-   * other threads may use the range meanwhile.
+   * Allocates pages ahead of their use without changing their contents; other threads may use the
+   * range concurrently.
    *
-   * @param off where the range begins, in bytes
+   * @param off the offset of the range, in bytes
    * @param len its length in bytes
-   * @return whether the kernel did it; where not, pages come at their first use as always
+   * @return whether the kernel did it; otherwise pages are allocated at their first use
    */
   public boolean populate(long off, long len) {
     Objects.checkFromIndexSize(off, len, segment.byteSize());
@@ -156,16 +154,16 @@ public final class NativeRegion {
         == 0;
   }
 
-  /** Whether {@link #forget(long, long)} gives memory back. */
+  /** Returns whether {@link #forget(long, long)} releases memory. */
   public boolean forgets() {
     return place != null;
   }
 
   /**
-   * Gives the pages of a part back to the operating system: it reads as zeros from now on, and may
-   * be written again. Does nothing where pages don't come one by one ({@link #forgets}).
+   * Returns the pages of a part to the operating system: it reads as zeros from now on and may be
+   * written again. Does nothing unless {@link #forgets}.
    *
-   * @param off where the part begins, a multiple of a page
+   * @param off the offset of the part, a multiple of a page
    * @param len its length in bytes, a multiple of a page
    */
   public void forget(long off, long len) {
@@ -175,8 +173,8 @@ public final class NativeRegion {
   }
 
   /**
-   * Gives all pages back to the operating system and keeps the range: it reads as zeros from now
-   * on, and may be written again.
+   * Returns all pages to the operating system and keeps the range: it reads as zeros from now on
+   * and may be written again.
    */
   public void release() {
     if (place != null) {
@@ -186,7 +184,7 @@ public final class NativeRegion {
     }
   }
 
-  /** Writes only to pages that are not zero: one that was never used stays so. */
+  /** Writes only to pages that are not zero, so that unused pages stay unallocated. */
   private void clear() {
     long bytes = segment.byteSize();
     for (long off = 0; off < bytes; off += PAGE_BYTES) {
@@ -198,8 +196,8 @@ public final class NativeRegion {
   }
 
   /**
-   * Gives the pages of a part of a region back to the operating system; the part may be used again,
-   * and its bytes mean nothing then.
+   * Returns the pages of a part of a region to the operating system; the part may be used again,
+   * with undefined contents.
    *
    * @param part begins and ends at a page, and lies in a region
    */

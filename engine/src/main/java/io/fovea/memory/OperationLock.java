@@ -11,17 +11,17 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A lock of maintenance operations, which may be held for long: by a load, a build of an index, a
- * verification. It knows its holder. A wait for it has a check, which ends it when the database
- * closes or the thread's transaction gets too old; a warning after a minute and a limit of an hour,
- * both with the holder's name.
+ * A lock of maintenance operations that may be held for long: by a load, an index build, a
+ * verification. It knows its holder. A waiter runs a check, which ends the wait when the database
+ * closes or the thread's transaction times out; there is a warning after a minute and a limit of an
+ * hour, both naming the holder.
  *
  * <p>Reentrant. Any thread. The order of these locks is in docs/internals/concurrency.md.
  */
 public class OperationLock {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+  private static final long CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
   static final long WARN_NANOS = TimeUnit.MINUTES.toNanos(1);
   static final long LIMIT_NANOS = TimeUnit.HOURS.toNanos(1);
 
@@ -30,11 +30,11 @@ public class OperationLock {
   private final long limitNanos;
   private final ReentrantLock lock = new ReentrantLock();
 
-  /** Written by the holder, and by nobody else. */
+  /** Written by the holder only. */
   private volatile @Nullable Holder holder;
 
   /**
-   * A lock that nobody holds.
+   * Creates a lock.
    *
    * @param name as in {@code the lock of the schema}
    */
@@ -52,10 +52,10 @@ public class OperationLock {
    * Takes the lock.
    *
    * @param what the operation, as in {@code load table people}
-   * @param check asked again and again while the thread waits
+   * @param check called repeatedly while the thread waits
    * @throws OperationInterruptedException if the thread is interrupted while it waits
    * @throws TransactionAbortedException with cause {@link AbortCause#TIMEOUT} if the lock is not
-   *     free within an hour
+   *     released within an hour
    */
   public void lock(String what, Waits.Check check) {
     if (!tryLock(what)) {
@@ -69,10 +69,10 @@ public class OperationLock {
   }
 
   /**
-   * Takes the lock, unless the wait is to end before.
+   * Takes the lock unless the wait is stopped.
    *
-   * @param stop asked again and again while the thread waits
-   * @return false if the wait was to end, or the thread was interrupted, whose flag stays set
+   * @param stop ends the wait when true; called repeatedly
+   * @return false if the wait was stopped or the thread was interrupted, whose flag stays set
    */
   public boolean lock(String what, BooleanSupplier stop) {
     if (tryLock(what)) {
@@ -99,10 +99,10 @@ public class OperationLock {
     await(what, this::toString, check, nanos -> tryLock(what, nanos), warnNanos, limitNanos);
   }
 
-  /** Tries to take a lock, for a while. */
+  /** An attempt to take a lock, with a timeout. */
   @FunctionalInterface
   interface Attempt {
-    /** Returns whether it was taken. */
+    /** Returns whether the lock was taken. */
     boolean take(long nanos) throws InterruptedException;
   }
 
@@ -116,13 +116,13 @@ public class OperationLock {
       long limitNanos)
       throws InterruptedException {
     long began = System.nanoTime();
-    boolean told = false;
+    boolean warned = false;
     do {
       check.goOn(waitsFor);
       long waited = System.nanoTime() - began;
       long millis = waited / 1_000_000;
-      if (waited > warnNanos && !told) {
-        told = true;
+      if (waited > warnNanos && !warned) {
+        warned = true;
         LOG.log(
             Level.WARNING,
             () -> "Still waiting, to " + what + ", after " + millis + " ms for " + waitsFor.get());
@@ -132,13 +132,14 @@ public class OperationLock {
             AbortCause.TIMEOUT,
             "Can't " + what + ": it waited " + millis + " ms for " + waitsFor.get() + ".");
       }
-    } while (!attempt.take(LOOK_NANOS));
+    } while (!attempt.take(CHECK_NANOS));
   }
 
   /**
-   * Takes the lock if it gets free within a time. An interrupt does not end the wait, and is kept.
+   * Takes the lock if it is released within a timeout. An interrupt does not end the wait; the flag
+   * is kept.
    *
-   * @return whether it did
+   * @return whether it was taken
    */
   public boolean lockFirmly(String what, long nanos) {
     long began = System.nanoTime();
@@ -161,9 +162,10 @@ public class OperationLock {
   }
 
   /**
-   * Waits until no other thread holds the lock. An interrupt does not end the wait, and is kept.
+   * Waits until no other thread holds the lock. An interrupt does not end the wait; the flag is
+   * kept.
    *
-   * @return whether that was so within the time
+   * @return false if the timeout passed first
    */
   public boolean awaitRelease(String what, long nanos) {
     boolean free = lockFirmly(what, nanos);
@@ -182,7 +184,7 @@ public class OperationLock {
     return mine;
   }
 
-  /** Takes the lock if it gets free within a time; returns whether it did. */
+  /** Takes the lock if it is released within a timeout; returns whether it was. */
   public boolean tryLock(String what, long nanos) throws InterruptedException {
     boolean mine = lock.tryLock(nanos, TimeUnit.NANOSECONDS);
     if (mine) {
@@ -201,12 +203,12 @@ public class OperationLock {
       done = true;
     } finally {
       if (!done) {
-        lock.unlock(); // an error: the caller does not know that it has it
+        lock.unlock(); // after an error the caller does not know that it holds the lock
       }
     }
   }
 
-  /** Gives it back. */
+  /** Releases the lock. */
   public void unlock() {
     if (lock.getHoldCount() == 1) {
       holder = null;
@@ -214,17 +216,17 @@ public class OperationLock {
     lock.unlock();
   }
 
-  /** Whether the calling thread has it. */
+  /** Returns whether the calling thread holds the lock. */
   public boolean isMine() {
     return lock.isHeldByCurrentThread();
   }
 
-  /** Whether anybody has it: a moment's truth. */
+  /** Returns whether any thread holds the lock. The answer may be outdated at once. */
   public boolean isLocked() {
     return lock.isLocked();
   }
 
-  /** What it is, and who has it. */
+  /** Returns the lock's name and its holder. */
   @Override
   public String toString() {
     Holder by = holder;

@@ -1,9 +1,9 @@
 package io.fovea.memory;
 
 /**
- * Keeps the fields of what extends it on other lines than those of its neighbours on the heap: 128
- * bytes, for lines are fetched in pairs, and fields of a superclass come first. For objects of
- * which each thread writes its own, all the time.
+ * Separates the fields of a subclass from neighbours on the heap by 128 bytes: cache lines are
+ * fetched in pairs, and fields of a superclass come first. For objects that are frequently written
+ * by one thread each.
  *
  * @since 0.1.0
  */
@@ -26,6 +26,6 @@ public abstract class Padding {
   private long p15;
   private long p16;
 
-  /** Nothing to do. */
+  /** Creates the padding. */
   protected Padding() {}
 }

@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /**
- * An area of address space in which each slot shows a granule: a directory that the memory
+ * An area of address space in which each slot maps a granule: a directory that the memory
  * management unit follows. <i>Taking the Shortcut</i> (CIDR 2024), sections 2 and 3.
  *
  * <pre>
@@ -15,19 +15,17 @@ import java.util.Objects;
  * </pre>
  *
  * <ul>
- *   <li><b>Slots are shown in runs</b>: neighbours that show neighbours are one mapping, whether
- *       they were shown at once or one by one, for the kernel joins them. Their number is counted
- *       here, and {@link MappingBudget} is asked before it grows.
- *   <li><b>Readers need no protocol.</b> The kernel replaces a mapping under the lock that a page
- *       fault takes as well: an access finds the old granule or the new one, and never nothing. So
- *       a reader that comes while its slot changes sees one of the two, and after {@link #show} has
- *       returned, and something was published by it, the new one: the translations that other cores
- *       keep were cleared before the call returned.
- *   <li><b>A slot that shows nothing</b> reads as zeros, and takes what is written to it.
+ *   <li><b>Slots are mapped in runs</b>: adjacent slots that show adjacent granules are one
+ *       mapping, whether mapped together or one by one, since the kernel merges them. Their number
+ *       is counted here, and taken from the {@link MappingBudget} before it grows.
+ *   <li><b>Readers need no protocol.</b> The kernel replaces a mapping under the lock that page
+ *       faults take: an access finds the old granule or the new one. A reader that learns of {@link
+ *       #show} after it returned finds the new one: the TLBs of other cores were flushed before.
+ *   <li><b>A slot that shows nothing</b> reads as zeros and keeps what is written to it.
  * </ul>
  *
- * <p><b>Cost.</b> {@link #show} takes microseconds, holds up every page fault of the process
- * meanwhile, and interrupts every core that runs one of its threads. It is for a thread of its own.
+ * <p><b>Cost.</b> {@link #show} takes microseconds, blocks every page fault of the process
+ * meanwhile, and interrupts every core that runs one of its threads. Use a separate thread for it.
  *
  * <p>One thread at a time changes an area; any thread reads it.
  *
@@ -36,7 +34,7 @@ import java.util.Objects;
 public final class Rewiring {
   private static final int NOTHING = -1;
 
-  /** What a mapping that is replaced in its middle costs while the kernel is about it. */
+  /** The extra mappings while the kernel replaces the middle of a mapping. */
   private static final int PASSING = 2;
 
   private final Granules granules;
@@ -45,10 +43,10 @@ public final class Rewiring {
   private final MemorySegment area;
   private final int granuleBytes;
 
-  /** What each slot shows. */
+  /** The granule that each slot shows. */
   private final int[] shown;
 
-  /** Mappings that the area has, and that the budget counts. */
+  /** The number of mappings of the area, counted by the budget. */
   private int mappings = 1;
 
   private boolean closed;
@@ -71,17 +69,17 @@ public final class Rewiring {
   /**
    * Reserves an area whose slots show nothing.
    *
-   * @param granules what its slots may show
-   * @param slots how many: address space, and an int of the heap
-   * @param budget the mappings that it may use, with others
+   * @param granules the granules that its slots may show
+   * @param slots the number of slots: address space, and an int of the heap each
+   * @param budget the mappings that it may use, shared with others
    * @return the area
    * @throws Granules.RefusedException if the budget has no mapping left
-   * @throws OutOfMemoryError where there is not that much address space
+   * @throws OutOfMemoryError if there is not enough address space
    */
   public static Rewiring reserve(Granules granules, int slots, MappingBudget budget)
       throws Granules.RefusedException {
     if (slots <= 0) {
-      throw new IllegalArgumentException("An area of " + slots + " slots.");
+      throw new IllegalArgumentException("An area must have at least one slot, not " + slots + ".");
     }
     if (!budget.take(1)) {
       throw new Granules.RefusedException("All mappings are in use: " + budget + ".");
@@ -102,7 +100,7 @@ public final class Rewiring {
   }
 
   /**
-   * All slots in their order.
+   * Returns all slots in order.
    *
    * @return a native segment of global scope
    */
@@ -111,7 +109,7 @@ public final class Rewiring {
   }
 
   /**
-   * How many slots there are.
+   * Returns the number of slots.
    *
    * @return slots
    */
@@ -120,7 +118,7 @@ public final class Rewiring {
   }
 
   /**
-   * How many mappings the area has.
+   * Returns the number of mappings of the area.
    *
    * @return mappings, at least 1
    */
@@ -129,9 +127,9 @@ public final class Rewiring {
   }
 
   /**
-   * What a slot shows. By the thread that changes the area.
+   * Returns what a slot shows. To be called by the thread that changes the area.
    *
-   * @param slot which
+   * @param slot the slot
    * @return the granule; -1 for none
    */
   public int shown(int slot) {
@@ -139,13 +137,12 @@ public final class Rewiring {
   }
 
   /**
-   * Lets a run of slots show a run of granules. The granules have been populated.
+   * Maps a run of slots to a run of populated granules.
    *
    * @param slot the first slot
-   * @param granule what that shows; the next one shows the next, and so on
-   * @param n how many
-   * @return whether it was done; if not, either the budget or the kernel has no mapping left, and
-   *     the slots show what they did
+   * @param granule the granule of the first slot; the next slot shows the next one, and so on
+   * @param n the number of slots
+   * @return false if the budget or the kernel has no mapping left; the slots are then unchanged
    */
   public boolean show(int slot, int granule, int n) {
     Objects.checkFromIndexSize(slot, n, shown.length);
@@ -171,12 +168,12 @@ public final class Rewiring {
     return true;
   }
 
-  /** How many more mappings there would be. */
+  /** Returns the increase in the number of mappings. */
   private int more(int slot, int granule, int n) {
     return borders(slot, granule, n) - borders(slot, n);
   }
 
-  /** The borders between mappings in front of, within and behind a run of slots, as it is. */
+  /** Returns the current borders between mappings before, within and after a run of slots. */
   private int borders(int slot, int n) {
     int borders = 0;
     for (int i = Math.max(slot, 1); i <= slot + n && i < shown.length; i++) {
@@ -185,7 +182,7 @@ public final class Rewiring {
     return borders;
   }
 
-  /** Those in front of and behind a run of slots, if it showed that run of granules. */
+  /** Returns the borders before and after a run of slots if it showed that run of granules. */
   private int borders(int slot, int granule, int n) {
     int borders = 0;
     if (slot > 0 && !joined(shown[slot - 1], granule)) {
@@ -206,8 +203,8 @@ public final class Rewiring {
    * Fills the page table of a run of slots, so that no access to them faults.
    *
    * @param slot the first slot
-   * @param n how many
-   * @return whether the kernel did it; if not, the first access to each page does
+   * @param n the number of slots
+   * @return whether the kernel did it; otherwise the first access to each page does
    */
   public boolean populate(int slot, int n) {
     Objects.checkFromIndexSize(slot, n, shown.length);
@@ -216,8 +213,8 @@ public final class Rewiring {
   }
 
   /**
-   * Takes all mappings away and keeps the addresses: they read as zeros. May be called again. By
-   * the thread that changes the area, or when none does any more.
+   * Removes all mappings and keeps the addresses, which read as zeros. Idempotent. To be called by
+   * the thread that changes the area, or after it has stopped.
    */
   public void close() {
     if (!closed) {

@@ -7,28 +7,27 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Whether this process can give many ranges of its own memory back with one system call ({@code
- * process_madvise}), and how it names itself there.
+ * Whether this process can release many ranges of its own memory with one system call ({@code
+ * process_madvise}), and how it names itself in that call.
  *
- * <p>What the kernel and the libc have is tried out, on three pages that are mapped for it, and not
- * concluded from a version: seccomp filters and sandboxes of containers refuse calls that a kernel
- * has. Found out once, at the first use, for the whole JVM.
+ * <p>The kernel and the libc are probed, on three pages mapped for the purpose, rather than judged
+ * by their versions: seccomp filters and container sandboxes refuse calls that a kernel has. Probed
+ * once per JVM, at the first use.
  *
  * <pre>
  *   Linux 5.10          the call                                    refuses MADV_DONTNEED
- *   6.13                MADV_DONTNEED for the caller itself         a flush of TLBs for each range
+ *   6.13                MADV_DONTNEED for the caller itself         a TLB flush for each range
  *   6.15                PIDFD_SELF: no descriptor is needed
- *   6.16                one flush for all ranges of a call          what it is for
+ *   6.16                one TLB flush for all ranges of a call      the purpose of this class
  * </pre>
  *
- * <p>{@code -Dfovea.onePageACall=true} does without, to compare, and for tests of all that there
- * is.
+ * <p>{@code -Dfovea.onePageACall=true} disables it, for comparisons and tests.
  *
- * <p>Where a descriptor is needed it stays open as long as the JVM runs. Closed with a database its
- * number would be another file's soon, and a thread that comes late would give that to the kernel.
+ * <p>A descriptor, if needed, stays open until the JVM exits. If it were closed with a database,
+ * its number would soon belong to another file, and a late thread would pass that to the kernel.
  */
 final class SelfAdvice {
-  /** The process of the calling thread. No descriptor is negative. */
+  /** The process of the calling thread. Descriptors are never negative. */
   private static final int PIDFD_SELF = -10_000;
 
   private static final int NONE = -1;
@@ -37,17 +36,17 @@ final class SelfAdvice {
 
   private SelfAdvice() {}
 
-  /** Whether {@link #forget} works here. */
+  /** Returns whether {@link #forget} works on this system. */
   static boolean works() {
     return SELF != NONE;
   }
 
   /**
-   * Gives ranges of memory back, one after the other.
+   * Releases ranges of memory, in order.
    *
-   * @param vector the address of the ranges: of each its address and its length, a long each
-   * @param count how many ranges
-   * @return how many bytes went, from the first on; or a negated error number where none did
+   * @param vector the address of the ranges: an address and a length each, as longs
+   * @param count the number of ranges
+   * @return the number of bytes released, from the first on; a negated error number if none were
    */
   static long forget(long vector, int count) {
     return MemoryCalls.processMadvise(SELF, vector, count, MemoryCalls.MADV_DONTNEED);
@@ -71,7 +70,7 @@ final class SelfAdvice {
     return NONE;
   }
 
-  /** Writes three pages, gives the two outer ones back by one call, and looks at all. */
+  /** Writes three pages, releases the two outer ones by one call, and checks all three. */
   private static boolean tried(int self) {
     int page = Libc.pageSize();
     long address =

@@ -13,10 +13,10 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An {@link OperationLock} that several operations may share, and that one may have alone. Those
- * that come to share it let one pass that waits to have it alone.
+ * An {@link OperationLock} that operations hold shared or exclusively. Operations that come to
+ * share it let one pass that waits for exclusive access.
  *
- * <p>Who shares it may share it once more. Any thread.
+ * <p>Reentrant for sharing. Any thread.
  */
 public class SharedOperationLock {
   private final String name;
@@ -24,11 +24,11 @@ public class SharedOperationLock {
   private final AtomicInteger wanted = new AtomicInteger();
   private final Deque<Holder> sharing = new ConcurrentLinkedDeque<>();
 
-  /** Written by the holder, and by nobody else. */
+  /** Written by the exclusive holder only. */
   private volatile @Nullable Holder alone;
 
   /**
-   * A lock that nobody holds.
+   * Creates a lock.
    *
    * @param name as in {@code the lock of loads}
    */
@@ -37,10 +37,10 @@ public class SharedOperationLock {
   }
 
   /**
-   * Takes it together with others.
+   * Takes the lock shared.
    *
    * @param what the operation
-   * @param check asked again and again while the thread waits
+   * @param check called repeatedly while the thread waits
    * @throws OperationInterruptedException if the thread is interrupted while it waits
    * @throws TransactionAbortedException with cause {@link AbortCause#TIMEOUT} if that takes more
    *     than an hour
@@ -53,12 +53,12 @@ public class SharedOperationLock {
       done = true;
     } finally {
       if (!done) {
-        lock.readLock().unlock(); // an error: the caller does not know that it has it
+        lock.readLock().unlock(); // after an error the caller does not know that it holds the lock
       }
     }
   }
 
-  /** Ends {@link #lockShared}. */
+  /** Releases {@link #lockShared}. */
   public void unlockShared() {
     for (Holder holder : sharing) {
       if (holder.isMe() && sharing.remove(holder)) {
@@ -68,16 +68,16 @@ public class SharedOperationLock {
     lock.readLock().unlock();
   }
 
-  /** Whether the calling thread shares it. */
+  /** Returns whether the calling thread holds the lock shared. */
   public boolean isMine() {
     return lock.getReadHoldCount() > 0;
   }
 
   /**
-   * Takes it alone; the thread does not share it.
+   * Takes the lock exclusively. The thread must not hold it shared.
    *
    * @param what the operation
-   * @param check asked again and again while the thread waits
+   * @param check called repeatedly while the thread waits
    * @throws OperationInterruptedException if the thread is interrupted while it waits
    * @throws TransactionAbortedException with cause {@link AbortCause#TIMEOUT} if that takes more
    *     than an hour
@@ -100,7 +100,7 @@ public class SharedOperationLock {
     }
   }
 
-  /** Ends {@link #lockAlone}. */
+  /** Releases {@link #lockAlone}. */
   public void unlockAlone() {
     alone = null;
     lock.writeLock().unlock();
@@ -132,7 +132,7 @@ public class SharedOperationLock {
     }
   }
 
-  /** What it is, and who has it. */
+  /** Returns the lock's name and its first holder. */
   @Override
   public String toString() {
     Holder first = alone != null ? alone : sharing.peek();

@@ -6,26 +6,26 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes the threads of the engine. They are platform threads and daemons.
+ * Creates the threads of the engine, which are platform daemon threads.
  *
- * <p><b>A start may fail.</b> Where the system has no memory or no room for one more thread, {@link
- * Thread#start} throws an {@link OutOfMemoryError}. So a thread is noted as running after its
- * start, and not before: {@link #start} returns it then. Else nobody would start another, and who
- * waits for its work would wait for ever.
+ * <p><b>A start may fail.</b> If the system has no memory for another thread or allows no more,
+ * {@link Thread#start} throws an {@link OutOfMemoryError}. So a thread is recorded as running after
+ * its start, not before: {@link #start} returns it then. Otherwise no other would be started, and
+ * threads that wait for its work would wait forever.
  *
- * <p><b>A turn may fail.</b> A thread that serves others as long as a database is open survives
- * whatever a turn of its loop throws: nobody would make another. So all of a turn lies within a
- * {@code try}, from {@link #turn} on, and its handler logs by {@link #tell}.
+ * <p><b>An iteration may fail.</b> A thread that serves others while a database is open survives
+ * whatever an iteration of its loop throws, since it would not be replaced. So a whole iteration is
+ * within a {@code try}, from {@link #turn} on, and its handler logs by {@link #tell}.
  *
  * <p>Any thread.
  *
  * @since 0.1.0
  */
 public final class Threads {
-  /** For tests: told of each start, on the thread that starts. */
+  /** For tests: called on each start, on the starting thread. */
   private static volatile @Nullable Consumer<String> onStart;
 
-  /** For tests: told of each turn, on the thread itself. */
+  /** For tests: called on each iteration, on the thread itself. */
   private static volatile @Nullable Consumer<String> onTurn;
 
   private Threads() {}
@@ -36,7 +36,7 @@ public final class Threads {
    * @param name its name
    * @param body what it does
    * @return the thread, which has begun
-   * @throws Refused where there is no thread to be had; nothing has begun then
+   * @throws Refused if the system allows no more threads; nothing has begun then
    */
   public static Thread start(String name, Runnable body) {
     Thread thread = unstarted(name, body);
@@ -45,8 +45,8 @@ public final class Threads {
   }
 
   /**
-   * A thread that the caller starts: for one that is known to others before it begins. The caller
-   * says why nobody waits for it if its start fails.
+   * Creates a thread that the caller starts, for a thread that others know before it begins. The
+   * caller must make sure that no thread waits for it if its start fails.
    *
    * @param name its name
    * @param body what it does
@@ -56,27 +56,27 @@ public final class Threads {
     return new EngineThread(name, body);
   }
 
-  /** What {@link #undisturbed} does. */
+  /** The body of {@link #undisturbed}. */
   public interface Undisturbed<T extends @Nullable Object, X extends Exception> {
     /**
-     * Does it.
+     * Performs the call.
      *
      * @return the result
-     * @throws X where it fails
+     * @throws X if it fails
      */
     T call() throws X;
   }
 
   /**
-   * Calls something that fails where its thread is interrupted, such as a FileChannel does, on a
-   * thread of its own that nobody interrupts. The caller waits; an interrupt does not end the wait,
-   * and is kept.
+   * Runs a call that fails on an interrupted thread, as those of FileChannel do, on a separate
+   * thread that is never interrupted. The caller waits; an interrupt does not end the wait, and the
+   * flag is kept.
    *
-   * @param name of the thread
+   * @param name the name of the thread
    * @param body what to call
    * @return its result
    * @throws X what it throws
-   * @throws OutOfMemoryError where there is no thread to be had; nothing was called then
+   * @throws OutOfMemoryError if the system allows no more threads; nothing was called then
    */
   @SuppressWarnings("unchecked") // X is what the body declares
   public static <T extends @Nullable Object, X extends Exception> T undisturbed(
@@ -104,7 +104,7 @@ public final class Threads {
   }
 
   /**
-   * Makes threads for a pool, which starts them.
+   * Returns a factory of threads for a pool, which starts them.
    *
    * @param prefix of their names; a number follows
    * @return a factory; any thread
@@ -119,34 +119,34 @@ public final class Threads {
   }
 
   /**
-   * For tests: has each start of a thread made here told to somebody, who may throw what the system
-   * would. Of the whole process.
+   * For tests: observes each start of a thread created here. The observer may throw what the system
+   * would. Applies to the whole process.
    *
-   * @param told gets the thread's name; null for nobody
+   * @param observer receives the thread's name; null for none
    */
-  public static void onStart(@Nullable Consumer<String> told) {
-    onStart = told;
+  public static void onStart(@Nullable Consumer<String> observer) {
+    onStart = observer;
   }
 
   /**
-   * A thread that serves others begins a turn of its loop. Throws nothing but what a test throws.
+   * Begins an iteration of a thread that serves others. Throws only what a test's observer throws.
    */
   public static void turn() {
-    Consumer<String> told = onTurn;
-    if (told != null) {
-      told.accept(Thread.currentThread().getName());
+    Consumer<String> observer = onTurn;
+    if (observer != null) {
+      observer.accept(Thread.currentThread().getName());
     }
   }
 
   /**
-   * Logs what has failed, where nobody may be kept waiting for a logger that fails as well, perhaps
-   * for the same reason. Throws nothing; the words are put together within it.
+   * Logs a failure where a failing logger must not keep others waiting. Does not throw; the text is
+   * concatenated within this method for that reason.
    *
-   * @param logger where to
-   * @param level how bad it is
-   * @param before the words before the name
-   * @param name of whom it is
-   * @param after the words behind the name
+   * @param logger the logger
+   * @param level the level
+   * @param before the text before the name
+   * @param name the name of the subject
+   * @param after the text after the name
    * @param why what was thrown
    */
   public static void tell(
@@ -159,27 +159,27 @@ public final class Threads {
     try {
       logger.log(level, before + name + after, why);
     } catch (Throwable again) {
-      // Whoever waits is told all the same.
+      // The caller notifies its waiters all the same.
     }
   }
 
   /**
-   * For tests: has each turn told to somebody, who may throw. Of the whole process.
+   * For tests: observes each iteration. The observer may throw. Applies to the whole process.
    *
-   * @param told gets the thread's name; null for nobody
+   * @param observer receives the thread's name; null for none
    */
-  public static void onTurn(@Nullable Consumer<String> told) {
-    onTurn = told;
+  public static void onTurn(@Nullable Consumer<String> observer) {
+    onTurn = observer;
   }
 
   private static void starting(String name) {
-    Consumer<String> told = onStart;
-    if (told != null) {
-      told.accept(name);
+    Consumer<String> observer = onStart;
+    if (observer != null) {
+      observer.accept(name);
     }
   }
 
-  /** No thread is to be had: the system has no memory for one, or allows no more. */
+  /** Thrown if the system has no memory for another thread or allows no more. */
   public static final class Refused extends OutOfMemoryError {
     private static final long serialVersionUID = 1L;
 
@@ -191,7 +191,7 @@ public final class Threads {
       initCause(cause);
     }
 
-    /** The name of the thread. */
+    /** Returns the name of the thread. */
     public String thread() {
       return thread;
     }

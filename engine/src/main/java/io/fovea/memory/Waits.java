@@ -6,44 +6,43 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The steps in which a thread waits for what another is about to write: nobody is woken, all look
- * again.
+ * Polling waits for what another thread is about to write, without wake-ups.
  *
- * <p><b>Virtual threads.</b> The one who is waited for may be a virtual thread that has parked, for
- * a page of a device perhaps, and needs a carrier to come back. One that yields is taken up again
- * before those that were woken; one that only spins keeps its carrier. So some that wait in either
- * way could keep the one they wait for from running for ever, where they are as many as there are
- * carriers. A thread that waits for longer than a few rounds parks.
+ * <p><b>Virtual threads.</b> The awaited thread may be a virtual thread that has parked, perhaps
+ * for a page of a device, and needs a carrier to continue. A virtual thread that yields is resumed
+ * before those that were woken; one that spins keeps its carrier. So as many waiters as there are
+ * carriers could keep the awaited thread from running forever. A virtual thread that waits longer
+ * than a few rounds therefore parks.
  *
  * <p><b>Interrupts.</b> An interrupted thread does not park: {@link LockSupport#parkNanos} returns
- * at once, and does so once more for the permit that comes with an interrupt. So it sleeps, with
- * its flag put aside. An interrupt never ends a wait, and is never lost.
+ * at once, and once more for the permit that comes with an interrupt. So it sleeps with its flag
+ * cleared and sets it again afterwards. An interrupt never ends a wait and is never lost.
  */
 public final class Waits {
-  /** Looks at a lock before the processor goes to others. */
+  /** The number of spins before the processor is yielded. */
   private static final int SPINS = 64;
 
   private static final long MOMENT_NANOS = 1_000;
 
-  /** Longer than anybody waits, and short enough for a sum with the clock. */
+  /** Longer than any wait, and short enough to be added to the clock. */
   private static final Duration LONGEST = Duration.ofDays(36_500);
 
-  /** Asked again and again by a thread that waits: throws where it is to wait no longer. */
+  /** A condition that a waiting thread checks repeatedly; throws to end the wait. */
   @FunctionalInterface
   public interface Check {
     /**
      * Throws to end the wait.
      *
-     * @param waitsFor what the thread waits for, and who has it: for messages
+     * @param waitsFor what the thread waits for and its holder, for messages
      */
     void goOn(Supplier<String> waitsFor);
 
     /**
-     * For how long {@link #goOn} does not throw for the time that has passed: a thread that sleeps
-     * asks again when that is over.
+     * Returns how long {@link #goOn} will not throw because of time: a thread that sleeps checks
+     * again after that.
      *
-     * @return nanoseconds, more than 0 where goOn has just returned; {@link Long#MAX_VALUE} where
-     *     time does not end the wait
+     * @return nanoseconds, more than 0 if goOn has just returned; {@link Long#MAX_VALUE} if time
+     *     does not end the wait
      */
     default long nanosLeft() {
       return Long.MAX_VALUE;
@@ -53,8 +52,8 @@ public final class Waits {
   private Waits() {}
 
   /**
-   * A limit of time for sums with {@link System#nanoTime}: one of more than a hundred years, by
-   * which a program says "for ever", counts as a hundred.
+   * Converts a time limit to nanoseconds for arithmetic with {@link System#nanoTime}. Limits over a
+   * hundred years, by which a program means "forever", count as a hundred years.
    *
    * @param limit not negative
    * @return nanoseconds
@@ -64,12 +63,12 @@ public final class Waits {
   }
 
   /**
-   * Waits for a lock that is held for a moment.
+   * Waits one round for a lock that is held briefly.
    *
-   * @param attempt how often the caller has waited already
+   * @param attempt the number of rounds so far
    */
   public static void spin(int attempt) {
-    // The holder may have lost its core: then spinning is what keeps it from running.
+    // The holder may be descheduled: then spinning is what keeps it from running.
     if (attempt < SPINS) {
       Thread.onSpinWait();
     } else {
@@ -77,7 +76,7 @@ public final class Waits {
     }
   }
 
-  /** Lets others run: a platform thread yields, a virtual one parks for a moment. */
+  /** Lets other threads run: a platform thread yields, a virtual one parks for a microsecond. */
   public static void giveWay() {
     if (Thread.currentThread().isVirtual()) {
       sleep(MOMENT_NANOS);
@@ -87,9 +86,9 @@ public final class Waits {
   }
 
   /**
-   * Waits for a thread to end. An interrupt does not end the wait, and is kept.
+   * Waits for a thread to end. An interrupt does not end the wait; the flag is kept.
    *
-   * @param thread null for none; one that has not begun counts as one that has ended
+   * @param thread null for none; a thread that was not started counts as ended
    */
   public static void join(@Nullable Thread thread) {
     boolean interrupted = false;
@@ -106,7 +105,7 @@ public final class Waits {
   }
 
   /**
-   * Lets others run for about so long.
+   * Lets other threads run for about the given time.
    *
    * @param nanos more than 0
    */
@@ -118,7 +117,7 @@ public final class Waits {
     try {
       Thread.sleep(nanos / 1_000_000, (int) (nanos % 1_000_000));
     } catch (InterruptedException e) {
-      // Once more; the flag is set below.
+      // Interrupted again; the flag is set below.
     }
     Thread.currentThread().interrupt();
   }

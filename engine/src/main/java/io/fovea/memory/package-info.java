@@ -1,6 +1,6 @@
 /**
- * Native memory: access by offset, comparison and copying, hashing, checksums, reserved regions;
- * how threads wait for what others write there, and how threads are made.
+ * Native memory: access by offset, comparison and copying, hashing, checksums, reserved regions.
+ * Also polling waits and the creation of threads.
  *
  * <p>Purpose: the one place where bytes outside the Java heap are read and written. Everything
  * above passes a {@link java.lang.foreign.MemorySegment} and an offset; nothing above holds an
@@ -8,9 +8,9 @@
  *
  * <p>May import: {@code io.fovea.error} and the module {@code io.fovea.bindings}.
  *
- * <p>Threading: static functions without state, but for what a test has told {@link
- * io.fovea.memory.Threads}. Which access is atomic and in which order is said by each method's
- * name; all others are plain.
+ * <p>Threading: static functions without state, except for the test observers of {@link
+ * io.fovea.memory.Threads}. Each method's name says whether an access is atomic and in which order;
+ * all others are plain.
  */
 @NullMarked
 package io.fovea.memory;

@@ -21,8 +21,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The first pass over the log: every page gets its final structure, and what became of whom is
- * found out.
+ * The first pass over the log: gives every page its final structure and determines the ownership of
+ * pages and trees.
  *
  * <pre>
  *   record        pages                     ownership
@@ -44,29 +44,28 @@ import java.util.TreeMap;
  *   COMMIT                                  orphans -= adopted, += released; its parts are complete
  * </pre>
  *
- * <p><b>Orphans</b> are pages that were given out and that nobody will ever use, since the machine
- * died in between. A session holds the redo point from the ALLOCATE until everything about the page
- * is logged, and from what releases it until its FREE, so that the log from the redo point on knows
- * all of them.
+ * <p><b>Orphans</b> are pages that were allocated and will never be used, because of the crash. A
+ * session holds the redo point from the ALLOCATE until everything about the page is logged, and
+ * from whatever releases it until its FREE, so the log from the redo point on knows all of them.
  *
  * <p><b>The allocator</b> is what the last ALLOCATE or FREE at or after the snapshot says, since
- * those are logged in the order in which they happened. Its high-water mark grows one page at a
- * time, which bounds what a hostile log may ask for; pages of images lie below it. Where pages were
- * cut off between the redo point and the snapshot, the superblock has the mark before that. Pages
- * that are cut off get what the log has of them, as any: at the end they are free pages above the
- * mark, until the file gets shorter or they are given out again.
+ * these are logged in the order in which they happened. Its high-water mark grows one page at a
+ * time, which bounds what a hostile log can request; pages of images lie below it. If pages were
+ * cut off between the redo point and the snapshot, the superblock has the earlier mark. Pages that
+ * are cut off get what the log has of them, like any other: in the end they are free pages above
+ * the mark, until the file is shortened or they are allocated again.
  *
- * <p><b>The last group.</b> Pages with changes from it can't be written before the log is open
- * ({@link LogGate}), and there may be more of them than frames: a drop frees a page by 48 bytes of
- * log. So where they get many, the pass leaves the pages of the rest of the group as they are, and
- * {@link #rest} comes back for them once the log is open. Nothing of the pass depends on them.
+ * <p><b>The last group.</b> Pages with changes from it cannot be written before the log is open
+ * ({@link LogGate}), and there may be more of them than frames: a drop frees a page with 48 bytes
+ * of log. So if there are many, the pass skips the pages of the rest of the group, and {@link
+ * #rest} handles them once the log is open. Nothing else in the pass depends on them.
  *
  * <p>One thread.
  */
 final class Analysis implements StructureRecord.Visitor {
   private static final long PID_MIN = Superblock.CATALOG_ROOT_PID;
 
-  /** Which part of the frames may have pages that can't be written yet. */
+  /** The fraction of the frames that may hold pages that cannot be written yet. */
   private static final int HELD_PART = 4;
 
   private final BufferPool pool;
@@ -75,50 +74,54 @@ final class Analysis implements StructureRecord.Visitor {
   private final long snapshotLsn;
   private final long snapshotHighWater;
 
-  /** What records before the snapshot may name lies below it: pages may have been cut off since. */
+  /** The limit for page ids in records before the snapshot: pages may have been cut off since. */
   private final long highWaterMax;
 
   private final CommitCursor commit = new CommitCursor();
   private final SchemaRecord schema = new SchemaRecord();
   private final RangeRecord range = new RangeRecord();
 
-  /** The record that is being visited. */
+  /** The reader, at the record being visited. */
   private LogReader reader;
 
   private long images;
   private long records;
   private long pageLsnMax;
 
-  /** Changes of pages, in a row, that are not proven to be durable; each holds a frame at most. */
+  /**
+   * The number of page changes in a row that are not proven durable; each holds at most one frame.
+   */
   private int unproven;
 
-  /** Up to where the log is known to be durable. */
+  /** The position up to which the log is known to be durable. */
   private long proven;
 
-  /** Where the first record begins whose pages {@link #rest} changes; the largest for none. */
+  /**
+   * The start of the first record whose pages {@link #rest} changes; the largest number for none.
+   */
   private long restFrom = Long.MAX_VALUE;
 
-  /** Pages that were given out or released, and of whom nothing more is known. */
+  /** Pages that were allocated or released, with no later record about them. */
   final PidMap orphans = new PidMap();
 
-  /** In {@link #allocated}: whose the page is was logged before the redo point. */
+  /** A value in {@link #allocated}: the owner of the page was logged before the redo point. */
   static final int UNKNOWN = 0;
 
   /**
-   * Pages that were given out, or published as parts of long values, and not freed since, each with
-   * its tree: of a dropped tree there may be some that do not hang on its root.
+   * Pages that were allocated, or published as parts of long values, and not freed since, each with
+   * its tree: a dropped tree may have pages that are not reachable from its root.
    */
   final PidMap allocated = new PidMap();
 
   /** The starts of first parts whose commit is complete. */
   final PidMap complete = new PidMap();
 
-  /** Changes of the catalog whose commit is not complete yet, by the starts of their records. */
+  /** Catalog changes whose commit is not complete yet, by the starts of their records. */
   private final Map<Long, MemorySegment> changes = new HashMap<>();
 
   /**
-   * Pages that parts name whose commit is not complete yet, by the starts of first parts: those
-   * that it publishes, and the complements of those that it releases.
+   * Pages named by parts whose commit is not complete yet, by the starts of first parts: published
+   * pages, and the complements of released ones.
    */
   private final Map<Long, LongList> pages = new HashMap<>();
 
@@ -128,17 +131,17 @@ final class Analysis implements StructureRecord.Visitor {
   /** Tree to root: trees that no catalog knows any more, and that may still have pages. */
   final TreeMap<Integer, Long> dropped = new TreeMap<>();
 
-  /** How many records trees have. */
+  /** The record counts of trees. */
   final CountsReplay counts;
 
   AllocatorState allocator;
   int nextTreeId;
   boolean catalogMade;
 
-  /** Where the last TRUNCATED begins; 0 where there is none. */
+  /** The start of the last TRUNCATED; 0 if there is none. */
   long truncated;
 
-  /** Where the first change of the catalog begins and the last one ends; 0 where there is none. */
+  /** The start of the first catalog change and the end of the last one; 0 if there is none. */
   long schemaFrom;
 
   long schemaTo;
@@ -156,21 +159,21 @@ final class Analysis implements StructureRecord.Visitor {
     this.counts = new CountsReplay(superblock);
   }
 
-  /** How many images there were. */
+  /** Returns the number of images. */
   long images() {
     return images;
   }
 
-  /** How many records there were. */
+  /** Returns the number of records. */
   long records() {
     return records;
   }
 
   /**
-   * Reads to the end.
+   * Reads to the end of the log.
    *
-   * @param progress is told
-   * @param ahead has pages read that come next
+   * @param progress receives positions
+   * @param ahead reads the pages of the next records
    */
   void run(Progress progress, ImageAhead ahead) {
     LogReader r = reader;
@@ -201,7 +204,7 @@ final class Analysis implements StructureRecord.Visitor {
     gate.proven(lsn);
   }
 
-  /** Whether a change of a page is left to {@link #rest}. */
+  /** Returns whether a page change is left to {@link #rest}. */
   private boolean isLeft(LogReader r) {
     if (restFrom != Long.MAX_VALUE || r.end() <= proven) {
       return restFrom != Long.MAX_VALUE;
@@ -216,16 +219,16 @@ final class Analysis implements StructureRecord.Visitor {
     return restFrom != Long.MAX_VALUE;
   }
 
-  /** Where {@link #rest} begins to read; the largest number where nothing was left. */
+  /** Returns where {@link #rest} begins to read; the largest number if nothing was left. */
   long restFrom() {
     return restFrom;
   }
 
   /**
-   * Changes the pages that the pass has left. The log is open, so that they can be written.
+   * Makes the page changes that the pass has left. The log is open, so the pages can be written.
    *
-   * @param r at {@link #restFrom}
-   * @param end where the pass has ended
+   * @param r a reader at {@link #restFrom}
+   * @param end the end of the pass
    */
   void rest(LogReader r, long end) {
     while (r.next() && r.start() < end) {
@@ -272,14 +275,15 @@ final class Analysis implements StructureRecord.Visitor {
     };
   }
 
-  /** Whether a page is still there at the end: what was cut off is not to come back. */
+  /** Returns whether a page still exists at the end: pages that were cut off must not come back. */
   private boolean isKept(long pid, LogReader r) {
     return pid < allocator.highWater() && !isGone(pid, r);
   }
 
   /**
-   * Whether a page was cut off between a record and the snapshot: it was free by then, and if it
-   * was given out again, later records have all of it. So the file need not have room for it.
+   * Returns whether a page was cut off between a record and the snapshot: it was free by then, and
+   * if it was allocated again, later records have all of it. So the file need not have space for
+   * it.
    */
   private boolean isGone(long pid, LogReader r) {
     return r.start() < snapshotLsn && pid >= snapshotHighWater;
@@ -342,7 +346,7 @@ final class Analysis implements StructureRecord.Visitor {
     }
   }
 
-  /** Only a part that names pages has to do with them, and it has nothing else. */
+  /** Handles a part of a commit. Only a part that names pages matters, and it has nothing else. */
   private void part(MemorySegment s, long at, int length, long lsn) {
     commit.open(RecordType.COMMIT_PART, s, at, length);
     if (!commit.next() || !commit.isPages()) {
@@ -360,11 +364,11 @@ final class Analysis implements StructureRecord.Visitor {
   private void adopt(long pid, long lsn) {
     orphans.remove(page(pid, lsn));
     if (allocated.get(pid) == PidMap.ABSENT) {
-      allocated.put(pid, UNKNOWN); // it was given out before the redo point
+      allocated.put(pid, UNKNOWN); // it was allocated before the redo point
     }
   }
 
-  /** Of a part of a commit that may not be complete: memory of its own. */
+  /** Copies a part of a commit that may not be complete. */
   private static MemorySegment copy(MemorySegment s, long at, int length) {
     MemorySegment copy = Arena.ofAuto().allocate(length, 8);
     Mem.copy(s, at, copy, 0, length);
@@ -403,7 +407,7 @@ final class Analysis implements StructureRecord.Visitor {
 
   // -------------------------------------------------------------------------------------- pages
 
-  /** Below the high-water mark: what lies above has never been given out. */
+  /** Checks that a page id is below the high-water mark: pages above it were never allocated. */
   private long page(long pid, long lsn) {
     if (pid < PID_MIN || pid >= Math.max(allocator.highWater(), highWaterMax)) {
       throw new CorruptionException(

@@ -28,88 +28,87 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Copies a database, while it is changed or while it is not: all of it, or what was changed since
- * an earlier backup.
+ * Copies a database, whether or not it is being changed: all of it, or what was changed since an
+ * earlier backup.
  *
  * <pre>
  *   hot    pin the log ─► checkpoint ─► superblock S: redo point R, "in use with a log"
  *          ─► pages, as the device has them, while writers run
- *          ─► log durable up to E: the tail of the beginning, and the LSN of every page copied
+ *          ─► log durable up to E: the tail at the beginning, and the LSN of every page copied
  *          ─► the log from R to E
  *          ─► manifest: checksums of all that, and R, the position for the next backup
  *
  *   copy   S | pages of different ages, each whole | log R .. E       what a crash at E might leave
  * </pre>
  *
- * <p><b>Why the copy is right.</b> Recovery asks three things of the files that it finds. Every
- * page has all changes from before R: it was on the device when S was written, and pages only grow
- * newer. No page has a change that the log lacks: the device's pages are no newer than the durable
- * log, those from the pool are waited for. The log is whole from R to its end: the pin keeps its
- * segments, and what is durable is never written again. A crash at E that lost all writes since a
- * page was copied would leave the same, and that such a crash is recovered from is what recovery is
- * for. Pages that were given out after the copy's size was taken are not copied; all that is in
- * them came after R, so the log has it.
+ * <p><b>Why the copy is right.</b> Recovery requires three things. Every page has all changes from
+ * before R: it was on the device when S was written, and pages only get newer. No page has a change
+ * that the log lacks: the device's pages are no newer than the durable log, and pages from the pool
+ * are waited for. The log is whole from R to its end: the pin keeps its segments, and durable
+ * records are never rewritten. A crash at E that lost all writes since a page was copied would
+ * leave the same state, from which recovery works. Pages allocated after the copy's size was taken
+ * are not copied; everything in them came after R, so the log has it.
  *
- * <p>What was acknowledged before the backup began is in the copy: E is not below the tail of that
- * moment.
+ * <p>Everything acknowledged before the backup began is in the copy: E is not below the tail at
+ * that time.
  *
- * <p><b>Since an earlier backup</b>, with redo point Q. All pages are read, after the checkpoint,
- * and those are copied whose LSN is beyond Q. A page that is left out had no change that ended
- * beyond Q when it was read. So all of its changes from before R began before Q, and the earlier
- * copy has them. What was changed after that is behind R, in the log. Which pages are copied is
- * known before the first of them is: so a stream can say how many there are. A change without a log
- * moves no LSN: then there is no such backup ({@link BackupPoint}).
+ * <p><b>Incremental backups</b> since an earlier one with redo point Q. All pages are read, after
+ * the checkpoint, and those whose LSN is beyond Q are copied. A page that is left out had no change
+ * ending beyond Q when it was read. So all of its changes from before R began before Q, and the
+ * earlier copy has them; later changes are after R, in the log. The set of pages is known before
+ * the first one is copied, so a stream can state their number. A change without a log moves no LSN;
+ * then there is no such backup ({@link BackupPoint}).
  *
- * <p><b>Beside another process</b> ({@link #beside}) there is no pin, no pool and no checkpoint of
- * one's own. The superblock S is the one that is on disk. What makes the copy right is that none is
- * written from before the first page is read until the end of the log was copied:
+ * <p><b>From another process</b> ({@link #beside}) there is no pin, no pool and no checkpoint. S is
+ * the superblock on disk. The copy is right because no superblock is written between reading the
+ * first page and the end of copying the log:
  *
  * <pre>
  *   S ─► pages ─► the log from R to its end E, as far as it is whole ─► S still the newest? else again
  * </pre>
  *
- * <p>A segment of the log is used again, a page is punched, a table that was loaded without a log
- * becomes known, only when a superblock was written that allows it. So until the next one the files
- * hold what recovery from S needs, and each page that is read is one that a crash could have left:
- * as S found it, or newer. The log is read after the pages, and a page is written after the log up
- * to its LSN, so E is beyond all of them. What is read while it is written (a page, the last group
- * of the log) does not check out; then it is read again, or all is done again.
+ * <p>A segment of the log is reused, a page is punched, and a table loaded without a log is
+ * published only after a superblock that allows it was written. So until the next superblock the
+ * files hold what recovery from S needs, and each page read is one that a crash could have left: as
+ * S found it, or newer. The log is read after the pages, and a page is written after the log up to
+ * its LSN, so E is beyond all of them. A page or log group that is read while it is written fails
+ * its check; then it is read again, or the whole backup is repeated.
  *
- * <p><b>Damage</b> is never copied: each page is checked as it is read ({@link BackupPages}), those
- * that are left out as well, and the log is read before it is copied.
+ * <p><b>Damage</b> is never copied: each page is checked as it is read ({@link BackupPages}), even
+ * if it is left out, and the log is read before it is copied.
  *
- * <p>Memory: two buffers of a MiB, whatever the size of the database, and a bit for each page. One
+ * <p>Memory: two buffers of 1 MiB, whatever the size of the database, and a bit per page. One
  * thread.
  */
 public final class Backup implements AutoCloseable {
-  /** How much is read at a time. */
+  /** The bytes read at a time. */
   private static final int CHUNK_BYTES = 1 << 20;
 
   private static final int SUPERBLOCK_WRITES = 3;
 
-  /** Longest sleep at a time where the bandwidth is limited. */
+  /** The longest sleep at a time with limited bandwidth. */
   private static final long PAUSE_NANOS = 50_000_000;
 
   /** "FOVBKP1" and a zero, as the bytes lie in the file. */
   private static final long PAGES_MAGIC = 0x0031504B42564F46L;
 
-  /** The header of a file of changed pages, and what it says of each run of them. */
+  /** The header size of a file of changed pages, and the size of its entry per run of pages. */
   private static final int PAGES_HEADER = 32;
 
   private static final int EXTENT = 16;
 
   /**
-   * What was copied.
+   * The result of a backup.
    *
-   * @param pages pages of the data file, superblocks included, each of them read and checked
-   * @param pagesCopied pages among them that are in the copy
-   * @param pagesTorn pages that were being written when they were read, and were read again
-   * @param dataBytes bytes of the copy's file of pages
-   * @param logBytes bytes of the copy's log file; 0 where it has none
-   * @param logRecords records of the log that were checked
-   * @param lsn up to where the log was copied: what was durable before that is in the copy; 0
-   *     without a log
-   * @param position where a backup may begin that adds to this one; null without a log
+   * @param pages the pages of the data file, including superblocks, all read and checked
+   * @param pagesCopied the pages among them that are in the copy
+   * @param pagesTorn the pages that were read while being written, and were read again
+   * @param dataBytes the size of the copy's file of pages
+   * @param logBytes the size of the copy's log file; 0 if there is none
+   * @param logRecords the number of log records that were checked
+   * @param lsn the end of the copied log: everything durable before it is in the copy; 0 without a
+   *     log
+   * @param position the start for an incremental backup on top of this one; null without a log
    */
   public record Result(
       long pages,
@@ -136,12 +135,12 @@ public final class Backup implements AutoCloseable {
   private long logRecords;
   private long bytesDone;
 
-  /** Everybody waits for it: an interrupt ends it. */
+  /** No other thread depends on the backup: an interrupt ends it. */
   private boolean alone;
 
   private boolean interrupted;
 
-  /** Whether all that was copied is worth nothing; null where nothing can make it so. */
+  /** Returns whether everything copied so far is invalid; null if nothing can make it so. */
   private @Nullable BooleanSupplier stale;
 
   private Backup(
@@ -155,15 +154,15 @@ public final class Backup implements AutoCloseable {
   /**
    * Begins a backup to a directory.
    *
-   * @param directory where to; made where it does not exist
-   * @param name what the data file is to be called
-   * @param bytesPerSecond how fast at most; 0 for no limit
-   * @param since only what was changed since then; null for all
-   * @param like the name of the file whose permissions those of the backup get, if there is one
-   * @return the backup, to be closed
-   * @throws io.fovea.error.InvalidUseException if there is a file of that name, or of one that
-   *     belongs to it
-   * @throws StorageException if the directory can't be made
+   * @param directory the directory; created if it does not exist
+   * @param name the name of the data file
+   * @param bytesPerSecond the maximum rate; 0 for no limit
+   * @param since the start of an incremental backup; null for a full one
+   * @param like the name of a file whose permissions the backup gets, if it exists
+   * @return the backup, for the caller to close
+   * @throws io.fovea.error.InvalidUseException if a file of that name, or of one that belongs to
+   *     it, exists
+   * @throws StorageException if the directory cannot be created
    */
   public static Backup to(
       Path directory, String name, long bytesPerSecond, @Nullable BackupPoint since, String like) {
@@ -178,12 +177,12 @@ public final class Backup implements AutoCloseable {
   /**
    * Begins a backup to a stream, as a tar archive.
    *
-   * @param out where to; stays open
-   * @param name what the data file is to be called
-   * @param bytesPerSecond how fast at most; 0 for no limit
-   * @param since only what was changed since then; null for all
-   * @param like the name of the file whose permissions those of the backup get, if there is one
-   * @return the backup, to be closed
+   * @param out the stream; stays open
+   * @param name the name of the data file
+   * @param bytesPerSecond the maximum rate; 0 for no limit
+   * @param since the start of an incremental backup; null for a full one
+   * @param like the name of a file whose permissions the backup gets, if it exists
+   * @return the backup, for the caller to close
    */
   public static Backup to(
       OutputStream out,
@@ -199,9 +198,9 @@ public final class Backup implements AutoCloseable {
   }
 
   /**
-   * A position from which on there is a backup of what was changed.
+   * Checks that an incremental backup since the requested position is possible.
    *
-   * @throws InvalidUseException if there is none since the position that was asked for
+   * @throws InvalidUseException if it is not
    */
   private void requireSince(@Nullable BackupPoint now) {
     BackupPoint asked = since;
@@ -211,7 +210,7 @@ public final class Backup implements AutoCloseable {
     String why =
         now == null
             ? "a database that is changed without a log (in memory, or with Durability.NONE) does"
-                + " not say when a page was changed"
+                + " not record when a page was changed"
             : asked.whyNot(now);
     if (why != null) {
       throw new InvalidUseException(
@@ -226,13 +225,13 @@ public final class Backup implements AutoCloseable {
   // --------------------------------------------------------------------------- without a log
 
   /**
-   * Copies a database that nobody changes meanwhile, and whose device has all of it.
+   * Copies a database that no thread changes, and that is entirely on its device.
    *
    * @param device the pages
-   * @param pool the same, for what can't be read
-   * @param superblock what the copy's superblock is to say: that it is clean
+   * @param pool the same pages, for those that cannot be read
+   * @param superblock the copy's superblock: it says that the copy is clean
    * @param unchanged whether the file is as it was closed with a log
-   * @return what was copied
+   * @return the result
    */
   public Result cold(
       BlockDevice device, BufferPool pool, Superblock superblock, boolean unchanged) {
@@ -266,11 +265,11 @@ public final class Backup implements AutoCloseable {
    * Copies a database while it is changed.
    *
    * @param device the pages
-   * @param pool the same
+   * @param pool the same pages in memory
    * @param log the log
    * @param logDevice the log's file
-   * @param checkpoint makes a checkpoint; returns what the superblock says then
-   * @return what was copied
+   * @param checkpoint makes a checkpoint and returns the superblock after it
+   * @return the result
    * @throws io.fovea.error.CorruptionException if a page or the log is damaged
    * @throws io.fovea.error.DurabilityLostException if the log fails meanwhile
    */
@@ -294,11 +293,11 @@ public final class Backup implements AutoCloseable {
           new BackupPages(device, pool, s.pageSize(), s.allocator().highWater(), log::tail, chunk);
       long copied = data(reader, s, pages);
       if (reader.maxLsn() > log.tail()) {
-        // Of a page in the pool, whose change the log did not take.
+        // A page in the pool has a change that the log did not take.
         log.requireAlive();
         throw new CorruptionException("LSN of a page", -1, -1, log.tail(), reader.maxLsn());
       }
-      // What the writer waits for may be the segments that are pinned here.
+      // The writer may be waiting for the segments that are pinned here.
       log.awaitDurableUnlessFull(
           Math.max(Math.max(begun, reader.maxLsn()), Math.max(s.redoLsn(), s.snapshotLsn())));
       long end = log.durableLsn();
@@ -309,7 +308,7 @@ public final class Backup implements AutoCloseable {
     }
   }
 
-  /** Copies the log from the redo point to its end; returns how large the copy is. */
+  /** Copies the log from the redo point to its end; returns the size of the copy. */
   private long log(BlockDevice logDevice, Superblock s, long end) throws IOException {
     LogCopy copy = new LogCopy(logDevice, s.id(), s.redoLsn(), end);
     begin(Storage.LOG, copy.bytes());
@@ -323,20 +322,18 @@ public final class Backup implements AutoCloseable {
     return copy.bytes();
   }
 
-  // ------------------------------------------------------------------ that another process has
-  // open
+  // ----------------------------------------------------------------- open in another process
 
   /**
    * Copies a database that another process may have open, with a log or for reading.
    *
    * @param device the pages
-   * @param logDevice the log; null where there is none
-   * @param superblock reads the newest that is whole
-   * @return what was copied; null if a superblock was written meanwhile, and all is to be done
-   *     again
-   * @throws InvalidUseException if it is changed without a log
-   * @throws CorruptionException if something does not check out: it is damaged, or was written
-   *     while it was read
+   * @param logDevice the log; null if there is none
+   * @param superblock reads the newest whole superblock
+   * @return the result; null if a superblock was written meanwhile, and the caller must repeat the
+   *     backup
+   * @throws InvalidUseException if the database is changed without a log
+   * @throws CorruptionException if a check fails: because of damage, or of a concurrent write
    */
   public @Nullable Result beside(
       BlockDevice device, @Nullable BlockDevice logDevice, Supplier<Superblock> superblock) {
@@ -359,7 +356,7 @@ public final class Backup implements AutoCloseable {
         if (s.state() != Superblock.LOGGED || logDevice == null) {
           throw new InvalidUseException(
               "A database that is changed without a log can't be copied from outside: its pages are"
-                  + " of different ages, and nothing tells of their changes.");
+                  + " of different ages, and no log records their changes.");
         }
         end = endOfLog(logDevice, s, reader.maxLsn());
         logBytes = log(logDevice, s, end);
@@ -374,7 +371,7 @@ public final class Backup implements AutoCloseable {
     }
   }
 
-  /** A superblock was written: what was copied so far is worth nothing. */
+  /** A superblock was written: what was copied so far is invalid. */
   private static final class Stale extends RuntimeException {
     private static final long serialVersionUID = 1;
 
@@ -383,7 +380,7 @@ public final class Backup implements AutoCloseable {
     }
   }
 
-  /** How far the log is whole: beyond all that pages say. */
+  /** Returns the end of the whole part of the log, and checks that it covers all pages. */
   private long endOfLog(BlockDevice logDevice, Superblock s, long pageLsn) {
     long at = s.redoLsn();
     try (LogReader reader = LogReader.open(logDevice, s.id(), at)) {
@@ -399,7 +396,7 @@ public final class Backup implements AutoCloseable {
     return at;
   }
 
-  /** Reads what will be copied of the log: damage is found now, and not when the copy is needed. */
+  /** Reads the log to be copied, to find damage now and not when the copy is needed. */
   private void check(BlockDevice logDevice, Superblock s, long end) {
     try (LogReader reader = LogReader.open(logDevice, s.id(), s.redoLsn())) {
       long at = s.redoLsn();
@@ -413,7 +410,7 @@ public final class Backup implements AutoCloseable {
     }
   }
 
-  /** Writes the manifest, and gives everything its name. */
+  /** Writes the manifest, and renames all files. */
   private Result finish(
       Superblock s,
       long pages,
@@ -437,8 +434,8 @@ public final class Backup implements AutoCloseable {
   /**
    * Copies pages: all, or those that were changed.
    *
-   * @param pages how many there are
-   * @return how many were copied
+   * @param pages the number of pages
+   * @return the number of pages copied
    */
   private long data(BackupPages reader, Superblock superblock, long pages) throws IOException {
     int pageSize = superblock.pageSize();
@@ -455,7 +452,7 @@ public final class Backup implements AutoCloseable {
     begin(BackupManifest.PAGES, PAGES_HEADER + extents * EXTENT + changed.size() * pageSize);
     header(changed, pages, pageSize, extents);
     superblocks(superblock);
-    long behind = Superblock.CATALOG_ROOT_PID; // those before it are superblocks
+    long behind = Superblock.CATALOG_ROOT_PID; // the pages before it are superblocks
     for (long at = changed.first(0); at < pages; at = changed.first(changed.end(at))) {
       copy(reader, Math.max(at, behind), changed.end(at), pageSize);
     }
@@ -463,7 +460,7 @@ public final class Backup implements AutoCloseable {
     return changed.size();
   }
 
-  /** Copies pages that follow each other. */
+  /** Copies a run of pages. */
   private void copy(BackupPages reader, long from, long to, int pageSize) throws IOException {
     for (long pid = from; pid < to; ) {
       checkInterrupt();
@@ -475,7 +472,7 @@ public final class Backup implements AutoCloseable {
     }
   }
 
-  /** Reads all pages, and finds those that were changed; the superblocks are among them. */
+  /** Reads all pages and returns those that were changed, including the superblocks. */
   private PageBits changed(BackupPages reader, long pages, int pageSize, long from) {
     PageBits changed = new PageBits(pages);
     for (long pid = 0; pid < Superblock.CATALOG_ROOT_PID; pid++) {
@@ -506,7 +503,7 @@ public final class Backup implements AutoCloseable {
     }
   }
 
-  /** What a file of changed pages begins with: which they are. */
+  /** Writes the header of a file of changed pages: the runs of pages. */
   private void header(PageBits changed, long pages, int pageSize, long extents) throws IOException {
     ByteBuffer b = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
     b.putLong(PAGES_MAGIC).putInt(pageSize).putInt(0).putLong(pages).putLong(extents);
@@ -521,8 +518,8 @@ public final class Backup implements AutoCloseable {
   }
 
   /**
-   * Pages 0 and 1. Three writes, so that both places say the same, and neither has sequence 0,
-   * which is that of a file in the making.
+   * Writes pages 0 and 1. The superblock is written three times, so that both locations have the
+   * same contents and neither has sequence 0, which means an incomplete file.
    */
   private void superblocks(Superblock superblock) throws IOException {
     int pageSize = superblock.pageSize();
@@ -530,7 +527,7 @@ public final class Backup implements AutoCloseable {
       memory.resize(2L * pageSize);
       SuperblockFile file = new SuperblockFile(memory, what);
       for (int i = 0; i < SUPERBLOCK_WRITES; i++) {
-        file.write(superblock.changes(0)); // the copy's log is another one from its end on
+        file.write(superblock.changes(0)); // from its end on, the copy's log is a different one
       }
       memory.read(0, chunk, 0, 2 * pageSize);
     }
@@ -553,7 +550,7 @@ public final class Backup implements AutoCloseable {
     return fileBytes;
   }
 
-  /** Writes the beginning of {@link #bytes}. */
+  /** Writes the first bytes of {@link #bytes}. */
   private void put(int len) throws IOException {
     target.write(bytes, 0, len);
     crc.update(bytes, 0, len);
@@ -561,19 +558,19 @@ public final class Backup implements AutoCloseable {
     pace(len);
   }
 
-  /** Sleeps where more was read or written than the bandwidth allows. */
+  /** Sleeps if more was read or written than the bandwidth allows. */
   private void pace(int len) {
     bytesDone += len;
     if (bytesPerSecond > 0) {
       long due = startNanos + (long) (1e9 * bytesDone / bytesPerSecond);
       for (long wait; (wait = due - System.nanoTime()) > 0; ) {
         LockSupport.parkNanos(Math.min(wait, PAUSE_NANOS));
-        interrupted |= Thread.interrupted(); // which would not let it park
+        interrupted |= Thread.interrupted(); // the flag would prevent parking
       }
     }
   }
 
-  /** Gives everything back; takes away what is not finished. */
+  /** Releases everything and removes unfinished files. */
   @Override
   public void close() {
     target.close();

@@ -10,7 +10,7 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a backup says about itself, in a file of its own: lines of UTF-8, in this order.
+ * The description of a backup, in a separate file: lines of UTF-8, in this order.
  *
  * <pre>
  *   fovea-backup 1
@@ -18,21 +18,20 @@ import org.jspecify.annotations.Nullable;
  *   page-size 4096
  *   pages 1234                  of the whole data file, superblocks included
  *   since 0d9c0f6e-.../81920/0  only pages that were changed since then; or "none": all
- *   position 0d9c0f6e-.../90112/0   for the backup that comes next; or "none": without a log
+ *   position 0d9c0f6e-.../90112/0   for the next backup; or "none": without a log
  *   end 94208                   no page, and no record of the log, is newer
  *   file pages 409600 1a2b3c4d  a line for each file: data, pages, log; bytes, CRC32C
  *   checksum 5e6f7081           CRC32C of all lines before
  * </pre>
  *
- * <p>The manifest is written last. So a backup that was cut short, or of which anything was
- * altered, is found by it.
+ * <p>The manifest is written last, so it reveals a backup that was cut short or altered.
  *
- * @param database whose backup it is
+ * @param database the database that was backed up
  * @param pageSize the size of its pages
- * @param pages how many pages the whole data file has
- * @param since where the backup begins that this one adds to; null for a full backup
- * @param position where the next one may begin; null without a log
- * @param end the end of the newest record that it has; 0 without a log
+ * @param pages the number of pages of the whole data file
+ * @param since the position that this incremental backup starts from; null for a full backup
+ * @param position the position for the next incremental backup; null without a log
+ * @param end the end of the newest record in the backup; 0 without a log
  * @param files the other files
  */
 public record BackupManifest(
@@ -43,13 +42,13 @@ public record BackupManifest(
     @Nullable BackupPoint position,
     long end,
     List<Part> files) {
-  /** What its name ends with. */
+  /** The suffix of a manifest's name. */
   public static final String SUFFIX = ".manifest";
 
-  /** What the name of the file ends with that has the changed pages. */
+  /** The suffix of the name of the file with the changed pages. */
   public static final String PAGES = ".pages";
 
-  /** More than a manifest ever has. */
+  /** An upper limit for the size of a manifest. */
   public static final int BYTES_MAX = 4096;
 
   private static final String FIRST = "fovea-backup 1";
@@ -57,9 +56,9 @@ public record BackupManifest(
   private static final String DATA = "data";
 
   /**
-   * A file.
+   * A file of a backup.
    *
-   * @param suffix what its name ends with
+   * @param suffix the suffix of its name
    * @param bytes its length
    * @param crc the CRC32C of its bytes
    */
@@ -70,7 +69,7 @@ public record BackupManifest(
     files = List.copyOf(files);
   }
 
-  /** As it is written. */
+  /** Returns the manifest as it is written. */
   byte[] bytes() {
     StringBuilder s = new StringBuilder();
     s.append(FIRST).append('\n');
@@ -105,10 +104,10 @@ public record BackupManifest(
   }
 
   /**
-   * Reads one.
+   * Reads a manifest.
    *
    * @param name its name, for messages
-   * @throws CorruptionException if anything of it was altered, or is missing
+   * @throws CorruptionException if any of it was altered or is missing
    */
   public static BackupManifest parse(String name, byte[] bytes) {
     String text = new String(bytes, StandardCharsets.UTF_8);
@@ -129,7 +128,7 @@ public record BackupManifest(
     }
   }
 
-  /** The number in the last line; -1 where it is none. */
+  /** Returns the number in the last line; -1 if there is none. */
   private static long found(String text, int last) {
     try {
       return Integer.parseUnsignedInt(text.substring(last).strip().replace("checksum ", ""), 16);
@@ -141,7 +140,7 @@ public record BackupManifest(
   private static BackupManifest read(String[] lines) {
     if (!lines[0].equals(FIRST)) {
       throw new IllegalArgumentException(
-          "It begins with \"" + lines[0] + "\", and this version reads \"" + FIRST + "\".");
+          "It begins with \"" + lines[0] + "\", but this version reads \"" + FIRST + "\".");
     }
     List<Part> files = new ArrayList<>();
     for (int i = 7; i < lines.length; i++) {
@@ -164,7 +163,8 @@ public record BackupManifest(
 
   private static String value(String line, String name) {
     if (!line.startsWith(name + " ")) {
-      throw new IllegalArgumentException("A line \"" + line + "\" where " + name + " should be.");
+      throw new IllegalArgumentException(
+          "Found the line \"" + line + "\" instead of " + name + ".");
     }
     return line.substring(name.length() + 1);
   }
@@ -175,20 +175,20 @@ public record BackupManifest(
     }
     BackupPoint point = BackupPoint.parse(text);
     if (point == null) {
-      throw new IllegalArgumentException("\"" + text + "\" is no position.");
+      throw new IllegalArgumentException("\"" + text + "\" is not a backup position.");
     }
     return point;
   }
 
   /**
-   * Why this backup can't be put onto another, in words; null where it can.
+   * Returns why this backup cannot be applied to another, in words; null if it can.
    *
-   * <p>It can if it has every page that was changed since the other was taken ({@link #since} is no
-   * later than the other's position), and is no older (neither its position nor its end is before
+   * <p>It can if it has every page that was changed since the other was taken ({@link #since} is
+   * not after the other's position), and is not older (neither its position nor its end is before
    * the other's). Then all pages together have what was changed before this one's position, and
-   * nothing that is newer than its end, which is what its log is for.
+   * nothing newer than its end, as its log requires.
    *
-   * @param before what is there so far
+   * @param before the backup to apply to
    */
   public @Nullable String whyNotOnto(BackupManifest before) {
     BackupPoint from = since;
@@ -201,19 +201,22 @@ public record BackupManifest(
       return "the backup before it has no position, as it was made without a log";
     }
     if (!database.equals(before.database)) {
-      return "it is of database " + database + ", and what is before it of " + before.database;
+      return "it belongs to database "
+          + database
+          + ", but the backup before it to "
+          + before.database;
     }
     if (from.unlogged() != there.unlogged() || from.lsn() > there.lsn()) {
-      return "it has what was changed since "
+      return "it has the changes since "
           + from.text()
-          + ", and what is before it ends at "
+          + ", but the backup before it ends at "
           + there.text()
           + ": a backup is missing between them";
     }
     if (to.lsn() < there.lsn() || end < before.end) {
-      return "it is of an earlier moment ("
+      return "its position ("
           + to.text()
-          + ") than what is before it ("
+          + ") is earlier than that of the backup before it ("
           + there.text()
           + ")";
     }

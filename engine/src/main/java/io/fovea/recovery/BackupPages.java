@@ -12,34 +12,34 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the pages of a database that is in use, each whole: checksum, page id and LSN are right, or
- * the page is damaged and this throws.
+ * Reads the pages of a database in use, each of them whole: it throws if the checksum, page id or
+ * LSN of a page is wrong.
  *
- * <p><b>A torn page</b>, read while it was written, does not check out and is read again; a page
- * that never does is asked for in the pool, which has it or says that it is damaged.
+ * <p><b>A torn page</b>, read while it was written, fails its check and is read again. A page that
+ * keeps failing is requested from the pool, which has it or reports it as damaged.
  *
- * <p><b>A page of zeros</b> is one that was never written, or one that the device has lost. From a
- * page id on, the high-water mark of a checkpoint, it may be either, and is read as zeros. Below it
- * the file must have it, unless it is in the pool and was not written yet: then that is what is
- * read. If neither has it, it is damaged; unless free pages of the file may be holes, and it is
- * free: then it is one, and read as zeros. No page becomes a hole while a backup runs. So each was
- * one before its redo point, and is among those that are in the free list when the backup begins.
+ * <p><b>A page of zeros</b> was never written, or was lost by the device. From the high-water mark
+ * of a checkpoint on it may be either, and is read as zeros. Below it the file must have the page,
+ * unless it is in the pool and was not written yet: then the pool's copy is read. If neither has
+ * it, it is damaged, unless free pages of the file may be holes and it is free: then it is a hole,
+ * read as zeros. No page becomes a hole while a backup runs. So each hole existed before the redo
+ * point, and is in the free list when the backup begins.
  *
- * <p><b>Without the pool</b>, of a database that another process has open, a page that never checks
- * out is damaged, and zeros are taken for what they are anywhere: a page that was not written yet,
- * whose changes the log has. What the device has lost is found where the copy is verified.
+ * <p><b>Without the pool</b>, for a database that another process has open, a page that keeps
+ * failing is damaged, and zeros are accepted anywhere, as a page that was not written yet and whose
+ * changes the log has. Pages lost by the device are found when the copy is verified.
  *
  * <p>One thread.
  */
 final class BackupPages {
-  /** How often a page that does not check out is read again before the pool is asked. */
+  /** How often a page that fails its check is read again before the pool is asked. */
   private static final int READS = 20;
 
   private static final long READ_PAUSE_NANOS = 200_000;
 
   private final BlockDevice device;
 
-  /** What is in memory; null where another process has that. */
+  /** The pages in memory; null if another process has them. */
   private final @Nullable BufferPool pool;
 
   private final int pageSize;
@@ -47,7 +47,7 @@ final class BackupPages {
   private final LongSupplier lsnLimit;
   private final boolean holes;
 
-  /** Those that are free, and more; null where all may be. */
+  /** A superset of the free pages; null if any page may be free. */
   private final @Nullable PageBits free;
 
   private final MemorySegment chunk;
@@ -55,12 +55,12 @@ final class BackupPages {
   private long maxLsn;
 
   /**
-   * A reader.
+   * Creates a reader.
    *
-   * @param pool what is in memory; null where another process has that
-   * @param newFrom from which page on zeros are right
-   * @param lsnLimit the largest LSN that a page may have which was read before this is asked
-   * @param chunk where pages are read to
+   * @param pool the pages in memory; null if another process has them
+   * @param newFrom the first page that may be zeros
+   * @param lsnLimit returns the largest LSN of any page read before the call
+   * @param chunk the memory that pages are read into
    */
   BackupPages(
       BlockDevice device,
@@ -75,12 +75,12 @@ final class BackupPages {
     this.newFrom = newFrom;
     this.lsnLimit = lsnLimit;
     if (pool != null) {
-      // A page that a thread has given out and not entered yet would look like one that is lost.
+      // A page that a thread has allocated and not entered yet would look like a lost page.
       pool.checkpoint().space().awaitEntered();
     }
     this.holes = pool != null && pool.allocatorState().holes();
     PageBits bits = holes ? new PageBits(newFrom) : null;
-    // Where others take pages all the time, it may not come to the end: any may be free then.
+    // With constant allocations this may not finish: then any page may be free.
     boolean known =
         bits != null
             && pool != null
@@ -91,22 +91,22 @@ final class BackupPages {
     this.chunk = chunk;
   }
 
-  /** How many pages were read again, because they were being written. */
+  /** Returns the number of pages that were read again because they were being written. */
   long torn() {
     return torn;
   }
 
-  /** The largest LSN of all pages that were read. */
+  /** Returns the largest LSN of all pages read. */
   long maxLsn() {
     return maxLsn;
   }
 
-  /** How many pages are read at a time at most. */
+  /** Returns the maximum number of pages per read. */
   int atATime() {
     return (int) (chunk.byteSize() / pageSize);
   }
 
-  /** Reads pages that follow each other to the beginning of the chunk. */
+  /** Reads a run of pages to the beginning of the chunk. */
   void read(long pid, int n) {
     device.read(pid * pageSize, chunk, 0, n * pageSize);
     long limit = lsnLimit.getAsLong();
@@ -122,9 +122,9 @@ final class BackupPages {
   }
 
   /**
-   * Whether a page that was just read was changed since a position, or is one of zeros. That may be
-   * a hole, and have been anything then; so may a free page that the pool has made of one, whose
-   * LSN is 0.
+   * Returns whether a page just read was changed since a position, or is zeros. Such a page may be
+   * a hole that had other contents then; so may a free page that the pool made of one, whose LSN is
+   * 0.
    */
   boolean changed(int i, long since) {
     long at = (long) i * pageSize;
@@ -133,7 +133,7 @@ final class BackupPages {
     return lsn > since || type == PageHeader.NEVER_WRITTEN || holes && isMadeOfZeros(at);
   }
 
-  /** Whether it is a free page as the pool makes it of zeros. */
+  /** Returns whether a page is a free page that the pool made of zeros. */
   private boolean isMadeOfZeros(long at) {
     return PageHeader.pageLsn(chunk, at) == 0 && PageHeader.type(chunk, at) == PageHeader.FREE;
   }
@@ -144,7 +144,7 @@ final class BackupPages {
         && PageHeader.type(chunk, at) != PageHeader.NEVER_WRITTEN;
   }
 
-  /** A page that was being written while it was read, most likely, or was never written yet. */
+  /** Reads a page again that was probably being written, or was never written. */
   private void again(long pid, long at) {
     BufferPool memory = pool;
     if (Mem.isZero(chunk, at, pageSize)) {
@@ -189,7 +189,9 @@ final class BackupPages {
     return holes && (bits == null || pid < newFrom && bits.first(pid) == pid);
   }
 
-  /** Memory may have what the device has lost; if it has not, this says what is damaged. */
+  /**
+   * Takes a page from memory, which may have what the device has lost, or reports it as damaged.
+   */
   private void fromPool(BufferPool memory, long pid, long at) {
     int frame = memory.fixShared(pid);
     try {

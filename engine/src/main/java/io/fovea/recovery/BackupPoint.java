@@ -4,22 +4,22 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A moment of a database, for a backup of what was changed later.
+ * A point in a database's history, from which an incremental backup can start.
  *
  * <pre>
  *   id '/' lsn '/' unlogged        as text, the numbers in decimal digits
  * </pre>
  *
  * <p>It is the redo point R of a backup: that backup's pages have every change whose record begins
- * before R. So of a page whose LSN is R or less (the end of its newest record) that backup has all.
+ * before R. So the backup has all of a page whose LSN (the end of its newest record) is R or less.
  *
- * @param id of the database
- * @param lsn R; of a backup without a log, the end of the log of its clean file
- * @param unlogged how often somebody had begun to change pages without a log, see {@link
+ * @param id the database
+ * @param lsn R; for a backup without a log, the end of the log of its clean file
+ * @param unlogged how often changes of pages without a log had begun, see {@link
  *     Superblock#unlogged}
  */
 public record BackupPoint(UUID id, long lsn, long unlogged) {
-  /** Null where the text is none. */
+  /** Parses a point; returns null if the text is not one. */
   public static @Nullable BackupPoint parse(String text) {
     String[] parts = text.split("/", -1);
     if (parts.length != 3) {
@@ -28,7 +28,7 @@ public record BackupPoint(UUID id, long lsn, long unlogged) {
     try {
       UUID id = UUID.fromString(parts[0]);
       BackupPoint point = new BackupPoint(id, Long.parseLong(parts[1]), Long.parseLong(parts[2]));
-      // Numbers in another notation are not what was written.
+      // Reject numbers in another notation.
       return point.lsn > 0
               && (point.lsn & 7) == 0
               && point.unlogged >= 0
@@ -40,16 +40,16 @@ public record BackupPoint(UUID id, long lsn, long unlogged) {
     }
   }
 
-  /** As text. */
+  /** Returns the point as text. */
   public String text() {
     return id + "/" + lsn + "/" + unlogged;
   }
 
   /**
-   * Why there is no backup of what was changed since this point, in the words that follow "Make a
-   * full backup: "; null where there is one.
+   * Returns why there is no incremental backup since this point, in the words that follow "Make a
+   * full backup: "; null if there is one.
    *
-   * @param now the same of the database now
+   * @param now the current point of the database
    */
   @Nullable String whyNot(BackupPoint now) {
     if (!id.equals(now.id)) {

@@ -3,12 +3,12 @@ package io.fovea.recovery;
 import java.io.IOException;
 
 /**
- * Where a backup goes: files, one after the other, each written from its beginning to its end.
+ * The destination of a backup: files written one after the other, each from beginning to end.
  *
  * <pre>
  *   begin(suffix, bytes) ─► write ... write ─► end()   once for each file
  *   finish()   all files are durable, under their names
- *   close()    without finish before it: nothing is left
+ *   close()    without finish before it: nothing remains
  * </pre>
  *
  * <p>One thread.
@@ -17,7 +17,7 @@ interface BackupTarget extends AutoCloseable {
   /** Begins a file of a known length. */
   void begin(String suffix, long bytes) throws IOException;
 
-  /** Writes what comes next. */
+  /** Writes the next bytes. */
   void write(byte[] from, int off, int len) throws IOException;
 
   /** Ends the file. */
@@ -26,7 +26,7 @@ interface BackupTarget extends AutoCloseable {
   /** Ends the backup. */
   void finish() throws IOException;
 
-  /** Gives everything back; takes away what is not finished. */
+  /** Releases everything and removes unfinished files. */
   @Override
   void close();
 }

@@ -21,8 +21,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Moves the redo point on, so that a crash never needs more than so much of the log, while
- * everything goes on.
+ * Advances the redo point, so that a crash never needs more than a given amount of log, while the
+ * database is in use.
  *
  * <pre>
  *   redo                target                        tail
@@ -31,92 +31,89 @@ import org.jspecify.annotations.Nullable;
  *
  *   0  free pages at the end of the file cut off, if there are many
  *   1  log durable up to the tail; pages older than the target written, in steps
- *   2  redo := min(tail, sessions, frames)               in this order; what could not be freed: again
+ *   2  redo := min(tail, sessions, frames)               in this order; deferred frees are retried
  *   3  snapshot of the allocator, at A; COUNTS, at C     {@link CountsLog}
  *   4  log durable up to the tail of 2, A and C          the superblock must not be ahead of the log
  *   5  data file synced
  *   6  superblock {redo, snapshot, A, next tree, log's watermark} into the other slot, synced
- *   7  segments below redo recycled; the file shorter, where pages were cut off its end
+ *   7  segments below redo recycled; the file shortened if pages were cut off its end
  * </pre>
  *
- * <p>Where changes are followed, 3 writes TABLES now and then ({@link TablesLog}), 6 has from where
- * on the log is kept for that, and 7 recycles no segment behind it. There is a checkpoint, too,
- * when the storage is full: it lets go of what is kept.
+ * <p>With change subscribers, 3 writes TABLES from time to time ({@link TablesLog}), 6 records the
+ * start of the retained log, and 7 recycles no segment after it. A full storage also triggers a
+ * checkpoint, which releases retained log.
  *
- * <p><b>Why in this order.</b> An appender publishes its slot before it reserves, and clears it
- * after it has set recLsn on every page that it changed. Read tail, slots, frames: a record below
- * the tail whose pages were not marked when the frames were read had its slot set when the slots
- * were read. Frames before slots: the record's pages are looked at, then marked, then the slot is
- * cleared, then looked at, and the redo point passes the record. 5 before 6: what recovery will not
- * replay any more must be in the file. 6 before 7: as long as the old superblock counts, its log is
- * needed.
+ * <p><b>Order.</b> An appender publishes its slot before it reserves, and clears it after it has
+ * set recLsn on every page that it changed. Read tail, slots, frames: a record below the tail whose
+ * pages were not marked when the frames were read had its slot set when the slots were read. The
+ * other order is forbidden: the record's pages are read, then marked, then the slot is cleared,
+ * then read, and the redo point passes the record. 5 before 6: what recovery will no longer replay
+ * must be in the file. 6 before 7: while the old superblock is valid, its log is needed.
  *
- * <p><b>Pace.</b> Each checkpoint by log bytes only writes what is older than half of the maximum,
- * so that a page that changes all the time is written twice for each maximum of log, and the next
- * one comes an eighth of the maximum later: many small ones rather than a few large. Those by time,
- * on demand and at close write everything.
+ * <p><b>Pace.</b> A checkpoint triggered by log bytes writes only what is older than half of the
+ * maximum, so a page that changes constantly is written twice per maximum of log, and the next
+ * checkpoint comes an eighth of the maximum later: many small ones rather than a few large.
+ * Checkpoints by time, on demand and at close write everything.
  *
  * <p><b>Bytes</b> are those of the log or of its file, whichever are more ({@link
- * LogSpaceAccounting}): the first make a recovery long, the second fill the disk.
+ * LogSpaceAccounting}): the former determine the recovery time, the latter fill the disk.
  *
- * <p><b>Quiet.</b> Where nothing was logged for a while there is one that writes everything, and
- * then the files are made as small as they may be ({@link IdleLogTrimmer}).
+ * <p><b>Idle databases.</b> If nothing was logged for a while, one checkpoint writes everything,
+ * and then the files are made as small as possible ({@link IdleLogTrimmer}).
  *
- * <p><b>Requests.</b> A caller that asks for a checkpoint gets the result of the first one that
- * begins after it has asked, and of no other.
+ * <p><b>Requests.</b> A caller that requests a checkpoint gets the result of the first one that
+ * begins after its request.
  *
- * <p><b>Room.</b> {@link #awaitRoom} is for commits that are about to begin: they wait while more
- * than the maximum is needed, except for a checkpoint that keeps failing, which they throw. They
- * sleep, and are woken by all that may end the wait:
+ * <p><b>Log space.</b> Commits that are about to begin call {@link #awaitRoom}: they wait while
+ * more than the maximum is needed, but throw if checkpoints keep failing. They sleep, and are woken
+ * by everything that may end the wait:
  *
  * <pre>
- *   what                                        who wakes
+ *   event                                          woken by
  *   the redo point moved, or a checkpoint failed   the checkpointer, after each attempt
- *   the log takes less of its file than thought    the checkpointer, after each look
+ *   the log takes less of its file than assumed    the checkpointer, after each sample
  *   the checkpointer has ended                     the checkpointer, close
  *   durability was lost, the log was closed        the log        ({@link Log#onEnd})
  *   the engine has stopped, or refuses to wait     the engine     ({@link #wakeWaiters})
- *   a time limit, an interrupt                     nobody: the sleep has a limit, and ends
+ *   a time limit, an interrupt                     the sleep itself, which has a limit
  * </pre>
  *
- * <p>No wake-up is lost. A waiter reads {@link #wakes}, then looks at all of these, then sleeps
- * while wakes is what it has read; who wakes has changed one of these, and then changes wakes under
- * the lock of the sleep. So a change that the look has missed is followed by a change of wakes that
- * the waiter has not read, and it does not sleep. The look at the file wakes only where {@link
- * #waiting} is not 0: it stores {@link #writtenMax} before it reads that, and a waiter counts
- * itself before it reads writtenMax. All four are volatile, so one of the two sees the other.
+ * <p>No wake-up is lost. A waiter reads {@link #wakes}, then checks all of these, then sleeps while
+ * wakes is unchanged; a waker changes one of these, and then wakes under the lock of the sleep. So
+ * a change that the check has missed is followed by a change of wakes that the waiter has not read,
+ * and it does not sleep. The sample of the file wakes only if {@link #waiting} is not 0: it stores
+ * {@link #writtenMax} before it reads that, and a waiter increments it before it reads writtenMax.
+ * All four are volatile, so one of the two sees the other.
  *
- * <p><b>Failures.</b> A page or a superblock that can't be written ends the checkpoint, and the
- * next one tries again: the old superblock still counts. A sync that failed is final: {@link
+ * <p><b>Failures.</b> A page or a superblock that cannot be written ends the checkpoint, and the
+ * next one tries again: the old superblock is still valid. A failed sync is final: {@link
  * Log#fail}.
  *
- * <p>Any thread may ask for one; all are made by the thread "fovea-checkpoint".
+ * <p>Any thread may request a checkpoint; the thread "fovea-checkpoint" makes all of them.
  */
 public final class Checkpointer implements AutoCloseable {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
   private static final long POLL_NANOS = 20_000_000;
 
-  /** How long commits wait for room while checkpoints fail. */
+  /** How long commits wait for log space while checkpoints fail. */
   private static final long FAILING_NANOS = 5_000_000_000L;
 
   private static final int STEPS = 2;
 
-  /**
-   * How long a checkpoint looks for free pages at the end of the file, and how many it cuts off.
-   */
+  /** The time and the number of pages spent on cutting free pages off the end of the file. */
   private static final long CUT_NANOS = 100_000_000;
 
   private static final long CUT_PAGES = 1 << 16;
 
   /**
-   * What was done so far.
+   * Counters of checkpoints.
    *
-   * @param checkpoints how many checkpoints were made
-   * @param failures how many failed
-   * @param nanos how long those that were made took, together
-   * @param roomWaits how often a commit waited for room in the log
-   * @param redoBytes how much log a crash would need now
+   * @param checkpoints the number of checkpoints made
+   * @param failures the number of failed checkpoints
+   * @param nanos the total time of those that were made
+   * @param roomWaits how often a commit waited for log space
+   * @param redoBytes the log that a crash would need now
    */
   public record Stats(
       long checkpoints, long failures, long nanos, long roomWaits, long redoBytes) {}
@@ -129,7 +126,7 @@ public final class Checkpointer implements AutoCloseable {
   private final Runnable leftovers;
   private final CountsLog counts;
 
-  /** Null where nobody follows changes. */
+  /** Null without change subscribers. */
   private final @Nullable TablesLog tables;
 
   private final long maxBytes;
@@ -139,22 +136,22 @@ public final class Checkpointer implements AutoCloseable {
   private final Condition wake = lock.newCondition();
   private final Condition done = lock.newCondition();
 
-  /** Behind {@link #lock}; nothing is waited for under it but {@link #room}. */
+  /** Taken after {@link #lock}; nothing is waited for under it except {@link #room}. */
   private final ReentrantLock roomLock = new ReentrantLock();
 
   private final Condition room = roomLock.newCondition();
 
-  /** What a caller asks for, and what it got. Under the lock. */
+  /** A request for a checkpoint, and its result. Guarded by the lock. */
   private static final class Request {
     private boolean done;
 
-    /** Why the checkpoint failed; null where it did not. */
+    /** Why the checkpoint failed; null if it did not. */
     private @Nullable Throwable failure;
   }
 
-  // Under the lock.
+  // Guarded by the lock.
 
-  /** Those that have no answer yet, in the order in which they came. */
+  /** Unanswered requests, oldest first. */
   private final ArrayDeque<Request> requests = new ArrayDeque<>();
 
   private boolean stop;
@@ -163,15 +160,15 @@ public final class Checkpointer implements AutoCloseable {
   private long nanos;
   private long roomWaits;
 
-  // Written under the lock of the room.
+  // Written under the lock of the room condition.
 
-  /** How often those that wait for room were told to look again. */
+  /** The number of wake-ups of threads that wait for log space. */
   private volatile long wakes;
 
-  /** How many wait for room. */
+  /** The number of threads that wait for log space. */
   private volatile int waiting;
 
-  // The thread's.
+  // Used by the checkpoint thread.
   private final LogSpaceAccounting use;
   private final IdleLogTrimmer rest;
   private final FileEnd end;
@@ -180,31 +177,31 @@ public final class Checkpointer implements AutoCloseable {
 
   private volatile long redoLsn;
 
-  /** With more written than this, the file between the redo point and the tail is too large. */
+  /** If more than this is written, the file between the redo point and the tail is too large. */
   private volatile long writtenMax = Long.MAX_VALUE;
 
   private volatile boolean started;
   private volatile boolean stopped;
   private volatile @Nullable Throwable failing;
 
-  /** No checkpoint is made before {@link #begin}. */
+  /** Null before {@link #begin}: no checkpoint is made until then. */
   private @Nullable Thread thread;
 
   /**
-   * A checkpointer that does nothing yet.
+   * Creates a checkpointer that is not running yet.
    *
-   * @param name the database's, for messages
+   * @param name the database's name, for messages
    * @param log its log
    * @param pool its pages
-   * @param superblocks where the redo point is kept
-   * @param nextTreeId the first id that no tree ever had; any thread
-   * @param leftovers frees pages that were released and could not be freed then, once a new redo
-   *     point was found and before it counts: recovery does not know of them any more
-   * @param trees those whose records are counted; any thread
-   * @param tables notes the tables for who follows changes; null where nobody does
-   * @param maxBytes how much log a crash may need
-   * @param intervalNanos how often there is one at least; 0 for by bytes alone
-   * @param quietNanos after how long without any record the files are made small; 0 for never
+   * @param superblocks the file of the redo point
+   * @param nextTreeId returns the first id that no tree ever had; any thread
+   * @param leftovers frees pages that were released and could not be freed then, after a new redo
+   *     point was found and before it is valid: recovery no longer knows about them
+   * @param trees returns the trees whose records are counted; any thread
+   * @param tables logs the tables for change subscribers; null without subscribers
+   * @param maxBytes the maximum amount of log that a crash may need
+   * @param intervalNanos the longest time between checkpoints; 0 to trigger them by bytes only
+   * @param quietNanos the time without records after which the files are made small; 0 for never
    */
   public Checkpointer(
       String name,
@@ -238,9 +235,9 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   /**
-   * Starts making checkpoints; the file says that it is in use, and recovery is over.
+   * Starts making checkpoints. The file says that it is in use, and recovery is over.
    *
-   * @throws OutOfMemoryError if there is no thread to be had; may be called again
+   * @throws OutOfMemoryError if the thread cannot be started; may be called again
    */
   public void begin() {
     lock.lock();
@@ -248,7 +245,8 @@ public final class Checkpointer implements AutoCloseable {
       if (thread != null || stop) {
         return;
       }
-      // Noted behind the start, which may fail: then nobody waits for this thread, and the next
+      // Recorded after the start, which may fail: then no caller waits for this thread, and the
+      // next
       // call tries again. The thread waits for the lock, so it sees what is set here.
       Thread t = Threads.start("fovea-checkpoint", this::work);
       redoLsn = superblocks.current().redoLsn();
@@ -262,22 +260,21 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   /**
-   * When a file that was closed is changed again: says in the log how many records trees have. What
-   * the catalog says of that does not hold any more once a close has begun to write it anew. Any
-   * thread.
+   * Logs the record counts of trees, when a file that was closed is changed again. The catalog's
+   * counts become invalid once a close has begun to rewrite them. Any thread.
    *
-   * @param redo where replay begins
+   * @param redo the position where replay begins
    */
   public void counts(long redo) {
     counts.append(redo);
   }
 
-  /** How much log a crash may need. */
+  /** Returns the maximum amount of log that a crash may need. */
   public long maxBytes() {
     return maxBytes;
   }
 
-  /** Replay would begin here. */
+  /** Returns the position at which replay would begin. */
   public long redoLsn() {
     return redoLsn;
   }
@@ -286,10 +283,10 @@ public final class Checkpointer implements AutoCloseable {
 
   /**
    * Makes a checkpoint of everything that was done before the call, and waits for it. An interrupt
-   * does not end the wait, and is kept.
+   * does not end the wait; the flag is kept.
    *
    * @throws StorageException if it failed
-   * @throws io.fovea.error.DurabilityLostException if a sync failed, now or before
+   * @throws io.fovea.error.DurabilityLostException if a sync failed, now or earlier
    */
   public void checkpoint() {
     if (!started) {
@@ -329,16 +326,17 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   /**
-   * For a commit that is about to begin: waits while the log that a crash would need is too long.
+   * Waits, before a commit begins, while a crash would need too much log.
    *
-   * <p>Whoever holds the redo point back may wait for the lock of the schema, so a thread that has
-   * that lock must not wait here. The source of a load that holds it back does not wait for it.
+   * <p>The operation that holds back the redo point may wait for the schema lock, so a thread that
+   * holds that lock must not wait here. The thread that holds back the redo point itself, such as
+   * the source of a load, does not wait.
    *
-   * <p>An interrupt does not end the wait, and is kept.
+   * <p>An interrupt does not end the wait; the flag is kept.
    *
-   * @param check ends the wait: the transaction is too old, or the database is being closed.
-   *     Whoever makes it throw calls {@link #wakeWaiters} then, unless it is the time that {@code
-   *     check} says is left
+   * @param check ends the wait: the transaction is too old, or the database is being closed. Code
+   *     that makes it throw must then call {@link #wakeWaiters}, except for the time limit that
+   *     {@code check} reports
    */
   public void awaitRoom(Waits.Check check) {
     if (isCrowded() && !log.isHeldByMe()) {
@@ -398,7 +396,7 @@ public final class Checkpointer implements AutoCloseable {
     }
   }
 
-  /** Sleeps until the next wake-up after those that were seen. */
+  /** Sleeps until the next wake-up after those already seen. */
   private void sleep(long seen, long nanos) throws InterruptedException {
     roomLock.lock();
     try {
@@ -412,8 +410,8 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   /**
-   * Has all that wait for room look again whether they may, or have to wait any longer. For who has
-   * changed what their check says. Any thread; the lock is held for some instructions.
+   * Makes all threads that wait for log space check again, after a change of what their checks
+   * depend on. Any thread; the lock is held for a few instructions.
    */
   public void wakeWaiters() {
     roomLock.lock();
@@ -425,7 +423,7 @@ public final class Checkpointer implements AutoCloseable {
     }
   }
 
-  /** What was done so far. */
+  /** Returns counters of checkpoints. */
   public Stats stats() {
     lock.lock();
     try {
@@ -441,7 +439,7 @@ public final class Checkpointer implements AutoCloseable {
     }
   }
 
-  /** Begins no further checkpoint; does not wait for the one that is being made. */
+  /** Prevents further checkpoints; does not wait for the current one. */
   public void cancel() {
     lock.lock();
     try {
@@ -452,7 +450,7 @@ public final class Checkpointer implements AutoCloseable {
     }
   }
 
-  /** Ends the thread, after the checkpoint that it is at. */
+  /** Ends the thread, after the current checkpoint. */
   @Override
   public void close() {
     Thread t;
@@ -468,7 +466,7 @@ public final class Checkpointer implements AutoCloseable {
     ended();
   }
 
-  /** No checkpoint is made any more: no caller waits for one. */
+  /** Notifies callers that no more checkpoints are made. */
   private void ended() {
     stopped = true;
     lock.lock();
@@ -491,8 +489,9 @@ public final class Checkpointer implements AutoCloseable {
   }
 
   /**
-   * One checkpoint; false to end. Whatever is thrown, the thread goes on: commits wait for it. A
-   * caller that has asked is answered by a later turn, since {@link #attempt} answers last.
+   * Makes one checkpoint; returns false to end. Whatever is thrown, the thread continues, since
+   * commits wait for it. A request is then answered by a later iteration, since {@link #attempt}
+   * answers last.
    */
   private boolean turn() {
     try {
@@ -506,7 +505,7 @@ public final class Checkpointer implements AutoCloseable {
     }
   }
 
-  /** How many requests are to be answered, the first ones, perhaps none; -1 to end. */
+  /** Returns the number of requests to answer, oldest first, perhaps 0; -1 to end. */
   private int awaitReason() {
     lock.lock();
     try {
@@ -520,22 +519,22 @@ public final class Checkpointer implements AutoCloseable {
         wake.awaitNanos(POLL_NANOS);
       }
     } catch (InterruptedException e) {
-      return -1; // nobody does that to this thread but to end it
+      return -1; // this thread is interrupted only to end it
     } finally {
       lock.unlock();
     }
   }
 
   private boolean due() {
-    long behind = look();
+    long behind = sampleLog();
     return behind > maxBytes - maxBytes / 8 * 3
         || overdue()
         || rest.isDue(lastTail)
         || log.mustReleaseRetention();
   }
 
-  /** How much lies between the redo point and the tail. */
-  private long look() {
+  /** Samples the log; returns the distance between the redo point and the tail. */
+  private long sampleLog() {
     long redo = redoLsn;
     long tail = log.tail();
     long written = log.bytesWritten();
@@ -591,8 +590,7 @@ public final class Checkpointer implements AutoCloseable {
       }
       done.signalAll();
       wakeWaiters();
-      // One that gained nothing, for an operation holds the redo point back, would gain nothing
-      // now.
+      // If an operation holds back the redo point, another attempt would gain nothing now.
       if ((failure != null || redoLsn == redo) && !stop && requests.isEmpty()) {
         wake.await(POLL_NANOS * 5, TimeUnit.NANOSECONDS);
       }
@@ -615,9 +613,8 @@ public final class Checkpointer implements AutoCloseable {
     final long active = log.minActive();
     final long dirty = pool.checkpoint().minRecLsn();
     final long redo = Math.max(redoLsn, Math.min(now, Math.min(active, dirty)));
-    // Behind the look at the sessions: one that fails stops the pool before it ends, with pages
-    // that only a recovery from where it began finds. So either it was active still, or this
-    // throws.
+    // After reading the sessions: a session that fails stops the pool before it ends, leaving pages
+    // that only a recovery from its begin finds. So either it was still active, or this throws.
     pool.checkpoint().requireRunning();
     leftovers.run();
     final AllocatorSnapshot pages = pool.checkpoint().snapshot(log, redo);
@@ -639,11 +636,13 @@ public final class Checkpointer implements AutoCloseable {
     }
     redoLsn = redo;
     log.recycleBelow(redo, changes);
-    look();
+    sampleLog();
     end.shrink(resting);
   }
 
-  /** After the redo point was found. What is written here alone is no reason for a checkpoint. */
+  /**
+   * Logs counts after the redo point was found. Only these records are no reason for a checkpoint.
+   */
   private long counts(long redo, long tail) {
     boolean idle = log.tail() == tail;
     long end = counts.append(redo);
@@ -656,7 +655,7 @@ public final class Checkpointer implements AutoCloseable {
     return end;
   }
 
-  /** What lies behind it is half of the maximum, or less. */
+  /** Returns a position with at most half of the maximum after it. */
   private long target(long tail) {
     return Math.min(tail, Math.max(tail - maxBytes / 2, use.position(maxBytes / 2, tail)));
   }
@@ -669,7 +668,7 @@ public final class Checkpointer implements AutoCloseable {
       pool.checkpoint().flushOlder(i == STEPS ? target : from + (target - from) / STEPS * i);
     }
     if (pool.checkpoint().minRecLsn() < target) {
-      // Pages that changed again, and were not yet in the log on disk when it was their turn.
+      // Pages that changed again, and were not yet in the durable log when their turn came.
       log.awaitDurableUnlessFull(log.tail());
       pool.checkpoint().flushOlder(target);
     }

@@ -12,20 +12,20 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
 /**
- * Writes COUNTS to the log: with each checkpoint, since the commits before the redo point will not
- * be found again, and first of all when a file that was closed is changed again.
+ * Writes COUNTS to the log: with each checkpoint, since recovery will not find the commits before
+ * the redo point, and when a file that was closed is first changed again.
  *
- * <p><b>Why behind the redo point, and without a moment between commits.</b> The numbers of a tree
- * are read while commits go on, from cells of contexts, each with the LSN of its last commit that
- * is in it. Say that a commit is not in the cells that were read. Its session has a slot in the log
- * until after it has changed its cells. So when the redo point was looked for, which was before,
- * the slot held the redo point, or was not yet set; in both cases the commit's record begins at the
- * redo point or behind it. Hence recovery meets it. Of a commit that it meets it knows by context
- * and LSN whether it is in the numbers. Commits from before the log was opened are in all of them.
+ * <p><b>Why after the redo point, and without a quiescent point.</b> The counts of a tree are read
+ * while commits continue, from per-context cells, each with the LSN of its last commit. Consider a
+ * commit that is missing in the cells that were read. Its session has a slot in the log until after
+ * it has changed its cells. When the redo point was determined, which was before, the slot either
+ * held back the redo point or was not set yet; in both cases the commit's record begins at or after
+ * the redo point. So recovery finds it, and knows by context and LSN whether it is in the counts.
+ * Commits from before the log was opened are in all of them.
  *
- * <p><b>Where the log is full</b> a checkpoint must not wait for room in it, as it may be what
- * makes room. It goes without COUNTS then. A recovery that finds none that reaches back to its redo
- * point says that the counts are not known ({@link CountsReplay}).
+ * <p><b>If the log is full</b>, a checkpoint must not wait for space in it, since it may be what
+ * frees space. It is then made without COUNTS. A recovery that finds none that reaches back to its
+ * redo point reports the counts as not known ({@link CountsReplay}).
  *
  * <p>Any thread.
  */
@@ -41,10 +41,10 @@ final class CountsLog {
   private final int maxBytes;
   private final ReentrantLock lock = new ReentrantLock();
 
-  /** All commits that recovery has found begin before this, and are in what trees began with. */
+  /** All commits that recovery has found begin before this, and are in the initial counts. */
   private final long opened;
 
-  /** The last one written reaches back to here. */
+  /** The redo point that the last record reaches back to. */
   private long written = -1;
 
   CountsLog(String name, Log log, Supplier<List<BTree>> trees) {
@@ -59,13 +59,14 @@ final class CountsLog {
   /**
    * Writes the counts of all trees.
    *
-   * @param redo replay will begin here; it was found before this was called
-   * @return up to where the log must be durable before that redo point counts; 0 for nowhere
+   * @param redo the position where replay will begin; determined before this call
+   * @return the position up to which the log must be durable before that redo point is valid; 0 for
+   *     none
    */
   long append(long redo) {
     lock.lock();
     try {
-      return redo == written ? 0 : appendAll(redo); // else the last one reaches back to here too
+      return redo == written ? 0 : appendAll(redo); // the last record may reach back to here
     } finally {
       lock.unlock();
     }
@@ -95,7 +96,7 @@ final class CountsLog {
       }
       written = redo;
     } catch (StorageFullException e) {
-      LOG.log(Level.DEBUG, name + ": a checkpoint without counts, as the log is full", e);
+      LOG.log(Level.DEBUG, name + ": checkpoint without record counts, as the log is full", e);
     }
     return end;
   }

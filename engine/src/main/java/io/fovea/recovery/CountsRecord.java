@@ -9,7 +9,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The bytes of COUNTS: how many records trees had, and which commits are in the numbers.
+ * The format of COUNTS: the record counts of trees, and the commits included in them.
  *
  * <pre>
  *   0       8        12     16
@@ -23,12 +23,12 @@ import org.jspecify.annotations.Nullable;
  *   +-------+----------+---------+-------+----------+
  * </pre>
  *
- * <p>All numbers are little-endian, nothing is aligned. The numbers of a tree have the changes of
- * all commits that begin before <i>from</i>, and of those commits of a <i>context</i> that begin up
- * to its LSN; no others. Contexts without a commit behind <i>from</i> are left out. More trees than
- * fit go into several records, each of which counts by itself.
+ * <p>All numbers are little-endian and unaligned. The counts of a tree include all commits that
+ * begin before <i>from</i>, and the commits of a <i>context</i> that begin at or before its LSN; no
+ * others. Contexts without a commit after <i>from</i> are omitted. If the trees do not fit, there
+ * are several records, each valid on its own.
  *
- * <p>An instance reads one record after the other, and trusts none. One thread.
+ * <p>An instance reads one record after the other, and validates each. One thread.
  */
 public final class CountsRecord {
   static final int HEADER = 16;
@@ -47,12 +47,12 @@ public final class CountsRecord {
   private long contextsAt;
   private long contexts;
 
-  /** Makes a reader that stands nowhere. */
+  /** Creates a reader without a record. */
   public CountsRecord() {}
 
   // -------------------------------------------------------------------------------------- writing
 
-  /** What is to be written of a tree. */
+  /** The counts of a tree that are to be written. */
   static final class Captured implements TreeCounts.Visitor {
     private final int treeId;
     private final long from;
@@ -67,7 +67,7 @@ public final class CountsRecord {
       this.from = from;
     }
 
-    /** The numbers of a tree now; null where they are not known. */
+    /** Captures the current counts of a tree; returns null if they are not known. */
     static @Nullable Captured of(BTree tree, long from) {
       if (!tree.counts().isKnown()) {
         return null;
@@ -110,7 +110,7 @@ public final class CountsRecord {
     }
   }
 
-  /** Puts what a record begins with; returns where the trees go. */
+  /** Writes the start of a record; returns the offset of the trees. */
   static long put(MemorySegment to, long at, long from, int trees) {
     Mem.putLong(to, at, from);
     Mem.putInt(to, at + 8, trees);
@@ -121,13 +121,13 @@ public final class CountsRecord {
   // -------------------------------------------------------------------------------------- reading
 
   /**
-   * Goes before the first tree of a record.
+   * Moves before the first tree of a record.
    *
-   * @param s where the body is
-   * @param body where it begins
-   * @param length how long it is
-   * @param lsn where the record begins, for messages
-   * @throws CorruptionException if it makes no sense
+   * @param s the memory with the body
+   * @param body the offset of the body
+   * @param length the length of the body
+   * @param lsn the start of the record, for messages
+   * @throws CorruptionException if it is malformed
    */
   public void open(MemorySegment s, long body, int length, long lsn) {
     if (length < HEADER) {
@@ -144,7 +144,7 @@ public final class CountsRecord {
     }
   }
 
-  /** Goes to the next tree; false behind the last. */
+  /** Moves to the next tree; returns false after the last. */
   public boolean next() {
     if (done == trees) {
       return false;
@@ -170,37 +170,37 @@ public final class CountsRecord {
         "length of a record of counts, at or behind LSN " + lsn, -1, -1, expected, found);
   }
 
-  /** All commits before this are in the numbers. */
+  /** Returns the position before which all commits are in the counts. */
   public long from() {
     return from;
   }
 
-  /** The tree. */
+  /** Returns the tree. */
   public int treeId() {
     return treeId;
   }
 
-  /** How many records it had. */
+  /** Returns the number of records. */
   public long records() {
     return records;
   }
 
-  /** How many bytes their keys and values had. */
+  /** Returns the bytes of their keys and values. */
   public long bytes() {
     return bytes;
   }
 
-  /** How many contexts have commits behind from in the numbers. */
+  /** Returns the number of contexts with commits after from in the counts. */
   public int contexts() {
     return (int) contexts;
   }
 
-  /** One of them. */
+  /** Returns a context. */
   public int context(int i) {
     return Mem.getInt(segment, contextsAt + (long) i * CONTEXT_BYTES);
   }
 
-  /** Where its last commit begins that is in the numbers. */
+  /** Returns the start of a context's last commit in the counts. */
   public long lsn(int i) {
     return Mem.getLong(segment, contextsAt + (long) i * CONTEXT_BYTES + 4);
   }

@@ -9,30 +9,30 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How many records each tree has after a recovery.
+ * The record counts of trees after a recovery.
  *
  * <pre>
- *   first pass    SCHEMA publishes a tree    it had nothing before
- *                 COUNTS                     what it had; the last one that names it counts
- *   between       catalog                    what it had when the file was closed, if the log goes
- *                                            back to there and says nothing of the tree
- *   second pass   COMMIT                     + what it changes, unless that is in COUNTS already
+ *   first pass    SCHEMA publishes a tree    it was empty before
+ *                 COUNTS                     its counts; the last record that names it wins
+ *   between       catalog                    its counts when the file was closed, if the log reaches
+ *                                            back to there and has none of the tree
+ *   second pass   COMMIT                     + its changes, unless they are in COUNTS already
  * </pre>
  *
- * <p>A COUNTS record holds if the log goes back to all commits that may not be in it: so one that a
- * later checkpoint has left behind, which had no room for its own, does not. A tree of which
- * nothing is known here is one of a file that an earlier version has written, or whose log was
- * full: its records are counted when somebody asks.
+ * <p>A COUNTS record is valid if the log reaches back to all commits that may not be in it. So it
+ * is not valid after a later checkpoint that had no space for its own. If nothing is known of a
+ * tree, the file was written by an earlier version, or its log was full: its records are counted on
+ * demand.
  *
  * <p>One thread at a time.
  */
 final class CountsReplay {
-  /** A tree. */
+  /** The counts of a tree. */
   private static final class Tree {
     long records;
     long bytes;
 
-    /** Commits before this are in the numbers. */
+    /** Commits before this are in the counts. */
     long from;
 
     int[] contexts = NONE;
@@ -66,12 +66,12 @@ final class CountsReplay {
 
   // ------------------------------------------------------------------------------- the first pass
 
-  /** A tree was made, and is empty so far. */
+  /** Notes that a tree was created, empty. */
   void published(int treeId) {
-    trees.putIfAbsent(treeId, new Tree()); // ids are never used again: there was a load
+    trees.putIfAbsent(treeId, new Tree()); // ids are never reused: present only after a load
   }
 
-  /** A tree was built by a load, which knows what it has. */
+  /** Notes the counts of a tree that was built by a load. */
   void loaded(int treeId, long records, long bytes) {
     Tree t = new Tree();
     t.records = records;
@@ -79,7 +79,7 @@ final class CountsReplay {
     trees.put(treeId, t);
   }
 
-  /** A COUNTS record. */
+  /** Reads a COUNTS record. */
   void counts(MemorySegment s, long body, int length, long lsn) {
     record.open(s, body, length, lsn);
     while (record.next()) {
@@ -105,7 +105,7 @@ final class CountsReplay {
 
   // ------------------------------------------------------------------------------------- between
 
-  /** Which numbers the catalog has. They hold where nothing but the log has come since. */
+  /** Sets the number of the catalog's counts. They are valid if only the log has changed since. */
   void stored(long number) {
     storedHolds =
         number != 0
@@ -113,7 +113,7 @@ final class CountsReplay {
             && superblock.redoLsn() <= Math.max(Log.FIRST_LSN, superblock.endLsn());
   }
 
-  /** What the catalog says of a tree. */
+  /** Sets the catalog's counts of a tree. */
   void stored(int treeId, long records, long bytes) {
     if (storedHolds && !trees.containsKey(treeId)) {
       Tree t = new Tree();
@@ -126,9 +126,9 @@ final class CountsReplay {
   // ------------------------------------------------------------------------------ the second pass
 
   /**
-   * A COMMIT.
+   * Adds a COMMIT.
    *
-   * @param lsn where it begins
+   * @param lsn the start of its record
    */
   void commit(CommitCursor commit, long lsn) {
     if (!deltas.open(commit)) {
@@ -143,7 +143,7 @@ final class CountsReplay {
     }
   }
 
-  /** What was found out. */
+  /** Returns the counts. */
   RecoveredRowCounts result() {
     RecoveredRowCounts known = new RecoveredRowCounts();
     trees.forEach((id, t) -> known.put(id, t.records, t.bytes));

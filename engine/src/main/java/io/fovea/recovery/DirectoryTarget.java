@@ -19,18 +19,18 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   name.part, name.log.part, name.manifest.part   while it is made
- *   name.manifest, name.log, name                  at the end, in this order: what has its name is
- *                                                  whole
+ *   name.manifest, name.log, name                  at the end, in this order: a file with its final
+ *                                                  name is whole
  * </pre>
  *
  * <p>An existing file is never touched: the name, and those that would belong to it, must be free.
- * Streams and not channels, since a channel closes itself when its thread is interrupted.
+ * Uses streams, not channels, since a channel closes itself when its thread is interrupted.
  */
 final class DirectoryTarget implements BackupTarget {
   private static final System.Logger LOG = System.getLogger("io.fovea");
   private static final String PART = ".part";
 
-  /** What a backup may have, or a database that is opened where the backup is. */
+  /** The files of a backup, and of a database that is opened where the backup is. */
   private static final List<String> FILES =
       List.of(
           Storage.DATA,
@@ -43,7 +43,7 @@ final class DirectoryTarget implements BackupTarget {
   private final String name;
   private final @Nullable Set<PosixFilePermission> permissions;
 
-  /** What was made, under the names that it has at the moment. */
+  /** The files created, under their current names. */
   private final List<Path> made = new ArrayList<>();
 
   private final List<Path> parts = new ArrayList<>();
@@ -52,20 +52,20 @@ final class DirectoryTarget implements BackupTarget {
   private boolean finished;
 
   /**
-   * A target.
+   * Creates a target.
    *
-   * @param directory a directory, made where it does not exist
-   * @param name what the data file is to be called
-   * @param like the name of the file whose permissions those of the backup get, if there is one
-   * @throws InvalidUseException if there is a file of that name, or of one that belongs to it
+   * @param directory the directory; created if it does not exist
+   * @param name the name of the data file
+   * @param like the name of a file whose permissions the backup gets, if it exists
+   * @throws InvalidUseException if a file of that name, or of one that belongs to it, exists
    */
   DirectoryTarget(Path directory, String name, String like) throws IOException {
     this.permissions = Directories.permissions(like);
-    // java.io takes a relative name to be in the directory of the process, whatever user.dir says.
+    // java.io resolves a relative name in the directory of the process, whatever user.dir says.
     this.directory = directory.toAbsolutePath();
     this.name = name;
     if (Files.exists(directory) && !Files.isDirectory(directory)) {
-      throw new InvalidUseException(directory + " is no directory: a backup needs one.");
+      throw new InvalidUseException(directory + " is not a directory; a backup needs one.");
     }
     this.madeDirectory = !Files.exists(directory);
     Directories.create(this.directory);
@@ -113,8 +113,8 @@ final class DirectoryTarget implements BackupTarget {
   }
 
   /**
-   * The pages get their name last, when those of the others are durable: without pages the others
-   * are nothing, and pages without them would be taken for the whole backup.
+   * Renames the files, the pages last and after the other names are durable: without pages the
+   * others are useless, and pages alone would be taken for the whole backup.
    */
   @Override
   public void finish() throws IOException {
@@ -125,7 +125,7 @@ final class DirectoryTarget implements BackupTarget {
       }
       String file = String.valueOf(part.getFileName());
       Path path = directory.resolve(file.substring(0, file.length() - PART.length()));
-      Directories.move(part, path); // without REPLACE_EXISTING: throws where there is one by now
+      Directories.move(part, path); // without REPLACE_EXISTING: throws if the file exists by now
       made.remove(part);
       made.add(path);
     }
@@ -143,20 +143,20 @@ final class DirectoryTarget implements BackupTarget {
         out.close();
       }
     } catch (IOException e) {
-      LOG.log(Level.DEBUG, "While a backup was given up", e);
+      LOG.log(Level.DEBUG, "Closing a file of an abandoned backup failed", e);
     }
     for (Path path : made) {
       try {
         Directories.delete(path);
       } catch (IOException e) {
-        LOG.log(Level.WARNING, "What is left of a backup that failed can't be removed", e);
+        LOG.log(Level.WARNING, "A file of a failed backup could not be removed; delete it", e);
       }
     }
     if (madeDirectory) {
       try {
         Directories.delete(directory);
       } catch (IOException e) {
-        LOG.log(Level.DEBUG, "The directory of a backup that failed stays: " + directory, e);
+        LOG.log(Level.DEBUG, "The directory of a failed backup was not removed: " + directory, e);
       }
     }
   }

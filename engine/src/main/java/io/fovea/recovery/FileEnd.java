@@ -11,8 +11,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is done about the end of the data file, by checkpoints and by a close: free pages there are
- * cut off, and the file is made shorter once the superblock that says so is durable.
+ * Shortens the data file, for checkpoints and a close: cuts off free pages at its end, and
+ * truncates the file once the superblock that allows it is durable.
  *
  * <p>One thread.
  *
@@ -31,12 +31,12 @@ public final class FileEnd {
   private boolean cutFailed;
 
   /**
-   * Of a file.
+   * Creates an instance for a file.
    *
-   * @param name of the database, for messages
-   * @param sessions gives what cuts are logged by, when the first one is made
-   * @param nanos how long one cut looks for free pages
-   * @param pages how many it cuts off at most
+   * @param name the database's name, for messages
+   * @param sessions creates the session that logs cuts, when the first one is made
+   * @param nanos how long one cut searches for free pages
+   * @param pages the maximum number of pages cut off at once
    */
   public FileEnd(
       String name,
@@ -54,11 +54,11 @@ public final class FileEnd {
   }
 
   /**
-   * Takes free pages at the end of the file out of the free list, if there are enough of them. Not
-   * for long: what is not done in that time is begun anew by the next one.
+   * Removes free pages at the end of the file from the free list, if there are enough of them.
+   * Limited in time: unfinished work is started again by the next call.
    *
-   * @param stop says that it is to end early
-   * @return whether it was tried, and came to its end
+   * @param stop ends the call early
+   * @return whether it was tried and completed
    */
   public boolean cut(BooleanSupplier stop) {
     long least = pool.checkpoint().space().worthCutting();
@@ -77,25 +77,25 @@ public final class FileEnd {
           .cut(own, least, pages, () -> System.nanoTime() > end || stop.getAsBoolean());
       return true;
     } catch (CorruptionException e) {
-      cutFailed = true; // who allocates is told, too
+      cutFailed = true; // allocations report it too
       LOG.log(Level.WARNING, name + ": the list of free pages is damaged", e);
     } catch (StorageException | PoolExhaustedException e) {
-      LOG.log(Level.DEBUG, name + ": the file stays longer than it need be", e);
+      LOG.log(Level.DEBUG, name + ": the data file could not be shortened", e);
     }
     return false;
   }
 
   /**
-   * The superblock that counts has the mark: behind it the file may end.
+   * Truncates the file to the high-water mark of the valid superblock.
    *
-   * @param all whether room ahead of need goes as well
+   * @param all whether to release space allocated ahead of need as well
    * @return whether the file is shorter now
    */
   public boolean shrink(boolean all) {
     try {
       return pool.checkpoint().space().shrink(superblocks.current().allocator().highWater(), all);
     } catch (StorageException e) {
-      LOG.log(Level.DEBUG, name + ": the file stays longer than it need be", e);
+      LOG.log(Level.DEBUG, name + ": the data file could not be shortened", e);
       return false;
     }
   }

@@ -4,26 +4,26 @@ import io.fovea.wal.Log;
 import java.util.function.BooleanSupplier;
 
 /**
- * When the files are made small: nothing was logged for a while, and the log's is larger than it
- * need be, or that of the data has room ahead of need.
+ * Decides when the files are made small: nothing was logged for a while, and the log file is larger
+ * than necessary or the data file has space allocated ahead of need.
  *
  * <pre>
- *   commits ... | quiet ................. | checkpoint of everything, the log rests: free slots at
- *                                         |   the end go, the writer begins another segment in a
- *                                         |   slot that stays
- *                                         | another checkpoint: the redo point is in that segment,
- *                                         |   so the one before is free, and goes
+ *   commits ... | idle ................. | checkpoint of everything, idle log: free slots at the end
+ *                                        |   are removed, the writer begins another segment in a
+ *                                        |   slot that stays
+ *                                        | another checkpoint: the redo point is in that segment,
+ *                                        |   so the previous one is free, and is removed
  * </pre>
  *
- * <p>What a checkpoint logs itself is no reason to begin anew. Somebody may hold the redo point or
- * the log back; so after a few attempts the next one waits until something was logged.
+ * <p>Records of the checkpoint itself do not restart the idle time. If the redo point or the log is
+ * held back, the next attempt after a few waits until something was logged.
  *
  * <p>One thread: that of the {@link Checkpointer}.
  */
 final class IdleLogTrimmer {
   private static final int ATTEMPTS = 4;
 
-  /** From one attempt to the next, at most: as long as the log's threads need for their part. */
+  /** The longest pause between attempts: the time that the log's threads need for their part. */
   private static final long PAUSE_NANOS = 100_000_000;
 
   private final Log log;
@@ -35,10 +35,10 @@ final class IdleLogTrimmer {
   private int attempts;
 
   /**
-   * It begins to be quiet now.
+   * Creates an instance; the idle time begins now.
    *
-   * @param roomAhead whether the data has room that is worth giving back
-   * @param quietNanos how long nothing is logged before; 0 for never
+   * @param roomAhead returns whether the data file has enough space to release
+   * @param quietNanos the idle time; 0 for never
    */
   IdleLogTrimmer(Log log, BooleanSupplier roomAhead, long quietNanos) {
     this.log = log;
@@ -48,9 +48,9 @@ final class IdleLogTrimmer {
   }
 
   /**
-   * Whether it is time for a checkpoint of everything, and for {@link #tried}.
+   * Returns whether it is time for a checkpoint of everything, and for {@link #tried}.
    *
-   * @param own where the tail is if nobody has logged anything since the last checkpoint
+   * @param own the tail if nothing else was logged since the last checkpoint
    */
   boolean isDue(long own) {
     if (quietNanos == 0) {
@@ -70,7 +70,7 @@ final class IdleLogTrimmer {
         && (log.isLarge() || roomAhead.getAsBoolean());
   }
 
-  /** That checkpoint was tried, and made or not. */
+  /** Notes an attempt at that checkpoint. */
   void tried(boolean made) {
     attempts++;
     since = System.nanoTime() - quietNanos + Math.min(quietNanos, PAUSE_NANOS);

@@ -10,30 +10,30 @@ import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Has the pages read that the first pass over the log will look at next, many at a time.
+ * Prefetches the pages that the first pass over the log will need next, many at a time.
  *
  * <pre>
- *   log   ── first pass ──► | records ahead of it: images of p1 p2 p3 ... | ──► not looked at yet
+ *   log   ── first pass ──► | records ahead of it: images of p1 p2 p3 ... | ──► not read yet
  *                           └── pages of these are read in groups of 32 ──┘
  * </pre>
  *
  * <p>An image is applied to a page that is older, so the page is read first: after a crash, from
- * the device. One at a time they would take the device's latency each. So a second reader goes
- * through the log ahead of the first, for the page ids alone.
+ * the device. One at a time, each read would take the device's latency. So a second reader scans
+ * the log ahead of the first, for page ids only.
  *
- * <p><b>Advice.</b> Nothing is believed that it reads: what is damaged ends it, and is found again,
- * and reported, by the pass itself. A page that was not brought in is read there.
+ * <p><b>Hints only.</b> Damage ends the prefetch and is found again, and reported, by the pass
+ * itself. A page that was not prefetched is read there.
  *
- * <p><b>Cost.</b> The log is read twice, the second time mostly from the system's cache or, where
- * it is read directly, in pieces of some MiB in a row.
+ * <p><b>Cost.</b> The log is read twice, the second time mostly from the system's cache or, with
+ * direct reads, in sequential pieces of a few MiB.
  *
  * <p>One thread.
  */
 final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
-  /** So many groups are read at a time. */
+  /** The number of groups being read concurrently. */
   private static final int GROUPS = 4;
 
-  /** A page that was asked for so few others ago is on its way, or there. */
+  /** A page requested this few requests ago is being read, or is in memory. */
   private static final int RECENT = 1 << 10;
 
   private final BufferPool pool;
@@ -46,14 +46,14 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
   private int group;
   private boolean ended;
 
-  /** Where the first pass has to be before more is looked at. */
+  /** The position at which the first pass triggers the next scan. */
   private long again;
 
   /**
-   * Looks at nothing yet.
+   * Creates a prefetcher that has read nothing yet.
    *
    * @param pool its pages
-   * @param reader a reader of its own, from where the pass begins; closed here
+   * @param reader a separate reader, at the start of the pass; closed here
    * @param pidLimit pages from here on have all their images in the log, and are not read
    */
   ImageAhead(BufferPool pool, LogReader reader, long pidLimit) {
@@ -61,14 +61,14 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
     this.reader = reader;
     this.pidLimit = pidLimit;
     this.pageSize = pool.pageSize();
-    // So few that what was read is still there: an eighth of the frames, were all of it images.
+    // Few enough to keep what was read: an eighth of the frames if all of it were images.
     this.bytesAhead = Math.min(1 << 20, (long) pool.capacity() * pageSize >>> 3);
     for (int i = 0; i < GROUPS; i++) {
       groups[i] = new PageGroup();
     }
   }
 
-  /** The first pass is at a position of the log. */
+  /** Notes the position of the first pass. */
   void at(long lsn) {
     if (ended || lsn < again) {
       return;
@@ -109,7 +109,7 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
 
   @Override
   public void released(long pid) {
-    // Freed next, which is a record of its own.
+    // Freed next, by a separate record.
   }
 
   private void want(long pid) {
@@ -124,7 +124,7 @@ final class ImageAhead implements AutoCloseable, StructureRecord.Visitor {
     }
   }
 
-  /** Has the group read that was filled, and goes on with the next when that has come. */
+  /** Starts reading the full group, and waits for the next one to be reusable. */
   private void hand() {
     if (groups[group].size() > 0) {
       pool.begin(groups[group], false);

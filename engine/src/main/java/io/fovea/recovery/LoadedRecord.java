@@ -7,9 +7,9 @@ import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A LOADED record: how many records a tree has that a load has built, or the build of an index, and
- * how many bytes. The change of the catalog that makes the tree a table's or an index's comes
- * behind it. Commits count from there.
+ * A LOADED record: the number of records and bytes of a tree built by a load or an index build. The
+ * catalog change that assigns the tree to a table or an index comes after it. Commits count from
+ * there.
  *
  * <pre>
  *   0       4      8         16      24
@@ -22,7 +22,7 @@ public final class LoadedRecord {
   private LoadedRecord() {}
 
   /**
-   * Appends one.
+   * Appends a record.
    *
    * @param log a session that has begun, and ends when checkpoints count the tree
    */
@@ -37,23 +37,23 @@ public final class LoadedRecord {
     log.complete();
   }
 
-  /** Takes what a record says. */
+  /** Receives the contents of a record. */
   @FunctionalInterface
   public interface Reader {
     /**
-     * A tree that a load has built.
+     * Receives the counts of a tree that a load has built.
      *
-     * @param records how many it has
-     * @param bytes of their keys and values
+     * @param records the number of records
+     * @param bytes the bytes of their keys and values
      */
     void loaded(int treeId, long records, long bytes);
   }
 
   /**
-   * Reads one.
+   * Reads a record.
    *
-   * @param at where its body begins
-   * @param lsn where it begins in the log, for a message
+   * @param at the offset of its body
+   * @param lsn its position in the log, for a message
    */
   public static void read(MemorySegment s, long at, int length, long lsn, Reader to) {
     if (length != BYTES || Mem.getInt(s, at) <= 0 || Mem.getLong(s, at + 8) < 0) {

@@ -5,18 +5,17 @@ import io.fovea.wal.Log;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The log as a pool sees it, which has pages before the log is open.
+ * The pool's view of the log, which works before the log is open.
  *
  * <pre>
- *   recovery, first pass       what was read is durable as far as it is proven; any page LSN
+ *   recovery, first pass       durable up to the proven position; any page LSN is allowed
  *   open                       the log decides
  * </pre>
  *
- * <p>Of the last group that is read nobody knows whether it was synced: a killed process, or a sync
- * that failed, may have left it in a cache. Pages that have changes from it are not written before
- * {@link Log#open} has made it durable anew; a machine that dies before would else find pages of a
- * transaction that its log does not know. {@link Analysis} sees to it that they are never so many
- * that no frame is left.
+ * <p>It is not known whether the last groups were synced: a killed process, or a failed sync, may
+ * have left them in a cache. Pages with changes from them are not written before {@link Log#open}
+ * has made them durable. Otherwise, after a power loss, pages could have changes of a transaction
+ * that the log does not know. {@link Analysis} keeps their number below that of the frames.
  *
  * <p>Any thread.
  */
@@ -25,9 +24,9 @@ public final class LogGate implements PoolLog {
   private volatile long proven;
 
   /**
-   * Recovery, first pass: the log is durable at least up to a position. One thread.
+   * Sets the durable position during the first pass of recovery. One thread.
    *
-   * @param lsn where the last group that was entered begins
+   * @param lsn the log is durable at least up to here
    */
   void proven(long lsn) {
     if (lsn != proven) {
@@ -36,9 +35,9 @@ public final class LogGate implements PoolLog {
   }
 
   /**
-   * The log is open.
+   * Sets the open log.
    *
-   * @param open what decides from here on
+   * @param open decides from here on
    */
   public void open(Log open) {
     log = open;
@@ -56,7 +55,7 @@ public final class LogGate implements PoolLog {
     return l == null ? Long.MAX_VALUE : l.durableLsn();
   }
 
-  /** Pages that are not written for lack of room in the log are written later. */
+  /** Waits unless the log is full: then the pages are written later. */
   @Override
   public void awaitDurable(long lsn) {
     Log l = log;

@@ -3,15 +3,15 @@ package io.fovea.recovery;
 import java.util.ArrayDeque;
 
 /**
- * How much of the log's file lies between two positions of the log.
+ * Maps distances between log positions to space in the log's file.
  *
  * <pre>
- *   position   1000     1400     1800     5000            a group fills whole blocks, however little
- *   written       0     4096     8192    12288            is in it: small commits take more file
+ *   position   1000     1400     1800     5000            a group fills whole blocks, however small
+ *   written       0     4096     8192    12288            it is: small commits take more of the file
  * </pre>
  *
- * <p>Samples are taken now and then; between two of them the lower one counts, so that what lies
- * behind a position is never said to be less than it is. One thread.
+ * <p>Samples are taken from time to time; between two of them the lower one is used, so the space
+ * after a position is never underestimated. One thread.
  */
 final class LogSpaceAccounting {
   private record Sample(long lsn, long written) {}
@@ -21,21 +21,21 @@ final class LogSpaceAccounting {
   private long written;
 
   /**
-   * Knows nothing yet.
+   * Creates an instance without samples.
    *
-   * @param grain how many bytes of the file lie between two samples at least
+   * @param grain the minimum number of file bytes between two samples
    */
   LogSpaceAccounting(long grain) {
     this.grain = grain;
   }
 
   /**
-   * Where the log is now. What was there before the first sample is taken to be as large in the
-   * file as it is in the log.
+   * Adds a sample of the current state. Before the first sample, the file space is assumed to equal
+   * the log bytes.
    *
-   * @param redo replay would begin here
+   * @param redo the position at which replay would begin
    * @param tail where the next record goes
-   * @param bytes written to the file since it was opened
+   * @param bytes the bytes written to the file since it was opened
    */
   void sample(long redo, long tail, long bytes) {
     written = bytes;
@@ -47,7 +47,7 @@ final class LogSpaceAccounting {
     }
   }
 
-  /** How much of the file lies behind a position. What lies before it is forgotten. */
+  /** Returns the file space after a position, and discards samples before it. */
   long behind(long lsn) {
     Sample last = samples.pollFirst();
     if (last == null) {
@@ -64,9 +64,9 @@ final class LogSpaceAccounting {
   }
 
   /**
-   * A position behind which there is no more of the file than so much.
+   * Returns a position after which there is no more than the given file space.
    *
-   * @param bytes how much
+   * @param bytes the file space
    * @param tail where the next record goes
    */
   long position(long bytes, long tail) {

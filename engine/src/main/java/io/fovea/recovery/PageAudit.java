@@ -20,12 +20,12 @@ import java.util.List;
  * <pre>
  *   0, 1          superblocks
  *   trees         each verified by {@link TreeVerifier}; a page belongs to one of them
- *   deferred      what trees still have whose drop is under way
+ *   deferred      remaining pages of trees that are being dropped
  *   free list     from the head, as long as the superblock says, pages of type FREE
  *   the rest up to the high-water mark: lost
  * </pre>
  *
- * <p>For a database at rest; one thread. Damage becomes a line of text, never an exception.
+ * <p>For an idle database; one thread. Damage is reported as text, never as an exception.
  */
 public final class PageAudit {
   private static final int PROBLEMS_MAX = 200;
@@ -40,7 +40,7 @@ public final class PageAudit {
   private long deferredPages;
 
   /**
-   * Begins a census.
+   * Begins an audit.
    *
    * @param pool the pages
    */
@@ -55,14 +55,14 @@ public final class PageAudit {
    *
    * @param what its name, for messages
    * @param tree the tree
-   * @return how many keys it has
+   * @return the number of keys
    */
   public long tree(String what, BTree tree) {
     return verify(what, tree).keys();
   }
 
   /**
-   * Verifies a tree.
+   * Verifies a tree and returns details.
    *
    * @param what its name, for messages
    * @param tree the tree
@@ -78,7 +78,7 @@ public final class PageAudit {
   }
 
   /**
-   * Counts the pages that a tree still has whose drop is under way.
+   * Counts the remaining pages of a tree that is being dropped.
    *
    * @param what its name, for messages
    * @param treeId its id
@@ -98,7 +98,7 @@ public final class PageAudit {
     }
   }
 
-  /** Walks the free list and looks for pages that are nowhere; to be called after all trees. */
+  /** Walks the free list and reports pages that are nowhere. Call after all trees. */
   public void rest() {
     AllocatorState state = pool.allocatorState();
     long pid = state.freeHead();
@@ -143,12 +143,12 @@ public final class PageAudit {
     }
   }
 
-  /** How many pages the trees have whose drop is under way. */
+  /** Returns the number of pages of trees that are being dropped. */
   public long deferredPages() {
     return deferredPages;
   }
 
-  /** Notes something that is wrong. */
+  /** Records a problem. */
   public void problem(String text) {
     problemCount++;
     if (problems.size() < PROBLEMS_MAX) {
@@ -156,17 +156,17 @@ public final class PageAudit {
     }
   }
 
-  /** How many trees were verified. */
+  /** Returns the number of trees verified. */
   public int trees() {
     return trees;
   }
 
-  /** How many pages the free list has. */
+  /** Returns the number of pages in the free list. */
   public long freePages() {
     return freePages;
   }
 
-  /** What is wrong: the first lines, and how many more there are. */
+  /** Returns the first problems, and how many more there are. */
   public List<String> problems() {
     List<String> all = new ArrayList<>(problems);
     if (problemCount > problems.size()) {

@@ -1,32 +1,32 @@
 package io.fovea.recovery;
 
 /**
- * A set of page ids below a limit, a bit for each. It is read as extents: runs of pages that follow
- * each other, in ascending order. One thread.
+ * A set of page ids below a limit, with a bit per page. It is read as extents: runs of consecutive
+ * pages, in ascending order. One thread.
  */
 final class PageBits {
   private final long[] words;
   private final long limit;
   private long size;
 
-  /** An empty set of pages below a limit. */
+  /** Creates an empty set of pages below a limit. */
   PageBits(long limit) {
     this.limit = limit;
     this.words = new long[Math.toIntExact(limit + 63 >>> 6)];
   }
 
-  /** Adds a page that is not there yet. */
+  /** Adds a page that is not in the set yet. */
   void add(long pid) {
     words[(int) (pid >>> 6)] |= 1L << pid;
     size++;
   }
 
-  /** How many pages there are. */
+  /** Returns the number of pages. */
   long size() {
     return size;
   }
 
-  /** How many runs there are. */
+  /** Returns the number of runs. */
   long extents() {
     long n = 0;
     for (long at = first(0); at < limit; at = first(end(at))) {
@@ -35,12 +35,12 @@ final class PageBits {
     return n;
   }
 
-  /** The first page of the set from some page on; the limit where there is none. */
+  /** Returns the first page of the set at or after a page; the limit if there is none. */
   long first(long from) {
     return next(from, 0);
   }
 
-  /** Where the run of a page of the set ends: the first page behind it that is not in the set. */
+  /** Returns the end of the run that contains a page: the next page that is not in the set. */
   long end(long from) {
     return next(from, -1);
   }

@@ -12,15 +12,15 @@ import java.util.TreeMap;
 import java.util.function.Consumer;
 
 /**
- * Reads a data file from one end to the other, page by page, without asking what refers to what:
- * checks each page by itself, and adds up what they are.
+ * Reads a data file from beginning to end, without following references: checks each page on its
+ * own, and adds up their contents.
  *
- * <p>For a file that nobody writes to. One thread.
+ * <p>For a file that is not being written. One thread.
  */
 public final class PageScan {
   private static final int CHUNK_BYTES = 1 << 20;
 
-  /** What pages of one tree add up to. */
+  /** The totals of the pages of one tree. */
   public static final class Sum {
     private long leafPages;
     private long innerPages;
@@ -32,52 +32,52 @@ public final class PageScan {
     private long longBytes;
     private int levels;
 
-    /** Leaves. */
+    /** Returns the number of leaves. */
     public long leafPages() {
       return leafPages;
     }
 
-    /** Inner nodes. */
+    /** Returns the number of inner nodes. */
     public long innerPages() {
       return innerPages;
     }
 
-    /** Pages of long values. */
+    /** Returns the number of pages of long values. */
     public long longPages() {
       return longPages;
     }
 
-    /** All pages. */
+    /** Returns the number of all pages. */
     public long pages() {
       return leafPages + innerPages + longPages;
     }
 
-    /** Entries of leaves. */
+    /** Returns the number of entries in leaves. */
     public long entries() {
       return entries;
     }
 
-    /** Those among them whose value is kept elsewhere. */
+    /** Returns the number of entries whose values are stored in separate pages. */
     public long longValues() {
       return longValues;
     }
 
-    /** Bytes of leaves that are taken. */
+    /** Returns the bytes used in leaves. */
     public long usedBytes() {
       return usedBytes;
     }
 
-    /** Bytes of leaves that can be taken. */
+    /** Returns the capacity of leaves in bytes. */
     public long roomBytes() {
       return roomBytes;
     }
 
-    /** Bytes of long values. */
+    /** Returns the bytes of long values. */
     public long longBytes() {
       return longBytes;
     }
 
-    /** Levels, leaves included. */
+    /** Returns the number of levels, including leaves. */
     public int levels() {
       return levels;
     }
@@ -101,10 +101,10 @@ public final class PageScan {
    *
    * @param device the data file
    * @param pageSize the size of its pages
-   * @param pages how many there are: the high-water mark
-   * @param endLsn where the log ends, which no page may be beyond; {@link Long#MAX_VALUE} where
-   *     that is not to be checked
-   * @param problem gets what is wrong, in words
+   * @param pages the number of pages: the high-water mark
+   * @param endLsn the end of the log, which no page may exceed; {@link Long#MAX_VALUE} to skip that
+   *     check
+   * @param problem receives problems, in words
    */
   public PageScan(
       BlockDevice device, int pageSize, long pages, long endLsn, Consumer<String> problem) {
@@ -112,14 +112,14 @@ public final class PageScan {
   }
 
   /**
-   * Prepares a scan that tells two kinds of problems apart.
+   * Prepares a scan that separates two kinds of problems.
    *
    * @param device the data file
    * @param pageSize the size of its pages
-   * @param pages how many there are
-   * @param endLsn where the log ends
-   * @param problem gets what is wrong with a page by itself
-   * @param tooNew gets what is beyond the end of the log
+   * @param pages the number of pages
+   * @param endLsn the end of the log
+   * @param problem receives problems of single pages
+   * @param tooNew receives pages beyond the end of the log
    */
   public PageScan(
       BlockDevice device,
@@ -234,27 +234,27 @@ public final class PageScan {
     return "page " + pid + " (file offset " + pid * pageSize + ") ";
   }
 
-  /** What the pages of each tree add up to, by the tree's id; 0 has the free pages. */
+  /** Returns the totals of each tree, by the tree's id; 0 has the free pages. */
   public SortedMap<Integer, Sum> trees() {
     return trees;
   }
 
-  /** Pages of type FREE. */
+  /** Returns the number of pages of type FREE. */
   public long freePages() {
     return freePages;
   }
 
-  /** Pages that are all zeros. */
+  /** Returns the number of pages that are all zeros. */
   public long unwrittenPages() {
     return unwrittenPages;
   }
 
-  /** Pages about which something was said. */
+  /** Returns the number of pages with problems. */
   public long damagedPages() {
     return damagedPages;
   }
 
-  /** The highest LSN of a page. */
+  /** Returns the highest LSN of a page. */
   public long maxPageLsn() {
     return maxPageLsn;
   }

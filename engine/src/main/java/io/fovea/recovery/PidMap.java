@@ -4,19 +4,19 @@ import io.fovea.memory.Hash;
 import java.util.Arrays;
 
 /**
- * Page ids, or other positive numbers, each with a number: open addressing with linear probing, two
- * arrays and no objects, since a log may name millions of pages. Half of the places are free, until
- * the arrays are as long as they can be: then they fill up to 15 of 16.
+ * A map from page ids, or other positive numbers, to numbers: open addressing with linear probing,
+ * in two arrays without objects, since a log may name millions of pages. At most half full, until
+ * the arrays have reached their maximum length: then up to 15 of 16.
  *
  * <p>One thread.
  */
 final class PidMap {
-  /** What {@link #get} and {@link #remove} say of what is not there. */
+  /** The result of {@link #get} and {@link #remove} for a missing id. */
   static final int ABSENT = Integer.MIN_VALUE;
 
-  /** Gets all entries. */
+  /** Receives all entries. */
   interface Visitor {
-    /** One entry. */
+    /** Receives one entry. */
     void visit(long pid, int value);
   }
 
@@ -67,7 +67,7 @@ final class PidMap {
     }
     final int value = values[i];
     int mask = pids.length - 1;
-    // Those behind that would not be found any more move up.
+    // Move up entries behind it that would no longer be found.
     for (int j = i + 1 & mask; pids[j] != 0; j = j + 1 & mask) {
       int home = (int) Hash.spread(pids[j]) & mask;
       if ((j - home & mask) >= (j - i & mask)) {
@@ -82,11 +82,11 @@ final class PidMap {
   }
 
   /**
-   * How long the arrays have to be to take one more.
+   * Returns the length of the arrays needed for one more entry.
    *
-   * @param length how long they are
-   * @param size how many entries there are
-   * @throws IllegalStateException where they can't be that long
+   * @param length the current length
+   * @param size the number of entries
+   * @throws IllegalStateException if the arrays cannot be that long
    */
   static int length(int length, int size) {
     if (size < length >> 1) {
@@ -99,7 +99,7 @@ final class PidMap {
       throw new IllegalStateException(
           "The log names more than "
               + size
-              + " pages that were given out and not freed; recovery can't remember more.");
+              + " pages that were allocated and not freed; recovery cannot track more.");
     }
     return length;
   }
@@ -118,9 +118,7 @@ final class PidMap {
     }
   }
 
-  /**
-   * Visits all entries in ascending order, so that what is done with them is the same each time.
-   */
+  /** Visits all entries in ascending order, so that the result is reproducible. */
   void forEach(Visitor visitor) {
     long[] all = new long[size];
     int n = 0;

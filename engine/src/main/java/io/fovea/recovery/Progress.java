@@ -2,19 +2,19 @@ package io.fovea.recovery;
 
 import java.lang.System.Logger.Level;
 
-/** Says now and then how far a long recovery is. One thread. */
+/** Logs the progress of a long recovery from time to time. One thread. */
 final class Progress {
   private static final System.Logger LOG = System.getLogger("io.fovea");
   private static final long EVERY_NANOS = 5_000_000_000L;
 
-  /** Records between two looks at the clock. */
-  private static final int LOOK = 1024;
+  /** The number of records between two reads of the clock. */
+  private static final int RECORDS_PER_CHECK = 1024;
 
   private final String subject;
   private final String what;
   private final long from;
 
-  /** Where it ends; 0 where that is not known. */
+  /** The end; 0 if not known. */
   private final long to;
 
   private final long began = System.nanoTime();
@@ -22,12 +22,12 @@ final class Progress {
   private int count;
 
   /**
-   * The progress of a pass.
+   * Creates the progress of a pass.
    *
-   * @param subject what is done to which database
-   * @param what what the pass makes again
-   * @param from where in the log it begins
-   * @param to where it ends; 0 where that is not known
+   * @param subject the operation and the database
+   * @param what what the pass restores
+   * @param from the start in the log
+   * @param to the end in the log; 0 if not known
    */
   Progress(String subject, String what, long from, long to) {
     this.subject = subject;
@@ -36,14 +36,14 @@ final class Progress {
     this.to = to;
   }
 
-  /** A position was reached. */
+  /** Notes that a position was reached. */
   void at(long lsn) {
-    if (++count % LOOK == 0) {
-      look(lsn);
+    if (++count % RECORDS_PER_CHECK == 0) {
+      report(lsn);
     }
   }
 
-  private void look(long lsn) {
+  private void report(long lsn) {
     long now = System.nanoTime();
     if (now - next < 0) {
       return;

@@ -8,7 +8,8 @@ import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The bytes of a RANGE record: a part of a commit, which removes all keys of an interval of a tree.
+ * The format of a RANGE record: a part of a commit, which removes all keys of an interval of a
+ * tree.
  *
  * <pre>
  *   0    8         12      14           16            18     20
@@ -18,11 +19,11 @@ import java.lang.foreign.MemorySegment;
  *   +----+---------+-------+------------+-------------+------+-----------+-----------+
  * </pre>
  *
- * <p>The id is where the CATALOG record of the commit begins, which is its first part. Bits of
- * <i>ends</i>: 0 there is a lower end, 1 it belongs to the interval, 2 and 3 the same of the upper
- * one. An end that is not there has length 0.
+ * <p>The id is the start of the commit's CATALOG record, which is its first part. Bits of
+ * <i>ends</i>: 0 there is a lower end, 1 it is inclusive, 2 and 3 the same for the upper end. A
+ * missing end has length 0.
  *
- * <p>An instance reads one record after the other, and trusts none. One thread.
+ * <p>An instance reads one record after the other, and validates each. One thread.
  */
 public final class RangeRecord {
   private static final int HEADER = 20;
@@ -36,14 +37,14 @@ public final class RangeRecord {
   private KeyRange range =
       new KeyRange(MemorySegment.NULL, 0, -1, false, MemorySegment.NULL, 0, -1, false);
 
-  /** Makes a reader that stands nowhere. */
+  /** Creates a reader without a record. */
   public RangeRecord() {}
 
   /**
    * Appends a record.
    *
-   * @param log a session that has begun; nothing is latched
-   * @param id where the CATALOG record of the commit begins
+   * @param log a session that has begun; no latch is held
+   * @param id the start of the commit's CATALOG record
    */
   public static void append(LogSession log, long id, int treeId, KeyRange range) {
     int low = Math.max(0, range.lowLength());
@@ -75,13 +76,13 @@ public final class RangeRecord {
   }
 
   /**
-   * Goes to a record.
+   * Moves to a record.
    *
-   * @param s where the body is
-   * @param at where it begins
-   * @param length how long it is
-   * @param lsn where the record begins, for messages
-   * @throws CorruptionException if it makes no sense
+   * @param s the memory with the body
+   * @param at the offset of the body
+   * @param length the length of the body
+   * @param lsn the start of the record, for messages
+   * @throws CorruptionException if it is malformed
    */
   public void open(MemorySegment s, long at, int length, long lsn) {
     if (length < HEADER) {
@@ -128,17 +129,17 @@ public final class RangeRecord {
         what + " of a RANGE record of the log at LSN " + lsn, -1, -1, expected, found);
   }
 
-  /** Where the first part of its commit begins. */
+  /** Returns the start of the first part of its commit. */
   public long id() {
     return id;
   }
 
-  /** The tree. */
+  /** Returns the tree. */
   public int treeId() {
     return treeId;
   }
 
-  /** Which keys it removes; the ends are where the record is. */
+  /** Returns the keys that it removes; the ends refer to the record's memory. */
   public KeyRange range() {
     return range;
   }

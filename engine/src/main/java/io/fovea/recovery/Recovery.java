@@ -21,66 +21,66 @@ import java.util.Set;
 import java.util.UUID;
 
 /**
- * Makes a file whole that was not closed, from its log.
+ * Recovers a file that was not closed, from its log.
  *
  * <pre>
- *   double-write area ─► torn pages whole                          before anything reads the file
+ *   double-write area ─► torn pages restored                       before anything reads the file
  *   {@link #analyze}    log from redo to its end: {@link Analysis}         structure and ownership
  *        superblock: incarnation + 1, durable ─► log open for appending at its end
  *   {@link #replay}     the catalog's records, then all others: {@link Replay}
- *   {@link #finish}     trees that no catalog knows dropped, pages that nobody uses freed
+ *   {@link #finish}     unknown trees dropped, unused pages freed
  *        checkpoints may run
  * </pre>
  *
- * <p><b>A crash anywhere in it is just another recovery.</b> The redo point does not move before
- * the end, so the next one reads the same log again, and behind it what this one has appended:
- * images of splits that the replay caused, which are applied by page LSN like any other, and frees
- * of pages. All changes of records are made again after all images, in log order, so that it does
- * not matter which of them an image or a page that was written had already.
+ * <p><b>A crash during recovery leads to another recovery.</b> The redo point does not move before
+ * the end, so the next one reads the same log again, followed by what this one has appended: images
+ * of splits caused by the replay, which are applied by page LSN like any other, and frees of pages.
+ * All record changes are made again after all images, in log order, so it does not matter which of
+ * them an image or a written page already had.
  *
  * <p><b>What was read must be durable</b> before a page is written because of it: the end of the
- * log may be in the system's cache only, where a killed process left it. So whoever begins a
- * recovery has synced the log's file.
+ * log may be only in the system's cache, where a killed process left it. So the caller must sync
+ * the log's file before a recovery begins.
  *
- * <p><b>Dropped trees.</b> Records of trees that are no table's or index's at the end are not
- * replayed: their pages may be free or others' by now. Of those that the catalog knows as deferred
- * the pages are freed when the database is open; but pages of long values that only records name
- * which were not replayed are looked for one by one here, as the log that tells of them may be gone
- * later. A tree that no catalog knows at all is dropped here as a whole.
+ * <p><b>Dropped trees.</b> Records of trees that belong to no table or index at the end are not
+ * replayed: their pages may be free or belong to others by now. Pages of trees that the catalog
+ * lists as deferred are freed once the database is open. But pages of long values that are named
+ * only by records that were not replayed are searched for one by one here, since the log that names
+ * them may be gone later. A tree that no catalog knows at all is dropped here as a whole.
  *
  * <p>One thread, except for the workers of the replay.
  */
 public final class Recovery {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  /** Finds the trees that a catalog knows. */
+  /** Lists the trees of a catalog. */
   public interface Catalog {
     /**
-     * Visits them.
+     * Visits all trees.
      *
      * @param catalog the catalog's tree
-     * @param visitor gets each
+     * @param visitor receives each tree
      */
     void trees(BTree catalog, TreeVisitor visitor);
 
     /**
-     * Puts counts into the catalog of a file that was recovered and is closed at once.
+     * Stores counts in the catalog of a file that was recovered and is closed at once.
      *
      * @param catalog the catalog's tree
-     * @param session of the log
-     * @param number which counts the catalog has, if they hold
-     * @param counts of trees
-     * @return the number of those that it has now; 0 for none
+     * @param session a session of the log
+     * @param number the number of the catalog's counts, if they are valid
+     * @param counts the counts of trees
+     * @return the number of the counts it has now; 0 for none
      */
     default long save(BTree catalog, LogSession session, long number, RecoveredRowCounts counts) {
       return 0;
     }
   }
 
-  /** Gets the trees of a catalog. */
+  /** Receives the trees of a catalog. */
   public interface TreeVisitor {
     /**
-     * One tree.
+     * Receives one tree.
      *
      * @param treeId its id
      * @param rootPid its root
@@ -88,30 +88,30 @@ public final class Recovery {
     void tree(int treeId, long rootPid);
 
     /**
-     * One whose pages are to be freed, later. If it was built from below, its pages were durable
-     * before the catalog had it, and have no images in the log.
+     * Receives a tree whose pages are to be freed later. If it was bulk-loaded, its pages were
+     * durable before the catalog had it, and have no images in the log.
      *
      * @param treeId its id
      * @param rootPid its root
-     * @param from the LSN behind which the log gave out the pages of one that was built from below
+     * @param from the LSN after which the log allocated the pages of a bulk-loaded tree
      * @param to the LSN before which it did; the tree was not used before the redo point passed it.
-     *     0 for any other
+     *     0 for any other tree
      */
     default void deferred(int treeId, long rootPid, long from, long to) {}
 
     /**
-     * Before the counts of trees.
+     * Called before the counts of trees.
      *
-     * @param number tells those of one close from those of another; 0 where there are none
+     * @param number identifies the close that wrote the counts; 0 if there are none
      */
     default void counted(long number) {}
 
     /**
-     * How many records a tree had when the file was closed.
+     * Receives the counts of a tree when the file was closed.
      *
      * @param treeId its id
-     * @param records how many
-     * @param bytes how many their keys and values had
+     * @param records the number of records
+     * @param bytes the bytes of their keys and values
      */
     default void counted(int treeId, long records, long bytes) {}
   }
@@ -126,17 +126,17 @@ public final class Recovery {
   private final Analysis analysis;
   private final LogReader first;
 
-  /** TreeWalk whose pages are freed later. */
+  /** Trees whose pages are freed later. */
   private final Set<Integer> deferred = new HashSet<>();
 
   /**
-   * Deferred trees that were built from below, and some of whose pages the redo point has passed.
-   * All of their pages are in the file, and the drop frees them: if recovery freed those that the
-   * log knows, the rest could not be found.
+   * Deferred bulk-loaded trees of which the redo point has passed some pages. All of their pages
+   * are in the file, and the drop frees them: if recovery freed those that the log knows, the rest
+   * could not be found.
    *
    * <p>If the redo point has passed none, the log knows all of them, and recovery frees them: a
    * backup that began before they were durable may have none. If it has passed all, the tree may
-   * have been used, and a page that the log gave out since is freed like that of any tree.
+   * have been used, and a page that the log allocated since is freed like that of any tree.
    */
   private final Set<Integer> whole = new HashSet<>();
 
@@ -154,14 +154,14 @@ public final class Recovery {
   /**
    * Begins a recovery.
    *
-   * @param name the database's, for messages
-   * @param beside whether it is of a copy in memory, of a file that another process may have open:
-   *     it says nothing of that file, and is not logged as a recovery
-   * @param superblock what the file says
-   * @param pool its pages; nobody else uses them
+   * @param name the database's name, for messages
+   * @param beside whether this is an in-memory copy of a file that another process may have open:
+   *     that file is not recovered, so no recovery is logged
+   * @param superblock the superblock of the file
+   * @param pool its pages, not used by any other thread
    * @param data the file
-   * @param log its log, synced since anybody else wrote to it
-   * @param gate what the pool takes for the log, until that is open
+   * @param log its log, synced since the last write by anyone else
+   * @param gate stands in for the log until that is open
    */
   public Recovery(
       String name,
@@ -187,9 +187,9 @@ public final class Recovery {
   // ----------------------------------------------------------------------------------- analysis
 
   /**
-   * The first pass: structure, ownership, the end of the log.
+   * Runs the first pass: structure, ownership, the end of the log.
    *
-   * @throws CorruptionException if the log or a page is damaged, or does not belong to the other
+   * @throws CorruptionException if the log or a page is damaged, or they do not belong together
    */
   public void analyze() {
     LOG.log(
@@ -229,22 +229,22 @@ public final class Recovery {
     return beside ? Level.DEBUG : Level.INFO;
   }
 
-  /** What is done to which database, for messages. */
+  /** Returns the operation and the database, for messages. */
   private String subject() {
     return (beside ? "Reading " : "Recovering ") + name;
   }
 
-  /** Where the log ends, and where it goes on. */
+  /** Returns the end of the log, where it continues. */
   public long end() {
     return end;
   }
 
-  /** The incarnation for what is appended from here on. */
+  /** Returns the incarnation for new records. */
   public long incarnation() {
     return incarnation;
   }
 
-  /** The first id that no tree ever had. */
+  /** Returns the first id that no tree ever had. */
   public int nextTreeId() {
     return analysis.nextTreeId;
   }
@@ -252,11 +252,11 @@ public final class Recovery {
   // ------------------------------------------------------------------------------------- replay
 
   /**
-   * The second pass: the changes of records.
+   * Runs the second pass: record changes.
    *
    * @param open the log, open for appending at {@link #end}
-   * @param catalog finds the trees
-   * @param workers how many threads may do it
+   * @param catalog lists the trees
+   * @param workers the number of threads
    * @return the catalog's tree
    */
   public BTree replay(Log open, Catalog catalog, int workers) {
@@ -329,12 +329,12 @@ public final class Recovery {
     return root;
   }
 
-  /** How many records trees have, as far as the log and the catalog know. */
+  /** Returns the record counts of trees, as far as the log and the catalog know them. */
   public RecoveredRowCounts counts() {
     return analysis.counts.result();
   }
 
-  /** A machine may have died before the catalog of a new file was in its log. */
+  /** Opens the catalog's tree, or creates it if a crash came before it was in a new file's log. */
   private BTree catalogTree(Log open) {
     long root = superblock.catalogRootPid();
     if (!analysis.catalogMade
@@ -366,7 +366,7 @@ public final class Recovery {
   // ------------------------------------------------------------------------------------- finish
 
   /**
-   * Drops the trees that no catalog knows and frees the pages that nobody uses.
+   * Drops the trees that no catalog knows and frees unused pages.
    *
    * @param open the log, open for appending
    */
@@ -393,7 +393,7 @@ public final class Recovery {
     pool.recovery().writeAgain(0);
   }
 
-  /** Frees the long values that leaves of deferred trees may not know. */
+  /** Frees long values that leaves of deferred trees may not reference. */
   private void loose(LogSession session) {
     if (deferred.isEmpty()) {
       return;
@@ -414,7 +414,7 @@ public final class Recovery {
   private void drop(LogSession session, Map<Integer, Long> trees) {
     trees.forEach(
         (id, root) -> {
-          // One session from here to the DROPPED record: until then all of it is needed again.
+          // One session until the DROPPED record: until then all of the log is still needed.
           session.begin(0);
           try {
             LongList allocated = new LongList();
@@ -433,9 +433,9 @@ public final class Recovery {
   }
 
   /**
-   * What was done.
+   * Returns and logs the result.
    *
-   * @param pagesRestored how many torn pages were made whole before
+   * @param pagesRestored the number of torn pages restored before
    */
   public RecoveryReport report(long pagesRestored) {
     RecoveryReport r =

@@ -1,22 +1,22 @@
 package io.fovea.recovery;
 
 /**
- * What a recovery did.
+ * The result of a recovery.
  *
  * @param redoLsn where it began
  * @param endLsn where the log ended
- * @param pagesRestored how many torn pages the double-write area made whole
- * @param records how many log records there were
- * @param images how many images of pages
- * @param operations how many changes of records were made again
- * @param named how many of these named a page where their leaf might be
- * @param steps how many nodes were gone to on ways from the roots of trees to leaves
- * @param readAhead how many pages were read because changes named them, many at a time
- * @param treesDropped how many trees were dropped that no catalog knows
- * @param pagesReclaimed how many pages were given out that nobody used
- * @param analysisNanos how long the first pass over the log took, images included
- * @param replayNanos how long the second pass took
- * @param nanos how long all of it took
+ * @param pagesRestored the torn pages restored from the double-write area
+ * @param records the number of log records
+ * @param images the number of page images
+ * @param operations the number of record changes replayed
+ * @param named how many of these named a page that could be their leaf
+ * @param steps the number of nodes visited on descents from roots to leaves
+ * @param readAhead the number of pages prefetched because changes named them
+ * @param treesDropped the number of trees dropped that no catalog knows
+ * @param pagesReclaimed the number of allocated pages that were unused
+ * @param analysisNanos the time of the first pass over the log, including images
+ * @param replayNanos the time of the second pass
+ * @param nanos the total time
  */
 public record RecoveryReport(
     long redoLsn,
@@ -33,11 +33,11 @@ public record RecoveryReport(
     long analysisNanos,
     long replayNanos,
     long nanos) {
-  /** The file was closed cleanly. */
+  /** The report for a file that was closed cleanly. */
   public static final RecoveryReport NONE =
       new RecoveryReport(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
-  /** How much log was read. */
+  /** Returns the bytes of log that were read. */
   public long logBytes() {
     return endLsn - redoLsn;
   }

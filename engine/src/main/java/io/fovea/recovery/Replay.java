@@ -27,11 +27,11 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The second pass over the log: the changes of records, in log order, by several workers.
+ * The second pass over the log: record changes, in log order, by several workers.
  *
  * <pre>
  *   log ──► reader: copies commits into chunks,      ──► chunk n, n + 1, n + 2
- *           and says who makes which operation              │  each worker makes its own
+ *           and assigns operations to workers               │  each worker makes its own
  *                                worker 0 ◄────────────────┼────────────► worker 1 ...
  *                                keys of hash 0                           keys of hash 1
  *                                (of the key without its last byte)
@@ -40,55 +40,53 @@ import org.jspecify.annotations.Nullable;
  *                 next 8, next 1024┘
  * </pre>
  *
- * <p><b>Order.</b> For each key log order is the order in which its changes were made, since the
+ * <p><b>Order.</b> For each key, log order is the order in which its changes were made, since the
  * key was locked from before the append until after the install. A key belongs to one worker, and
- * each worker goes through the log from the beginning to the end, so that a key's last change is
- * made last. Between keys no order is needed: nobody reads before all is done. So the workers need
- * not wait for each other, and a chunk is free again when the last of them is through with it.
+ * each worker processes the log from beginning to end, so a key's last change is made last. Between
+ * keys no order is needed, since nothing is read before all is done. So workers do not wait for
+ * each other, and a chunk is free again when the last of them has finished it.
  *
- * <p><b>Doing it again</b> is harmless: the structure is final already, upserts and deletes are
- * idempotent, and a patch of a record that is not there, or is another one by now, is settled by a
- * later change of the key, which is in the log too. Nothing is merged, and of long values nothing
- * is followed or freed: that is in the log as well.
+ * <p><b>Repetition</b> is harmless: the structure is already final, upserts and deletes are
+ * idempotent, and a patch of a missing or different record is superseded by a later change of the
+ * key in the log. Nothing is merged, and long values are neither followed nor freed: that is in the
+ * log too.
  *
- * <p><b>To the leaf that the log names.</b> An operation says on which page its author has seen the
- * key ({@link CommitCursor#leaf}). The worker begins there, with a position that is checked like
- * any other: if the page is a leaf of the tree, and its fences bracket the key, it is the key's
- * leaf. If not, since it was split, moved or freed later, or the log says nonsense, the worker goes
- * down from the root. An operation that names the same page as the one before in its tree begins
- * where that one has ended: what a commit has put behind the last key was seen there before it was
- * split.
+ * <p><b>Named leaves.</b> An operation names the page on which its author saw the key ({@link
+ * CommitCursor#leaf}). The worker starts there, with a position that is checked like any other: if
+ * the page is a leaf of the tree whose fences bracket the key, it is the key's leaf. Otherwise,
+ * because it was split, moved or freed later, or the log is wrong, the worker descends from the
+ * root. An operation that names the same page as the previous one in its tree starts where that one
+ * ended: a commit saw keys that it appended there before the page was split.
  *
- * <p><b>Orphans.</b> The check needs one thing more: that no page of the tree looks like the key's
- * leaf and is not. All pages are as after the first pass. Those that do not hang on a root are
- * free, and say so by their type; or are of another tree than those that are replayed; or were
- * given out or released and nothing is known of them since ({@link Analysis#orphans}). One that was
- * released by a merge is a leaf still, with the fences that it had. A change that went there would
- * be freed with it. So the reader takes no page from the log that is an orphan. No page becomes one
- * while records are replayed: splits release none, and what a RANGE releases is free before the
- * workers go on.
+ * <p><b>Orphans.</b> The check also requires that no page of the tree looks like the key's leaf
+ * without being it. All pages are as after the first pass. Pages that are not reachable from a root
+ * are free, which their type shows; or belong to a tree that is not replayed; or were allocated or
+ * released with no later record about them ({@link Analysis#orphans}). A page released by a merge
+ * is still a leaf, with its old fences. A change made there would be freed with it. So the reader
+ * ignores named pages that are orphans. No page becomes one during the replay: splits release none,
+ * and pages released by a RANGE are free before the workers continue.
  *
  * <p><b>Intervals.</b> A RANGE record removes keys of all workers. So the reader waits until all
- * are through with what comes before, removes them itself, and goes on. What the pages have of the
- * interval may be of later commits, which put it back; and what an earlier one has put there goes.
- * No transaction had anything undecided in the interval, so the place of the record in the log is
- * that of its commit. Doing it again finds little: what images have is done. Here pages are freed,
- * and merged: that is logged as it was when the commit did it, and the next recovery applies it
- * before it repeats all this.
+ * have finished what comes before, removes them itself, and continues. Keys of the interval that
+ * later commits inserted may be removed and are then replayed; keys that earlier commits inserted
+ * are removed for good. No transaction had undecided changes in the interval, so the record's
+ * position in the log is that of its commit. Repetition finds little: what images have is done.
+ * Pages are freed and merged here, which is logged as it was by the commit, and the next recovery
+ * applies it before it repeats all this.
  *
- * <p><b>Cost.</b> Nothing is allocated for an operation, and a worker remembers a position for each
- * tree. After a crash few pages are in memory, and a worker waits for those that it needs: so there
- * are more workers than processors. Pages that the log names are read ahead, many at a time. (Going
- * down for eight keys at once, as {@code Table.getAll} does, cost a quarter more here than one
- * after the other: keys often come in order, where the position is worth more.)
+ * <p><b>Cost.</b> Operations allocate nothing, and a worker keeps a position per tree. After a
+ * crash few pages are in memory and workers wait for reads, so there are more workers than
+ * processors. Named pages are prefetched, many at a time. (Descending for eight keys at once, as
+ * {@code Table.getAll} does, took a quarter longer than one after the other: keys often come in
+ * order, and then the position is worth more.)
  *
- * <p>Records of trees that are not in the table are passed by.
+ * <p>Records of trees that are not in the table are skipped.
  */
 final class Replay {
   private static final int CHUNK_BYTES = 2 << 20;
   private static final int CHUNK_BYTES_MIN = 64 << 10;
 
-  /** Before each record in a chunk: length and kind, start, end. */
+  /** The header of each record in a chunk: length and type, start, end. */
   private static final int ENTRY_BYTES = 24;
 
   private final BufferPool pool;
@@ -106,13 +104,13 @@ final class Replay {
   private final Condition changed = lock.newCondition();
   private long operations;
 
-  /** How many nodes workers went to on ways from roots. Under the lock. */
+  /** The number of nodes that workers visited on descents. Guarded by the lock. */
   private long steps;
 
-  /** How many operations named a leaf. The reader's. */
+  /** The number of operations that named a leaf. Written by the reader. */
   private long named;
 
-  /** How many pages were read ahead. Under the lock. */
+  /** The number of pages prefetched. Guarded by the lock. */
   private long readAhead;
 
   private final ReplayChunk[] chunks;
@@ -122,16 +120,15 @@ final class Replay {
   private @Nullable LogSession rangeSession;
 
   /**
-   * A replay.
+   * Creates a replay.
    *
-   * @param pool their pages
+   * @param pool the pages
    * @param table the trees
    * @param complete the first parts whose commit is complete
-   * @param orphans pages that hang on no root and may look as if they did; none of them is gone to
-   *     because the log names it
-   * @param counts gets the commits
-   * @param log where changes of structure are logged that come up
-   * @param workers how many threads
+   * @param orphans unreachable pages that may look reachable; never used as named leaves
+   * @param counts receives the commits
+   * @param log receives structure changes caused by the replay
+   * @param workers the number of threads
    * @param pidLimit the high-water mark
    */
   Replay(
@@ -160,24 +157,24 @@ final class Replay {
     }
   }
 
-  /** How many operations were made. */
+  /** Returns the number of operations made. */
   long operations() {
     return operations;
   }
 
-  /** How many of them named a leaf that there could be. */
+  /** Returns how many of them named a possible leaf. */
   long named() {
     return named;
   }
 
   /**
-   * How many nodes were gone to on ways from roots: one less than levels for each way to a leaf.
+   * Returns the number of nodes visited on descents: levels minus one for each descent to a leaf.
    */
   long steps() {
     return steps;
   }
 
-  /** How many pages were read because operations named them, and not one by one. */
+  /** Returns the number of pages prefetched because operations named them. */
   long readAhead() {
     return readAhead;
   }
@@ -185,13 +182,13 @@ final class Replay {
   /**
    * Replays the changes of the catalog alone, on the calling thread.
    *
-   * @param reader stands before the first record
+   * @param reader a reader before the first record
    * @param end the end of the last record
    */
   void catalog(LogReader reader, long end) {
     SchemaRecord schema = new SchemaRecord();
     Worker worker = new Worker(0);
-    // Where the reader stands before its first record it says that it ends there.
+    // Before its first record, the reader's end is the start of that record.
     while (reader.end() < end && reader.next()) {
       int type = reader.type();
       if (type == RecordType.SCHEMA
@@ -206,18 +203,18 @@ final class Replay {
     requireEnd(reader, end);
   }
 
-  /** The log is as long as it was when it was read first. */
+  /** Checks that the log is as long as when it was first read. */
   private static void requireEnd(LogReader reader, long end) {
     if (reader.end() < end) {
       throw new CorruptionException(
-          "the log ends earlier than it did a moment ago: LSN", -1, -1, end, reader.end());
+          "the log ends earlier than when it was first read: LSN", -1, -1, end, reader.end());
     }
   }
 
   /**
    * Replays commits.
    *
-   * @param reader stands before the first record
+   * @param reader a reader before the first record
    * @param end the end of the last record
    */
   void commits(LogReader reader, long end, Progress progress) {
@@ -231,8 +228,9 @@ final class Replay {
     } catch (Throwable e) {
       failure.compareAndSet(null, e);
     } finally {
-      // Also where not all have started: nothing was published then, so this waits for nobody, and
-      // those that run take the last chunk.
+      // Also if not all have started: nothing was published then, so this does not wait, and
+      // running
+      // workers take the last chunk.
       finish();
       threads.forEach(Waits::join);
     }
@@ -250,7 +248,7 @@ final class Replay {
   private long next;
 
   private void read(LogReader reader, long end, Progress progress) {
-    // With room for what is added to each record; a short log needs no large chunks.
+    // With space for each record's header; a short log needs no large chunks.
     long most = Math.clamp(2 * (end - reader.end()), CHUNK_BYTES_MIN, CHUNK_BYTES);
     ReplayChunk chunk = free();
     while (reader.end() < end && reader.next() && failure.get() == null) {
@@ -295,7 +293,7 @@ final class Replay {
     }
   }
 
-  /** Says who makes which operation of a record. */
+  /** Assigns the operations of a record to workers. */
   private void route(ReplayChunk chunk, long recordAt, int type, int length) {
     CommitCursor c = router;
     MemorySegment m = chunk.memory;
@@ -304,7 +302,7 @@ final class Replay {
     for (long at = c.position(); c.next(); at = c.position()) {
       int number = table.number(c.treeId());
       if (number >= 0) {
-        // Neighbours have all but the last byte in common, and likely a leaf: to the same worker.
+        // Adjacent keys share all but the last byte, and probably a leaf: same worker.
         int part = Math.max(0, c.keyLength() - 1);
         long hash = Hash.hash(seeds[number], m, c.keyOffset(), part);
         chunk.add((int) ((hash >>> 32) * workers >>> 32), recordAt, at, believable(c.leaf()));
@@ -312,7 +310,7 @@ final class Replay {
     }
   }
 
-  /** A page that may be a leaf and hangs on a root if it is one; else 0. */
+  /** Returns a page that may be a leaf, and is reachable if it is one; otherwise 0. */
   private long believable(long leaf) {
     if (leaf <= Superblock.CATALOG_ROOT_PID
         || leaf >= pidLimit
@@ -337,7 +335,7 @@ final class Replay {
     return first > 0 && complete.get(first) != PidMap.ABSENT;
   }
 
-  /** Waits for the chunk that comes next to be free. */
+  /** Waits until the next chunk is free. */
   private ReplayChunk free() {
     ReplayChunk chunk = chunks[(int) (next % chunks.length)];
     lock.lock();
@@ -353,7 +351,7 @@ final class Replay {
     }
   }
 
-  /** Removes the keys of an interval, when everything is done that comes before. */
+  /** Removes the keys of an interval, after everything before it is done. */
   private void range(LogReader reader) {
     RangeRecord record = ranges;
     record.open(reader.segment(), reader.body(), reader.bodyLength(), reader.start());
@@ -383,7 +381,7 @@ final class Replay {
     session.begin(0);
     try {
       RangeCut cut = new RangeCut(trees[number], record.range(), session);
-      session.claim(cut.logBytes()); // nothing recycles segments beside a recovery
+      session.claim(cut.logBytes()); // nothing recycles segments during a recovery
       session.position(reader.start(), reader.end());
       cut.run();
     } finally {
@@ -402,7 +400,7 @@ final class Replay {
     }
   }
 
-  /** Tells the workers that nothing more comes. */
+  /** Publishes the last chunk. */
   private void finish() {
     ReplayChunk chunk = free();
     chunk.last = true;
@@ -417,7 +415,7 @@ final class Replay {
     private final LogSession session = log.session();
     private final Position[] positions = new Position[trees.length];
 
-    /** For each tree the page that its last operation has named, 0 for none. */
+    /** For each tree, the page that its last operation named; 0 for none. */
     private final long[] lastNamed = new long[trees.length];
 
     private final LeafAhead ahead;
@@ -518,7 +516,7 @@ final class Replay {
     }
 
     /**
-     * Makes the operations that the cursor stands before, of a record.
+     * Makes the operations at the cursor, which belong to one record.
      *
      * @param leaf the page that they name, 0 for none
      */
@@ -535,7 +533,7 @@ final class Replay {
       }
     }
 
-    /** Goes to the page that is named, unless the operation before in the tree has named it too. */
+    /** Moves to the named page, unless the previous operation in the tree named it too. */
     private void place(int number, long leaf) {
       if (leaf != 0 && leaf != lastNamed[number] && leaf != positions[number].pid) {
         ahead.place(leaf, positions[number]);

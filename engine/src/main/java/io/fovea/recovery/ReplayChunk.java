@@ -4,26 +4,28 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * A run of records of the log, in memory, and which worker of a {@link Replay} makes which of their
- * operations. Filled by the reader, then read by all workers, which the reader's lock orders.
+ * A run of log records in memory, with the assignment of their operations to the workers of a
+ * {@link Replay}. Filled by the reader, then read by all workers, ordered by the reader's lock.
  */
 final class ReplayChunk {
   MemorySegment memory = MemorySegment.NULL;
   long used;
   boolean last;
 
-  /** For each worker its operations: where the record begins (32), and the operation (32). */
+  /**
+   * The operations of each worker: offset of the record (32 bits) and of the operation (32 bits).
+   */
   final long[][] operations;
 
-  /** And the page that each one names, 0 for none. */
+  /** The page that each operation names, 0 for none. */
   final long[][] leaves;
 
   final int[] counts;
 
-  /** Which chunk of the log is in it. Under the lock. */
+  /** The number of the chunk in the log. Guarded by the lock. */
   long number = -1;
 
-  /** How many workers are not through with it. Under the lock. */
+  /** The number of workers that have not finished it. Guarded by the lock. */
   int pending;
 
   ReplayChunk(int workers) {

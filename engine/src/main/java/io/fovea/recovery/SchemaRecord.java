@@ -6,7 +6,7 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The bytes of a change of the catalog in the log.
+ * The format of a catalog change in the log.
  *
  * <pre>
  *   0           2         4     6      8         12         16
@@ -17,17 +17,17 @@ import java.lang.foreign.MemorySegment;
  *   +-----------+---------+-----+------+---------+----------+-----------+---------+-----+---------+----------+
  * </pre>
  *
- * <p>All numbers are little-endian, nothing is aligned. Operations are those of {@link
- * io.fovea.txn.CommitRecord}, on the catalog's tree. <i>Published</i> are trees that the catalog
- * knows from here on, <i>dropped</i> those that it knows no longer and whose pages are freed next,
- * until a DROPPED record says that all are. Adopted and released pages are those of the catalog's
- * long values, as in a commit.
+ * <p>All numbers are little-endian and unaligned. Operations are those of {@link
+ * io.fovea.txn.CommitRecord}, on the catalog's tree. <i>Published</i> trees are in the catalog from
+ * here on; <i>dropped</i> trees no longer are, and their pages are freed next, until a DROPPED
+ * record says that all are. Adopted and released pages are those of the catalog's long values, as
+ * in a commit.
  *
- * <p>An instance reads one record after the other, and trusts none: counts are held to the body's
- * length. One thread.
+ * <p>An instance reads one record after the other, and validates each: counts are checked against
+ * the body's length. One thread.
  */
 public final class SchemaRecord {
-  /** The bytes before the ids of published trees. */
+  /** The size of the header before the ids of published trees. */
   public static final int HEADER = 16;
 
   private static final int ID_BYTES = 4;
@@ -44,12 +44,12 @@ public final class SchemaRecord {
   private long opsAt;
   private long pids;
 
-  /** Makes a reader that stands nowhere. */
+  /** Creates a reader without a record. */
   public SchemaRecord() {}
 
   // ------------------------------------------------------------------------------------- writing
 
-  /** How many bytes a record takes. */
+  /** Returns the size of a record. */
   public static int bytes(int published, int dropped, int opBytes, int adopted, int released) {
     return HEADER
         + published * ID_BYTES
@@ -59,9 +59,9 @@ public final class SchemaRecord {
   }
 
   /**
-   * Writes what comes before the operations.
+   * Writes everything before the operations.
    *
-   * @return where they go
+   * @return the offset of the operations
    */
   public static long put(
       MemorySegment to,
@@ -92,9 +92,9 @@ public final class SchemaRecord {
   }
 
   /**
-   * Writes page ids, which come after the operations: those adopted, then those released.
+   * Writes page ids, which follow the operations: adopted pages, then released ones.
    *
-   * @return where the next go
+   * @return the offset after them
    */
   public static long putPids(MemorySegment to, long at, LongList pages) {
     for (int i = 0; i < pages.size(); i++) {
@@ -106,12 +106,12 @@ public final class SchemaRecord {
   // ------------------------------------------------------------------------------------- reading
 
   /**
-   * Goes to a record.
+   * Moves to a record.
    *
-   * @param s where the body is
-   * @param at where it begins
-   * @param length how long it is
-   * @param lsn where the record begins, for messages
+   * @param s the memory with the body
+   * @param at the offset of the body
+   * @param length the length of the body
+   * @param lsn the start of the record, for messages
    * @throws CorruptionException if its counts do not fit into it
    */
   public void open(MemorySegment s, long at, int length, long lsn) {
@@ -138,27 +138,27 @@ public final class SchemaRecord {
         "length of a record of the catalog at LSN " + lsn, -1, -1, expected, found);
   }
 
-  /** How many trees it publishes. */
+  /** Returns the number of trees that it publishes. */
   public int published() {
     return published;
   }
 
-  /** The id of a tree that it publishes. */
+  /** Returns the id of a tree that it publishes. */
   public int published(int i) {
     return Mem.getInt(segment, ids + (long) i * ID_BYTES);
   }
 
-  /** How many trees it drops. */
+  /** Returns the number of trees that it drops. */
   public int dropped() {
     return dropped;
   }
 
-  /** The id of a tree that it drops. */
+  /** Returns the id of a tree that it drops. */
   public int droppedId(int i) {
     return Mem.getInt(segment, droppedAt(i));
   }
 
-  /** The root of a tree that it drops. */
+  /** Returns the root of a tree that it drops. */
   public long droppedRoot(int i) {
     return Mem.getLong(segment, droppedAt(i) + ID_BYTES);
   }
@@ -167,37 +167,37 @@ public final class SchemaRecord {
     return ids + (long) published * ID_BYTES + (long) i * DROPPED_BYTES;
   }
 
-  /** How many operations it has. */
+  /** Returns the number of operations. */
   public int ops() {
     return ops;
   }
 
-  /** Where they begin. */
+  /** Returns the start of the operations. */
   public long opsBegin() {
     return opsAt;
   }
 
-  /** Where they end. */
+  /** Returns the end of the operations. */
   public long opsEnd() {
     return pids;
   }
 
-  /** How many pages of new long values it publishes. */
+  /** Returns the number of pages of new long values that it publishes. */
   public long adopted() {
     return adopted;
   }
 
-  /** A page that it publishes. */
+  /** Returns a page that it publishes. */
   public long adopted(long i) {
     return Mem.getLong(segment, pids + i * PID_BYTES);
   }
 
-  /** How many pages of old long values it releases. */
+  /** Returns the number of pages of old long values that it releases. */
   public long released() {
     return released;
   }
 
-  /** A page that it releases. */
+  /** Returns a page that it releases. */
   public long released(long i) {
     return Mem.getLong(segment, pids + (adopted + i) * PID_BYTES);
   }

@@ -9,32 +9,31 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 /**
- * What a database file says about itself.
+ * The description of a database file.
  *
  * @param pageSize the size of its pages, in bytes
- * @param id tells one database from another
+ * @param id identifies the database
  * @param sequence counts the writes of a superblock; the higher one of the two is the newer
  * @param state whether the file is complete: {@link #CLEAN}, {@link #IN_USE} or {@link #LOGGED}
  * @param nextTreeId the first id that no tree ever had
  * @param catalogRootPid the root of the catalog tree
  * @param allocator which pages are in use, as of {@link #snapshotLsn}
  * @param createdMillis when it was created, in milliseconds since 1970
- * @param redoLsn where replay begins; 0 where there never was a log
+ * @param redoLsn where replay begins; 0 if there never was a log
  * @param snapshotLsn allocations and frees that begin before this are in {@link #allocator}
- * @param incarnation how often the log was opened to append to it
+ * @param incarnation how often the log was opened for appending
  * @param logSegmentBytes the size of the log's segments
- * @param endLsn of a clean file: where the log goes on, above the LSN of every page; 0 where there
+ * @param endLsn for a clean file: where the log continues, above the LSN of every page; 0 if there
  *     never was a log
- * @param durable how far the log was known to be durable when this was written; of a clean file:
- *     its end, and a number that no segment's is higher than
- * @param unlogged how often somebody began to change its pages without a log: such changes move no
- *     page's LSN, so positions of backups from before are worth nothing
- * @param counted which counts of trees the catalog has, of the last close; 0 where those that it
- *     has, if any, do not hold
- * @param changes from where on the log has changes as who follows them needs them, and keeps them;
- *     0 where it does not
- * @param session a random number of the opening that changed the file last, which the segments of
- *     its log have as well; 0 where that is not known, as in files of earlier releases. See {@link
+ * @param durable how far the log was known to be durable when this was written; for a clean file:
+ *     its end, and an upper limit for segment numbers
+ * @param unlogged how often changes of pages without a log began: such changes move no page's LSN,
+ *     so earlier backup positions are invalid
+ * @param counted the number of the counts in the catalog, from the last close; 0 if they are
+ *     missing or invalid
+ * @param changes the start of the changes that the log retains for subscribers; 0 for none
+ * @param session a random number of the opening that changed the file last, also in the segments of
+ *     its log; 0 if not known, as in files of earlier releases. See {@link
  *     io.fovea.wal.LogIdentity}
  * @param ancestors the sessions before this one whose commits are all in the file or in its log,
  *     the latest first; {@value #ANCESTORS_MAX} at most
@@ -68,7 +67,7 @@ public record Superblock(
   /** In use with a log, or left so: complete together with its log. */
   public static final int LOGGED = 2;
 
-  /** How many sessions before the last one a superblock remembers. */
+  /** The maximum number of earlier sessions in a superblock. */
   static final int ANCESTORS_MAX = 64;
 
   /** The id of the catalog tree. */
@@ -78,12 +77,12 @@ public record Superblock(
   public static final long CATALOG_ROOT_PID = 2;
 
   /**
-   * The version of the file format that this engine writes: 2 has a log, 3 knows how far it was
-   * durable, 4 has sections in the catalog's entries.
+   * The version of the file format that this engine writes: 2 added the log, 3 its durable
+   * position, 4 extension fields in the catalog's entries.
    */
   public static final int FORMAT_VERSION = 4;
 
-  /** What a new file begins with. */
+  /** Returns the superblock of a new file. */
   public static Superblock ofNew(int pageSize) {
     return new Superblock(
         pageSize,
@@ -107,12 +106,12 @@ public record Superblock(
         List.of());
   }
 
-  /** Whether the file was closed after the last change and is complete. */
+  /** Returns whether the file was closed after the last change and is complete. */
   public boolean clean() {
     return state == CLEAN;
   }
 
-  /** The same in use, or complete, without a log; where a log would go on stays as it is. */
+  /** Returns a copy that is in use, or complete, without a log; the log's end stays the same. */
   public Superblock with(boolean nowClean, int treeId, AllocatorState pages) {
     return with(
         s -> {
@@ -128,11 +127,11 @@ public record Superblock(
   }
 
   /**
-   * The same in use with a log.
+   * Returns a copy that is in use with a log.
    *
    * @param redo where replay begins
-   * @param pages which are in use
-   * @param snapshot as of when
+   * @param pages the pages in use
+   * @param snapshot the position that {@code pages} refers to
    * @param treeId the first id that no tree ever had
    * @param log how far its log is durable
    */
@@ -149,9 +148,7 @@ public record Superblock(
         });
   }
 
-  /**
-   * The same, complete, with where its log ends, and the highest number that a segment may have.
-   */
+  /** Returns a complete copy with the end of its log and the highest possible segment number. */
   public Superblock closed(AllocatorState pages, int treeId, long end, long lastSegment) {
     return with(
         s -> {
@@ -165,7 +162,7 @@ public record Superblock(
         });
   }
 
-  /** The same with a log that is opened once more, with segments of some size. */
+  /** Returns a copy whose log was opened once more, with a segment size. */
   public Superblock opened(long newIncarnation, long segmentBytes) {
     return with(
         s -> {
@@ -174,37 +171,37 @@ public record Superblock(
         });
   }
 
-  /** The same, changed from here on by an opening whose log has a segment, durably. */
+  /** Returns a copy that is changed by an opening whose log durably has a segment. */
   public Superblock session(long of) {
     return with(s -> s.follow(of));
   }
 
-  /** The same after the commits of sessions were recovered from the log, the latest last. */
+  /** Returns a copy with the commits of sessions recovered from the log, the latest last. */
   public Superblock recovered(List<Long> sessions) {
     return with(s -> sessions.forEach(s::follow));
   }
 
-  /** Whether a session is this one, or one before it. */
+  /** Returns whether a session is this one or an earlier one. */
   public boolean descendsFrom(long of) {
     return of == session || ancestors.contains(of);
   }
 
-  /** The same with what is known of its log. */
+  /** Returns a copy with the durable position of its log. */
   public Superblock durable(Watermark log) {
     return with(s -> s.durable = log);
   }
 
-  /** The same with counts of trees in the catalog, or with 0 without. */
+  /** Returns a copy with the number of the counts in the catalog, 0 for none. */
   public Superblock counted(long number) {
     return with(s -> s.counted = number);
   }
 
-  /** The same with a log that keeps changes from a position on, or with 0 none. */
+  /** Returns a copy with the start of the changes retained by the log, 0 for none. */
   public Superblock changes(long from) {
     return with(s -> s.changes = from);
   }
 
-  /** The same of a clean file that is another database from here on. */
+  /** Returns a copy of a clean file's superblock that is another database from here on. */
   public Superblock identified(UUID as) {
     return with(
         s -> {
@@ -225,7 +222,7 @@ public record Superblock(
     return fields.superblock();
   }
 
-  /** What may be another in the next one. */
+  /** The fields that may change from one superblock to the next. */
   private static final class Fields {
     private final Superblock before;
     private UUID id;
@@ -265,7 +262,7 @@ public record Superblock(
       ancestors = of.ancestors;
     }
 
-    /** Another session goes on where this one has ended. */
+    /** Makes a session the successor of the current one. */
     private void follow(long next) {
       if (next != session) {
         ancestors =

@@ -32,36 +32,36 @@ import org.jspecify.annotations.Nullable;
  *   76  next tree id, 4 bytes    80  root of the catalog tree, 8 bytes
  *   88  allocator: high-water mark, head of the free list, number of free pages, 8 bytes each
  *  112  created, 8 bytes: milliseconds since 1970
- *       from version 2 on, all 0 where there never was a log, and 8 bytes each:
+ *       from version 2 on, all 0 if there never was a log, and 8 bytes each:
  *  120  redo: the LSN where replay begins
- *  128  snapshot: the LSN that the allocator's numbers are of
- *  136  incarnation: how often the log was opened to append
+ *  128  snapshot: the LSN that the allocator's numbers refer to
+ *  136  incarnation: how often the log was opened for appending
  *  144  size of the log's segments
  *  152  end: the LSN where the log of a clean file ends
  *       from version 3 on, 8 bytes each:
  *  160  durable: the LSN up to which the log was durable when this was written
- *  168  segment: the newest of the log that was durable then
+ *  168  segment: the newest segment of the log that was durable then
  *       from version 4 on:
- *  176  unlogged, 8 bytes: how often somebody began to change pages without a log
- *  184  counted, 8 bytes: which counts of trees in the catalog hold
- *  192  highest mark, 8 bytes: what the high-water mark was at most since redo
+ *  176  unlogged, 8 bytes: how often changes of pages without a log began
+ *  184  counted, 8 bytes: the number of the valid counts in the catalog
+ *  192  highest mark, 8 bytes: the maximum of the high-water mark since redo
  *  200  holes, 8 bytes: 1 if free pages may be zeros, else 0
- *  208  changes, 8 bytes: from where on the log keeps changes
+ *  208  changes, 8 bytes: the start of the changes retained by the log
  *  216  session, 8 bytes: a random number of the opening that changed the file last
- *       224  zero to the end
+ *  224  ancestors, up to 64 of 8 bytes each: earlier sessions, the latest first; 0 ends the list
+ *       736  zero to the end
  * </pre>
  *
  * <p><b>Rules.</b> Sequence n is written to A if n is even, to B if it is odd: a torn write leaves
- * the other one whole. A write is synced before it counts. The newer one that is whole is the
- * truth. State 1 goes before the first page is written and comes after the last one is synced.
+ * the other one whole. A write is synced before it is valid. The newer whole superblock is the
+ * valid one. State 1 ends before the first page is written and is set after the last one is synced.
  *
- * <p>A new file gets sequence 0 before it has anything else, and with a log, sequence 1 before
- * anything is appended. A file with sequence 0 in state 2 is therefore one whose making was cut
- * short, and has nothing in it; so has one that is no longer than A and all zeros. Both are made
- * anew.
+ * <p>A new file gets sequence 0 before anything else, and with a log, sequence 1 before anything is
+ * appended. So a file with sequence 0 in state 2 is one whose creation was cut short, and it is
+ * empty; the same holds for a file that is no longer than A and all zeros. Both are created again.
  *
- * <p>The first 4096 bytes are all that is checked, so that a file can be read before its page size
- * is known: B is looked for at every page size if A is damaged.
+ * <p>Only the first 4096 bytes are checked, so a file can be read before its page size is known: if
+ * A is damaged, B is searched for at every page size.
  */
 public final class SuperblockFile {
   private static final int BYTES = 4096;
@@ -109,7 +109,7 @@ public final class SuperblockFile {
   private @Nullable Superblock current;
 
   /**
-   * The superblocks of a file.
+   * Creates an instance for a file.
    *
    * @param device the file
    * @param path its name, for messages
@@ -120,7 +120,7 @@ public final class SuperblockFile {
     this.block = Arena.ofAuto().allocate(Math.max(BYTES, device.blockSize()), 4096);
   }
 
-  /** Whether a file is a database, of this or another version, whole or damaged. */
+  /** Returns whether a file is a database, of this or another version, whole or damaged. */
   public static boolean isDatabase(BlockDevice device) {
     SuperblockFile file = new SuperblockFile(device, "");
     boolean is = file.magicAt(0);
@@ -138,7 +138,7 @@ public final class SuperblockFile {
     return magic();
   }
 
-  /** The name of the file. */
+  /** Returns the name of the file. */
   public String path() {
     return path;
   }
@@ -146,9 +146,9 @@ public final class SuperblockFile {
   /**
    * Reads the newer whole superblock.
    *
-   * @return null if the file is empty, or its making was cut short
-   * @throws IncompatibleFormatException if this is no database, or one of a newer format
-   * @throws CorruptionException if it is one, but neither superblock is whole
+   * @return null if the file is empty, or its creation was cut short
+   * @throws IncompatibleFormatException if this is not a database, or has a newer format
+   * @throws CorruptionException if it is a database, but neither superblock is whole
    */
   public synchronized @Nullable Superblock read() {
     if (device.size() == 0) {
@@ -191,14 +191,13 @@ public final class SuperblockFile {
   }
 
   /**
-   * Reads the newer whole superblock of a file that another process may write meanwhile. The two
-   * are read one after the other: the first may be read while it is written, and the second while
-   * the next one is, and in the making of a file there is only one. Neither is damaged then, and
-   * both are read again. Damage is what stays.
+   * Reads the newer whole superblock of a file that another process may be writing. Either
+   * superblock may be read while it is written, and a file being created has only one. Then there
+   * is no damage, and both are read again. Only a persistent failure is damage.
    *
    * @return as {@link #read}
    * @throws IncompatibleFormatException as {@link #read}
-   * @throws CorruptionException if neither superblock is whole however often they are read
+   * @throws CorruptionException if neither superblock is whole after repeated reads
    */
   public @Nullable Superblock readBeside() {
     for (int n = 1; ; n++) {
@@ -213,7 +212,7 @@ public final class SuperblockFile {
     }
   }
 
-  /** A superblock may be whole and make no sense all the same. */
+  /** Checks the contents of a whole superblock. */
   private static void check(long offset, int pid, Superblock s) {
     for (long lsn : new long[] {s.redoLsn(), s.snapshotLsn(), s.endLsn(), s.changes()}) {
       if (lsn < 0 || (lsn & 7) != 0) {
@@ -236,17 +235,17 @@ public final class SuperblockFile {
     return Mem.getLongBE(block, MAGIC) == MAGIC_BE;
   }
 
-  /** The superblock at an offset, or null if there is none or it is damaged. */
+  /** Reads the superblock at an offset; returns null if there is none or it is damaged. */
   private @Nullable Superblock readAt(long offset, int pid) {
-    // A file that a crash left shorter than a block reads as zeros behind its end, as they are.
+    // A file that a crash left shorter than a block reads as zeros beyond its end.
     if (offset >= device.size()) {
       Mem.zero(block, 0, block.byteSize());
       return null;
     }
-    // A superblock that can't be read now may be the newer one: going on with the other would be
-    // going on with the state before the last checkpoint, or before the last opening.
+    // If a superblock cannot be read now, it may be the newer one: using the other would return to
+    // the state before the last checkpoint, or before the last opening.
     device.read(offset, block, 0, (int) block.byteSize());
-    // The sum comes first: a bit of the version may be another one, and the other superblock whole.
+    // Checksum first: a bit of the version may have flipped, and the other superblock may be whole.
     if (!magic() || PageHeader.checksum(block, 0) != PageHeader.sum(block, 0, BYTES)) {
       return null;
     }
@@ -310,9 +309,9 @@ public final class SuperblockFile {
   }
 
   /**
-   * What was read or written last.
+   * Returns what was read or written last.
    *
-   * @return the superblock that counts
+   * @return the valid superblock
    * @throws IllegalStateException if there is none yet
    */
   public synchronized Superblock current() {
@@ -326,7 +325,7 @@ public final class SuperblockFile {
   /**
    * Writes a superblock and syncs it.
    *
-   * @param next what it is to say; its sequence is set here
+   * @param next the new contents; the sequence is set here
    * @return what was written
    */
   public synchronized Superblock write(Superblock next) {
@@ -336,10 +335,10 @@ public final class SuperblockFile {
   }
 
   /**
-   * Writes a superblock that does not count before {@link #sync}. If this fails, the other one is
-   * whole, and it may be tried again.
+   * Writes a superblock that is not valid before {@link #sync}. If this fails, the other one is
+   * whole, and the call may be repeated.
    *
-   * @param next what it is to say; its sequence is set here
+   * @param next the new contents; the sequence is set here
    * @return what was written
    */
   public synchronized Superblock stage(Superblock next) {
@@ -384,9 +383,9 @@ public final class SuperblockFile {
   }
 
   /**
-   * Makes what was staged count. If this fails, nobody knows which of the two does.
+   * Makes a staged superblock valid. If this fails, it is not known which of the two is.
    *
-   * @param staged what {@link #stage} returned
+   * @param staged a result of {@link #stage}
    */
   public synchronized void sync(Superblock staged) {
     device.sync();

@@ -19,39 +19,39 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes TABLES to the log: which trees are tables, and what these are called.
+ * Writes TABLES to the log: which trees are tables, and their names.
  *
- * <p>Commits name trees. Who follows changes has to know the tables' names as of each commit, also
- * of tables that are gone by now. So it begins at a TABLES, and follows changes of the catalog from
- * there: they are in the log too, in their place among the commits. A position in the changes has
- * where that TABLES begins.
+ * <p>Commits name trees. A change subscriber needs the tables' names as of each commit, including
+ * tables that no longer exist. So it begins at a TABLES and follows catalog changes from there,
+ * which are in the log among the commits. A change position includes the start of that TABLES.
  *
- * <p>It is written when the file is marked as in use, with checkpoints once the log has grown by so
- * much, and before a close if there is none yet. The log stays from a list on ({@link #keptFrom}).
+ * <p>It is written when the file is marked as in use, with checkpoints once the log has grown by a
+ * given amount, and before a close if there is none yet. The log is retained from a list on ({@link
+ * #keptFrom}).
  *
- * <p><b>In its place.</b> The list is made, and written, while the catalog does not change: a
- * change that is before it in the log is in it, one that is behind it is not.
+ * <p><b>Consistency.</b> The list is created and written while the catalog does not change: a
+ * change before it in the log is in it, a change after it is not.
  *
- * <p>A checkpoint neither waits for the lock of the catalog, whose holder may wait for a
- * checkpoint, nor for room in a log that is full. It goes without then.
+ * <p>A checkpoint waits neither for the catalog's lock, whose holder may wait for a checkpoint, nor
+ * for space in a full log. It is then made without a list.
  *
  * <p>Any thread.
  */
 public final class TablesLog {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  /** The bytes before the operations. */
+  /** The size of the header before the operations. */
   public static final int HEADER = 8;
 
   private static final int RECORD_BYTES_MAX = 32 << 10;
 
-  /** Who knows the tables. */
+  /** Provides the tables. */
   public interface Tables {
     /**
-     * Lists them while the catalog does not change.
+     * Lists the tables while the catalog does not change.
      *
      * @param wait whether to wait until that is possible
-     * @param use gets the names by the ids of the trees
+     * @param use receives the names by tree id
      * @return false if it is not possible now
      */
     boolean list(boolean wait, Consumer<Map<Integer, String>> use);
@@ -65,17 +65,17 @@ public final class TablesLog {
   private final ReentrantLock lock = new ReentrantLock();
   private volatile @Nullable Tables tables;
 
-  /** Where the last list begins; 0: there is none since the log was opened. */
+  /** The start of the last list; 0 if there is none since the log was opened. */
   private volatile long lsn;
 
-  /** Where the lists begin that are kept, of those since the log was opened. */
+  /** The starts of the retained lists written since the log was opened. */
   private final NavigableSet<Long> lists = new ConcurrentSkipListSet<>();
 
   /**
-   * Writes nothing yet.
+   * Creates an instance that has written nothing yet.
    *
-   * @param name the database's, for messages
-   * @param dueBytes when the log has grown by so much, another list is due
+   * @param name the database's name, for messages
+   * @param dueBytes the growth of the log after which another list is due
    */
   public TablesLog(String name, Log log, long dueBytes) {
     this.name = name;
@@ -85,36 +85,35 @@ public final class TablesLog {
     this.dueBytes = dueBytes;
   }
 
-  /** Says who knows the tables. */
+  /** Sets the source of the tables. */
   public void of(Tables all) {
     tables = all;
   }
 
-  /** Where the last list begins; 0 where there is none since the log was opened. */
+  /** Returns the start of the last list; 0 if there is none since the log was opened. */
   public long lsn() {
     return lsn;
   }
 
   /**
-   * From where on the log is kept for who follows changes: segments that are kept follow each other
-   * without a gap.
+   * Returns the start of the log retained for change subscribers. Retained segments have no gaps.
    *
-   * <p>Who is behind by less than what is kept must find the list that its position rests on. So
-   * the log stays from the last list on that is not behind what is kept: that is more by what lies
-   * between two lists, which is less than between two checkpoints, or a part of {@link
-   * io.fovea.wal.LogConfig#keepBytes}. Lists of before the opening are not known here; until one of
-   * later is old enough nothing goes. Where the storage is full there is no room for another list,
-   * and all goes that no recovery needs.
+   * <p>A subscriber within the retained log must find the list that its position refers to. So the
+   * log is retained from the last list that is not after its start. The additional amount is the
+   * distance between two lists, which is less than that between two checkpoints, or a part of
+   * {@link io.fovea.wal.LogConfig#keepBytes}. Lists from before the opening are not known here;
+   * until a later one is old enough, nothing is released. On full storage there is no space for
+   * another list, and everything that recovery does not need is released.
    *
-   * @param before what the superblock says
-   * @param redo no recovery needs what is before it
+   * @param before the current superblock
+   * @param redo recovery needs nothing before it
    */
   public long keptFrom(Superblock before, long redo) {
     long from = log.retainable(redo);
     if (log.mustReleaseRetention()) {
       if (from > lsn) {
         lists.clear();
-        lsn = 0; // it goes, and the next one is written when there is room
+        lsn = 0; // it is released, and the next one is written when there is space
       }
       return Math.max(before.changes(), from);
     }
@@ -126,13 +125,13 @@ public final class TablesLog {
     return Math.max(before.changes(), list);
   }
 
-  /** Writes a list if one is due, and if that is possible now; returns where it ends, or 0. */
+  /** Writes a list if one is due and it is possible now; returns its end, or 0. */
   long appendIfDue() {
     long last = lsn;
     return last == 0 || log.tail() - last > dueBytes ? append(false) : 0;
   }
 
-  /** Writes a list if there is none yet, and if that is possible now. */
+  /** Writes a list if there is none yet and it is possible now. */
   public void appendFirst() {
     if (lsn == 0) {
       append(false);
@@ -140,7 +139,7 @@ public final class TablesLog {
   }
 
   /**
-   * Returns where the last list begins, and writes one where there is none.
+   * Returns the start of the last list, writing one if there is none.
    *
    * @throws StorageFullException if the log is full
    */
@@ -162,7 +161,7 @@ public final class TablesLog {
       if (wait) {
         throw e;
       }
-      LOG.log(Level.DEBUG, name + ": tables are not noted, as the log is full", e);
+      LOG.log(Level.DEBUG, name + ": the list of tables was not logged, as the log is full", e);
     }
     return end[0];
   }

@@ -19,8 +19,8 @@ import java.util.Arrays;
  *            number (base-256, as GNU and BSD tar have it)
  * </pre>
  *
- * <p>The stream stays open. What was written of a backup that failed has no end mark, and lacks
- * bytes that its header promises: tar says so.
+ * <p>The stream stays open. A failed backup has no end mark and lacks bytes that its header
+ * promises, which tar reports.
  */
 final class TarTarget implements BackupTarget {
   private static final int BLOCK = 512;
@@ -52,7 +52,7 @@ final class TarTarget implements BackupTarget {
     byte[] n = name.getBytes(StandardCharsets.UTF_8);
     if (n.length > NAME_MAX) {
       throw new InvalidUseException(
-          "The name " + name + " is longer than the " + NAME_MAX + " bytes that tar has for it.");
+          "The name " + name + " is longer than the " + NAME_MAX + " bytes that tar allows.");
     }
     byte[] h = new byte[BLOCK];
     System.arraycopy(n, 0, h, 0, n.length);

@@ -6,11 +6,11 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The trees that records are replayed into, by their ids, numbered from 0. Filled by one thread,
- * then read by many.
+ * The trees that records are replayed into, by id, numbered from 0. Filled by one thread, then read
+ * by many.
  */
 final class TreeTable {
-  /** Ids below this are looked up in an array: nearly all, for they are given out in order. */
+  /** Smaller ids are looked up in an array: nearly all, since they are assigned in order. */
   private static final int DENSE = 1 << 12;
 
   private final int[] dense = new int[DENSE];
@@ -31,12 +31,12 @@ final class TreeTable {
     trees.add(tree);
   }
 
-  /** All trees, by their numbers. */
+  /** Returns all trees, by number. */
   BTree[] all() {
     return trees.toArray(BTree[]::new);
   }
 
-  /** The number of a tree, or a negative number for one that is not here. */
+  /** Returns the number of a tree, or a negative number if it is missing. */
   int number(int treeId) {
     if (treeId < DENSE) {
       return treeId > 0 ? dense[treeId] : -1;

@@ -2,23 +2,23 @@
  * Superblocks, checkpoints, recovery, backups.
  *
  * <pre>
- *   SuperblockFile  the two superblocks of a file         Superblock    the bytes of one
- *   Checkpointer    moves the redo point on               LogGate, LogSpaceAccounting  when the log may be used
- *   TablesLog       which trees are tables, for who follows changes
+ *   SuperblockFile  the two superblocks of a file         Superblock    the contents of one
+ *   Checkpointer    advances the redo point               LogGate, LogSpaceAccounting  the pool's and the file's view of the log
+ *   TablesLog       which trees are tables, for change subscribers
  *   Recovery        the steps after a crash
- *     Analysis      first pass: images, ownership ─ ImageAhead (reads their pages in advance)
- *     Replay        second pass: changes of records       TreeTable     the trees that it meets
- *   PageAudit      whose page is it? ─ PageScan, PidMap  SchemaRecord  changes of the catalog, logged
- *   Backup          a copy of a database that is used ─► BackupTarget: DirectoryTarget, TarTarget
+ *     Analysis      first pass: images, ownership ─ ImageAhead (prefetches their pages)
+ *     Replay        second pass: record changes           TreeTable     the trees in it
+ *   PageAudit       accounts for every page ─ PageScan, PidMap   SchemaRecord  logged catalog changes
+ *   Backup          a copy of a database in use ─► BackupTarget: DirectoryTarget, TarTarget
  * </pre>
  *
- * <p>Contract: a file is refused unless it is a database that can be opened; after {@code Recovery}
- * it has all that was acknowledged and nothing else. Why is argued in
- * docs/internals/log-and-recovery.md.
+ * <p>Contract: a file is rejected unless it is a database that can be opened; after {@code
+ * Recovery} it has everything that was acknowledged, and of the rest only whole transactions. The
+ * argument is in docs/internals/log-and-recovery.md.
  *
  * <p>May import: error, memory, io, wal, buffer, btree, txn. Threading: {@link
- * io.fovea.recovery.SuperblockFile} is guarded by itself; checkpoints and backups exclude one
- * another; recovery runs before anybody else uses the store.
+ * io.fovea.recovery.SuperblockFile} is internally synchronized; checkpoints and backups exclude one
+ * another; recovery runs before any other thread uses the store.
  */
 @NullMarked
 package io.fovea.recovery;

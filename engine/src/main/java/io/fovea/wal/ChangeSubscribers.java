@@ -5,13 +5,13 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 
 /**
- * Threads that wait for more of the log to become durable than there is yet: those that follow it,
- * and that nobody else waits for.
+ * Threads that wait for the log to become durable beyond a position: change subscribers, for which
+ * no other thread waits.
  *
- * <p><b>No lost wake-up.</b> A waiter counts itself (W1, volatile), then looks (W2). The writer
- * stores how far the log is durable (M1, volatile), then looks at the count (M2). If W2 misses M1,
- * then M2 sees W1, and signals under the lock, which the waiter holds until it waits. Without
- * waiters a group costs one load.
+ * <p><b>No lost wake-up.</b> A waiter increments the count (W1, volatile), then checks its
+ * condition (W2). The writer stores the durable position (M1, volatile), then reads the count (M2).
+ * If W2 misses M1, M2 sees W1 and signals under the lock, which the waiter holds until it waits.
+ * Without waiters a group costs one load.
  *
  * <p>Any thread, platform or virtual.
  */
@@ -21,11 +21,11 @@ final class ChangeSubscribers {
   private volatile int waiting;
 
   /**
-   * Waits.
+   * Waits until a condition holds.
    *
-   * @param over whether to wait no longer
-   * @param nanos how long at most
-   * @return whether it is over
+   * @param over the condition
+   * @param nanos the timeout
+   * @return whether the condition holds
    */
   boolean await(BooleanSupplier over, long nanos) throws InterruptedException {
     if (over.getAsBoolean()) {
@@ -48,7 +48,7 @@ final class ChangeSubscribers {
     }
   }
 
-  /** Those who wait look again. */
+  /** Makes all waiters check their conditions again. */
   void wake() {
     if (waiting > 0) {
       lock.lock();

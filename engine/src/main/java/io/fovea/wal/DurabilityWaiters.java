@@ -6,33 +6,33 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The threads and actions that wait for the log to become durable, and the position up to which it
- * is.
+ * The threads and actions that wait for the log to become durable, and the durable position.
  *
  * <pre>
  *   waiter                                     writer
  *   push (lsn, thread)        (A1, CAS)        durable := d                 (B1, volatile)
  *   durable ≥ lsn ?           (A2, volatile)   take all waiters             (B2, get-and-set)
- *   park, look again                           unpark those with lsn ≤ d, push the others back
+ *   park, check again                          unpark those with lsn ≤ d, push the others back
  * </pre>
  *
- * <p>A1, A2, B1, B2 are sequential: if A2 misses B1, then B2 comes after A1 and finds the waiter.
- * The same pairs with the end of the log in the place of B1. Forbidden: a waiter that parks after
- * the wake-up that was meant for it.
+ * <p>A1, A2, B1 and B2 are sequentially consistent: if A2 misses B1, B2 comes after A1 and finds
+ * the waiter. The same holds for the end of the log in place of B1. Forbidden: a waiter that parks
+ * after the wake-up meant for it.
  *
- * <p>A waiter that was pushed back is found by the next group, or by who ends the log. Groups say
- * one after the other that more is durable (B1), and wake at the same time (B2). So whoever has
- * pushed waiters back (C1, CAS) looks whether more is durable by now, or the log has ended (C2): if
- * the B2 of the next group misses C1, its B1 comes before C2. Forbidden: a waiter that is in the
- * hands of one group while the next one, which is meant for it, looks.
+ * <p>A waiter that was pushed back is found by the next group or by the end of the log. Groups
+ * advance the durable position one after the other (B1) but may wake waiters concurrently (B2). So
+ * a thread that pushes waiters back (C1, CAS) then checks whether more has become durable or the
+ * log has ended (C2): if the B2 of the next group misses C1, its B1 comes before C2. Forbidden: a
+ * waiter that one group has taken off the list while the next group, which is meant for it, scans
+ * the list.
  *
- * <p>One pass over the waiters for each group: it costs the writer a wake-up for each commit, which
- * is what there is to do. A waiter does not spin: with more clients than CPUs the group that it
- * waits for needs the CPU itself. A wait allocates one small object, beside a sync of the device.
+ * <p>Each group passes over the waiters once. Waiters do not spin: with more clients than CPUs, the
+ * group they wait for needs the CPU. A wait allocates one small object, which is negligible next to
+ * a device sync.
  *
- * <p>An action in the place of a thread is a waiter that does not park: who pushes it looks at A2,
- * and whoever takes it, by the same pairs, starts it on a virtual thread of its own. So nothing of
- * a user's runs on the thread that writes the log. Both may take it; one of them gets it.
+ * <p>An action is a waiter that does not park. The thread that pushes it checks A2, and by the same
+ * pairs whichever thread takes it starts it on a separate virtual thread, so no user code runs on
+ * the thread that writes the log. If both try, an atomic exchange lets one of them win.
  *
  * <p>Any thread, platform or virtual. An interrupt does not end a wait; the flag is kept.
  */
@@ -57,10 +57,10 @@ final class DurabilityWaiters {
   private static final class Waiter {
     final long lsn;
 
-    /** Null once the waiter has gone, and with an action. */
+    /** Null once the wait is over, and for an action. */
     volatile @Nullable Thread thread;
 
-    /** Null once somebody has it, and with a thread. */
+    /** Null once a thread has taken it, and for a thread. */
     volatile @Nullable Runnable action;
 
     @Nullable Waiter next;
@@ -84,7 +84,7 @@ final class DurabilityWaiters {
       }
     }
 
-    /** Where it can't be started, for there is no memory, it stays a waiter. */
+    /** Starts the action once. If no thread can be created, the action stays a waiter. */
     void start() {
       Runnable mine = (Runnable) ACTION.getAndSet(this, null);
       if (mine == null) {
@@ -105,13 +105,13 @@ final class DurabilityWaiters {
   private volatile long durable;
   private volatile long demand;
 
-  /** How often durability was asked for; it may wrap around. */
+  /** The number of requests for durability; may wrap around. */
   private volatile int requests;
 
-  /** Up to where somebody has nothing left to do. It may go back, which costs a moment. */
+  /** A thread has nothing left to do until the log is durable up to here. May decrease: a hint. */
   private volatile long hurry;
 
-  /** Up to where somebody waits. It may go back, which costs a moment. */
+  /** A thread is blocked until the log is durable up to here. May decrease: a hint. */
   private volatile long blocked;
 
   private volatile boolean ended;
@@ -126,16 +126,16 @@ final class DurabilityWaiters {
     return durable;
   }
 
-  /** How often durability was asked for so far; differences count, for it may wrap around. */
+  /** Returns the number of requests so far. Compare differences only: it may wrap around. */
   int requests() {
     return requests;
   }
 
   /**
-   * Asks for durability, for a wait that follows or for somebody who looks again later. A thread
-   * that leads or tells the writer does so afterwards.
+   * Requests durability, before a wait or for a later check. The caller leads or wakes the writer
+   * afterwards.
    *
-   * @param lsn up to where
+   * @param lsn the position that is to become durable
    */
   void request(long lsn) {
     REQUESTS.getAndAdd(this, 1);
@@ -143,19 +143,20 @@ final class DurabilityWaiters {
   }
 
   /**
-   * Whether somebody wants more than is durable or about to be.
+   * Returns whether durability is requested beyond the groups in flight.
    *
-   * @param underWay the end of the groups that are under way
+   * @param underWay the end of the groups in flight
    */
   boolean isWanted(long underWay) {
     return demand > underWay;
   }
 
   /**
-   * A thread that had requested and worked on has nothing left to do: no more are to be gathered.
+   * Tells the writer to stop gathering: a thread that requested durability and went on working now
+   * has nothing left to do.
    *
-   * @param lsn up to where
-   * @param writer is told
+   * @param lsn the position it needs
+   * @param writer the writer to notify
    */
   void hurry(long lsn, LogWriter writer) {
     hurry = lsn;
@@ -163,41 +164,41 @@ final class DurabilityWaiters {
   }
 
   /**
-   * Whether somebody has nothing left to do before more is durable than is under way.
+   * Returns whether a thread with nothing left to do needs more than the groups in flight.
    *
-   * @param underWay the end of the groups that are under way
+   * @param underWay the end of the groups in flight
    */
   boolean isHurried(long underWay) {
     return hurry > underWay;
   }
 
   /**
-   * Whether a thread waits for more than is under way.
+   * Returns whether a thread is blocked on more than the groups in flight.
    *
-   * @param underWay the end of the groups that are under way
+   * @param underWay the end of the groups in flight
    */
   boolean isBlocked(long underWay) {
     return blocked > underWay;
   }
 
   /**
-   * Waits for what was requested.
+   * Waits until a requested position is durable.
    *
-   * @param lsn up to where
-   * @param writer is told, if the group is not under way
-   * @return whether it became durable; not so where the log ended before
+   * @param lsn the position
+   * @param writer notified if no group in flight covers the position
+   * @return false if the log ended first
    */
   boolean await(long lsn, LogWriter writer) {
     return await(lsn, writer, Long.MAX_VALUE);
   }
 
   /**
-   * Waits for what was requested, but not longer than so.
+   * Waits until a requested position is durable, or a timeout passes.
    *
-   * @param lsn up to where
-   * @param writer is told, if the group is not under way
-   * @param nanos how long at most
-   * @return whether it became durable; not so where the log ended before, or the time
+   * @param lsn the position
+   * @param writer notified if no group in flight covers the position
+   * @param nanos the timeout
+   * @return false if the log ended or the timeout passed first
    */
   boolean await(long lsn, LogWriter writer, long nanos) {
     Waiter self = add(lsn);
@@ -224,12 +225,12 @@ final class DurabilityWaiters {
   }
 
   /**
-   * Starts an action on a virtual thread when what was requested is durable, or when the log has
-   * ended. Does not wait.
+   * Starts an action on a virtual thread once a requested position is durable or the log has ended.
+   * Does not wait.
    *
-   * @param lsn up to where
+   * @param lsn the position
    * @param action may block
-   * @param writer is told, if the group is not under way
+   * @param writer notified if no group in flight covers the position
    */
   void then(long lsn, Runnable action, LogWriter writer) {
     Waiter waiter = new Waiter(lsn, null, action);
@@ -240,7 +241,7 @@ final class DurabilityWaiters {
     }
   }
 
-  /** Somebody can't go on before more is durable. */
+  /** Notes that a thread is blocked on a position. */
   private void block(long lsn, LogWriter writer) {
     if (lsn > writer.underWay()) {
       blocked = lsn;
@@ -248,7 +249,7 @@ final class DurabilityWaiters {
     }
   }
 
-  /** The first half of a wait, for tests: whether there is nothing to wait for. */
+  /** The first half of a wait, for tests. Returns whether there is nothing to wait for. */
   boolean register(long lsn) {
     add(lsn);
     return durable >= lsn;
@@ -275,30 +276,30 @@ final class DurabilityWaiters {
     } while (!WAITERS.compareAndSet(this, head, first));
   }
 
-  /** The writer: more is durable. Returns how many were woken. */
+  /** Called by the writer: publishes a durable position. Returns the number of waiters woken. */
   int publish(long lsn) {
     reached(lsn);
     return wake();
   }
 
-  /** A writer, in turn: more is durable (B1). */
+  /** Called by a writer that holds the turn: advances the durable position (B1). */
   void reached(long lsn) {
     assert lsn >= durable : lsn + " after " + durable;
     durable = lsn;
   }
 
-  /** Nothing becomes durable any more, except for a group that is on its way. */
+  /** Ends the log: nothing more becomes durable, except for groups in flight. */
   void end() {
     ended = true;
     wake();
   }
 
   /**
-   * Wakes those who wait for what is durable (B2). Any thread that said so, when it has not the
-   * turn any more: several may be at it at a time. If waking one fails, for there is no stack left,
-   * the others are woken all the same.
+   * Wakes those whose positions are durable (B2). Called after the turn was released; several
+   * threads may do so concurrently. If waking one waiter fails because the stack is exhausted, the
+   * others are woken all the same.
    *
-   * @return how many were woken
+   * @return the number of waiters woken
    */
   int wake() {
     int woken = 0;
@@ -336,7 +337,7 @@ final class DurabilityWaiters {
         waiter = next;
       }
     } finally {
-      // Nobody else knows those that were not looked at.
+      // Push back those that were not visited: they are on no list.
       while (waiter != null) {
         Waiter next = waiter.next;
         waiter.next = first;
@@ -349,7 +350,7 @@ final class DurabilityWaiters {
       }
     }
     if (first != null && (ended || durable > lsn)) {
-      woken += wake(); // C2: whoever made it so has not found those that were taken here
+      woken += wake(); // C2: the thread that made it so missed the waiters taken here
     }
     return woken;
   }

@@ -1,13 +1,16 @@
 package io.fovea.wal;
 
 /**
- * A log whose durable records can be read: one that is open here ({@link Log}), or the file of one
- * that another process may have open ({@link ForeignLog}).
+ * A log whose durable records can be read: one open in this process ({@link Log}), or the file of a
+ * log that another process may have open ({@link ForeignLog}).
  */
 public interface DurableLog {
-  /** All records that end at or before this position are on stable storage. */
+  /** Returns the position up to which all records are on stable storage. */
   long durableLsn();
 
-  /** Reads records that are durable, beside everything else; to be closed before the log is. */
+  /**
+   * Returns a reader of durable records that runs concurrently with appends. Close it before the
+   * log.
+   */
   DurableRecords records();
 }

@@ -9,27 +9,27 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the records of a log that is appended to meanwhile, in order, as far as they are durable.
+ * Reads the durable records of a log in order, while the log is appended to.
  *
  * <pre>
- *   begin(lsn)       false: what is there begins behind it     holds what is there from it on
+ *   begin(lsn)       false: the log no longer reaches back to lsn    pins the log from lsn on
  *     next()         false: no more was durable at begin
  *     start() ...    the record
- *   end()            holds nothing
+ *   end()            releases the pin
  * </pre>
  *
- * <p><b>Why it may read while the writer writes.</b> A block with durable records is never written
- * again, until its slot is used for another segment; and that is not done while a pin holds it. All
- * that is looked at was durable before it was read: {@link #begin} asks first how far the log is.
- * What is in {@link #memory} stays good for the next turn, for it is a copy, up to where the log
- * was durable when it was made.
+ * <p><b>Why it may read while the writer writes.</b> A block with durable records is not written
+ * again until its slot is reused for another segment, which a pin prevents. Everything read was
+ * durable before it was read: {@link #begin} asks for the durable position first. {@link #memory}
+ * is a copy and stays valid for the next read, up to the position that was durable when it was
+ * made.
  *
- * <p>Everything is checked as in recovery, and what is wrong is damage: nothing that is durable can
- * be an end. Of a {@link ForeignLog}, which pins nothing, it may also be a segment that is used for
- * another one by now.
+ * <p>Everything is checked as in recovery. An invalid byte is damage, since durable records cannot
+ * be past the end of the log. With a {@link ForeignLog}, which pins nothing, it may also mean that
+ * the segment was reused.
  *
- * <p>Where the next record begins a turn, nothing is read twice. Elsewhere the groups of a segment
- * are passed, from its first, a header each.
+ * <p>If a read begins where the last one ended, nothing is read twice. Otherwise the group headers
+ * of the segment are visited from its first group on.
  *
  * <p>One thread at a time.
  */
@@ -45,18 +45,18 @@ public final class DurableRecords implements AutoCloseable {
   private MemorySegment memory;
   private Checksum.Reusable sums;
 
-  /** What of the file is in the memory, and up to where the log was durable when it was read. */
+  /** The range of the file in memory, and the durable position at the time it was read. */
   private long from;
 
   private long to;
   private long readUpTo;
 
-  /** The segment, and where the next group of it begins in the file. */
+  /** The segment, and the file offset of its next group. */
   private SegmentSlots.@Nullable Live segment;
 
   private long offset;
 
-  /** The group: where its records begin in the file, and which they are. */
+  /** The group: the file offset of its records, and their range of positions. */
   private long payloadOffset;
 
   private long groupStart;
@@ -81,14 +81,14 @@ public final class DurableRecords implements AutoCloseable {
   }
 
   /**
-   * Begins to read.
+   * Begins to read, and pins the log from a position on.
    *
-   * @param lsn where a record begins, or the log ends
-   * @return false where what is there begins behind it
+   * @param lsn the start of a record or the end of the log
+   * @return false if the log no longer reaches back to {@code lsn}
    */
   public boolean begin(long lsn) {
     if (turn) {
-      throw new IllegalStateException("A turn has begun already.");
+      throw new IllegalStateException("A read has already begun; call end() first.");
     }
     long upTo = log.durableLsn();
     if (!log.pin(lsn)) {
@@ -105,7 +105,7 @@ public final class DurableRecords implements AutoCloseable {
     return true;
   }
 
-  /** Holds nothing from here on. The record that was read stays until the next turn. */
+  /** Releases the pin. The current record stays readable until the next {@link #begin}. */
   public void end() {
     if (turn) {
       turn = false;
@@ -113,20 +113,20 @@ public final class DurableRecords implements AutoCloseable {
     }
   }
 
-  /** Up to where the log was durable when the turn began. */
+  /** Returns the position up to which the log was durable when the read began. */
   public long durableLsn() {
     return durable;
   }
 
   /**
-   * Goes to the next record.
+   * Advances to the next record.
    *
-   * @return false where no more was durable when the turn began
-   * @throws CorruptionException if what was durable is not there
+   * @return false if no more was durable when the read began
+   * @throws CorruptionException if a durable record is missing or damaged
    */
   public boolean next() {
     if (!turn) {
-      throw new IllegalStateException("No turn has begun.");
+      throw new IllegalStateException("No read has begun; call begin() first.");
     }
     while (end < durable) {
       if (segment == null) {
@@ -143,7 +143,7 @@ public final class DurableRecords implements AutoCloseable {
     return false;
   }
 
-  /** Goes to the start of the segment that has the next record. */
+  /** Moves to the start of the segment that has the next record. */
   private void seek() {
     if (!log.find(end, found)) {
       throw new CorruptionException("a segment of the log", -1, -1, end, log.firstLsn());
@@ -188,7 +188,7 @@ public final class DurableRecords implements AutoCloseable {
     groupEnd = at + payload;
     offset += Group.fileBytes(header, payload);
     if (groupEnd <= asked) {
-      end = groupEnd; // nobody wants its records
+      end = groupEnd; // none of its records was asked for
     }
   }
 
@@ -238,7 +238,7 @@ public final class DurableRecords implements AutoCloseable {
   }
 
   /**
-   * Makes a range of the file visible, which is durable; returns where it begins in the memory.
+   * Loads a durable range of the file; returns its offset in the memory.
    *
    * @param most where reading ahead ends: the end of the segment's groups, or of the group
    */
@@ -272,37 +272,39 @@ public final class DurableRecords implements AutoCloseable {
 
   // ----------------------------------------------------------------------------------- the record
 
-  /** The kind of the record. */
+  /** Returns the type of the record. */
   public int type() {
     return type;
   }
 
-  /** Where it begins. */
+  /** Returns the position at which the record begins. */
   public long start() {
     return start;
   }
 
-  /** Where it ends, and the next one begins; before the first, where reading goes on. */
+  /**
+   * Returns the end of the record; before the first one, the position at which reading continues.
+   */
   public long recordEnd() {
     return end;
   }
 
-  /** The memory with its body, until the next call. */
+  /** Returns the memory that holds the body, valid until the next call. */
   public MemorySegment segment() {
     return memory;
   }
 
-  /** Where the body begins there. */
+  /** Returns the offset of the body in {@link #segment}. */
   public long body() {
     return body;
   }
 
-  /** How long the body is. */
+  /** Returns the length of the body. */
   public int bodyLength() {
     return bodyLength;
   }
 
-  /** Gives the memory back. No turn is under way. */
+  /** Releases the pin and the memory. */
   @Override
   public void close() {
     end();

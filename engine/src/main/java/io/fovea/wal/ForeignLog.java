@@ -10,39 +10,38 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The file of a log that another process may have open, to read what is durable in it. Nothing is
- * written, and that process knows nothing of it.
+ * The durable part of a log that another process may have open. Nothing is written, and that
+ * process does not know of the reader.
  *
  * <pre>
- *   look()   headers of all slots ──► segments, by number
- *            groups of the last one ──► how far it is proven, how far whole ──► durable
+ *   update()   headers of all slots ──► segments, by number
+ *            groups of the last one ──► how far proven, how far whole ──► durable
  *
- *   | segment 6 │ next: 7 | segment 7: group │ group │ group of now, half written |
+ *   | segment 6 │ next: 7 | segment 7: group │ group │ group being written |
  *     durable: all of it                     │ whole: durable after the sync
  * </pre>
  *
  * <p><b>How far it is durable.</b> The writer begins a segment only when everything before it is
- * durable, and a group says up to where everything was when it was put together. What lies behind
- * that in the last segment counts if all of its records are there, without a gap: whether the
- * writer has synced it nobody knows from outside, so that is done here. A sync makes durable what
- * other processes have written, too. It is done by a look that finds nothing else that is new, so
- * not beside a writer that is busy. Where it is not possible, the last groups wait for the next
- * one.
+ * durable, and each group names the position that was durable when it was assembled. Anything
+ * beyond that in the last segment counts if all of its records are there without a gap. Whether the
+ * writer has synced it cannot be told from outside, so this class syncs the file, which also makes
+ * durable what other processes have written. It does so only when a call finds nothing else new, so
+ * not while the writer is busy. If a sync is not possible, the last groups wait for the next one.
  *
- * <p><b>What may go wrong.</b> Nobody keeps the segments for who reads here.
+ * <p><b>What may go wrong.</b> The writer does not keep segments for a reader in another process.
  *
  * <ul>
- *   <li>A segment is used for another one while it is read. Each group names its segment's number,
- *       and each record's checksum is seeded with its LSN and the incarnation: what the slot has
- *       now is no record that was asked for. The reader finds damage.
- *   <li>Headers are read one after the other, and a slot is used again in between. Then segments
- *       are missing in what was found: where one ends, none begins, and the reader finds damage.
- *   <li>The other process ends, and the database is opened again. Its new segment begins where the
- *       last group ends or begins, which it has too. What was told of that group is in both.
+ *   <li>A segment is reused while it is read. Each group names its segment's number and each
+ *       record's checksum is seeded with its LSN and the incarnation, so the new contents never
+ *       pass for the requested record. The reader finds damage.
+ *   <li>A slot is reused while the headers are read one after the other. Then segments are missing:
+ *       where one ends none begins, and the reader finds damage.
+ *   <li>The other process ends and the database is reopened. The new segment begins where the last
+ *       group ends or begins, and holds that group too. Both copies are the same.
  * </ul>
  *
- * <p>So damage may mean that this was too slow: whoever finds it looks again, and asks the
- * superblock from where on the log is kept. Nothing that was read without damage is wrong.
+ * <p>So damage may mean that the reader was too slow. The caller then calls {@link #update} again
+ * and takes the start of the log from the superblock. Anything read without damage is correct.
  *
  * <p>One thread.
  */
@@ -55,23 +54,23 @@ public final class ForeignLog implements DurableLog {
   private List<SegmentSlots.Live> found = List.of();
   private long segmentBytes;
 
-  /** What is whole of the last segment that was looked at: up to where, and where that ends. */
+  /** The last segment visited: its number, the end of its whole groups, and their file offset. */
   private long number;
 
   private long whole;
   private long offset;
 
-  /** Up to where the groups say that the log is durable. */
+  /** The durable position that the groups name. */
   private long proven;
 
   private long durable;
 
   /**
-   * A log, of which nothing is known until {@link #look}.
+   * Creates a view of a log, which is empty until {@link #update}.
    *
-   * @param device its file, to be closed by whoever opened it
-   * @param database whose log it must be
-   * @param sync makes durable what is in the file, and says whether that was possible
+   * @param device the log's file; stays open for the caller to close
+   * @param database the database that the log must belong to
+   * @param sync syncs the file and returns whether that was possible
    */
   public ForeignLog(BlockDevice device, UUID database, BooleanSupplier sync) {
     this.device = device;
@@ -80,14 +79,13 @@ public final class ForeignLog implements DurableLog {
   }
 
   /**
-   * Looks how far the log is by now. Where it is farther than before, another look may find the
-   * last group.
+   * Updates the durable position. If it advanced, another call may find the last group.
    *
-   * @throws io.fovea.error.CorruptionException if the headers make no sense: damage, or they were
-   *     read while they were written
-   * @throws io.fovea.error.StorageException if the file can't be read
+   * @throws io.fovea.error.CorruptionException if the headers are inconsistent: damaged, or read
+   *     while they were written
+   * @throws io.fovea.error.StorageException if the file cannot be read
    */
-  public void look() {
+  public void update() {
     SegmentScan scan = SegmentScan.of(device, database);
     List<SegmentSlots.Live> all = new ArrayList<>();
     for (SegmentScan.Found f : scan.segments()) {
@@ -110,8 +108,8 @@ public final class ForeignLog implements DurableLog {
   }
 
   /**
-   * Somebody knows that the log is durable up to a position, who has it from its writer or from
-   * here. Counts as far as all records are there, and until the end is known better by itself.
+   * Raises the durable position to one that the writer, or an earlier call, has reported. Ignored
+   * beyond {@link #wholeLsn}.
    *
    * @param lsn the end of a record
    */
@@ -121,7 +119,7 @@ public final class ForeignLog implements DurableLog {
     }
   }
 
-  /** Goes over the groups of the last segment that were not there before. */
+  /** Visits the groups of the last segment that are new. */
   private void walk(SegmentSlots.Live last, ReadWindow window) {
     if (last.number() != number) {
       number = last.number();
@@ -153,7 +151,7 @@ public final class ForeignLog implements DurableLog {
     }
   }
 
-  /** Whether all records of the group at {@link #offset} are there. */
+  /** Returns whether all records of the group at {@link #offset} are there. */
   private boolean isWhole(ReadWindow window, int header, int payload, long incarnation) {
     long bytes = Group.fileBytes(header, payload);
     long at = window.at(offset, bytes, offset + bytes) + header;
@@ -172,21 +170,21 @@ public final class ForeignLog implements DurableLog {
     return true;
   }
 
-  /** As of the last {@link #look}. */
+  /** Returns the durable position as of the last {@link #update}. */
   @Override
   public long durableLsn() {
     return durable;
   }
 
   /**
-   * How far all records are there, durable or not, as of the last {@link #look}; 0 if nothing was
-   * found yet.
+   * Returns the position up to which all records are there, durable or not, as of the last {@link
+   * #update}; 0 if nothing was found yet.
    */
   public long wholeLsn() {
     return Math.max(whole, durable);
   }
 
-  /** Where the oldest segment begins that is there, as of the last {@link #look}; 0 for none. */
+  /** Returns the start of the oldest segment as of the last {@link #update}; 0 if there is none. */
   public long firstLsn() {
     return found.isEmpty() ? 0 : found.getFirst().startLsn();
   }
@@ -196,7 +194,7 @@ public final class ForeignLog implements DurableLog {
     return new DurableRecords(device, segments);
   }
 
-  /** As of the last {@link #look}. A pin holds nothing. */
+  /** The segments as of the last {@link #update}. A pin does not hold anything. */
   private final class Segments implements LogSegments {
     @Override
     public UUID database() {
@@ -220,7 +218,7 @@ public final class ForeignLog implements DurableLog {
 
     @Override
     public void unpin(long lsn) {
-      // Nothing was held.
+      // A pin holds nothing.
     }
 
     @Override

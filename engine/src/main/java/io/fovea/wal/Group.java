@@ -6,7 +6,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.UUID;
 
 /**
- * The header of a group: what one write and one sync make durable.
+ * The header of a group: the unit that one write and one sync make durable.
  *
  * <pre>
  *   0       4          8         12                  16          24               32
@@ -14,19 +14,19 @@ import java.util.UUID;
  *   40 bytes, then the payload: whole records; then zeros to the end of the block of 4 KiB
  * </pre>
  *
- * <p>The checksum covers the header and nothing else (bytes 8..40, seeded with the database):
- * records have their own. So it can be told how far a group that was torn is whole.
+ * <p>The checksum covers the header only (bytes 8..40, seeded with the database id). Records have
+ * their own checksums, so the whole records of a torn group can be told from the rest.
  *
- * <p>The proven LSN is a watermark: everything before it was durable when the group was put
- * together. It is the start LSN where no other group was in the air ({@link InFlightGroups}), and
- * less where some were. So a group says nothing of those that were written at the same time: after
- * a crash it may be there, and they may not.
+ * <p>The proven LSN is a watermark: everything before it was durable when the group was assembled.
+ * It equals the start LSN if no other group was in flight ({@link InFlightGroups}) and is less
+ * otherwise. A group therefore proves nothing about the groups written concurrently: after a crash
+ * it may be there and they may not.
  *
- * <p>Groups of segments of version 2 have another magic, no proven LSN, and so 32 bytes. They were
- * written one after the other: what is proven is their start LSN.
+ * <p>Groups of version 2 segments have another magic, no proven LSN and a 32-byte header. They were
+ * written one after the other, so their start LSN is proven.
  *
- * <p>The segment's number keeps apart what a recycled slot held before: numbers are never used
- * twice.
+ * <p>The segment number tells a group from what a recycled slot held before: numbers are never
+ * reused.
  */
 final class Group {
   static final int HEADER = 40;
@@ -34,7 +34,7 @@ final class Group {
   static final int PAYLOAD = 8;
   static final int START = 16;
 
-  /** More than that is in no group: a quarter of the largest ring. */
+  /** The largest payload: a quarter of the largest ring. */
   static final int PAYLOAD_MAX = 1 << 28;
 
   private static final int MAGIC = 0x4652_5646; // "FVRF"
@@ -47,17 +47,17 @@ final class Group {
 
   private Group() {}
 
-  /** How many bytes of the file a group with so much payload takes. */
+  /** Returns the file space of a group, in bytes. */
   static long fileBytes(long payload) {
     return fileBytes(HEADER, payload);
   }
 
-  /** The same, for one that was read. */
+  /** Returns the file space of a group that was read, in bytes. */
   static long fileBytes(int header, long payload) {
     return header + payload + BLOCK - 1 & -BLOCK;
   }
 
-  /** How many bytes the header has that is there. */
+  /** Returns the header size of the group that was read. */
   static int header(MemorySegment seg, long off) {
     return Mem.getInt(seg, off) == MAGIC_ALONE ? HEADER_ALONE : HEADER;
   }
@@ -80,14 +80,14 @@ final class Group {
     Mem.putInt(seg, off + CHECKSUM, sum(seg, off, database));
   }
 
-  /** Whether there is the header of a group of some segment of the database. */
+  /** Returns whether a valid group header of this database is there, for any segment. */
   static boolean isValid(MemorySegment seg, long off, UUID database) {
     int magic = Mem.getInt(seg, off);
     return (magic == MAGIC || magic == MAGIC_ALONE)
         && Mem.getInt(seg, off + CHECKSUM) == sum(seg, off, database);
   }
 
-  /** Whether there is the header of a group of this segment. */
+  /** Returns whether a valid group header of this segment is there. */
   static boolean isValid(
       MemorySegment seg, long off, UUID database, long incarnation, long number) {
     return isValid(seg, off, database)
@@ -103,7 +103,7 @@ final class Group {
     return Mem.getLong(seg, off + START);
   }
 
-  /** Everything before it was durable when the group was put together; no more than its start. */
+  /** Returns the position up to which everything was durable; at most the group's start. */
   static long proven(MemorySegment seg, long off) {
     long start = start(seg, off);
     return header(seg, off) == HEADER ? Math.min(start, Mem.getLong(seg, off + PROVEN)) : start;

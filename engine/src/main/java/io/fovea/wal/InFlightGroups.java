@@ -6,71 +6,75 @@ import java.util.concurrent.locks.Condition;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The groups that are being written, several at a time, in the order of their positions.
+ * The groups being written, several at a time, in the order of their positions.
  *
  * <pre>
  *        durable                                        under way
  *   ────────┼── group 7 ──┼── group 8 ──┼── group 9 ──┼── what comes next
- *           │ in the air    back          in the air
- *           └─ the position moves on when 7 is back, and then over 7 and 8
+ *           │ in flight     done          in flight
+ *           └─ advances when 7 is done, then over 7 and 8
  * </pre>
  *
- * <p>Each group has blocks of its own, memory of its own, and a thread that writes it and waits for
- * its sync. A group takes off under the {@link LogWriter}'s turn, is written without it, and is
- * over under it, whatever that thread meets: a close waits for that.
+ * <p>Each group has its own blocks, its own memory and a thread that writes it and waits for its
+ * sync. A group starts while its thread holds the {@link LogWriter}'s turn, is written without the
+ * turn, and is finished with the turn held, whatever that thread meets: a close waits for that.
  *
  * <p><b>Rules.</b>
  *
  * <ol>
- *   <li><i>In order.</i> The durable position moves over a group when that group is durable and all
- *       before it are. So it never passes a hole: a group that failed stays the first for ever, and
- *       nobody behind it is told that anything is durable. Forbidden: group 8 is acknowledged, the
- *       machine dies, group 7 is not there, and the log ends before both.
- *   <li><i>A group says what it knows.</i> Its header has the position up to which everything was
- *       durable when it took off ({@link Group#proven}), not its own start: that it is on the
- *       medium proves nothing of the others. Forbidden: recovery takes the end of the log, a group
- *       that was torn, for damage, because a later one is whole.
- *   <li><i>Alone.</i> The first group of a segment, one that goes with a watermark, and one that is
- *       large, is written when no other is in the air. So a segment begins when everything before
- *       it is durable, and nothing else has to know of flights. The same holds for all groups on a
- *       device that may tell a thread of another's failure ({@link SlotFile#writesApart}).
- *   <li><i>Not much.</i> From the durable position to the end of the last group it is no more than
- *       one group may have. So an opening can write all that was in the air again, as one group
- *       ({@link TailGroups}).
+ *   <li><i>In order.</i> The durable position moves over a group when that group and all before it
+ *       are durable, so it never passes a hole: a failed group stays the first for good, and no
+ *       waiter beyond it is acknowledged. Forbidden: group 8 is acknowledged, the machine fails,
+ *       group 7 is missing, and the log ends before both.
+ *   <li><i>A group names what it knows.</i> Its header has the position that was durable when it
+ *       started ({@link Group#proven}), not its own start: its presence on the medium proves
+ *       nothing about the others. Forbidden: recovery takes the end of the log, a torn group, for
+ *       damage because a later group is whole.
+ *   <li><i>Alone.</i> The first group of a segment, a group with a watermark and a large group are
+ *       written with no other in flight. So a segment begins when everything before it is durable,
+ *       and no other code has to know of concurrent groups. The same holds for all groups on a
+ *       device that may report one thread's failure to another ({@link SlotFile#writesApart}).
+ *   <li><i>Bounded.</i> From the durable position to the end of the last group there is no more
+ *       than one group may hold. So an opening can rewrite everything that was in flight as one
+ *       group ({@link TailGroups}).
  * </ol>
  *
- * <p>Threads: under the writer's turn; what belongs to a group in the air is its thread's.
+ * <p>Threads: all state is guarded by the writer's turn, except that a group in flight belongs to
+ * its thread.
  */
 final class InFlightGroups {
-  /** So many at a time. */
+  /** The maximum number of groups in flight. */
   static final int MOST = 4;
 
-  /** The largest payload of one that is not alone, in bytes. */
+  /** The largest payload of a group that is not written alone, in bytes. */
   static final int PAYLOAD_MAX = 64 << 10;
 
-  /** A group on its way. Written in turn, but for its buffer and its batch. */
+  /** A group in flight. Written with the turn held, except for its buffer and its batch. */
   static final class Flight {
-    /** The memory that it is written from, and where in it the group begins. */
+    /** The memory it is written from, and the offset of the group there. */
     final MemorySegment buffer;
 
     final long off;
     final IoBatch batch = new IoBatch(4);
 
-    /** Where the group ends. */
+    /** The end of the group. */
     long to;
 
-    /** How many bytes are written. */
+    /** The number of bytes written. */
     long bytes;
 
-    /** How many records there are up to its end, since the log was opened. */
+    /** The number of records up to its end, since the log was opened. */
     long records;
 
-    /** How many requests it answers, with all before it. */
+    /** The number of requests that it and all groups before it answer. */
     int requests;
 
     private boolean back;
 
-    /** Which take-off it is whose thread writes it now; 0 for none. The memory is used again. */
+    /**
+     * The number of the start whose thread writes it now; 0 for none. Tells apart uses of the
+     * memory.
+     */
     long airborne;
 
     Flight(MemorySegment buffer, long off) {
@@ -83,26 +87,28 @@ final class InFlightGroups {
   private final Condition changed;
   private final Flight[] places = new Flight[MOST];
 
-  /** Those that took off and that the durable position has not passed, from {@code first} on. */
+  /**
+   * Groups that have started and that the durable position has not passed, from {@code first} on.
+   */
   private int first;
 
   private int count;
 
-  /** How many have a thread that writes them. */
+  /** The number of groups that a thread is writing. */
   private int inTheAir;
 
   private long takeOffs;
 
-  /** How many threads wait for {@link #changed}. */
+  /** The number of threads waiting for {@link #changed}. */
   private int waiting;
 
   /**
-   * None yet.
+   * Creates the groups.
    *
    * @param payloadMax the largest payload of any group
    * @param buffer memory for all of them, {@link #bytes} from {@code off} on
-   * @param off where it begins
-   * @param changed of the writer's turn
+   * @param off the offset of that memory
+   * @param changed a condition of the writer's turn
    */
   InFlightGroups(int payloadMax, MemorySegment buffer, long off, Condition changed) {
     this.payloadMax = Math.min(payloadMax, PAYLOAD_MAX);
@@ -112,32 +118,32 @@ final class InFlightGroups {
     }
   }
 
-  /** How much memory there must be. */
+  /** Returns the memory needed, in bytes. */
   static long bytes(int payloadMax) {
     return MOST * Group.fileBytes(Math.min(payloadMax, PAYLOAD_MAX));
   }
 
-  /** The largest payload of one that is not alone, in bytes. */
+  /** Returns the largest payload of a group that is not written alone, in bytes. */
   int payloadMax() {
     return payloadMax;
   }
 
-  /** Whether everything that took off is durable. */
+  /** Returns whether every group that started is durable. */
   boolean isEmpty() {
     return count == 0;
   }
 
-  /** Whether another may take off. */
+  /** Returns whether another group may start. */
   boolean isRoom() {
     return count < MOST;
   }
 
-  /** Where the next one is put together; there is room. */
+  /** Returns the memory in which the next group is assembled. Requires {@link #isRoom}. */
   Flight next() {
     return places[(first + count) % MOST];
   }
 
-  /** The next one, which is all there, takes off: {@link #over} is due. */
+  /** Starts the next group, which is complete in memory. The caller must call {@link #over}. */
   void takeOff() {
     Flight flight = next();
     flight.back = false;
@@ -147,11 +153,11 @@ final class InFlightGroups {
   }
 
   /**
-   * A group is no longer in the air. Does nothing where it was not.
+   * Finishes a group, once.
    *
-   * @param airborne which take-off it is; the memory may have another one by now
-   * @param landed whether it is durable: then {@link #pass} tells how far the log is. Otherwise the
-   *     log has ended, and nothing passes it
+   * @param airborne the number of the start; the memory may be in use by a later one
+   * @param landed whether it is durable: then {@link #pass} returns how far the log is. Otherwise
+   *     the log has ended, and the durable position never passes it
    */
   void over(Flight flight, long airborne, boolean landed) {
     if (airborne == 0 || flight.airborne != airborne) {
@@ -165,7 +171,7 @@ final class InFlightGroups {
     }
   }
 
-  /** The first group, where that is durable: the durable position moves over it. Else null. */
+  /** Returns the first group and moves over it if it is durable; otherwise null. */
   @Nullable Flight pass() {
     Flight flight = places[first];
     if (count == 0 || !flight.back) {
@@ -176,7 +182,7 @@ final class InFlightGroups {
     return flight;
   }
 
-  /** Waits until another one is over; others have the turn meanwhile. */
+  /** Waits until another group is finished. Releases the turn meanwhile. */
   void await() {
     waiting++;
     try {
@@ -186,7 +192,7 @@ final class InFlightGroups {
     }
   }
 
-  /** Waits until nobody uses the memory; the log has ended, or is being closed. */
+  /** Waits until no thread uses the memory. The log has ended or is being closed. */
   void awaitNone() {
     while (inTheAir > 0) {
       await();

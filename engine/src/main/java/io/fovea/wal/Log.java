@@ -24,38 +24,35 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   sessions ──reserve, fill, complete──► Ring ──► LogWriter ──group: write, sync──► SegmentFile
  *       │                                  ▲           │                                  ▲
- *       └─begin, grant: Space ─────────────┘           └─► DurableWaits ─► who waits      │
+ *       └─begin, grant: Space ─────────────┘           └─► DurabilityWaiters ─► waiters   │
  *                                                          SegmentPreallocator: slots ahead of need
  * </pre>
  *
- * <p>A position (LSN) is a place in the stream of records. {@link #tail} is where the next record
- * goes, {@link #durableLsn} how far everything is on stable storage. Both only grow.
+ * <p>A position (LSN) is an offset in the stream of records. {@link #tail} is where the next record
+ * goes; {@link #durableLsn} is the end of what is on stable storage. Both only grow.
  *
- * <p><b>The end.</b> A write or a sync that fails is final: {@link DurabilityLostException} for all
- * who wait and all who come. The same where somebody else says so ({@link #fail}). What was durable
- * stays so and is not denied to who waits for it.
+ * <p><b>The end.</b> A failed write or sync is final: all current and later callers get {@link
+ * DurabilityLostException}. The same holds if another component reports a failure ({@link #fail}).
+ * What was durable stays durable and is acknowledged to those who wait for it.
  *
  * <pre>
- *   OPEN ──close──► CLOSING ──────► CLOSED     what is complete is written before
+ *   OPEN ──close──► CLOSING ──────► CLOSED     complete records are written first
  *     └───abandon─► ABANDONED ────► CLOSED     nothing more is written
  * </pre>
  *
- * <p>These are one word, {@link #state}, which only increases. A failure is apart from it: a log
- * fails in any state, once, and is closed after that as any other.
+ * <p>These states are one word, {@link #state}, which only increases. A failure is separate: a log
+ * can fail in any state, once, and is closed afterwards like any other.
  *
  * <p>Any thread, platform or virtual.
- *
- * <p>The file has more than 600 lines because it is the one door to the parts of the log, with what
- * each caller is told.
  */
 public final class Log implements DurableLog, AutoCloseable {
   /** The first position of a new log; 0 stands for none. */
   public static final long FIRST_LSN = 4096;
 
-  /** From one look at the room of the file to the next. */
-  private static final long LOOK_NANOS = 50_000_000;
+  /** The interval between checks of the file's free space. */
+  private static final long CHECK_NANOS = 50_000_000;
 
-  private static final int STUCK_LOOKS = 20;
+  private static final int STUCK_CHECKS = 20;
 
   private static final int BUFFER_MIN = 64 << 10;
   private static final int AGAIN_BYTES = 1 << 18;
@@ -108,32 +105,33 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * Opens a log for appending; what is in the file from {@code start.redoLsn()} on is kept.
+   * Opens a log for appending and keeps the file's contents from {@code start.redoLsn()} on.
    *
-   * <p>On return the file has a segment of this incarnation, durably: it can be found by a {@link
-   * LogReader} from {@code start.startLsn()} on.
+   * <p>On return the file durably has a segment of this incarnation, which a {@link LogReader}
+   * finds from {@code start.startLsn()} on.
    *
-   * <p><b>Numbers.</b> A close makes the file shorter, and does not sync that. Were the header of
-   * the first new segment durable and the length not, a crash would bring back the old end of the
-   * file, beside a segment of the same number or a lower one that begins later: nobody could read
-   * that. Two things forbid it, of which either would do but for a fault:
+   * <p><b>Segment numbers.</b> A close truncates the file without a sync. If the header of the
+   * first new segment were durable and the truncation were not, a crash would bring back the old
+   * end of the file: segments with the same or higher numbers next to a new one that begins
+   * elsewhere, which no reader could order. Two measures prevent that; either suffices unless there
+   * is a fault:
    *
    * <ul>
-   *   <li>The caller has synced the file since anybody else wrote to it, and before it was read to
-   *       find {@code start}. So nothing is decided here by what a crash may take back. But a sync
-   *       that failed before leaves the length in doubt, and one that succeeds does not help.
-   *   <li>{@code start.lastSegment()}: a file that was closed knows elsewhere which number was the
-   *       last. But a release that did not note it may have closed the file.
+   *   <li>The caller synced the file after the last write by anyone else, and before it was read to
+   *       find {@code start}. So nothing is decided here by what a crash may undo. But an earlier
+   *       failed sync leaves the length in doubt, and a later successful one does not help.
+   *   <li>{@code start.lastSegment()}: the last number of a closed log is recorded outside of it.
+   *       But a release that did not record it may have closed the file.
    * </ul>
    *
-   * <p>The segments of a file that is still needed keep their size, whatever the configuration
-   * says; where they are too small for it the buffer is made smaller.
+   * <p>Segments of an existing file keep their size, whatever the configuration says. If they are
+   * too small for the configured buffer, the buffer is made smaller.
    *
-   * @param device the file, synced; stays the caller's
+   * @param device the file, synced; stays open for the caller to close
    * @param config sizes and times
-   * @param start where it goes on
-   * @throws io.fovea.error.CorruptionException where it is the log of another database
-   * @throws io.fovea.error.StorageFullException where there is no space for a segment
+   * @param start where the log continues
+   * @throws io.fovea.error.CorruptionException if the file is the log of another database
+   * @throws io.fovea.error.StorageFullException if there is no space for a segment
    */
   public static Log open(BlockDevice device, LogConfig config, LogStart start) {
     if ((start.startLsn() & 7) != 0
@@ -143,7 +141,9 @@ public final class Log implements DurableLog, AutoCloseable {
     }
     if (Group.BLOCK % device.blockSize() != 0) {
       throw new IllegalArgumentException(
-          "The log is written in blocks of 4096 bytes; the device has " + device.blockSize() + ".");
+          "The log is written in blocks of 4096 bytes, but the device's block size is "
+              + device.blockSize()
+              + ".");
     }
     SegmentScan scan = SegmentScan.of(device, start.database());
     long segmentBytes = SegmentFile.segmentBytes(scan, config, start);
@@ -156,7 +156,7 @@ public final class Log implements DurableLog, AutoCloseable {
         || segmentBytes % Group.BLOCK != 0
         || Group.fileBytes(SegmentFile.payloadMax(buffer)) > SegmentHeader.capacity(segmentBytes)) {
       throw new IllegalArgumentException(
-          "A log needs a buffer of 64 KiB at least and larger segments than a quarter of it: "
+          "The log buffer must be at least 64 KiB, and a quarter of it must fit into a segment: "
               + config
               + ".");
     }
@@ -177,21 +177,21 @@ public final class Log implements DurableLog, AutoCloseable {
       begun = true;
     } finally {
       if (!begun) {
-        log.abandon(); // waits for the one that has begun, and gives memory back
+        log.abandon(); // joins a thread that has started, and releases the memory
       }
     }
     return log;
   }
 
   /**
-   * Writes the log behind a position again, byte for byte, and syncs it. After a failed sync,
-   * records may be in the system's cache, where recovery reads them, but not on the device, and
-   * later syncs do not write them. Nothing appended behind such records may be acknowledged before
-   * they are durable: a crash would end the log where they are missing.
+   * Rewrites the log from a position on, byte for byte, and syncs it. After a failed sync, records
+   * may be in the system's cache, where recovery reads them, but not on the device, and later syncs
+   * do not write them. Nothing appended after such records may be acknowledged before they are
+   * durable: a crash would end the log where they are missing.
    *
    * @param device the file
-   * @param database whose segments
-   * @param from up to where it is known to be durable, by what is not in the file itself
+   * @param database the database whose segments are rewritten
+   * @param from the position up to which the log is durable according to a record outside of it
    */
   public static void writeAgain(BlockDevice device, UUID database, long from) {
     SegmentScan scan = SegmentScan.of(device, database);
@@ -215,7 +215,7 @@ public final class Log implements DurableLog, AutoCloseable {
     device.sync();
   }
 
-  /** What a recovery may need, and what stays beside it. */
+  /** Returns the space for recovery plus that for change subscribers. */
   private static long fileBytesMax(LogConfig config) {
     long more = Math.min(config.changeRetentionBytes(), Long.MAX_VALUE - config.keepBytes());
     return config.keepBytes() + more;
@@ -223,7 +223,7 @@ public final class Log implements DurableLog, AutoCloseable {
 
   // ----------------------------------------------------------------------------------- sessions
 
-  /** A new session; kept by its owner as long as the log is open. */
+  /** Creates a session; its owner keeps it as long as the log is open. */
   public synchronized LogSession session() {
     LogSession session = new LogSession(this, ring, file.start.incarnation());
     LogSession[] more = Arrays.copyOf(sessions, sessions.length + 1);
@@ -233,12 +233,12 @@ public final class Log implements DurableLog, AutoCloseable {
     return session;
   }
 
-  /** The largest body that a record may have: a quarter of the buffer, less the header. */
+  /** Returns the largest body of a record: a quarter of the buffer, minus the header. */
   public int recordMax() {
     return SegmentFile.payloadMax(ring.size()) - Record.HEADER;
   }
 
-  /** The least position that a session holds back; {@link Long#MAX_VALUE} where none does. */
+  /** Returns the lowest position that a session holds; {@link Long#MAX_VALUE} if none does. */
   public long minActive() {
     long min = Long.MAX_VALUE;
     for (LogSession session : sessions) {
@@ -247,7 +247,7 @@ public final class Log implements DurableLog, AutoCloseable {
     return min;
   }
 
-  /** Whether the calling thread itself holds the redo point back with an operation that is long. */
+  /** Returns whether a long operation of the calling thread holds back the redo point. */
   public boolean isHeldByMe() {
     for (LogSession session : sessions) {
       Holder holder = session.holder();
@@ -258,7 +258,7 @@ public final class Log implements DurableLog, AutoCloseable {
     return false;
   }
 
-  /** What holds back the redo point now, in words. */
+  /** Returns a description of what holds back the redo point now. */
   public String holder() {
     LogSession first = null;
     for (LogSession session : sessions) {
@@ -286,20 +286,20 @@ public final class Log implements DurableLog, AutoCloseable {
 
   // --------------------------------------------------------------------------------- durability
 
-  /** The position that the next record will have at least. */
+  /** Returns the lowest position that the next record can have. */
   public long tail() {
     return ring.tail();
   }
 
-  /** All records that end at or before this position are on stable storage. */
+  /** Returns the position up to which all records are on stable storage. */
   @Override
   public long durableLsn() {
     return waits.durable();
   }
 
-  /** How far it is durable, for somebody who keeps that elsewhere. */
+  /** Returns how far the log is durable, to be recorded outside of it. */
   public Watermark watermark() {
-    // In this order: what is durable reaches the start of a segment before that counts as begun.
+    // In this order: the durable position reaches the start of a segment before the segment begins.
     long segment = file.slots().durableNumber();
     return new Watermark(waits.durable(), segment);
   }
@@ -308,10 +308,10 @@ public final class Log implements DurableLog, AutoCloseable {
    * Waits until the log is durable up to a position. An interrupt does not end the wait; the flag
    * is kept.
    *
-   * @param lsn a position that was reserved
-   * @throws DurabilityLostException if it can't become so any more
-   * @throws DatabaseClosedException if the log was closed before it did
-   * @throws IllegalArgumentException where the position lies beyond the tail
+   * @param lsn a reserved position
+   * @throws DurabilityLostException if it can no longer become durable
+   * @throws DatabaseClosedException if the log was closed first
+   * @throws IllegalArgumentException if the position is beyond the tail
    */
   public void awaitDurable(long lsn) {
     if (waits.durable() >= lsn) {
@@ -327,15 +327,15 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * As {@link #awaitDurable}, for a checkpoint, a close and whoever else must not wait for space on
-   * a full disk. A writer without a slot waits for a checkpoint to recycle one; so a checkpoint
-   * that waited for the writer would wait for itself. The thread does not lead: one that leads may
-   * be the one that waits for the slot.
+   * Waits as {@link #awaitDurable} does, but fails on a full disk. Used by a checkpoint, a close
+   * and other callers that must not wait for space: a writer without a slot waits for a checkpoint
+   * to recycle one, so a checkpoint that waited for the writer would wait for itself. The thread
+   * never leads, since a leader may be the one that waits for the slot.
    *
-   * @param lsn a position that was reserved
-   * @throws StorageFullException where the writer has no room, and the file can't be made larger
-   * @throws DurabilityLostException if it can't become durable any more
-   * @throws DatabaseClosedException if the log was closed before it did
+   * @param lsn a reserved position
+   * @throws StorageFullException if the writer has no space and the file cannot grow
+   * @throws DurabilityLostException if it can no longer become durable
+   * @throws DatabaseClosedException if the log was closed first
    */
   public void awaitDurableUnlessFull(long lsn) {
     if (waits.durable() >= lsn) {
@@ -351,25 +351,25 @@ public final class Log implements DurableLog, AutoCloseable {
       if (full != null) {
         throw full;
       }
-    } while (!waits.await(lsn, writer, LOOK_NANOS));
+    } while (!waits.await(lsn, writer, CHECK_NANOS));
   }
 
   /**
-   * The log is about to be closed. An operation that is in the log already waits for room no more
-   * where the file can't be made larger: {@link LogSession#grant} throws then.
+   * Announces that the log is about to be closed. An operation whose record is in the log no longer
+   * waits for space if the file cannot grow: {@link LogSession#grant} throws.
    */
   public void abortWaits() {
     space.abortWaits();
   }
 
   /**
-   * For a close: where the writer has no room, the file can't be made larger, and that does not
-   * change within a second, nothing more becomes durable. Whoever waits for that is told.
+   * Fails the log, for a close, if the writer has no space, the file cannot grow, and that does not
+   * change within a second. All waiters are notified.
    */
   public void failWhereStuck() {
     StorageFullException full = file.room().whyStuck();
-    for (int i = 0; i < STUCK_LOOKS && full != null; i++) {
-      Waits.sleep(LOOK_NANOS);
+    for (int i = 0; i < STUCK_CHECKS && full != null; i++) {
+      Waits.sleep(CHECK_NANOS);
       full = file.room().whyStuck();
     }
     if (full != null) {
@@ -385,10 +385,10 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * Asks for durability up to a position, and does not wait: {@link #durableLsn} will tell, and
-   * {@link #awaitRequested} waits.
+   * Requests durability up to a position without waiting. Poll {@link #durableLsn} or call {@link
+   * #awaitRequested}.
    *
-   * @param lsn a position that was reserved
+   * @param lsn a reserved position
    */
   public void request(long lsn) {
     if (waits.durable() < lsn) {
@@ -398,10 +398,10 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * As {@link #awaitDurable}, for a position that was requested.
+   * Waits as {@link #awaitDurable} does, for a position that was requested.
    *
-   * @throws DurabilityLostException if it can't become so any more
-   * @throws DatabaseClosedException if the log was closed before it did
+   * @throws DurabilityLostException if it can no longer become durable
+   * @throws DatabaseClosedException if the log was closed first
    */
   public void awaitRequested(long lsn) {
     if (waits.durable() < lsn) {
@@ -414,10 +414,10 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * Starts an action on a virtual thread, and does not wait: when a position that was requested is
-   * durable, or can't become so any more. The action asks which by {@link #awaitRequested}.
+   * Starts an action on a virtual thread once a requested position is durable or can no longer
+   * become durable. Does not wait. The action finds out which by {@link #awaitRequested}.
    *
-   * @param lsn what was requested
+   * @param lsn the requested position
    * @param action may block
    */
   public void whenDurable(long lsn, Runnable action) {
@@ -433,9 +433,10 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * For commits that do not wait: waits only where more than the window is not durable yet.
+   * Waits until no more than the configured window is not durable. Called by commits that do not
+   * wait for their own durability.
    *
-   * @throws DurabilityLostException where nothing can become durable any more
+   * @throws DurabilityLostException if nothing can become durable any more
    */
   public void awaitWindow() {
     writer.gathered();
@@ -448,7 +449,7 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * Returns where the log is in use.
+   * Throws if the log is not in use.
    *
    * @throws DurabilityLostException if nothing can become durable any more
    * @throws DatabaseClosedException if the log was closed
@@ -459,7 +460,7 @@ public final class Log implements DurableLog, AutoCloseable {
       throw new DurabilityLostException(
           "Durability was lost ("
               + why.getMessage()
-              + "). What was acknowledged before is found again when the database is opened anew.",
+              + "). Reopen the database: everything acknowledged before is still there.",
           why);
     }
     if (state != OPEN) {
@@ -467,14 +468,14 @@ public final class Log implements DurableLog, AutoCloseable {
     }
   }
 
-  /** Whether more of it can become durable. */
+  /** Returns whether more of the log can become durable. */
   public boolean isAlive() {
     return failure == null && state == OPEN;
   }
 
   /**
-   * Makes durability lost, for a reason outside of the log (a data file that could not be synced).
-   * The first reason stays. What is durable stays so.
+   * Ends durability for a reason outside of the log, such as a data file that could not be synced.
+   * The first reason wins. What is durable stays durable.
    *
    * @param reason what failed
    */
@@ -484,10 +485,10 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * Sets what is called when {@link #requireAlive} begins to throw. It may be called more than
-   * once, in any thread, and must not wait.
+   * Sets an action that runs when {@link #requireAlive} begins to throw. It may run more than once,
+   * on any thread, and must not block.
    *
-   * @param action wakes who has to look at the log again
+   * @param action wakes threads that must check the log again
    */
   public void onEnd(Runnable action) {
     onEnd = action;
@@ -502,33 +503,33 @@ public final class Log implements DurableLog, AutoCloseable {
     onEnd.run();
   }
 
-  /** Whether the writer is to stop at once. */
+  /** Returns whether the writer must stop at once. */
   boolean hasEnded() {
     return failure != null || state >= ABANDONED;
   }
 
-  /** Whether nothing is to be made ahead any more. */
+  /** Returns whether no more slots are to be made ahead of need. */
   boolean isStopping() {
     return state != OPEN || hasEnded();
   }
 
-  /** The writer has stopped. */
+  /** Called when the writer has stopped. */
   void ended() {
     wakeAll();
   }
 
   // ---------------------------------------------------------------------------------- recycling
 
-  /** Records below this position are not needed any more, except for pins. */
+  /** Allows records below a position to be recycled, except for pins. */
   public void recycleBelow(long lsn) {
     recycleBelow(lsn, 0);
   }
 
   /**
-   * The same where somebody follows changes.
+   * Allows records below a position to be recycled, except for pins and retained changes.
    *
    * @param lsn the position
-   * @param changes what {@link #retainable} said, which is durable elsewhere by now
+   * @param changes a result of {@link #retainable} that is durable outside of the log
    */
   public void recycleBelow(long lsn, long changes) {
     file.slots().recycleBelow(Math.min(lsn, waits.durable()), changes);
@@ -538,15 +539,14 @@ public final class Log implements DurableLog, AutoCloseable {
     space.changed();
   }
 
-  /** Whether its file is larger than that of a log that rests. */
+  /** Returns whether the file is larger than that of an idle log. */
   public boolean isLarge() {
     return file.slots().isLarge();
   }
 
   /**
-   * Nothing was logged for a while: gives the slots of the file back that are needed no more, after
-   * a checkpoint that left little. The log goes on in the first slots of the file, and makes others
-   * when it needs them.
+   * Releases the slots that an idle log does not need, after a checkpoint that left little. The log
+   * continues in the first slots of the file and makes more when it needs them.
    */
   public void rest() {
     file.slots().rest();
@@ -555,13 +555,14 @@ public final class Log implements DurableLog, AutoCloseable {
     }
   }
 
-  /** Whether records stay that no recovery needs, for who follows changes. */
+  /** Returns whether records are retained for change subscribers. */
   public boolean isFollowed() {
     return config.changeRetentionBytes() > 0;
   }
 
   /**
-   * From where on records stay for who follows changes, once recovery needs none below a position.
+   * Returns the start of the records retained for change subscribers, once recovery needs none
+   * below a position.
    *
    * @param redo the position
    */
@@ -570,19 +571,22 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * Whether the storage is full while records stay for who follows changes: a checkpoint lets them
-   * go.
+   * Returns whether the storage is full while records are retained for change subscribers. A
+   * checkpoint then releases them.
    */
   public boolean mustReleaseRetention() {
     return isFollowed() && file.slots().mustReleaseRetention();
   }
 
-  /** Where the records that are there begin. */
+  /** Returns the start of the oldest record in the file. */
   public long firstLsn() {
     return file.slots().firstLsn();
   }
 
-  /** Reads records that are durable, beside everything else; to be closed before the log is. */
+  /**
+   * Returns a reader of durable records that runs concurrently with appends. Close it before the
+   * log.
+   */
   @Override
   public DurableRecords records() {
     return new DurableRecords(device, new OwnSegments(this, file));
@@ -592,10 +596,10 @@ public final class Log implements DurableLog, AutoCloseable {
    * Waits until the log is durable beyond a position.
    *
    * @param lsn the position
-   * @param nanos how long at most
-   * @param over whether to wait no longer, which is asked again after {@link #wakeFollowers}
-   * @return whether it is
-   * @throws InterruptedException if the thread is interrupted meanwhile
+   * @param nanos the timeout
+   * @param over ends the wait when it returns true; checked again after {@link #wakeFollowers}
+   * @return whether the log is durable beyond the position
+   * @throws InterruptedException if the thread is interrupted while waiting
    */
   public boolean awaitBeyond(long lsn, long nanos, BooleanSupplier over)
       throws InterruptedException {
@@ -604,24 +608,24 @@ public final class Log implements DurableLog, AutoCloseable {
         && waits.durable() > lsn;
   }
 
-  /** Whoever waits in {@link #awaitBeyond} looks again. */
+  /** Makes threads in {@link #awaitBeyond} check their conditions again. */
   public void wakeFollowers() {
     changeSubscribers.wake();
   }
 
-  /** More is durable. */
+  /** Called when more is durable. */
   void becameDurable() {
     changeSubscribers.wake();
   }
 
-  /** Holds back recycling, for a backup; {@link Pin#close} ends it. */
+  /** Holds back recycling, for a backup, until {@link Pin#close}. */
   public Pin pin() {
     return new FilePin(file.slots(), file.slots().pin());
   }
 
   /** Holds back recycling. */
   public interface Pin extends AutoCloseable {
-    /** Records from here on stay. */
+    /** Returns the position from which records are kept. */
     long lsn();
 
     @Override
@@ -654,22 +658,22 @@ public final class Log implements DurableLog, AutoCloseable {
 
   // ---------------------------------------------------------------------------------------- end
 
-  /** How many bytes were written to the file since it was opened. */
+  /** Returns the number of bytes written to the file since it was opened. */
   public long bytesWritten() {
     return writer.bytesWritten();
   }
 
-  /** The size of a segment of the file. */
+  /** Returns the size of a segment of the file, in bytes. */
   public long segmentBytes() {
     return file.segmentBytes;
   }
 
-  /** The native memory of the buffer and of what is written from it, in bytes. */
+  /** Returns the native memory of the ring and the write buffer, in bytes. */
   public long memoryBytes() {
     return ring.memoryBytes() + writer.memoryBytes();
   }
 
-  /** What was done so far. */
+  /** Returns counters since the log was opened. */
   public LogStats stats() {
     return new LogStats(
         writer.records(),
@@ -682,8 +686,8 @@ public final class Log implements DurableLog, AutoCloseable {
   }
 
   /**
-   * Writes what is complete, syncs, ends the threads. The device stays the caller's. Nobody may be
-   * appending.
+   * Writes complete records, syncs and ends the threads. The device stays open for the caller to
+   * close. No thread may be appending.
    */
   @Override
   public void close() {
@@ -693,7 +697,7 @@ public final class Log implements DurableLog, AutoCloseable {
     }
   }
 
-  /** Ends the threads without writing: what a crash leaves. */
+  /** Ends the threads without writing, leaving the file as after a crash. */
   public void abandon() {
     if (STATE.compareAndSet(this, OPEN, ABANDONED)) {
       wakeAll();

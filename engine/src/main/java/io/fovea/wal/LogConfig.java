@@ -5,13 +5,14 @@ package io.fovea.wal;
  *
  * @param segmentBytes the size of a segment of the file
  * @param bufferBytes the size of the buffer in memory, a power of two
- * @param windowNanos of commits that do not wait, how long a record may stay in memory
- * @param windowBytes of commits that do not wait, how many bytes may stay in memory
- * @param keepBytes how much of the file may be needed as a rule. A file that has become larger, for
- *     something held the log back, is cut to that, and to what must be ready beside it, when the
- *     segments at its end are not needed any more. {@link Long#MAX_VALUE}: it never is
- * @param changeRetentionBytes how much of the log stays that no recovery needs, for who follows
- *     changes; 0: nothing
+ * @param windowNanos the longest time that the record of a commit that does not wait stays in
+ *     memory
+ * @param windowBytes the most bytes that commits that do not wait may leave in memory
+ * @param keepBytes the size that the file normally needs. A file that has grown beyond it because
+ *     something held back recycling is cut to this size plus the slots made ahead, once the
+ *     segments at its end are free. {@link Long#MAX_VALUE}: never
+ * @param changeRetentionBytes the log retained for change subscribers beyond what recovery needs; 0
+ *     for none
  */
 public record LogConfig(
     long segmentBytes,
@@ -23,13 +24,13 @@ public record LogConfig(
   /** 64 MiB segments, a buffer of 16 MiB, a window of 5 ms or 1 MiB. */
   public static final LogConfig DEFAULT = new LogConfig(64L << 20, 16 << 20, 5_000_000, 1 << 20);
 
-  /** A log of which nothing stays that no recovery needs. */
+  /** Creates a configuration that retains nothing for change subscribers. */
   public LogConfig(
       long segmentBytes, int bufferBytes, long windowNanos, int windowBytes, long keepBytes) {
     this(segmentBytes, bufferBytes, windowNanos, windowBytes, keepBytes, 0);
   }
 
-  /** A log whose file is never cut. */
+  /** Creates a configuration of a log whose file is never cut. */
   public LogConfig(long segmentBytes, int bufferBytes, long windowNanos, int windowBytes) {
     this(segmentBytes, bufferBytes, windowNanos, windowBytes, Long.MAX_VALUE);
   }

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.UUID;
 
 /**
- * Copies a part of a log, from a file that is appended to meanwhile, so that the copy is a log that
- * ends where it was asked to end.
+ * Copies a part of a log from a file that is being appended to. The copy is a log that ends at a
+ * given position.
  *
  * <pre>
  *   source   | segment 7 | segment 5 | segment 6 | spare |     slots in any order
@@ -19,21 +19,21 @@ import java.util.UUID;
  *   copy     | segment 5 | segment 6 | segment 7, cut |        needed ones only, in order
  * </pre>
  *
- * <p><b>Why it may read while the writer writes.</b> A block with durable records is never written
- * again, and all that is copied was durable before the copy began: groups that start before {@code
- * to}, in segments that a pin keeps from being used again.
+ * <p><b>Why it may read while the writer writes.</b> A block with durable records is not written
+ * again while a pin keeps its segment, and everything copied was durable before the copy began:
+ * groups that start before {@code to}.
  *
- * <p><b>Why it is cut.</b> A group that is under way may be read half, and one that the writer
- * began when that was durable, whole: then the half group would look like damage below what the
- * later one says. So from the first group on that starts at {@code to} or later, the copy has
- * zeros. So it has in the place of a {@link Watermark} of the source that is beyond its end.
+ * <p><b>Why it is cut.</b> A group being written may be read in half, and one that the writer began
+ * after that was durable, in whole: then the half group would look like damage below the position
+ * that the later one names. So from the first group that starts at {@code to} or later, the copy
+ * has zeros. It also has zeros in place of a {@link Watermark} of the source beyond its end.
  *
  * <p>One thread.
  */
 public final class LogCopy {
-  /** Takes the bytes of the copy, from its beginning to its end. */
+  /** Receives the bytes of the copy, from beginning to end. */
   public interface Sink {
-    /** Takes what comes next. */
+    /** Receives the next bytes. */
     void write(MemorySegment seg, long off, int len) throws IOException;
   }
 
@@ -45,13 +45,13 @@ public final class LogCopy {
   private final List<SegmentScan.Found> segments = new ArrayList<>();
 
   /**
-   * Finds the segments. Something keeps them, a {@link Log#pin} for example.
+   * Finds the segments, which the caller keeps, for example by {@link Log#pin}.
    *
    * @param device the log
-   * @param database whose log it is
-   * @param from where the copy has to begin, at the latest
-   * @param to where it ends; the log is durable up to there
-   * @throws CorruptionException if the segments are not there
+   * @param database the database it belongs to
+   * @param from the copy begins here or earlier
+   * @param to the end of the copy; the log is durable up to here
+   * @throws CorruptionException if segments are missing
    */
   public LogCopy(BlockDevice device, UUID database, long from, long to) {
     this.device = device;
@@ -62,7 +62,7 @@ public final class LogCopy {
     this.segmentBytes = scan.segmentBytes();
     for (SegmentScan.Found found : scan.segments()) {
       if (found.startLsn() <= from) {
-        segments.clear(); // what was found before ends here
+        segments.clear(); // the earlier ones end here
       }
       if (found.startLsn() <= to) {
         segments.add(found);
@@ -78,7 +78,7 @@ public final class LogCopy {
     }
   }
 
-  /** How large the copy will be. */
+  /** Returns the size of the copy. */
   public long bytes() {
     return segments.size() * segmentBytes;
   }
@@ -86,9 +86,9 @@ public final class LogCopy {
   /**
    * Copies.
    *
-   * @param sink gets the copy
-   * @param buffer where it passes through; a whole number of blocks
-   * @throws CorruptionException if the log does not reach as far as it should
+   * @param sink receives the copy
+   * @param buffer a scratch buffer; a whole number of blocks
+   * @throws CorruptionException if the log ends too early
    */
   public void run(Sink sink, MemorySegment buffer) throws IOException {
     for (int i = 0; i < segments.size(); i++) {
@@ -97,7 +97,7 @@ public final class LogCopy {
     }
   }
 
-  /** Copies a segment, which ends where the next begins; the last one where it is cut. */
+  /** Copies a segment up to the start of the next one; the last one up to the cut. */
   private void copy(SegmentScan.Found segment, long limit, Sink sink, MemorySegment buffer)
       throws IOException {
     long covered = segment.startLsn();
@@ -130,8 +130,8 @@ public final class LogCopy {
       sink.write(buffer, 0, n);
       at += n;
     }
-    // All of the copy is durable before anybody uses it. Saying so here lets its recovery write
-    // pages of the last group, too, however small the pool.
+    // The whole copy is durable before it is used. Saying so here lets its recovery write pages of
+    // the last group too, however small the pool.
     new Watermark(to, lastNumber()).put(buffer, 0, database);
     sink.write(buffer, 0, Group.BLOCK);
   }
@@ -150,7 +150,7 @@ public final class LogCopy {
     return end;
   }
 
-  /** Where the first segment begins: from there on, all is in the copy. */
+  /** Returns the start of the first segment: the copy has everything from there on. */
   public long startLsn() {
     return Math.min(from, segments.getFirst().startLsn());
   }

@@ -15,9 +15,9 @@ import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells which data file a log belongs to, before anything of it is recovered, reused or deleted.
+ * Tells which data file a log belongs to, before any of it is recovered, reused or deleted.
  *
- * <p>The database id does not suffice: a copy of a database has the id of its original. So each
+ * <p>The database id is not enough, since a copy of a database has the id of its original. So each
  * opening that changes a database, with a log or without, is a <b>session</b> with a random number.
  *
  * <pre>
@@ -33,20 +33,19 @@ import org.jspecify.annotations.Nullable;
  * <ol>
  *   <li>A new log segment is durable before the superblock names its session. So the log of a file
  *       that was not closed has a segment of the session that the file names, or one that was begun
- *       by an opening of that very state (its base).
+ *       by an opening of exactly that state (its base).
  *   <li>From the redo point to the end each session follows the one before it: by its previous
- *       session or by its base. A log that lacks a session, or is of a copy that went its own way,
+ *       session or by its base. A log that lacks a session, or belongs to a copy that diverged,
  *       breaks this chain.
  *   <li>A closed file needs no log. But a log with records that are neither closed nor of a session
  *       that the file descends from may hold commits that no other file has. It is not overwritten.
- *   <li>The closed mark is written after the superblock says that the file is closed. It may be
- *       lost in a crash, after which the log has the session of its data file.
+ *   <li>The closed mark is written after the superblock says that the file is closed. A crash may
+ *       lose it; the log then has the session of its data file.
  * </ol>
  *
- * <p>Session 0 stands for "not known": files of earlier releases are checked by their database id
- * alone.
+ * <p>Session 0 means "not known": files of earlier releases are checked by their database id alone.
  *
- * <p>The mark lies in the last block of slot 0, behind the {@link Watermark}, in the same sector:
+ * <p>The mark is in the last block of slot 0, after the {@link Watermark}, in the same sector:
  *
  * <pre>
  *   64      72         76     80         96        104
@@ -66,7 +65,7 @@ public final class LogIdentity {
 
   private final BlockDevice device;
 
-  /** Of all databases, by number; no spares. */
+  /** The segments of all databases, by number, without spares. */
   private final List<SegmentScan.Found> segments = new ArrayList<>();
 
   private long segmentBytes;
@@ -79,7 +78,7 @@ public final class LogIdentity {
     this.device = device;
   }
 
-  /** The number of a new session. */
+  /** Returns the number of a new session. */
   public static long newSession() {
     long session;
     do {
@@ -147,10 +146,10 @@ public final class LogIdentity {
   // ------------------------------------------------------------------------------ the closed mark
 
   /**
-   * Notes that no record of the log is needed any more. The data file is closed, durably.
+   * Records that no record of the log is needed any more. The data file is durably closed.
    *
-   * @param database whose log it is
-   * @param changes the log keeps changes from here on; 0 where it keeps none
+   * @param database the database that the log belongs to
+   * @param changes the start of the changes retained by the log; 0 for none
    */
   public static void markClosed(BlockDevice device, UUID database, long changes) {
     LogIdentity log = of(device);
@@ -165,9 +164,9 @@ public final class LogIdentity {
       Mem.putLong(block, CLOSED_CHECKSUM, 0);
       Mem.putLong(block, CLOSED_DATABASE, database.getMostSignificantBits());
       Mem.putLong(block, CLOSED_DATABASE + 8, database.getLeastSignificantBits());
-      // No higher one: the next segment may get the next number. But no lower one than that of a
-      // mark which is there: a log that was cut has fewer segments than it was closed with, and an
-      // older data file lacks the commits of the others. What is appended gets numbers above it.
+      // Not above the last number: the next segment may get the next one. And not below an existing
+      // mark: a log that was cut has fewer segments than it was closed with, and an older data file
+      // lacks the commits of the removed ones. Later segments get numbers above the mark.
       long last = log.segments.getLast().header().number();
       boolean marked = database.equals(log.closedDatabase);
       Mem.putLong(block, CLOSED_SEGMENT, marked ? Math.max(last, log.closedSegment) : last);
@@ -179,18 +178,18 @@ public final class LogIdentity {
 
   // ------------------------------------------------------------------------------------- answers
 
-  /** The highest number that a segment has, or had when the log was marked as closed. */
+  /** Returns the highest segment number that is there or was when the log was marked closed. */
   public long lastSegment() {
     long last = segments.isEmpty() ? 0 : segments.getLast().header().number();
     return Math.max(last, closedSegment);
   }
 
-  /** Whether it has segments of another database. */
+  /** Returns whether the log has segments of another database. */
   public boolean isForeign(UUID database) {
     return segments.stream().anyMatch(s -> !s.header().database().equals(database));
   }
 
-  /** The sessions that have records before a position, the latest last, as far as known. */
+  /** Returns the known sessions with records before a position, the latest last. */
   public static List<Long> sessions(BlockDevice device, UUID database, long end) {
     return SegmentScan.of(device, database).segments().stream()
         .filter(found -> found.startLsn() < end)
@@ -201,7 +200,7 @@ public final class LogIdentity {
   }
 
   /**
-   * Why the log must not be deleted where a database is created, or null if it may be.
+   * Returns why the log must not be deleted when a database is created, or null if it may be.
    *
    * @return what was found, as the end of a sentence
    */
@@ -217,10 +216,10 @@ public final class LogIdentity {
   }
 
   /**
-   * Why the log must not be reused beside a closed data file, or null if it may be.
+   * Returns why the log must not be reused with a closed data file, or null if it may be.
    *
-   * @param session of the data file; 0 where that is not known
-   * @param descends whether the data file has all commits of a session
+   * @param session the session of the data file; 0 if not known
+   * @param descends returns whether the data file has all commits of a session
    * @return what was found, as the end of a sentence
    */
   public @Nullable String whyNotAfterClose(UUID database, long session, LongPredicate descends) {
@@ -232,12 +231,12 @@ public final class LogIdentity {
   }
 
   /**
-   * Why a data file that was not closed cannot be recovered from the log, or null if it can be, as
-   * far as sessions tell.
+   * Returns why a data file that was not closed cannot be recovered from the log, or null if the
+   * sessions allow it.
    *
-   * @param redo where recovery begins
+   * @param redo the position at which recovery begins
    * @return what was found, as the end of a sentence
-   * @throws io.fovea.error.CorruptionException where segments contradict each other
+   * @throws io.fovea.error.CorruptionException if segments contradict each other
    */
   public @Nullable String whyNotInUse(UUID database, long session, long redo) {
     SegmentScan scan = SegmentScan.of(device, database);
@@ -250,7 +249,7 @@ public final class LogIdentity {
       first--;
     }
     if (first < 0 || all.get(first).startLsn() > redo) {
-      return null; // the recovery says what is missing
+      return null; // recovery reports what is missing
     }
     if (database.equals(closedDatabase) && closedSegment > segments.getLast().header().number()) {
       return "was closed by a later session, and cut: its commits are in another data file";
@@ -264,17 +263,17 @@ public final class LogIdentity {
             + describe(all.get(i))
             + ", which does not follow "
             + describe(all.get(i - 1))
-            + ": it is of a copy or of another time, or a part of it is missing";
+            + ": it belongs to a copy or to another point in time, or a part of it is missing";
       }
     }
     return found
         ? null
         : "ends with "
             + describe(all.getLast())
-            + ": it is of a copy or of another time, or it was cut";
+            + ": it belongs to a copy or to another point in time, or it was cut";
   }
 
-  /** Whether a segment follows the one before it, or one before those that have no records. */
+  /** Returns whether a segment follows the previous one, skipping segments without records. */
   private static boolean follows(List<SegmentScan.Found> all, int first, int i) {
     SegmentScan.Found next = all.get(i);
     for (int j = i - 1; j >= first; j--) {
@@ -296,7 +295,7 @@ public final class LogIdentity {
   }
 
   /**
-   * A segment with records that a data file does not have; null if none has.
+   * Returns a segment with records that a data file lacks, or null.
    *
    * <p>Every segment of a session that the data file descends from is covered, whatever its number:
    * a crash may bring back segments that an unsynced cut had removed.
@@ -348,7 +347,7 @@ public final class LogIdentity {
         + found.header().database();
   }
 
-  /** A session in words. */
+  /** Returns a session in words. */
   public static String describe(long session) {
     return session == 0 ? "of an earlier release" : String.format(Locale.ROOT, "%016x", session);
   }

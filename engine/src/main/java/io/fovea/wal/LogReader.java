@@ -16,30 +16,28 @@ import java.util.UUID;
  *   fromLsn 80000  ───────────────────────────────────────►│ group │ group │ ... until 91000 ─►│
  * </pre>
  *
- * <p><b>A segment ends where the next one begins.</b> What lies behind that in its slot was torn,
- * or was there before, and does not count. A segment without any record is the mark of an opening
- * that got no further.
+ * <p><b>A segment ends where the next one begins.</b> Anything beyond that in its slot is torn or
+ * stale and does not count. A segment without a record is left by an opening that got no further.
  *
- * <p><b>The end or damage?</b> The writer begins a segment only when everything before it is
- * durable, and a group says up to where everything was durable when it was put together. So where
- * something bad is found at X, it is damage if anything valid says that more than X was durable: a
- * later segment, a later group of this segment, or a group in a slot whose header is damaged. So it
- * is if a {@link Watermark} says that the log was durable beyond X, or if the file was cut: then
- * nobody knows what was behind. If there is nothing of it, X is the end: that group was torn, and
- * nobody was told that it is durable.
+ * <p><b>End or damage?</b> The writer begins a segment only when everything before it is durable,
+ * and each group names the position that was durable when it was assembled. So if something invalid
+ * is found at X, it is damage if anything valid says that more than X was durable: a later segment,
+ * a later group of this segment, a group in a slot whose header is damaged, or a {@link Watermark}.
+ * It is also damage if the file was cut, since nothing is known about the rest. Otherwise X is the
+ * end: that group was torn and was never acknowledged.
  *
- * <p><b>Behind a gap.</b> Groups are written several at a time ({@link InFlightGroups}), so behind
- * X there may be whole groups that say no more than X. Nobody was told of them either, for the
- * durable position never passes a group that is not there. They are never read: reading goes on
- * where a group starts at the very position where the last record ended, and stops here for good.
- * Nor do they come back later: what is appended after an opening goes to a new segment, which
- * begins at X or before, and what lies behind that in this slot does not count.
+ * <p><b>After a gap.</b> Groups are written several at a time ({@link InFlightGroups}), so after X
+ * there may be whole groups that prove no more than X. They were never acknowledged either, since
+ * the durable position does not pass a missing group. They are never read: a group is read only if
+ * it starts exactly where the last record ended, and reading stops here for good. Nor do they come
+ * back later: records appended after an opening go to a new segment, which begins at X or before
+ * and hides the rest of this slot.
  *
- * <p>A file that was cut is read as far as it goes, and then refused: an exception at the end says
- * what was found, what is known to be missing, and has been preceded by all that is there.
+ * <p>A file that was cut is read as far as it goes and then rejected: an exception at the end says
+ * what was found and what is known to be missing.
  *
- * <p>All lengths are checked against what is left of the group, the segment and the file before
- * they are used.
+ * <p>All lengths are checked against the rest of the group, the segment and the file before they
+ * are used.
  *
  * <p>Records of type {@link RecordType#VOID} are returned too.
  */
@@ -85,12 +83,12 @@ public final class LogReader implements AutoCloseable {
   }
 
   /**
-   * Opens a log for reading, of which nothing is known but what it says itself.
+   * Opens a log for reading, knowing only what the log itself says.
    *
    * @param device the file
-   * @param database whose log it must be
+   * @param database the database that the log must belong to
    * @param fromLsn the first record
-   * @throws CorruptionException if the log does not reach back so far
+   * @throws CorruptionException if the log does not reach back that far
    */
   public static LogReader open(BlockDevice device, UUID database, long fromLsn) {
     return open(device, database, fromLsn, Watermark.NONE);
@@ -100,10 +98,10 @@ public final class LogReader implements AutoCloseable {
    * Opens a log for reading.
    *
    * @param device the file
-   * @param database whose log it must be
+   * @param database the database that the log must belong to
    * @param fromLsn the first record
-   * @param known how far it was durable: an end before that is damage
-   * @throws CorruptionException if the log does not reach back so far
+   * @param known how far the log was durable: an end before that is damage
+   * @throws CorruptionException if the log does not reach back that far
    */
   public static LogReader open(BlockDevice device, UUID database, long fromLsn, Watermark known) {
     SegmentScan scan = SegmentScan.of(device, database);
@@ -144,16 +142,16 @@ public final class LogReader implements AutoCloseable {
     provenByNext = -1;
   }
 
-  /** Where the groups of a slot end: before its last block, or where the file ends. */
+  /** Returns the end of the groups of a slot: its last block, or the end of the file. */
   private long groupsEnd(int slot) {
     return Math.min((slot + 1) * scan.segmentBytes() - Group.BLOCK, scan.end(slot, fileBytes));
   }
 
   /**
-   * Goes to the next record.
+   * Advances to the next record.
    *
-   * @return false at the end of what is valid
-   * @throws CorruptionException for damage below what was durable
+   * @return false at the end of the valid records
+   * @throws CorruptionException if there is damage below what was durable
    */
   public boolean next() {
     while (!ended) {
@@ -174,18 +172,18 @@ public final class LogReader implements AutoCloseable {
 
   private long groupOffset;
 
-  /** As {@link #provenByNext()}; negative where nobody has asked for this group. */
+  /** The result of {@link #provenByNext()}; negative if not computed for this group. */
   private long provenByNext = -1;
 
   private int payload;
 
-  /** How many bytes the group's header has. */
+  /** The size of the group's header. */
   private int headerBytes;
 
-  /** Up to where the groups of this segment, so far, say that the log was durable. */
+  /** The durable position according to the groups of this segment so far. */
   private long proven;
 
-  /** Where in the file the record at {@link #end} begins. */
+  /** Returns the file offset of the record at {@link #end}. */
   private long fileOffset() {
     return groupOffset + headerBytes + (end - (groupEnd - payload));
   }
@@ -222,12 +220,12 @@ public final class LogReader implements AutoCloseable {
     offset += Group.fileBytes(before, bytes);
     provenByNext = -1;
     if (groupEnd <= fromLsn && groupEnd <= limit) {
-      end = groupEnd; // nobody wants its records
+      end = groupEnd; // none of its records was asked for
     }
     return true;
   }
 
-  /** Looks at the record at {@link #end}. */
+  /** Reads the record at {@link #end}. */
   private boolean record() {
     long left = Math.min(groupEnd, limit) - end;
     long fileAt = fileOffset();
@@ -259,7 +257,7 @@ public final class LogReader implements AutoCloseable {
     return Math.max(atLeast, segmentEnd);
   }
 
-  /** Something is bad at {@link #end}: it is the end, or damage. */
+  /** Decides whether invalid bytes at {@link #end} are the end or damage. */
   private void stop(long badOffset, long nextGroup) {
     long bad = end;
     if (limit != Long.MAX_VALUE) {
@@ -295,9 +293,9 @@ public final class LogReader implements AutoCloseable {
       throw new CorruptionException(
           "log: segment "
               + watermark.segment()
-              + " was there, and is not; the log ends at position "
+              + " is missing; the log ends at position "
               + bad
-              + ", acknowledged commits behind that are missing. Last segment",
+              + ", and acknowledged commits after that are lost. Last segment",
           -1,
           -1,
           watermark.segment(),
@@ -311,9 +309,9 @@ public final class LogReader implements AutoCloseable {
     return new CorruptionException(
         "log: it ends at position "
             + bad
-            + " and was durable up to position "
+            + " but was durable up to position "
             + watermark.lsn()
-            + ": the acknowledged commits between are missing. End",
+            + ": the acknowledged commits in between are missing. End",
         -1,
         badOffset,
         watermark.lsn(),
@@ -330,18 +328,18 @@ public final class LogReader implements AutoCloseable {
       missing =
           "it was durable up to position "
               + watermark.lsn()
-              + ", and the acknowledged commits between are missing";
+              + ", and the acknowledged commits in between are missing";
     } else if (endsBefore) {
-      missing = "there it ends, before the cut, and nothing is known to be missing";
+      missing = "it ends there, before the cut, and nothing is known to be missing";
     } else {
       missing = "what followed is missing";
     }
     return new CorruptionException(
-        "log: its file was cut inside of a segment, of which it has "
+        "log: its file was cut inside a segment, of which it has "
             + scan.cut()
             + " of "
             + scan.segmentBytes()
-            + " bytes. What is left is whole up to position "
+            + " bytes. The rest is whole up to position "
             + bad
             + ": "
             + missing
@@ -362,11 +360,10 @@ public final class LogReader implements AutoCloseable {
   }
 
   /**
-   * The offset of a valid group that says that the log was durable beyond a position; of any
-   * segment, whose header is damaged, up to it.
+   * Returns the offset of a valid group that says the log was durable beyond a position, or -1.
+   * With -1 as the number, for segments with damaged headers, up to the position is enough.
    *
-   * @param number of its segment, or -1 for any
-   * @return -1 where there is none
+   * @param number the number of its segment, or -1 for any
    */
   private long laterGroup(long from, long to, long number, long behind, long badOffset) {
     long incarnation = segments.get(index).header().incarnation();
@@ -387,41 +384,40 @@ public final class LogReader implements AutoCloseable {
 
   // ------------------------------------------------------------------------------------ records
 
-  /** The kind of the record. */
+  /** Returns the type of the record. */
   public int type() {
     return type;
   }
 
-  /** Where it begins. */
+  /** Returns the position at which the record begins. */
   public long start() {
     return start;
   }
 
-  /** Where it ends; after {@link #next} returned false, where the log ends. */
+  /** Returns the end of the record; after {@link #next} returned false, the end of the log. */
   public long end() {
     return end;
   }
 
-  /** The memory with its body, until the next call. */
+  /** Returns the memory that holds the body, valid until the next call. */
   public MemorySegment segment() {
     return window.memory();
   }
 
-  /** Where the body begins there. */
+  /** Returns the offset of the body in {@link #segment}. */
   public long body() {
     return body;
   }
 
-  /** How long the body is. */
+  /** Returns the length of the body. */
   public int bodyLength() {
     return bodyLength;
   }
 
   /**
-   * Up to where what was read is proven to be on stable storage: by what a group says that was
-   * entered, or where somebody has noted how far the log was durable. Of the last groups nobody
-   * knows whether they were synced, until {@link Log#open} has written them again. Pages that have
-   * changes from behind what is proven must not be written before.
+   * Returns the position up to which the records read are proven to be on stable storage, by the
+   * groups entered so far or by a watermark. The last groups remain unproven until {@link Log#open}
+   * has rewritten them. Pages with changes beyond this position must not be written before.
    */
   public long provenLsn() {
     return limit != Long.MAX_VALUE
@@ -430,9 +426,9 @@ public final class LogReader implements AutoCloseable {
   }
 
   /**
-   * The same, where the next groups may be looked at for that: a few reads, once a group. Where the
-   * answer is less than the end of a record, nothing in the log proves the record, nor any behind
-   * it.
+   * Returns {@link #provenLsn} after reading the headers of the next groups if necessary: a few
+   * reads, once per group. If the result is less than the end of a record, nothing in the log
+   * proves that record or any after it.
    */
   public long provenByNext() {
     if (provenByNext < 0) {
@@ -442,8 +438,8 @@ public final class LogReader implements AutoCloseable {
   }
 
   /**
-   * What the groups say that follow, up to the end of this one. As many are read as were in the air
-   * together, or fewer.
+   * Returns what the following groups prove, up to the end of this one. Reads at most as many
+   * groups as were in flight together.
    */
   private long lookAhead(long known) {
     SegmentHeader segment = segments.get(index).header();
@@ -468,7 +464,7 @@ public final class LogReader implements AutoCloseable {
     return known;
   }
 
-  /** The highest incarnation that was met. */
+  /** Returns the highest incarnation found. */
   public long incarnation() {
     long max = 0;
     for (SegmentScan.Found found : segments) {

@@ -3,26 +3,26 @@ package io.fovea.wal;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
-/** Where in its file a log has what is durable: what {@link DurableRecords} asks. */
+/** The location of durable records in a log's file, for {@link DurableRecords}. */
 interface LogSegments {
-  /** Whose log it is. */
+  /** Returns the database that the log belongs to. */
   UUID database();
 
-  /** The distance of slots. */
+  /** Returns the size of a slot. */
   long segmentBytes();
 
-  /** How far everything is on stable storage. */
+  /** Returns the position up to which everything is on stable storage. */
   long durableLsn();
 
-  /** As {@link SegmentSlots#pin(long)}. */
+  /** Pins the log; see {@link SegmentSlots#pin(long)}. */
   boolean pin(long lsn);
 
-  /** As {@link SegmentSlots#unpin}. */
+  /** Releases a pin; see {@link SegmentSlots#unpin}. */
   void unpin(long lsn);
 
-  /** As {@link SegmentSlots#find}. */
+  /** Finds a segment; see {@link SegmentSlots#find}. */
   boolean find(long lsn, SegmentSlots.@Nullable Live[] out);
 
-  /** Where what is there begins. */
+  /** Returns the start of the oldest record. */
   long firstLsn();
 }

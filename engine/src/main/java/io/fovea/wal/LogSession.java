@@ -9,19 +9,19 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One appender's way into the log: a slot that holds back the redo point, a grant of space, the
- * record under construction, and where the pages that it changes stand.
+ * One appender's handle on the log: a slot that holds back the redo point, a grant of space, the
+ * record under construction, and the position of the changes being made.
  *
  * <pre>
  *   begin(bytes)     slot := tail, full fence; then waits for space           no latch is held
  *     reserve(type, bytes) ─► fill buffer() at the returned offset ─► complete()   never waits
  *     ... pages: markDirty(frame, recLsn(), pageLsn())
  *     grant(bytes)   waits for more space                                     no latch is held
- *   end()            slot := none; what is left of the grant goes back
+ *   end()            slot := none; returns what is left of the grant
  * </pre>
  *
  * <p>{@link #NONE} is the session of a database without a log: {@link #logging} is false, begin,
- * grant and end do nothing, positions are 0, and nobody reserves.
+ * grant and end do nothing, positions are 0, and nothing is reserved.
  *
  * <p><b>Memory order: the redo point.</b> A session stores its slot (S1, volatile), then reserves
  * (a CAS of the tail, S2), marks its frames (S3), and clears the slot (S4, volatile). The
@@ -35,8 +35,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>C2 sees S4: then C3 sees S3, and the frames' recLsn hold the redo point.
  * </ul>
  *
- * <p>Forbidden: a redo point above a record whose change is in no page on the device. It takes that
- * S1 is before S2 for all who look, hence the sequential accesses.
+ * <p>Forbidden: a redo point above a record whose change is in no page on the device. This requires
+ * S1 to precede S2 for all observers, hence the sequentially consistent accesses.
  *
  * <p>One thread at a time.
  */
@@ -46,7 +46,7 @@ public final class LogSession {
 
   static final long IDLE = Long.MAX_VALUE;
 
-  /** How much of a claim is used before it is looked at. */
+  /** How much of a claim is used before it is settled. */
   private static final long SPENT_MIN = 64 << 10;
 
   private static final VarHandle SLOT;
@@ -64,13 +64,13 @@ public final class LogSession {
   private final Checksum.Reusable sums;
   private final long incarnation;
 
-  @SuppressWarnings("unused") // by its handle
+  @SuppressWarnings("unused") // accessed through SLOT
   private long slot = IDLE;
 
   private boolean active;
   private volatile @Nullable Holder holder;
 
-  /** Who uses it from its begin to its end; for assertions, null without them. */
+  /** The thread between begin and end; for assertions, null without them. */
   private @Nullable Thread user;
 
   private long left;
@@ -85,19 +85,19 @@ public final class LogSession {
   private boolean failWhenFull;
   private boolean undoes;
 
-  /** Of the file, for what comes behind the operation's record: see {@link #claim}. */
+  /** File space for what follows the operation's record: see {@link #claim}. */
   private long claimed;
 
-  /** Of how many bytes of records that is. */
+  /** The number of bytes of records that the claim is for. */
   private long expected;
 
-  /** What was left of the grant when it was looked at last. */
+  /** What was left of the grant at the last check. */
   private long granted;
 
-  /** What was logged of the claim, and is still claimed. */
+  /** The claimed bytes that were logged and are still claimed. */
   private long spent;
 
-  @SuppressWarnings("NullAway") // nobody reserves here
+  @SuppressWarnings("NullAway") // nothing is reserved in this session
   private LogSession() {
     this.log = null;
     this.ring = null;
@@ -112,24 +112,24 @@ public final class LogSession {
     this.incarnation = incarnation;
   }
 
-  /** A session of a database that has no log, for one appender: {@link #NONE} has no promises. */
+  /** Creates a session without a log for one appender: {@link #NONE} cannot hold page promises. */
   public static LogSession unlogged() {
     return new LogSession();
   }
 
-  /** Whether there is a log. */
+  /** Returns whether there is a log. */
   public boolean logging() {
     return log != null;
   }
 
-  /**
-   * Where the log ended when the session began: what it has logged since begins there or behind.
-   */
+  /** Returns a position at or before everything that the session has logged since its begin. */
   public long beginLsn() {
     return slot();
   }
 
-  /** How much of a grant a record takes at most, with header, alignment and the end of a lap. */
+  /**
+   * Returns the most that a record takes of a grant, with header, alignment and the end of a lap.
+   */
   public static long space(long bodyBytes) {
     return 2 * (16 + (bodyBytes + 7 & ~7L));
   }
@@ -137,20 +137,20 @@ public final class LogSession {
   // ------------------------------------------------------------------------------------- space
 
   /**
-   * Holds back the redo point from here on, and waits for space. Nothing is latched.
+   * Holds back the redo point from here on, and waits for space. Must be called without latches.
    *
-   * @param bytes the sum of {@link #space} of what will be logged, at most the size of the log's
-   *     buffer; 0 holds back the redo point only
-   * @throws io.fovea.error.StorageFullException where the log can't grow; nothing has begun
-   * @throws io.fovea.error.DurabilityLostException where nothing can become durable any more
-   * @throws IllegalStateException where the session has begun already
+   * @param bytes the sum of {@link #space} over what will be logged, at most the size of the log's
+   *     buffer; 0 only holds back the redo point
+   * @throws io.fovea.error.StorageFullException if the log cannot grow; nothing has begun
+   * @throws io.fovea.error.DurabilityLostException if nothing can become durable any more
+   * @throws IllegalStateException if the session has already begun
    */
   public void begin(long bytes) {
     if (log == null) {
       return;
     }
     if (active) {
-      throw new IllegalStateException("The session of the log has begun already.");
+      throw new IllegalStateException("The log session has already begun; end it first.");
     }
     SLOT.setVolatile(this, ring.tail());
     boolean done = false;
@@ -169,15 +169,15 @@ public final class LogSession {
     assert used();
   }
 
-  /** Notes the user; true. */
+  /** Records the using thread. Always returns true. */
   private boolean used() {
     user = Thread.currentThread();
     return true;
   }
 
   /**
-   * Goes on with what another thread has begun and given up, in its place: a close that ends a
-   * load. Both hold the same lock while they use the session.
+   * Continues what another thread began and left, such as a load that is ended by a close. Both
+   * threads hold the same lock while they use the session.
    */
   public void takeOver() {
     assert !active || used();
@@ -188,9 +188,9 @@ public final class LogSession {
   }
 
   /**
-   * Holds back the redo point from here on, for longer than a commit does. Waits for nothing.
+   * Holds back the redo point from here on for longer than a commit does. Does not wait.
    *
-   * @param what the operation, for messages of those who wait for room in the log
+   * @param what the operation, for messages to those who wait for log space
    */
   public void hold(String what) {
     begin(0);
@@ -199,23 +199,25 @@ public final class LogSession {
     }
   }
 
-  /** Who holds back the redo point; null for an operation that does not take long. Any thread. */
+  /**
+   * Returns the long operation that holds back the redo point; null if there is none. Any thread.
+   */
   @Nullable Holder holder() {
     return holder;
   }
 
   /**
-   * Waits until at least so many bytes are granted, those included that are left. Nothing is
-   * latched.
+   * Waits until at least the given number of bytes is granted, including what is left. Must be
+   * called without latches.
    *
-   * <p>A thread that has to wait gives back first what is left, so that no two wait for each other.
-   * Hence nothing is granted after an exception.
+   * <p>A thread that has to wait returns what is left first, so that no two threads wait for each
+   * other. Hence nothing is granted after an exception.
    *
    * @param bytes as for {@link #begin}
-   * @throws io.fovea.error.StorageFullException where the log could not grow for half a minute; not
-   *     for an operation whose record is in the log, which waits, unless {@link #failWhenFull} was
+   * @throws io.fovea.error.StorageFullException if the log could not grow for half a minute. An
+   *     operation whose record is in the log keeps waiting, unless {@link #failWhenFull} was
    *     called; see {@link #undoes}
-   * @throws io.fovea.error.DurabilityLostException where nothing can become durable any more
+   * @throws io.fovea.error.DurabilityLostException if nothing can become durable any more
    */
   public void grant(long bytes) {
     if (log == null) {
@@ -241,16 +243,17 @@ public final class LogSession {
   }
 
   /**
-   * Sees to it that the file of the log has room for what is logged behind the operation's record,
-   * until {@link #end}. It can't be refused then any more, nor can anybody make room for it: the
-   * redo point stays before the operation. Nothing is latched, and the record is not reserved yet.
+   * Claims file space for what will be logged after the operation's record, until {@link #end}.
+   * After that record the operation can no longer be refused, and no checkpoint could make space
+   * since the redo point stays before the operation. Must be called without latches, before the
+   * record is reserved.
    *
-   * <p>For what may be much. Of a few pages no operation has to say anything.
+   * <p>For large operations only; changes of a few pages need no claim.
    *
-   * @param bytes how many bytes of records
-   * @throws io.fovea.error.StorageFullException where the file can't be made so large; nothing was
+   * @param bytes the number of bytes of records
+   * @throws io.fovea.error.StorageFullException if the file cannot grow that much; nothing was
    *     claimed
-   * @throws io.fovea.error.DurabilityLostException where nothing can become durable any more
+   * @throws io.fovea.error.DurabilityLostException if nothing can become durable any more
    */
   public void claim(long bytes) {
     if (log != null && bytes > 0) {
@@ -262,9 +265,9 @@ public final class LogSession {
     }
   }
 
-  /** What was logged of a claim, behind the record, is not in the way of others twice. */
+  /** Releases the part of the claim that was logged, so that it does not count twice. */
   private void spend(Log of) {
-    spent += recLsn == 0 ? 0 : granted - left; // what comes before the record is not of the claim
+    spent += recLsn == 0 ? 0 : granted - left; // bytes before the record are not part of the claim
     granted = left;
     if (spent >= SPENT_MIN) {
       long part = spent < expected ? (long) ((double) claimed / expected * spent) : claimed;
@@ -276,32 +279,31 @@ public final class LogSession {
 
   private void unclaim(Log of, long bytes) {
     of.space().unclaim(bytes);
-    claimed -= bytes; // once, whatever fails behind it
+    claimed -= bytes; // once, even if the next call fails
     of.space().changed();
   }
 
   /**
-   * What the session logs from now on, until its end, takes back a page or two that it has given
-   * out. It may use the last of the file, as what can't go back any more does, but throws where
-   * nothing more can be written at all.
+   * Declares that what the session logs until its end undoes its own page allocations. Like an
+   * operation that cannot be undone, it may use the last of the file, but it throws if nothing more
+   * can be written at all.
    */
   public void undoes() {
     undoes = active;
   }
 
   /**
-   * From now on {@link #grant} throws where nothing more can be written, whether the operation's
-   * record is in the log or not. For a recovery: no checkpoint is made meanwhile, so nothing would
-   * make room, and the next opening does what is left undone. For a close see {@link
-   * Log#abortWaits}.
+   * Makes {@link #grant} throw from now on if nothing more can be written, even if the operation's
+   * record is in the log. For recovery: no checkpoint runs then, so nothing would free space, and
+   * the next opening completes the rest. For a close see {@link Log#abortWaits}.
    */
   public void failWhenFull() {
     failWhenFull = true;
   }
 
   /**
-   * Lets the redo point go on and gives back what is left of the grant. A record under construction
-   * becomes void. Does nothing where the session has not begun.
+   * Releases the redo point and returns what is left of the grant. A record under construction
+   * becomes void. Does nothing if the session has not begun.
    */
   public void end() {
     if (log != null && active) {
@@ -317,7 +319,7 @@ public final class LogSession {
         giveAllBack();
       } finally {
         try {
-          giveAllBack(); // what is left of it, where it has failed
+          giveAllBack(); // the rest, if the first attempt failed
         } finally {
           expected = 0;
           spent = 0;
@@ -341,7 +343,7 @@ public final class LogSession {
     long rest = left;
     if (rest > 0) {
       ring.giveBack(rest);
-      left = 0; // once, whatever fails behind it
+      left = 0; // once, even if the next call fails
       granted = 0;
       if (log != null) {
         log.space().changed();
@@ -351,32 +353,32 @@ public final class LogSession {
 
   private void requireActive() {
     if (!active) {
-      throw new IllegalStateException("The session of the log has not begun.");
+      throw new IllegalStateException("The log session has not begun.");
     }
-    assert isUsed() : "the session of the log was begun by " + user;
+    assert isUsed() : "the log session was begun by " + user;
   }
 
-  /** Whether it has begun, and not ended. */
+  /** Returns whether the session has begun and not ended. */
   public boolean begun() {
     return active;
   }
 
-  /** What holds back the redo point; {@link Long#MAX_VALUE} for nothing. */
+  /** Returns the position that holds back the redo point; {@link Long#MAX_VALUE} for none. */
   long slot() {
     return (long) SLOT.getVolatile(this);
   }
 
   /**
-   * How many pages the data file keeps for this appender. The pool's number, which is here because
-   * it goes where the session goes.
+   * Returns the number of pages that the data file reserves for this appender. The pool maintains
+   * it; it is stored here because it belongs to the session's owner.
    *
-   * @return negative where it was never promised any
+   * @return negative if none were ever reserved
    */
   public int pagesPromised() {
     return pagesPromised;
   }
 
-  /** The pool has promised pages, or has given some of them out. */
+  /** Sets the number of reserved pages, for the pool. */
   public void pagesPromised(int pages) {
     pagesPromised = pages;
   }
@@ -384,26 +386,27 @@ public final class LogSession {
   // ------------------------------------------------------------------------------------ records
 
   /**
-   * Reserves a record; returns where its body goes in {@link #buffer}. Never waits. The body's
-   * bytes are zero.
+   * Reserves a record and returns the offset of its body in {@link #buffer}. Never waits. The
+   * body's bytes are zero.
    *
    * @param type one of {@link RecordType}
    * @param bodyBytes the length of the body
-   * @throws IllegalStateException where the grant is too small, or a record is under construction
+   * @throws IllegalStateException if the grant is too small, or a record is under construction
    */
   public long reserve(int type, int bodyBytes) {
     requireActive();
     if (open) {
-      throw new IllegalStateException("A record is under construction.");
+      throw new IllegalStateException("A record is under construction; complete it first.");
     }
     if (bodyBytes < 0 || bodyBytes > ring.size() / 4 - Record.HEADER) {
-      throw new IllegalArgumentException("A record with a body of " + bodyBytes + " bytes.");
+      throw new IllegalArgumentException(
+          "The body of a log record cannot have " + bodyBytes + " bytes.");
     }
     long bytes = Record.aligned(Record.HEADER + (long) bodyBytes);
     long at = ring.reserve(bytes, left);
     if (at < 0) {
       throw new IllegalStateException(
-          "A record of " + bytes + " bytes; " + left + " are left of what was granted.");
+          "The record needs " + bytes + " bytes, but the grant has only " + left + " left.");
     }
     long filler;
     try {
@@ -414,7 +417,7 @@ public final class LogSession {
       }
     } catch (Error e) {
       if (log != null) {
-        log.fail(e); // what was reserved has no end: nothing behind it becomes durable
+        log.fail(e); // the reserved space has no record: nothing after it can become durable
       }
       throw e;
     }
@@ -426,7 +429,7 @@ public final class LogSession {
     return ring.offset(start) + Record.HEADER;
   }
 
-  /** A void record, at the end of a lap. */
+  /** Completes a void record, at the end of a lap. */
   private void fill(long at, int bytes) {
     if (bytes > Record.WORD) {
       Mem.putLong(ring.segment(), ring.offset(at) + Record.TYPE, RecordType.VOID);
@@ -439,12 +442,12 @@ public final class LogSession {
     ring.complete(at, Record.word(bytes, sum));
   }
 
-  /** The log's memory. */
+  /** Returns the ring's memory. */
   public MemorySegment buffer() {
     return ring.segment();
   }
 
-  /** Ends the record: it may be written from here on. Sums it. */
+  /** Computes the checksum and completes the record: the writer may take it from here on. */
   public void complete() {
     if (log == null) {
       return;
@@ -460,7 +463,7 @@ public final class LogSession {
     }
   }
 
-  /** Makes the record under construction void, where there is one. */
+  /** Makes the record under construction void, if there is one. */
   public void cancel() {
     if (open) {
       type = RecordType.VOID;
@@ -468,33 +471,33 @@ public final class LogSession {
     }
   }
 
-  /** Where the last reserved record begins. */
+  /** Returns the start of the last reserved record. */
   public long recordStart() {
     return start;
   }
 
-  /** Where the last reserved record ends. */
+  /** Returns the end of the last reserved record. */
   public long recordEnd() {
     return end;
   }
 
   // ---------------------------------------------------------------------------------- positions
 
-  /** Where the record begins that holds the logical changes that are being made; 0 for none. */
+  /** Returns the start of the record that holds the logical changes being made; 0 for none. */
   public long recLsn() {
     return recLsn;
   }
 
   /**
-   * Where that record ends: pages that it changes are not written before the log is durable up to
-   * here.
+   * Returns the end of that record: pages it changes are not written before the log is durable up
+   * to here.
    */
   public long pageLsn() {
     return pageLsn;
   }
 
   /**
-   * Says which record the logical changes that follow belong to, until the next {@link #begin}.
+   * Sets the record that the following logical changes belong to, until the next {@link #begin}.
    * That of {@link #NONE} is always 0.
    */
   public void position(long start, long end) {

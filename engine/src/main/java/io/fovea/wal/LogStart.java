@@ -3,19 +3,18 @@ package io.fovea.wal;
 import java.util.UUID;
 
 /**
- * Where a log goes on.
+ * The state in which a log continues.
  *
- * @param database whose log it is
+ * @param database the database that the log belongs to
  * @param incarnation counts the openings of the log; durable in the superblock before the first
  *     append, and part of every checksum
- * @param startLsn where the first record goes: the end of what was found to be valid
+ * @param startLsn where the first record goes: the end of the valid records
  * @param redoLsn segments with records from here on are kept
- * @param lastSegment no segment had a higher number, as far as is known elsewhere than in the file;
- *     0 where nothing is
- * @param changesLsn segments with records from here on are kept for who follows changes; {@link
- *     Long#MAX_VALUE} where nobody does
- * @param session of this opening; see {@link LogIdentity}
- * @param previous the session whose records are the last ones there
+ * @param lastSegment the highest segment number known from outside of the file; 0 if not known
+ * @param changesLsn segments with records from here on are kept for change subscribers; {@link
+ *     Long#MAX_VALUE} for none
+ * @param session the session of this opening; see {@link LogIdentity}
+ * @param previous the session of the last records in the log
  * @param base the session that the data file names
  */
 public record LogStart(
@@ -28,7 +27,7 @@ public record LogStart(
     long session,
     long previous,
     long base) {
-  /** Where sessions are not known. */
+  /** Creates a state without sessions. */
   public LogStart(
       UUID database,
       long incarnation,
@@ -39,17 +38,17 @@ public record LogStart(
     this(database, incarnation, startLsn, redoLsn, lastSegment, changesLsn, 0, 0, 0);
   }
 
-  /** Where nobody follows changes. */
+  /** Creates a state without change subscribers. */
   public LogStart(UUID database, long incarnation, long startLsn, long redoLsn, long lastSegment) {
     this(database, incarnation, startLsn, redoLsn, lastSegment, Long.MAX_VALUE);
   }
 
-  /** Where the file has all its numbers. */
+  /** Creates a state in which the file knows all segment numbers. */
   public LogStart(UUID database, long incarnation, long startLsn, long redoLsn) {
     this(database, incarnation, startLsn, redoLsn, 0);
   }
 
-  /** Segments with records from here on are kept. */
+  /** Returns the position from which segments are kept. */
   long keepLsn() {
     return Math.min(redoLsn, changesLsn);
   }

@@ -1,15 +1,15 @@
 package io.fovea.wal;
 
 /**
- * What a log has done since it was opened.
+ * Counters of a log since it was opened.
  *
- * @param records how many records were appended
- * @param bytes how many bytes of records were appended
- * @param bytesWritten how many bytes were written to the device, padding included
- * @param groups how many groups were written
- * @param syncs how often the device was synced
- * @param waits how many waits for durability had to wait
- * @param fileBytes how large the file is
+ * @param records the number of records appended
+ * @param bytes the number of bytes of records appended
+ * @param bytesWritten the number of bytes written to the device, including padding
+ * @param groups the number of groups written
+ * @param syncs the number of device syncs
+ * @param waits the number of waits for durability that had to wait
+ * @param fileBytes the size of the file
  */
 public record LogStats(
     long records,

@@ -13,71 +13,67 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Takes complete records out of the ring and makes them durable, a group at a time: the thread
- * "fovea-log", or any thread that has nothing else to do.
+ * "fovea-log", or a thread that would otherwise wait.
  *
  * <pre>
- *   in turn:  walk words from `complete` on ─► due? ─► copy to a buffer, zero the ring, release
- *                 ▲                             │ no        │
- *                 └──── sleep ◄─────────────────┘           ▼
- *   without:                                            write + sync ─┐
- *   in turn:                                          durable ◄───────┘
- *   without:                                          wake those who wait
+ *   with the turn:  walk words from `complete` on ─► due? ─► copy to a buffer, zero the ring, release
+ *                       ▲                             │ no        │
+ *                       └──── sleep ◄─────────────────┘           ▼
+ *   without:                                                  write + sync ─┐
+ *   with the turn:                                          durable ◄───────┘
+ *   without:                                                wake waiters
  * </pre>
  *
- * <p>A group is due when somebody waits for durability or for space, when the window of time or
+ * <p>A group is due when a thread waits for durability or for space, when the window of time or
  * half of the window of bytes has passed, and at the end.
  *
- * <p><b>Several at a time.</b> While a group is written and synced the next one may take off: two
- * clients that commit at any time wait for their own syncs, and not for each other's as well. The
- * rules are those of {@link InFlightGroups}. Where many commit, the next ones gather meanwhile.
+ * <p><b>Several at a time.</b> While a group is written and synced the next one may start: two
+ * clients that commit independently wait for their own syncs only. The rules are those of {@link
+ * InFlightGroups}. With many committers, the next ones gather meanwhile.
  *
- * <p><b>Who writes.</b> Two hand-overs between threads cost more than the write. So a platform
- * thread that would only wait takes its {@link #turn} and writes the group itself ({@link #lead}),
- * as in the group commits of other engines. It leads where it has worked on and has nothing left to
- * do, where hardly anybody else commits, and where it is the last of those who are gathered. The
- * log's own thread writes for all others: for virtual threads, for space, for the window. What a
- * group changes here is guarded by the turn.
+ * <p><b>Leaders.</b> Two hand-overs between threads cost more than the write. So a platform thread
+ * that would only wait takes the {@link #turn} and writes the group itself ({@link #lead}), as in
+ * the group commit of other engines. It leads if it requested durability earlier and has nothing
+ * left to do, if there are hardly any other committers, or if it is the last of those being
+ * gathered. The log's own thread writes in all other cases: for virtual threads, for space, for the
+ * window. The turn guards what a group changes here.
  *
  * <p><b>Gathering.</b> A sync costs the device and the CPU the same for one commit as for a dozen,
- * and with more clients than CPUs a writer would take a CPU from those who are about to commit.
+ * and with more clients than CPUs a writer would take a CPU from threads that are about to commit.
  *
  * <ul>
- *   <li>Where threads are blocked, a group waits for three quarters of the requests that there were
- *       lately, but no longer than a sync takes: nobody waits for more than twice as long as he
- *       would have to. One client, or two, never wait for others.
- *   <li>Where nobody is blocked, for all have other work to do (see {@link Log#request}), it waits
- *       until the first has nothing left to do, who leads, or for a millisecond.
+ *   <li>If threads are blocked, a group waits for three quarters of the recent number of requests,
+ *       but no longer than a sync takes, so no wait more than doubles. One or two clients never
+ *       wait for others.
+ *   <li>If no thread is blocked because all have other work to do (see {@link Log#request}), it
+ *       waits until the first has nothing left to do, which then leads, or for a millisecond.
  * </ul>
  *
- * <p>The ring is released before the write: its space is needed more than its bytes, and a write
- * that fails is the end of the log anyway. So a group can't be written a second time: what is left
- * of it in the ring is zeros. They are not written, synced and acknowledged in its place, since
- * {@code written} is behind it from the moment at which it takes off. Where putting it together
- * fails, the log is ended before the turn is given up (F1), and any thread that gets the turn looks
- * whether it has ended before he writes (F2). Forbidden: F2 between the failure and F1. A write
- * that fails without the turn needs no such order: the group stays in the way of all that take off
- * later.
+ * <p><b>Errors.</b> The ring is released before the write: its space is needed, and a failed write
+ * ends the log anyway. So a group cannot be written twice: the ring has zeros in its place. These
+ * are never written and acknowledged instead, since {@code written} is past them once the group
+ * starts. If assembling a group fails, the log is ended before the turn is released (F1), and a
+ * thread that gets the turn checks for the end before it writes (F2). Forbidden: F2 between the
+ * failure and F1. A write that fails without the turn needs no such order: the failed group blocks
+ * all later ones.
  *
- * <p><b>Sleep.</b> The state says how the thread sleeps, and who wants something looks at it
- * afterwards:
+ * <p><b>Sleep.</b> The state says how the thread sleeps. A thread that wants something changes
+ * shared state first and reads this state afterwards:
  *
  * <ul>
- *   <li>{@code TIMED}: there are records, but nobody waits for them. Any thread that waits raises
- *       the demand (D1) and then reads the state (D2); the writer stores the state (S1) and then
- *       reads the demand (S2). All are sequential, so that either S2 sees D1 or D2 sees S1 and
- *       unparks.
+ *   <li>{@code TIMED}: there are records, but no thread waits for them. A waiter raises the demand
+ *       (D1), then reads the state (D2); the writer stores the state (S1), then reads the demand
+ *       (S2). All are sequentially consistent, so either S2 sees D1, or D2 sees S1 and unparks.
  *   <li>{@code IDLE}: there is no record, not even a reserved one. A commit is followed by a wait
- *       for durability or for the window, which look; any thread that completes another record
- *       looks himself. Its reservation (a CAS of the tail) is the D1 of that pair.
- *   <li>{@code GATHERING}: as {@code TIMED}, with the number of requests in the place of the
- *       demand, and left alone until that is {@link #enough}.
+ *       for durability or for the window, which read the state; a thread that completes any other
+ *       record reads it too. Its reservation (a CAS of the tail) is the D1 of that pair.
+ *   <li>{@code GATHERING}: as {@code TIMED}, with the number of requests in place of the demand.
+ *       The thread is left alone until that number is {@link #enough}.
  * </ul>
  *
- * <p>A thread that leads has raised the demand and tells nobody; where it does not get as far as it
- * has to, for its record was not complete, it goes on as one who waits. A thread that finds the
- * turn taken has told the thread, or is in the group that is under way.
- *
- * <p>The file has more than 600 lines because who writes, when, and how it sleeps is one argument.
+ * <p>A leader has raised the demand and wakes no other thread. If its record was not complete and
+ * the group ends before it, it continues as a waiter. A thread that finds the turn taken has woken
+ * the log's thread, or is covered by the group in flight.
  */
 final class LogWriter implements Runnable {
   private static final int AWAKE = 0;
@@ -88,7 +84,7 @@ final class LogWriter implements Runnable {
   private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
   private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(2);
 
-  /** So few requests in a group, and nobody waits for others. */
+  /** With fewer requests than this in a group, no thread waits for others. */
   private static final int FEW = 3;
 
   private static final long GATHERING_NANOS_MAX = TimeUnit.MILLISECONDS.toNanos(1);
@@ -106,29 +102,32 @@ final class LogWriter implements Runnable {
   private final MemorySegment buffer;
   private final long mark;
 
-  /** Of a group that is written alone: a block for a header before it, one for a mark behind. */
+  /**
+   * The group written alone: a block for a segment header before it, one for a watermark after it.
+   */
   private final Flight alone;
 
   private final Thread thread;
 
   private volatile int state;
 
-  /** The count of requests at which a writer that is gathering is woken. */
+  /** The number of requests at which a gathering writer is woken. */
   private volatile int enough;
 
   /**
-   * Whether it gathers for as long as nobody is blocked. Set before it looks whether somebody is;
-   * who blocks says up to where before he looks here, so that one of them sees the other.
+   * Whether it gathers for as long as no thread is blocked. Set before it checks for blocked
+   * threads; a thread publishes that it blocks before it reads this field, so one of them sees the
+   * other.
    */
   private volatile boolean relaxed;
 
   private volatile boolean closing;
   private volatile long closingSince;
 
-  /** Held while a group is put together, and while one is written alone. No latch is held. */
+  /** Held while a group is assembled, and while one is written alone. No latch is held. */
   private final ReentrantLock turn = new ReentrantLock();
 
-  // Written by who has the turn; what is volatile is read by others.
+  // Written with the turn held; volatile fields are read by other threads.
 
   private final InFlightGroups inFlightGroups;
 
@@ -136,35 +135,35 @@ final class LogWriter implements Runnable {
   private long complete;
   private long recordsComplete;
 
-  /** Where the last group ends that took off. */
+  /** The end of the last group that started. */
   private volatile long underWay;
 
-  /** How many groups took off; it may wrap around. */
+  /** The number of groups that started; may wrap around. */
   private volatile int begun;
 
-  /** There was no room for a group, and the log ended. */
+  /** The log ended while there was no space for a group. */
   private boolean stuck;
 
-  /** How many requests the groups that are durable have answered. */
+  /** The number of requests that the durable groups have answered. */
   private volatile int answered;
 
-  /** How many requests there were when the last group took off. */
+  /** The number of requests when the last group started. */
   private int taken;
 
-  /** How many requests a group has answered, and how many came meanwhile: the most of late. */
+  /** The recent maximum of requests per group, including those that came while it was written. */
   private volatile int expected;
 
-  /** How long a group takes from the write to the end of the sync, on average of late. */
+  /** The average time from a group's write to the end of its sync. */
   private volatile long syncNanos;
 
-  /** When the last group was durable. */
+  /** The time at which the last group was durable. */
   private volatile long syncedAt = System.nanoTime();
 
   private volatile long records;
   private volatile long groups;
   private volatile long bytesWritten;
 
-  // Of the thread.
+  // Used by the log's thread only.
 
   private long gathering;
   private int round;
@@ -202,12 +201,12 @@ final class LogWriter implements Runnable {
     thread.start();
   }
 
-  /** The memory of its buffer, in bytes. */
+  /** Returns the memory of the buffer, in bytes. */
   long memoryBytes() {
     return buffer.byteSize();
   }
 
-  /** Somebody wants durability, and does not lead. */
+  /** Notes a request for durability by a thread that does not lead. */
   void wanted() {
     int seen = state;
     if (seen == GATHERING ? !relaxed && isEnough() : seen != AWAKE) {
@@ -220,19 +219,19 @@ final class LogWriter implements Runnable {
   }
 
   /**
-   * Writes the group on the calling thread, which would wait otherwise, if it may. The caller has
-   * asked for durability and holds no latch.
+   * Writes the group on the calling thread, which would otherwise wait, if appropriate. The caller
+   * has requested durability and holds no latch.
    *
-   * @param lsn up to where the caller wants the log to be durable
-   * @param idle whether the caller has worked on and has nothing left to do
-   * @return whether the group is neither written nor under way, so that the thread is to be told
+   * @param lsn the position that the caller needs
+   * @param idle whether the caller requested it earlier and now has nothing left to do
+   * @return whether the group is neither written nor in flight, so that the writer must be notified
    */
   boolean lead(long lsn, boolean idle) {
     if (lsn <= underWay || Thread.currentThread().isVirtual()) {
       return lsn > underWay;
     }
     if (idle || expected < FEW) {
-      // For the group under way, and for those who have waited longer: they write this one, too.
+      // Waits for the group being assembled and for threads queued before: they cover this one too.
       turn.lock();
     } else if (!isEnough() || !turn.tryLock()) {
       return true;
@@ -255,40 +254,40 @@ final class LogWriter implements Runnable {
         finish(flight);
       }
     } catch (Throwable t) {
-      log.fail(t); // as the log's own thread does; whoever waits is told there
+      log.fail(t); // as the log's own thread does; waiters are notified there
     } finally {
       lose(flight, airborne);
     }
     return lsn > underWay;
   }
 
-  /** Where the last group ends that is under way, or was. */
+  /** Returns the end of the last group that started. */
   long underWay() {
     return underWay;
   }
 
-  /** Somebody is about to block. */
+  /** Notes that a thread is about to block. */
   void blocked() {
     if (relaxed) {
       LockSupport.unpark(thread);
     }
   }
 
-  /** Somebody who worked on has nothing left to do. */
+  /** Notes that a thread that requested durability earlier has nothing left to do. */
   void flushUrgent() {
     if (state == GATHERING) {
       LockSupport.unpark(thread);
     }
   }
 
-  /** A record was completed that nobody will wait for. */
+  /** Notes that a record was completed that no thread will wait for. */
   void appended() {
     if (state == IDLE) {
       LockSupport.unpark(thread);
     }
   }
 
-  /** Somebody appended who does not wait. */
+  /** Notes an append by a thread that does not wait. */
   void gathered() {
     int seen = state;
     if (seen == IDLE
@@ -301,13 +300,13 @@ final class LogWriter implements Runnable {
     LockSupport.unpark(thread);
   }
 
-  /** Ends the thread, after what is complete was written if the log has not ended. */
+  /** Ends the thread, after writing what is complete if the log has not ended. */
   void close() {
     closingSince = System.nanoTime();
     closing = true;
     wake();
     Waits.join(thread);
-    // Who leads sees the end when it has the turn, and no memory is used after that.
+    // A leader sees the end when it gets the turn, and uses no memory after that.
     turn.lock();
     inFlightGroups.awaitNone();
     region.release();
@@ -352,7 +351,7 @@ final class LogWriter implements Runnable {
         return true;
       }
       if (expected >= FEW && mayGather() && !isEnough() && !inFlightGroups.isEmpty()) {
-        inFlightGroups.await(); // many are about to come: gathered from the end of that one on
+        inFlightGroups.await(); // many are about to come: gather from the end of this group on
         return true;
       }
       if (file.slots().isFar() && !closing && !move()) {
@@ -390,9 +389,9 @@ final class LogWriter implements Runnable {
   }
 
   /**
-   * Goes on nearer to the start of a file that is too large: in turn, and nothing is in the air.
+   * Continues nearer to the start of a file that is too large. Called with the turn held.
    *
-   * @return false where it was, and others have had the turn
+   * @return false if groups were in flight: the turn was released, so the caller starts over
    */
   private boolean move() {
     if (!inFlightGroups.isEmpty()) {
@@ -411,8 +410,8 @@ final class LogWriter implements Runnable {
   }
 
   /**
-   * Finds what is complete, up to the tail: in a ring that is full to the last byte the oldest
-   * record lies where the next one would, and is no next one.
+   * Advances over complete records, up to the tail: in a ring that is full to the last byte, the
+   * next word is that of the oldest record.
    */
   private void walk() {
     long tail = ring.tail();
@@ -433,8 +432,8 @@ final class LogWriter implements Runnable {
   }
 
   /**
-   * Waits for those who are likely to come soon, from the end of the last group on: any thread that
-   * comes first wakes nobody.
+   * Waits for requests that are likely to come soon, measured from the end of the last group. Until
+   * there are enough, requests do not wake the writer.
    */
   private void gather() {
     if (!mayGather()) {
@@ -466,7 +465,7 @@ final class LogWriter implements Runnable {
         && !log.hasEnded();
   }
 
-  /** At the end: whether there is nothing left, or a record that nobody will complete. */
+  /** Returns, while closing, whether nothing is left, or only a record that is never completed. */
   private boolean isOver() {
     if (ring.tail() == written && waits.durable() == written) {
       return true;
@@ -480,7 +479,7 @@ final class LogWriter implements Runnable {
 
   private void pause() {
     if (isHurried()) {
-      // What somebody waits for is reserved and not complete: in a moment, if its owner has a CPU.
+      // A waiter needs a record that is reserved and not complete: soon, if its owner has a CPU.
       if (round >= PARK_FROM) {
         LockSupport.parkNanos(Math.min(20_000L << Math.min(round - PARK_FROM, 10), 1_000_000));
       } else if (round >= YIELD_FROM) {
@@ -512,11 +511,13 @@ final class LogWriter implements Runnable {
   }
 
   /**
-   * Puts one group together: in turn, there is something to write, and the log has not ended.
+   * Assembles one group. Called with the turn held, something to write, and a log that has not
+   * ended.
    *
-   * @param wanted up to where the caller wants to write, at least; the largest number of the thread
-   * @return what is to be given to {@link #finish} without the turn; null where there is nothing to
-   *     write any more, or the log ended before there was room for it
+   * @param wanted the position that the caller needs at least; {@code Long.MAX_VALUE} for the
+   *     thread
+   * @return the group to pass to {@link #finish} without the turn; null if nothing is left to
+   *     write, or the log ended before there was space for it
    */
   private @Nullable Flight write(long wanted) {
     try {
@@ -544,7 +545,7 @@ final class LogWriter implements Runnable {
     }
   }
 
-  /** Whether all that is complete may be written beside what is in the air. */
+  /** Returns whether everything complete may be written concurrently with the groups in flight. */
   private boolean mayFly() {
     long payload = complete - written;
     return payload <= inFlightGroups.payloadMax()
@@ -555,7 +556,7 @@ final class LogWriter implements Runnable {
         && file.writesApart();
   }
 
-  /** Writes a group: in turn, and nothing is in the air. */
+  /** Writes a group with the turn held and no other in flight. */
   private @Nullable Flight writeAlone() {
     SegmentHeader header = null;
     long first = Record.aligned(Record.length(ring.word(written)));
@@ -587,7 +588,7 @@ final class LogWriter implements Runnable {
     return alone;
   }
 
-  /** Takes a group out of the ring. */
+  /** Moves a group out of the ring. */
   private void fill(Flight flight, long to) {
     flight.requests = waits.requests();
     flight.records = recordsComplete;
@@ -619,8 +620,7 @@ final class LogWriter implements Runnable {
   }
 
   /**
-   * Does what is left to do of a group, without the turn: writes it, if it was not written alone,
-   * and wakes those who waited.
+   * Completes a group without the turn: writes it, unless it was written alone, and wakes waiters.
    */
   private void finish(Flight flight) {
     if (flight == alone || fly(flight)) {
@@ -632,7 +632,7 @@ final class LogWriter implements Runnable {
   /**
    * Writes a group.
    *
-   * @return whether more is durable by that; not so while one before it is in the air
+   * @return whether more became durable; false while an earlier group is in flight
    */
   private boolean fly(Flight flight) {
     boolean landed = false;
@@ -656,10 +656,12 @@ final class LogWriter implements Runnable {
     }
   }
 
-  /** After an error that came before the end of a group was entered, and that ends the log. */
+  /**
+   * Finishes a group after an error that prevented it from being finished and that ends the log.
+   */
   private void lose(@Nullable Flight flight, long airborne) {
     if (flight == null || flight.airborne != airborne || airborne == 0) {
-      return; // it is over, as always; the memory may have another one
+      return; // it is finished, as usual; the memory may belong to another group
     }
     turn.lock();
     inFlightGroups.over(flight, airborne, false);
@@ -675,12 +677,12 @@ final class LogWriter implements Runnable {
     syncedAt = now;
   }
 
-  /** Of those who were not there when the last group took off so many have to come. */
+  /** Sets the number of requests to gather, counted from the start of the last group. */
   private void gatherMore() {
     enough = taken + expected - expected / 4;
   }
 
-  /** In turn: a group is durable, and all before it are. */
+  /** Called with the turn held: a group and all before it are durable. */
   private void passed(Flight flight) {
     records = flight.records;
     groups++;

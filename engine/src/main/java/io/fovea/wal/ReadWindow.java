@@ -6,10 +6,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A piece of a file in memory that moves forward: large reads for who looks at small things.
+ * A sliding window over a file, which turns small reads into large ones.
  *
- * <p>The memory is that of {@link #CHUNK} bytes, or of the file where that is smaller, unless
- * something larger has to be seen in one piece; callers bound that by what the file really has.
+ * <p>It has {@link #CHUNK} bytes of memory, or the size of a smaller file, unless a larger range
+ * must be visible in one piece; callers bound that by the actual size of the file.
  */
 final class ReadWindow implements AutoCloseable {
   static final int CHUNK = 4 << 20;
@@ -26,9 +26,9 @@ final class ReadWindow implements AutoCloseable {
   }
 
   /**
-   * One that reads no more ahead than it has memory.
+   * Creates a window that does not read ahead beyond its memory.
    *
-   * @param bytes how much it has at first, a multiple of the block
+   * @param bytes the initial memory, a multiple of the block size
    */
   ReadWindow(BlockDevice device, long bytes) {
     this.device = device;
@@ -47,10 +47,11 @@ final class ReadWindow implements AutoCloseable {
   /**
    * Makes a range visible; what was visible before may be gone.
    *
-   * @param offset where in the file
-   * @param len how many bytes
-   * @param end where reading ahead ends, a multiple of the block; at least the end of the range
-   * @return where in {@link #memory} the range begins
+   * @param offset the file offset
+   * @param len the number of bytes
+   * @param end where reading ahead ends, a multiple of the block size; at least the end of the
+   *     range
+   * @return the offset of the range in {@link #memory}
    */
   long at(long offset, long len, long end) {
     if (offset < from || offset + len > to) {

@@ -3,7 +3,7 @@ package io.fovea.wal;
 import io.fovea.memory.Checksum;
 
 /**
- * A record as it stands in the ring and in the file, little-endian.
+ * A record in the ring and in the file, little-endian.
  *
  * <pre>
  *   0        4          8      9        16
@@ -12,7 +12,7 @@ import io.fovea.memory.Checksum;
  * </pre>
  *
  * <p>The length counts header and body. The word is stored last, by one release store: it is 0
- * until the record is complete, and never 0 afterwards, for no length is.
+ * until the record is complete and never 0 afterwards, since no length is 0.
  *
  * <p>One exception: at the end of a lap of the ring there may be space for the word alone. A record
  * of length 8 is a {@link RecordType#VOID} that consists of nothing else.
@@ -24,27 +24,27 @@ final class Record {
 
   private Record() {}
 
-  /** The word of a complete record. */
+  /** Returns the word of a complete record. */
   static long word(int length, int checksum) {
     return (long) checksum << 32 | length;
   }
 
-  /** The length in a word. */
+  /** Returns the length in a word. */
   static int length(long word) {
     return (int) word;
   }
 
-  /** The checksum in a word. */
+  /** Returns the checksum in a word. */
   static int checksum(long word) {
     return (int) (word >>> 32);
   }
 
-  /** How much of the stream a record of some length takes. */
+  /** Returns the space that a record takes in the stream. */
   static long aligned(long length) {
     return length + 7 & ~7L;
   }
 
-  /** The checksum of the record at {@code off}. */
+  /** Computes the checksum of the record at {@code off}. */
   static int sum(Checksum.Reusable memory, long off, long start, long incarnation, int length) {
     return memory.sum(start, incarnation, length, off + WORD, length - WORD);
   }

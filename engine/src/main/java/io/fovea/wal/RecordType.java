@@ -1,67 +1,64 @@
 package io.fovea.wal;
 
-/** The kinds of log records. Which room writes a kind has the class that knows its body. */
+/** The types of log records. The class that encodes a type's body says which package writes it. */
 public final class RecordType {
-  /** Nothing: space that was reserved and not used, and what fills the end of a lap. */
+  /** Nothing: space that was reserved and not used, or the filler at the end of a lap. */
   public static final int VOID = 1;
 
   /** The changes of a transaction, or the last part of them. */
   public static final int COMMIT = 2;
 
-  /** A part of the changes of a transaction; they count when the last part is there. */
+  /** A part of the changes of a transaction; counts once the last part is there. */
   public static final int COMMIT_PART = 3;
 
-  /** Images of the pages that one change of structure touched. */
+  /** Images of the pages that one structure change touched. */
   public static final int STRUCTURE = 4;
 
   /** Images of pages of long values that no commit has adopted yet. */
   public static final int CHAIN = 5;
 
-  /** A page id was given out. */
+  /** A page id was allocated. */
   public static final int ALLOCATE = 6;
 
   /** A page went to the free list. */
   public static final int FREE = 7;
 
-  /** A tree was made, which no catalog knows yet. */
+  /** A tree was created that no catalog knows yet. */
   public static final int CREATE_TREE = 8;
 
-  /** The catalog changed: trees that it now knows, trees that it no longer knows. */
+  /** The catalog changed: trees that were added to it, trees that were removed. */
   public static final int SCHEMA = 9;
 
   /** All pages of a dropped tree are free. */
   public static final int DROPPED = 10;
 
-  /** How many records trees had, without those of commits that recovery finds in the log. */
+  /** The record counts of trees, without commits that recovery finds in the log. */
   public static final int COUNTS = 11;
 
-  /** How many records a tree has that a load has built. */
+  /** The record count of a tree that was built by a load. */
   public static final int LOADED = 12;
 
-  /**
-   * The first part of the changes of a transaction: those of the catalog. They count when the last
-   * part is there.
-   */
+  /** The catalog changes of a transaction, its first part; count once the last part is there. */
   public static final int CATALOG = 16;
 
   /**
-   * A part of the changes of a transaction: all keys of an interval are gone. It comes behind
-   * CATALOG, and counts when the last part is there.
+   * A part of the changes of a transaction: all keys of an interval are deleted. It comes after
+   * CATALOG, and counts once the last part is there.
    */
   public static final int RANGE = 13;
 
-  /** Which trees are tables, for who follows changes. */
+  /** Which trees are tables, for change subscribers. */
   public static final int TABLES = 17;
 
   /** Free pages were moved to the top of the free list. */
   public static final int MOVED = 14;
 
-  /** The file has lost free pages at its end. */
+  /** The file was truncated by free pages at its end. */
   public static final int TRUNCATED = 15;
 
   private RecordType() {}
 
-  /** The name of a kind, for people. */
+  /** Returns the name of a type, for people. */
   public static String name(int type) {
     return switch (type) {
       case VOID -> "VOID";

@@ -9,7 +9,7 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The log's file, in slots of one size: opens it, and moves the writer from segment to segment.
+ * The log's file, in slots of equal size: opens it, and moves the writer from segment to segment.
  *
  * <pre>
  *   slot     0            1            2            3
@@ -18,26 +18,26 @@ import org.jspecify.annotations.Nullable;
  *           current    recycled
  *
  *   SegmentFile ──► SegmentSlots   which slots are live or free; recycling, pins, shrinking
- *               ──► SegmentRoom    how much room that makes, and who waits for more
- *               ──► SlotFile       slots on the device: zeros, cutting off, syncs
+ *               ──► SegmentRoom    the space this makes, and the threads that wait for more
+ *               ──► SlotFile       slots on the device: zeros, truncation, syncs
  * </pre>
  *
- * <p>What a slot held before is told apart by the segment's number. The file grows ahead of need,
- * on a thread of its own ({@link SegmentPreallocator}).
+ * <p>The segment's number tells it from what the slot held before. The file grows ahead of need on
+ * a separate thread ({@link SegmentPreallocator}).
  *
- * <p><b>Watermarks.</b> A group proves that what was before it is durable; of the last groups, and
- * of a segment that is lost as a whole, nothing is left that does. So now and then a group is
- * written together with a {@link Watermark}, in the trailer of another slot than its own: with the
- * second group of each segment, and from then on for each MiB, or 256 groups. It costs a block of
- * 4096 bytes then, and no sync. Slots 0 and 1 take turns to have it, and are never cut off. Where
- * there is one slot only, that has it.
+ * <p><b>Watermarks.</b> A group proves that everything before it is durable. Nothing proves the
+ * last groups, or a segment that is lost as a whole. So from time to time a group is written
+ * together with a {@link Watermark} in the trailer of another slot: with the second group of each
+ * segment, then after every MiB or 256 groups. That costs one 4096-byte block and no sync. The
+ * watermark alternates between slots 0 and 1, which are never cut off; with a single slot it is in
+ * that one.
  *
- * <p>Threads: the writer is the only one that opens segments and moves the current position.
+ * <p>Threads: only the writer opens segments and moves the current position.
  */
 final class SegmentFile {
   private static final long ASK_NANOS = 20_000_000;
 
-  /** So much of the log, or so many groups, and another watermark is due. */
+  /** The bytes of log, or the number of groups below, after which a watermark is due. */
   private static final long MARK_BYTES = 1 << 20;
 
   private static final int MARK_GROUPS = 256;
@@ -49,7 +49,7 @@ final class SegmentFile {
   private final SegmentRoom room;
   private final SegmentSlots slots;
 
-  // The writer's.
+  // Used by the writer only.
   private long nextNumber = 1;
   private long segmentEnd;
   private long position;
@@ -62,8 +62,8 @@ final class SegmentFile {
   private long markedAt;
   private int unmarked;
 
-  /** In which segment the maker was told that room gets scarce. */
-  private long toldOf;
+  /** The segment in which the preallocator was last notified that space is scarce. */
+  private long notifiedIn;
 
   private SegmentFile(
       BlockDevice device,
@@ -78,7 +78,7 @@ final class SegmentFile {
     this.segmentBytes = segmentBytes;
     this.file = new SlotFile(device, start, segmentBytes);
     this.room = new SegmentRoom(file, segmentBytes, groupBytes, low);
-    // What is needed, in segments whose first and last may be needed in part, and what is ready.
+    // What is needed, with a partial segment at each end, plus the slots made ahead.
     long capacity = SegmentHeader.capacity(segmentBytes);
     long keep = keepBytes / capacity + 2 + room.ready();
     long followed = (changeRetentionBytes + capacity - 1) / capacity;
@@ -92,29 +92,29 @@ final class SegmentFile {
             start.changesLsn());
   }
 
-  /** Which slots are live or free: for the maker, and for who holds segments back. */
+  /** Returns the slots: for the preallocator and for pins. */
   SegmentSlots slots() {
     return slots;
   }
 
-  /** How much room there is: for sessions and the maker. */
+  /** Returns the space accounting: for sessions and the preallocator. */
   SegmentRoom room() {
     return room;
   }
 
-  /** The largest group that a log with such a ring may write, in bytes of payload. */
+  /** Returns the largest payload of a group for a ring size, in bytes. */
   static int payloadMax(long bufferBytes) {
     return (int) (bufferBytes / 4);
   }
 
-  /** The size of the segments that a log would have: that of the file, where there is one. */
+  /** Returns the segment size of a log: that of the file, if there is one. */
   static long segmentBytes(SegmentScan scan, LogConfig config, LogStart start) {
     return scan.segmentBytes() == 0 || isLeftOver(scan, start)
         ? config.segmentBytes()
         : scan.segmentBytes();
   }
 
-  /** Whether the file is what another database has left where a new one is made. */
+  /** Returns whether the file is left over from another database where a new one is created. */
   private static boolean isLeftOver(SegmentScan scan, LogStart start) {
     return scan.foreign()
         && scan.segments().isEmpty()
@@ -123,11 +123,11 @@ final class SegmentFile {
   }
 
   /**
-   * Takes over a file: what is there from the redo point on stays, everything else is free. Makes
-   * the first segment of this incarnation, durably, and what was found before it as well.
+   * Takes over a file: segments from the redo point on are kept, everything else is free. Creates
+   * the first segment of this incarnation; it and everything before it are durable on return.
    *
-   * <p>What the scan has seen is durable, the file's length included; see {@link Log#open}. Where
-   * the file is emptied here, the two syncs of its first slot come before the first header.
+   * <p>What the scan saw is durable, including the file's length; see {@link Log#open}. If the file
+   * is emptied here, the two syncs of its first slot come before the first header.
    */
   static SegmentFile open(
       BlockDevice device,
@@ -168,12 +168,12 @@ final class SegmentFile {
         file.slots.add(file.slots.make(() -> false));
       }
     } catch (StorageFullException e) {
-      // A thread that reads needs no room; one that begins to write is told.
+      // A read-only use needs no space; an operation that begins to write gets the exception.
     }
     return file;
   }
 
-  /** The header of the first segment is durable only after the group that it begins with. */
+  /** Writes the carried group durably before the header of the segment that begins with it. */
   private void carry(TailGroups last) {
     int bytes = last.bytes();
     try (Arena arena = Arena.ofShared()) {
@@ -200,52 +200,52 @@ final class SegmentFile {
 
   // ----------------------------------------------------------------------------- the writer's side
 
-  /** How many bytes of the current segment are left. */
+  /** Returns the rest of the current segment, in bytes. */
   long rest() {
     return segmentEnd - position;
   }
 
-  /** Where the next group goes. */
+  /** Returns the file offset of the next group. */
   long position() {
     return position;
   }
 
-  /** The number of the current segment. */
+  /** Returns the number of the current segment. */
   long number() {
     return number;
   }
 
-  /** A group is being written to {@link #position}: the next one goes behind it. */
+  /** Moves the position past a group that is being written. */
   void advance(long bytes) {
     position += bytes;
     room.rest(rest());
     unmarked++;
     due |= fresh;
     fresh = false;
-    if (toldOf != number && room.isScarce()) {
-      // Once a segment: the maker looks by itself only now and then.
-      toldOf = number;
+    if (notifiedIn != number && room.isScarce()) {
+      // Once per segment: the preallocator checks on its own only from time to time.
+      notifiedIn = number;
       room.tell();
     }
   }
 
-  /** The current segment has a group that is durable, and so has it a header. */
+  /** Called when the current segment has a durable group, and so a durable header. */
   void durable() {
     slots.durable(number);
   }
 
-  /** Whether a watermark is to be written with the next group, which starts at a position. */
+  /** Returns whether a watermark is to be written with the group that starts at a position. */
   boolean isMarkDue(long start) {
     return due || unmarked >= MARK_GROUPS || start - markedAt >= MARK_BYTES;
   }
 
   /**
-   * Puts a watermark, where one is due, into memory, to be written with the next group.
+   * Puts a watermark, if one is due, into memory, to be written with the next group.
    *
-   * @param durable up to where the log is durable: where the next group starts
-   * @param seg gets a block
-   * @param off where
-   * @return where in the file it is to go; -1 where none is due
+   * @param durable the durable position: the start of the next group
+   * @param seg receives a block
+   * @param off the offset of the block
+   * @return the file offset to write it to; -1 if none is due
    */
   long mark(long durable, MemorySegment seg, long off) {
     if (!isMarkDue(durable)) {
@@ -260,12 +260,12 @@ final class SegmentFile {
   }
 
   /**
-   * Goes to another segment; waits until there is one. Its header has to be written, in front of
-   * {@link #position}.
+   * Moves to another segment, and waits until there is a slot. The caller writes the header, in the
+   * block before {@link #position}.
    *
-   * @param startLsn where it begins
-   * @param stop whether to wait no longer
-   * @return its header; null where the log ended meanwhile
+   * @param startLsn the start of the segment
+   * @param stop ends the wait
+   * @return its header; null if the log ended first
    */
   @Nullable SegmentHeader next(long startLsn, SlotFile.Stop stop) {
     room.lock.lock();
@@ -282,12 +282,12 @@ final class SegmentFile {
   }
 
   /**
-   * Begins a segment without a group, durably, where the current one is too far from the start of
-   * the file; see {@link SegmentSlots#isFar}.
+   * Durably begins a segment without a group if the current one is too far from the start of the
+   * file; see {@link SegmentSlots#isFar}.
    *
-   * @param startLsn where it begins: everything before is durable
+   * @param startLsn the start of the segment: everything before is durable
    * @param seg memory for a block
-   * @return whether the current segment is another one now
+   * @return whether the writer moved to another segment
    */
   boolean moveNearer(long startLsn, MemorySegment seg) {
     room.lock.lock();
@@ -303,11 +303,11 @@ final class SegmentFile {
     device.write(position - Group.BLOCK, seg, 0, Group.BLOCK);
     file.sync();
     slots.durable(number);
-    slots.recycleBelow(0); // what was current may be free now
+    slots.recycleBelow(0); // the previous segment may be free now
     return true;
   }
 
-  /** Whether groups may be written at the same time; see {@link SlotFile#writesApart}. */
+  /** Returns whether groups may be written concurrently; see {@link SlotFile#writesApart}. */
   boolean writesApart() {
     return file.writesApart();
   }
@@ -317,12 +317,12 @@ final class SegmentFile {
     file.write(group);
   }
 
-  /** A group was written, and nobody is told yet; see {@link SlotFile#confirm}. */
+  /** Confirms a written group before it is acknowledged; see {@link SlotFile#confirm}. */
   void confirm() {
     file.confirm();
   }
 
-  /** The lowest free slot becomes the current one. */
+  /** Makes the lowest free slot the current one. */
   private void takeSlot() {
     int slot = slots.take();
     number = nextNumber++;

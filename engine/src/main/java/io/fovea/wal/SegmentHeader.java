@@ -9,28 +9,26 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The header of a segment: the first 92 bytes of its slot. The rest of the first block is zero. The
- * last block of the slot is no part of the segment: it may have a {@link Watermark}.
+ * last block of the slot is not part of the segment: it may have a {@link Watermark}.
  *
  * <pre>
  *   0       8         12         16           32       40            48          56
  *   | magic | version | checksum | database   | number | incarnation | start LSN | segment bytes |
- * </pre>
  *
- * <p>Number 0 stands for a spare: a slot that was filled with zeros and not used yet. All of it
- * lies in one sector, so that a crash leaves the old header or the new one.
- *
- * @param database whose log it is
- * @param number counts the segments of a log; never used twice; 0 for a spare
- * @param incarnation of all that is in the segment
- * @param startLsn of its first record, and the end of the segment before it
- *     <pre>
  *   64        72         80     88         92
  *   | session | previous | base | checksum |  zero: not known, as in segments of earlier releases
  * </pre>
  *
- * @param segmentBytes the distance of slots
- * @param session of the opening that wrote the segment; see {@link LogIdentity}
- * @param previous the session whose records its own ones follow
+ * <p>Number 0 means a spare: a slot filled with zeros and not used yet. The header lies in one
+ * sector, so a crash leaves the old one or the new one.
+ *
+ * @param database the database that the log belongs to
+ * @param number counts the segments of a log; never reused; 0 for a spare
+ * @param incarnation the incarnation of everything in the segment
+ * @param startLsn the start of its first record, and the end of the previous segment
+ * @param segmentBytes the size of a slot
+ * @param session the session that wrote the segment; see {@link LogIdentity}
+ * @param previous the session whose records come before those of this session
  * @param base the session that the data file named when it was opened
  */
 record SegmentHeader(
@@ -46,9 +44,9 @@ record SegmentHeader(
   static final int VERSION = 4;
 
   /**
-   * Segments of it have groups without a proven LSN ({@link Group}), which are read. Of those of
-   * version 3 no operation of a commit names a leaf: releases that know no later version refuse
-   * what they would take for damage.
+   * The oldest version that is read. Groups of version 2 have no proven LSN ({@link Group}). Commit
+   * operations of version 3 and earlier name no leaf. The version was raised because releases that
+   * do not know the later form must reject it rather than report damage.
    */
   static final int OLDEST = 2;
 
@@ -59,15 +57,15 @@ record SegmentHeader(
   private static final int BASE = 80;
   private static final int SESSION_CHECKSUM = 88;
 
-  /** The largest that a log is made with ({@code LogOptions.segmentBytes}). */
+  /** The largest segment size ({@code LogOptions.segmentBytes}). */
   private static final long SEGMENT_MAX = 1L << 30;
 
-  /** One whose session is not known. */
+  /** Creates a header without sessions. */
   SegmentHeader(UUID database, long number, long incarnation, long startLsn, long segmentBytes) {
     this(database, number, incarnation, startLsn, segmentBytes, 0, 0, 0);
   }
 
-  /** How much of a segment is for groups: all but the first block and the last. */
+  /** Returns the space for groups in a segment: all but the first and the last block. */
   static long capacity(long segmentBytes) {
     return segmentBytes - 2 * Group.BLOCK;
   }
@@ -92,7 +90,7 @@ record SegmentHeader(
     }
   }
 
-  /** Of the sessions and of the header that they belong to. */
+  /** Computes the checksum of the sessions and of the header they belong to. */
   private static int sessionSum(MemorySegment seg, long off) {
     return Checksum.crc32c(Mem.getInt(seg, off + CHECKSUM), seg, off + SESSION, 24);
   }
@@ -104,8 +102,8 @@ record SegmentHeader(
   /**
    * Reads a header.
    *
-   * @return null where there is none, or a damaged one
-   * @throws IncompatibleFormatException where it is one of another version
+   * @return null if there is none, or a damaged one
+   * @throws IncompatibleFormatException if it has an unsupported version
    */
   static @Nullable SegmentHeader parse(MemorySegment seg, long off) {
     if (Mem.getLong(seg, off) != MAGIC || Mem.getInt(seg, off + CHECKSUM) != sum(seg, off)) {

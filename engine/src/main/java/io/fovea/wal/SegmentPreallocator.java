@@ -3,11 +3,11 @@ package io.fovea.wal;
 import io.fovea.error.StorageFullException;
 
 /**
- * Makes slots ahead of need, and cuts off those that are too many: the thread "fovea-log-spare".
+ * Makes slots ahead of need and cuts off surplus ones: the thread "fovea-log-spare".
  *
- * <p>It is not the writer's business: to fill a segment takes as long as hundreds of groups. Lack
- * of space is an answer and is tried again; every other failure ends the log, for a sync that fails
- * may be about the writer's groups.
+ * <p>The writer does not do this because filling a segment takes as long as hundreds of groups.
+ * Lack of space is reported and retried; any other failure ends the log, since a failed sync may
+ * concern the writer's groups.
  */
 final class SegmentPreallocator implements Runnable {
   private final SegmentSlots slots;

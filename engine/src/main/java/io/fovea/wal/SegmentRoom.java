@@ -8,36 +8,37 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How much room the log's file has, who waits for more, and what the maker answers.
+ * The free space of the log's file, the threads that wait for more, and the preallocator's answers.
  *
  * <pre>
  *   room = rest of the current segment + free slots
  *
  *        0 ............ low / 2 ............ low ............ low + segment / 4
- *          those that can't    those that have    the next slot is
- *          go back, groups     begun              made ahead
+ *          committed to     in progress        the next slot
+ *          finish, groups                      is made ahead
  * </pre>
  *
- * <p>{@code low} is what must be left for an operation to begin, so that those that have begun find
- * room for what they log. Where the storage is full, nobody may begin ({@link #requireRoom}) until
- * there is room, by a recycled segment or a larger file. Half of it ({@link #hasReserve}) is for
- * those that can't go back any more, and for the groups that make durable what is in the ring: a
- * large operation does not use up what a checkpoint needs to recycle segments.
+ * <p>{@code low} is what must be left for an operation to begin, so that operations in progress
+ * find space for what they log. On full storage no operation may begin ({@link #requireRoom}) until
+ * a segment is recycled or the file grows. Half of it ({@link #hasReserve}) is reserved for
+ * operations that can no longer be undone and for the groups that make the ring durable: a large
+ * operation does not use up what a checkpoint needs to recycle segments.
  *
- * <p><b>Claims.</b> An operation may have more to log behind its record than {@code low} is meant
- * for: a long interval of keys that is cut out of a tree, or long values whose pages become free.
- * It claims room for that before its record, while it can be refused ({@link #claim}), since nobody
- * could make room later: it holds back the redo point until its end. Until then others begin only
- * where so much more is left. What has been logged of it is claimed no more ({@link #unclaim}).
+ * <p><b>Claims.</b> An operation may log more after its record than {@code low} is meant for: a
+ * long interval of keys that is cut out of a tree, or long values whose pages become free. It
+ * claims that space before its record, while it can still be refused ({@link #claim}), since
+ * afterwards nothing could free space: the operation holds back the redo point until its end. Until
+ * then other operations begin only if that much more is left. What has been logged of it is
+ * released ({@link #unclaim}).
  *
- * <p><b>Questions.</b> A thread that needs a slot raises {@code asked} and waits until {@code
+ * <p><b>Questions.</b> A thread that needs a slot increments {@code asked} and waits until {@code
  * answered} has reached its number. The answer is a slot, or why there is none.
  *
- * <p>Threads: any. Numbers that one thread writes are volatile, and claims are given back without
- * the lock; everything else is under the lock, which {@link SegmentSlots} shares.
+ * <p>Threads: any. Numbers that one thread writes are volatile, and claims are released without the
+ * lock; everything else is under the lock, which {@link SegmentSlots} shares.
  */
 final class SegmentRoom {
-  /** How long what was refused is refused again, without another attempt. */
+  /** How long a refused claim is refused again without another attempt. */
   private static final long DENIED_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   final ReentrantLock lock = new ReentrantLock();
@@ -45,7 +46,7 @@ final class SegmentRoom {
   private final SlotFile file;
   private final long segmentBytes;
 
-  /** How large a group of the log may be in the file. */
+  /** The largest group in the file, in bytes. */
   private final long groupBytes;
 
   /** What must be left for an operation to begin, without the sessions' blocks; and with them. */
@@ -53,16 +54,16 @@ final class SegmentRoom {
 
   private volatile long low;
 
-  /** What is claimed for operations that can't go back any more. Raised under the lock. */
+  /** Space claimed for operations that can no longer be undone. Raised under the lock. */
   private final AtomicLong claimed = new AtomicLong();
 
-  /** What is about to be claimed: slots are made for it. Written under the lock. */
+  /** Space about to be claimed: slots are made for it. Written under the lock. */
   private volatile long wanted;
 
-  /** What is left of the current segment, in bytes. The writer's. */
+  /** The rest of the current segment, in bytes. Written by the writer. */
   private volatile long rest;
 
-  /** How many slots are free. Written under the lock. */
+  /** The number of free slots. Written under the lock. */
   private volatile int freeSlots;
 
   // Under the lock.
@@ -71,10 +72,10 @@ final class SegmentRoom {
   private boolean ended;
   private boolean writerWaits;
 
-  /** The writer's last question: those of others come all the time where the storage is full. */
+  /** The writer's last question; other threads keep asking while the storage is full. */
   private long writerAsked;
 
-  /** A claim of so many bytes was refused, when, and why; null for none. */
+  /** The size, time and reason of the last refused claim; null for none. */
   private long deniedBytes;
 
   private long deniedNanos;
@@ -91,76 +92,76 @@ final class SegmentRoom {
 
   // ----------------------------------------------------------------------------------- how much
 
-  /** How many bytes can be written before another slot must be made. */
+  /** Returns the bytes that can be written before another slot must be made. */
   long room() {
     return rest + freeSlots * SegmentHeader.capacity(segmentBytes);
   }
 
-  /** How large the file is, in bytes. */
+  /** Returns the size of the file, in bytes. */
   long fileBytes() {
     return file.bytes();
   }
 
-  /** Whether an operation may begin. */
+  /** Returns whether an operation may begin. */
   boolean isEnough() {
     return isEnough(0);
   }
 
-  /** The same, and for so many bytes to be claimed. */
+  /** Returns whether an operation may begin and claim a number of bytes. */
   private boolean isEnough(long claim) {
     return room() >= low + claimed.get() + claim;
   }
 
-  /** Whether another slot is to be made ahead of need. */
+  /** Returns whether another slot is to be made ahead of need. */
   boolean isScarce() {
     return room() < needed() + segmentBytes / 4;
   }
 
-  /** What should be left. */
+  /** Returns the space that should be left. */
   private long needed() {
     return low + claimed.get() + wanted;
   }
 
-  /** Whether there is room for those that have begun and can still give up. */
+  /** Returns whether there is space for operations in progress that can still fail. */
   boolean hasReserve() {
     return room() >= (low >> 1) + claimed.get();
   }
 
-  /** How many free slots there should be: one more than the maker would make. */
+  /** Returns how many free slots there should be: one more than the preallocator would make. */
   long ready() {
     return (needed() + segmentBytes / 4) / SegmentHeader.capacity(segmentBytes) + 2;
   }
 
-  /** How many free slots could go, and none would be made in their place at once. */
+  /** Returns how many free slots could be removed without being made again at once. */
   long spare() {
     long spare = room() - needed() - segmentBytes / 4;
     return Math.max(0, spare) / SegmentHeader.capacity(segmentBytes);
   }
 
-  /** How many slots there are at least where the current segment is a new one: it and free ones. */
+  /** Returns the minimum number of slots: a new current segment plus free ones. */
   int least() {
     long capacity = SegmentHeader.capacity(segmentBytes);
     return (int) ((needed() + segmentBytes / 4 + capacity - 1) / capacity);
   }
 
-  /** There are so many sessions: each of them may need a block of its own for a short record. */
+  /** Sets the number of sessions: each may need a block of its own for a short record. */
   void sessions(int n) {
     low = lowAlone + (long) n * Group.BLOCK;
   }
 
-  /** The writer: so many bytes of the current segment are left. */
+  /** Called by the writer: sets the rest of the current segment. */
   void rest(long bytes) {
     rest = bytes;
   }
 
-  /** So many slots are free; under the lock. */
+  /** Sets the number of free slots; under the lock. */
   void freeSlots(int n) {
     freeSlots = n;
   }
 
-  // ------------------------------------------------------------------------------------- who waits
+  // ------------------------------------------------------------------------------------- waiters
 
-  /** A thread that waits looks again. */
+  /** Makes waiting threads check again. */
   void tell() {
     lock.lock();
     try {
@@ -170,7 +171,7 @@ final class SegmentRoom {
     }
   }
 
-  /** Asks for another slot where there is too little room, and does not wait for the answer. */
+  /** Asks for another slot if there is too little space, without waiting for the answer. */
   void ask() {
     lock.lock();
     try {
@@ -184,9 +185,9 @@ final class SegmentRoom {
   }
 
   /**
-   * Returns when there is room for an operation to begin.
+   * Returns when there is space for an operation to begin.
    *
-   * @throws StorageFullException where there is none and the file can't be made larger
+   * @throws StorageFullException if there is none and the file cannot grow
    */
   void requireRoom() {
     if (isEnough()) {
@@ -200,7 +201,7 @@ final class SegmentRoom {
     }
   }
 
-  /** For an operation to begin, and for so many bytes that it claims; under the lock. */
+  /** Waits for space for an operation to begin and for its claim; under the lock. */
   private void requireRoom(long claim) {
     while (!isEnough(claim) && !ended) {
       long mine = ++asked;
@@ -215,13 +216,13 @@ final class SegmentRoom {
   }
 
   /**
-   * Claims room for what an operation logs behind its record, until {@link #unclaim}. Nothing where
-   * it is so little that all who have begun find room for as much.
+   * Claims space for what an operation logs after its record, until {@link #unclaim}. Claims
+   * nothing for an amount so small that every operation in progress finds space for it.
    *
-   * @param payload how many bytes of records
-   * @return how many bytes of the file, which may be less than it would take, or 0
-   * @throws StorageFullException where there is no such room, and the file can't be made larger:
-   *     nothing was claimed
+   * @param payload the number of bytes of records
+   * @return the number of bytes of the file, 0 if nothing was claimed
+   * @throws StorageFullException if there is no such space and the file cannot grow: nothing was
+   *     claimed
    */
   long claim(long payload) {
     if (payload <= lowAlone >> 4) {
@@ -249,7 +250,7 @@ final class SegmentRoom {
     return bytes;
   }
 
-  /** Who tries again at once does not fill the storage with slots again; under the lock. */
+  /** Keeps immediate retries from filling the storage with slots again; under the lock. */
   private void failFastIfDenied(long bytes) {
     StorageFullException e = denied;
     if (e != null
@@ -261,22 +262,22 @@ final class SegmentRoom {
     denied = null;
   }
 
-  /** How many bytes are claimed. */
+  /** Returns the number of bytes claimed. */
   long claimed() {
     return claimed.get();
   }
 
   /**
-   * So many bytes of the file that were claimed are used, or not needed any more. Nothing that can
-   * fail: what is not given back here keeps all out.
+   * Releases file space that was claimed. Must not fail: space that is not released here blocks all
+   * other operations.
    */
   void unclaim(long bytes) {
     claimed.addAndGet(-bytes);
   }
 
   /**
-   * What records take of the file where groups are half full, the rest of a segment is lost that
-   * the next group does not fit, and the first segment is lost as well.
+   * Returns the most file space that records take: with half-full groups, a loss at the end of each
+   * segment if the next group does not fit, and the rest of the current segment lost too.
    */
   private long inFile(long payload) {
     long groups = payload / (groupBytes / 2) + 1;
@@ -286,7 +287,7 @@ final class SegmentRoom {
     return written + (written / (capacity - lost) + 2) * lost;
   }
 
-  /** Why the file can't be made larger, if it is too small and can't. */
+  /** Returns why the file cannot grow, if it is too small and cannot; otherwise null. */
   @Nullable StorageFullException whyFull() {
     lock.lock();
     try {
@@ -297,9 +298,9 @@ final class SegmentRoom {
   }
 
   /**
-   * Why nothing more can be written: the writer waits for a slot, and the file can't be made
-   * larger. Null where that is not so. Slots become free by checkpoints; so a checkpoint, and
-   * whoever would wait for one, must not wait for the writer then.
+   * Returns why nothing more can be written, because the writer waits for a slot and the file
+   * cannot grow; otherwise null. Checkpoints free slots; so a checkpoint, and a thread that would
+   * wait for one, must not wait for the writer then.
    */
   @Nullable StorageFullException whyStuck() {
     lock.lock();
@@ -320,10 +321,10 @@ final class SegmentRoom {
   }
 
   /**
-   * The writer, under the lock: asks for a slot, and waits until one is free.
+   * Called by the writer under the lock: asks for a slot and waits until one is free.
    *
-   * @param pauseNanos how long to wait at least until it asks again
-   * @param stop whether to wait no longer
+   * @param pauseNanos the least time before it asks again
+   * @param stop ends the wait
    * @return whether a slot is free
    */
   boolean awaitSlot(long pauseNanos, SlotFile.Stop stop) {
@@ -340,7 +341,7 @@ final class SegmentRoom {
       long mine = ++asked;
       writerAsked = mine;
       changed.signalAll();
-      // First the answer, then a pause: a full disk is not asked at every signal.
+      // First the answer, then a pause: do not retry on a full disk at every signal.
       long again = System.nanoTime() + pauseNanos;
       while (freeSlots == 0 && (answered < mine || System.nanoTime() < again)) {
         if (ended || stop.now()) {
@@ -352,7 +353,7 @@ final class SegmentRoom {
     return true;
   }
 
-  /** Waits a while, or until something changed; the interrupt flag is kept. Under the lock. */
+  /** Waits for a signal or a timeout; the interrupt flag is kept. Under the lock. */
   private void await(long millis) {
     boolean interrupted = Thread.interrupted();
     try {
@@ -365,7 +366,7 @@ final class SegmentRoom {
     }
   }
 
-  /** Nobody waits any more. */
+  /** Ends all waits. */
   void end() {
     lock.lock();
     try {
@@ -376,25 +377,25 @@ final class SegmentRoom {
     }
   }
 
-  // -------------------------------------------------------------------------------- who answers
+  // -------------------------------------------------------------------------------- answers
 
-  /** Whether nobody waits any more; under the lock. */
+  /** Returns whether all waits have ended; under the lock. */
   boolean hasEnded() {
     return ended;
   }
 
-  /** The maker, under the lock: waits for questions, a second at most, then forgets its answer. */
+  /** Called by the preallocator under the lock: waits up to a second, then forgets its answer. */
   void awaitQuestions() {
     await(1000);
-    full = null; // another attempt from time to time
+    full = null; // try again from time to time
   }
 
-  /** Whether another slot is needed, or somebody waits for an answer; under the lock. */
+  /** Returns whether another slot is needed or a thread waits for an answer; under the lock. */
   boolean isShort() {
     return answered < asked || (isScarce() && full == null);
   }
 
-  /** The maker: whether another slot is needed, or somebody waits for an answer. */
+  /** Returns, for the preallocator, whether another slot is needed or an answer is due. */
   boolean isShort(long questions) {
     lock.lock();
     try {
@@ -404,7 +405,7 @@ final class SegmentRoom {
     }
   }
 
-  /** How many questions there are; what is made now answers them. */
+  /** Returns the number of questions so far; a slot made now answers them. */
   long asked() {
     lock.lock();
     try {
@@ -414,7 +415,10 @@ final class SegmentRoom {
     }
   }
 
-  /** The maker, under the lock: so many questions have an answer, perhaps why there is no slot. */
+  /**
+   * Called by the preallocator under the lock: answers questions, perhaps with a reason for no
+   * slot.
+   */
   void answered(long questions, @Nullable StorageFullException why) {
     full = why;
     answered = Math.max(answered, questions);

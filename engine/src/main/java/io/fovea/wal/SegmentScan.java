@@ -11,25 +11,25 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the slots of a log file hold, by their headers.
+ * What the slots of a log file hold, according to their headers.
  *
- * <p>The distance of slots is in every header. Slot 0 has one; if that is damaged, any other will
- * do that stands where its own distance says.
+ * <p>Every header has the slot size. It is taken from slot 0 or, if that header is damaged, from
+ * any other header at a multiple of its own slot size.
  *
- * <p><b>A file of another length than whole slots</b> was cut if its last, partial slot has a
- * header: a slot gets one after all of it is durable, its length included. A partial slot without a
- * header may be one that was being made when the machine died.
+ * <p><b>If the length is not a whole number of slots</b>, the file was cut if its last, partial
+ * slot has a header, since a slot gets one after all of it is durable, including the length. A
+ * partial slot without a header may be one that was being made during a crash.
  *
- * @param segmentBytes the distance of slots; 0 where there is no header at all
- * @param slots how many whole slots the file has
- * @param segments the segments of the database, by number and position; no spares; that of the
- *     partial slot included
- * @param superseded segments that hold nothing, and begin behind a later one
+ * @param segmentBytes the slot size; 0 if there is no header at all
+ * @param slots the number of whole slots
+ * @param segments the segments of the database, by number and position, without spares; includes
+ *     that of a partial slot
+ * @param superseded segments that hold nothing and begin after a later one
  * @param spares whole slots that were filled with zeros and not used yet
- * @param unreadable slots without a valid header, the partial one included
+ * @param unreadable slots without a valid header, including the partial one
  * @param foreign whether there are segments of another database
- * @param cut how many bytes of its last slot a file has that was cut; 0 where it was not
- * @param watermark how far the trailers say that the log was durable
+ * @param cut the length of the last slot of a file that was cut; 0 if it was not
+ * @param watermark how far the log was durable according to the trailers
  */
 record SegmentScan(
     long segmentBytes,
@@ -43,11 +43,11 @@ record SegmentScan(
     Watermark watermark) {
   private static final int CHUNK = 1 << 20;
 
-  /** A file without anything. */
+  /** The scan of an empty file. */
   static final SegmentScan EMPTY =
       new SegmentScan(0, 0, List.of(), List.of(), List.of(), List.of(), false, 0, Watermark.NONE);
 
-  /** A segment and where it lies. */
+  /** A segment and its slot. */
   record Found(SegmentHeader header, int slot) {
     long offset() {
       return slot * header.segmentBytes();
@@ -106,12 +106,12 @@ record SegmentScan(
         distance, slots, segments, superseded, spares, unreadable, foreign, cut, watermark);
   }
 
-  /** The highest number of a segment that is there, or is known to have been. */
+  /** Returns the highest segment number that is there or is known to have been there. */
   long lastNumber() {
     return Math.max(lastFound(), watermark.segment());
   }
 
-  /** The highest number of a segment that is there. */
+  /** Returns the highest segment number that is there. */
   long lastFound() {
     long last = 0;
     for (Found found : segments) {
@@ -123,15 +123,15 @@ record SegmentScan(
     return last;
   }
 
-  /** The end of a slot in the file. */
+  /** Returns the end of a slot in the file. */
   long end(int slot, long fileBytes) {
     return Math.min((slot + 1) * segmentBytes, fileBytes + Group.BLOCK - 1 & -Group.BLOCK);
   }
 
   /**
-   * Takes out what a later opening has superseded. An opening begins a segment at the start of the
-   * last group that it found ({@link TailGroups}). Segments that begin behind that had no group:
-   * they are what is left of a write that failed.
+   * Removes segments that a later opening has superseded. An opening begins a segment at the start
+   * of the last groups that it found ({@link TailGroups}). Segments that begin after that had no
+   * group: they are left over from a failed write.
    */
   private static List<Found> supersede(List<Found> all, List<Found> superseded) {
     List<Found> segments = new ArrayList<>();

@@ -11,31 +11,31 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which slots of the log's file hold segments that are needed, and which are free.
+ * The slots of the log's file: which hold segments that are needed, and which are free.
  *
- * <p>A slot goes round: free, live, free again when the redo point and all pins are beyond its end.
- * The lowest free slot is used first, so that a file that has become too large empties from its
+ * <p>A slot is free, then live, then free again once the redo point and all pins are beyond its
+ * end. The lowest free slot is used first, so a file that has become too large empties from its
  * end.
  *
- * <p><b>It shrinks.</b> What something held back for long (a backup, checkpoints that failed) has
- * made it large, and no longer does. The maker cuts off free slots at its end, down to the number
- * that the log needs as a rule; never those in between. Where the current segment is among them the
- * writer begins another in the lowest free slot ({@link #isFar}), though there is room in this one.
+ * <p><b>Shrinking.</b> If something held back recycling for long (a backup, failed checkpoints) and
+ * no longer does, the file is too large. The preallocator cuts off free slots at its end, down to
+ * the number that the log normally needs; never those in between. If the current segment is among
+ * them, the writer begins another in the lowest free slot ({@link #isFar}), although this one has
+ * space.
  *
- * <p><b>It rests.</b> Where nothing was logged for a while the same is done with another number of
- * slots that stay: the two that watermarks take turns in, and what is needed until the next one
- * would be made ({@link #rest}). It is over when the next segment is full ({@link #busy}): from
- * then on the slots that are made stay as before, for to make one takes as long as hundreds of
- * groups. The same is done where slots were made for a claim that was refused.
+ * <p><b>Idle logs.</b> If nothing was logged for a while, the same is done with a smaller number:
+ * the two slots that watermarks alternate between, and what is needed until the next slot would be
+ * made ({@link #rest}). It ends when the next segment is full ({@link #busy}): from then on slots
+ * are kept as before, since making one takes as long as hundreds of groups. The same is done with
+ * slots made for a claim that was refused.
  *
- * <p><b>For who follows changes</b> segments stay live that no recovery needs, so many bytes of
- * them. From where on they do is in the superblock before the older ones are free ({@link
- * #retainable}, {@link #recycleBelow}), so after a crash it is known which of the segments in the
- * file were never used again in between.
+ * <p><b>Change subscribers.</b> A configured amount of log stays live beyond what recovery needs.
+ * Its start is in the superblock before older segments are freed ({@link #retainable}, {@link
+ * #recycleBelow}), so after a crash it is known which segments in the file were never reused.
  *
- * <p>Threads: any, under the lock of {@link SegmentRoom}. One thread at a time makes slots or cuts
- * them off: any thread that opens the log, then the maker. Nothing is written to the device under
- * the lock.
+ * <p>Threads: any, under the lock of {@link SegmentRoom}. One thread at a time makes or cuts off
+ * slots: the thread that opens the log, then the preallocator. Nothing is written to the device
+ * under the lock.
  */
 final class SegmentSlots {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -43,27 +43,27 @@ final class SegmentSlots {
   /**
    * A segment that is needed.
    *
-   * @param slot where it lies
-   * @param number which it is
-   * @param incarnation of its records
-   * @param startLsn of its first record
+   * @param slot its slot
+   * @param number its number
+   * @param incarnation the incarnation of its records
+   * @param startLsn the start of its first record
    */
   record Live(int slot, long number, long incarnation, long startLsn) {}
 
-  /** Watermarks take turns in the first two slots, which are never cut off. */
+  /** Watermarks alternate between the first two slots, which are never cut off. */
   private static final int SLOTS_MIN = 2;
 
-  /** How many more slots may hold what is kept for changes than it would fill. */
+  /** How many more slots retained changes may occupy than they would fill, in sparse segments. */
   private static final int SPARSE = 16;
 
   private final SlotFile file;
   private final SegmentRoom room;
   private final ReentrantLock lock;
 
-  /** How many slots the file has for good while it is in use, once it had them. */
+  /** The number of slots that the file keeps while it is in use, once it had them. */
   private final int kept;
 
-  /** How many are not free while the log rests: what is kept for who follows changes. */
+  /** The number of slots retained for change subscribers while the log is idle. */
   private final int followed;
 
   // Under the lock.
@@ -72,10 +72,12 @@ final class SegmentSlots {
   private final List<Long> pins = new ArrayList<>();
   private long keepFrom;
 
-  /** Segments that end at or before it are kept for nobody; above all where nobody follows. */
+  /**
+   * Segments that end at or before it are not retained; above all positions without subscribers.
+   */
   private long changesFrom;
 
-  /** How many there are. Written while the log is opened, and by the maker. */
+  /** The number of slots. Written while the log is opened, and by the preallocator. */
   private volatile int count;
 
   /** The newest segment whose header is durable. Written by the writer. */
@@ -83,16 +85,16 @@ final class SegmentSlots {
 
   private volatile boolean far;
 
-  /** How many slots are not cut off now: {@link #kept}, or fewer while the log rests. */
+  /** The number of slots not cut off now: {@link #kept}, or fewer while the log is idle. */
   private int stay;
 
   /**
-   * Without any slot.
+   * Creates an empty set of slots.
    *
-   * @param kept how many slots are not cut off
-   * @param followed how many of these are for who follows changes
-   * @param keepFrom the position from which on records are needed
-   * @param changesFrom the position from which on they are kept all the same
+   * @param kept the number of slots that are not cut off
+   * @param followed how many of these are for change subscribers
+   * @param keepFrom the position from which recovery needs records
+   * @param changesFrom the position from which records are retained for change subscribers
    */
   SegmentSlots(
       SlotFile file, SegmentRoom room, int kept, int followed, long keepFrom, long changesFrom) {
@@ -106,7 +108,7 @@ final class SegmentSlots {
     this.changesFrom = changesFrom;
   }
 
-  /** Takes over what was found in a file. Slots that can't be read are made anew. */
+  /** Takes over the slots of a file. Unreadable slots are made again. */
   void adopt(SegmentScan scan, LogStart start) {
     int slots = scan.slots();
     free.addAll(scan.spares());
@@ -114,7 +116,7 @@ final class SegmentSlots {
     for (int i = 0; i < segments.size(); i++) {
       SegmentScan.Found found = segments.get(i);
       long end = i + 1 < segments.size() ? segments.get(i + 1).startLsn() : start.startLsn();
-      // One without any record, of an opening that wrote nothing, is not kept for changes either.
+      // A segment without records, of an opening that wrote nothing, is not retained for changes.
       if (found.startLsn() < start.startLsn()
           && end > start.keepLsn()
           && (end > found.startLsn() || end > start.redoLsn())) {
@@ -127,7 +129,7 @@ final class SegmentSlots {
     for (SegmentScan.Found found : scan.superseded()) {
       free.add(found.slot());
     }
-    // What is at the end of the file was not made to its end, and is made anew when it is needed.
+    // An incomplete slot at the end of the file is made again when it is needed.
     int all = slots;
     free.removeIf(slot -> slot >= all);
     List<Integer> unreadable = new ArrayList<>(scan.unreadable());
@@ -147,13 +149,12 @@ final class SegmentSlots {
     }
   }
 
-  /** How many there are; any thread. */
+  /** Returns the number of slots; any thread. */
   int count() {
     return count;
   }
 
-  // ------------------------------------------------------------------------------ taken, given
-  // back
+  // ----------------------------------------------------------------------------- taken and freed
 
   /** Takes the lowest free slot; under the lock, or while the log is opened. */
   int take() {
@@ -162,12 +163,12 @@ final class SegmentSlots {
     return slot;
   }
 
-  /** A slot holds a segment that is needed; under the lock, or while the log is opened. */
+  /** Records a slot as holding a live segment; under the lock, or while the log is opened. */
   void used(int slot, long number, long incarnation, long startLsn) {
     live.add(new Live(slot, number, incarnation, startLsn));
   }
 
-  /** Another slot is free. */
+  /** Adds a free slot. */
   void add(int slot) {
     lock.lock();
     try {
@@ -178,7 +179,7 @@ final class SegmentSlots {
     }
   }
 
-  /** Makes a slot at the end of the file; -1 where it was stopped. One thread at a time. */
+  /** Makes a slot at the end of the file; returns -1 if stopped. One thread at a time. */
   int make(SlotFile.Stop stop) {
     int slot = count;
     if (!file.make(slot, stop)) {
@@ -188,9 +189,9 @@ final class SegmentSlots {
     return slot;
   }
 
-  // ----------------------------------------------------------------------------------- the maker's
+  // ----------------------------------------------------------------------------- the preallocator
 
-  /** The maker: waits until there is something to do; false at the end. */
+  /** Waits, in the preallocator, until there is something to do; returns false at the end. */
   boolean awaitNeed() {
     lock.lock();
     try {
@@ -206,7 +207,7 @@ final class SegmentSlots {
     }
   }
 
-  /** The maker: there is another slot, or why there is none. */
+  /** Answers, in the preallocator, with another slot or why there is none. */
   void answer(long questions, int slot, @Nullable StorageFullException why) {
     lock.lock();
     try {
@@ -221,11 +222,11 @@ final class SegmentSlots {
   }
 
   /**
-   * Claims room; see {@link SegmentRoom#claim}. What was made for it in vain goes again: who has
-   * pages to write may need the space.
+   * Claims space; see {@link SegmentRoom#claim}. Slots made for a refused claim are removed, since
+   * the data file may need the space.
    *
-   * @param payload how many bytes of records
-   * @return how many bytes of the file
+   * @param payload the number of bytes of records
+   * @return the number of bytes of the file
    */
   long claim(long payload) {
     int had = count;
@@ -251,7 +252,7 @@ final class SegmentSlots {
     }
   }
 
-  /** How many slots at the end of the file are free, and beyond those that are kept. */
+  /** Returns the number of free slots at the end of the file beyond those that are kept. */
   private int excess() {
     long spare = stay < kept ? room.spare() : free.size() - room.ready();
     long most = Math.min(count - stay, spare);
@@ -263,8 +264,8 @@ final class SegmentSlots {
   }
 
   /**
-   * The maker: cuts off what is too much. Durable on return, so that no slot is made in its place
-   * of which the medium has half the old and half the new.
+   * Cuts off surplus slots, in the preallocator. Durable on return, so that a slot made later in
+   * the same location is never half old and half new on the medium.
    */
   void trim() {
     lock.lock();
@@ -284,20 +285,21 @@ final class SegmentSlots {
     try {
       file.cut(count);
     } catch (StorageException e) {
-      LOG.log(Level.DEBUG, "the log's file stays larger than it need be", e);
+      LOG.log(
+          Level.DEBUG, "The log file could not be truncated and stays larger than necessary.", e);
       return;
     }
     file.sync();
   }
 
-  // ----------------------------------------------------------------------------------- resting
+  // ----------------------------------------------------------------------------------- idle logs
 
-  /** How many slots there are while the log rests, if nobody holds anything back. */
+  /** Returns the number of slots of an idle log, if nothing holds it back. */
   private int least() {
     return Math.min(kept, Math.max(SLOTS_MIN, room.least()) + followed);
   }
 
-  /** Whether the file has more slots than one that rests. Any thread. */
+  /** Returns whether the file has more slots than that of an idle log. Any thread. */
   boolean isLarge() {
     lock.lock();
     try {
@@ -307,7 +309,7 @@ final class SegmentSlots {
     }
   }
 
-  /** Nothing is logged now: only what a log that rests needs is kept from here on. Any thread. */
+  /** Keeps only what an idle log needs from here on. Any thread. */
   void rest() {
     lock.lock();
     try {
@@ -318,34 +320,34 @@ final class SegmentSlots {
     }
   }
 
-  /** The writer, under the lock: a segment is full, so the log is in use. */
+  /** Called by the writer under the lock: a segment is full, so the log is in use. */
   void busy() {
     stay = kept;
   }
 
   // ----------------------------------------------------------------------------------- recycling
 
-  /** The writer: the header of a segment is durable. */
+  /** Called by the writer: the header of a segment is durable. */
   void durable(long number) {
     durableNumber = number;
   }
 
-  /** The number of the newest segment that is durable; any thread. */
+  /** Returns the number of the newest segment that is durable; any thread. */
   long durableNumber() {
     return durableNumber;
   }
 
-  /** Records below a position are not needed any more. */
+  /** Allows records below a position to be recycled. */
   void recycleBelow(long lsn) {
     recycleBelow(lsn, 0);
   }
 
   /**
-   * Records below a position are not needed any more.
+   * Allows records below a position to be recycled.
    *
    * @param lsn the position
-   * @param changes who follows changes does not find those below this one; it only grows, and is
-   *     durable elsewhere
+   * @param changes change subscribers find nothing below it; it only grows, and is durable
+   *     elsewhere
    */
   void recycleBelow(long lsn, long changes) {
     lock.lock();
@@ -359,13 +361,13 @@ final class SegmentSlots {
   }
 
   /**
-   * From where on records can be kept for who follows changes, once recovery needs none below a
-   * position: the start of the oldest segment that ends less than so many bytes before it. In a
-   * file with many segments that are nearly empty it is less, and where the storage is full nothing
-   * is kept.
+   * Returns the start of the records that can be retained for change subscribers, once recovery
+   * needs none below a position: the start of the oldest segment that ends less than the given
+   * number of bytes before it. In a file with many nearly empty segments it is later, and on full
+   * storage nothing is retained.
    *
    * @param redo the position
-   * @param bytes how many
+   * @param bytes the number of bytes to retain
    */
   long retainable(long redo, long bytes) {
     lock.lock();
@@ -373,7 +375,7 @@ final class SegmentSlots {
       Live[] all = live.toArray(Live[]::new);
       int first = all.length - 1;
       while (first > 0 && all[first].startLsn > redo) {
-        first--; // this one has what recovery needs
+        first--; // this segment has what recovery needs
       }
       if (room.whyFull() == null) {
         long slots = bytes / SegmentHeader.capacity(file.segmentBytes) + SPARSE;
@@ -387,7 +389,7 @@ final class SegmentSlots {
     }
   }
 
-  /** Whether the storage is full, and segments are kept that no recovery needs. */
+  /** Returns whether the storage is full while segments are kept that no recovery needs. */
   boolean mustReleaseRetention() {
     lock.lock();
     try {
@@ -397,7 +399,7 @@ final class SegmentSlots {
     }
   }
 
-  /** Where what is there begins. */
+  /** Returns the start of the oldest live segment. */
   long firstLsn() {
     lock.lock();
     try {
@@ -408,11 +410,11 @@ final class SegmentSlots {
   }
 
   /**
-   * The segment that has a record, which is durable.
+   * Finds the segment of a durable record.
    *
-   * @param lsn where it begins
-   * @param out gets two: the segment, and the one behind it if there is one
-   * @return false where it is not there any more
+   * @param lsn the start of the record
+   * @param out receives the segment, and the one after it if there is one
+   * @return false if the record is no longer there
    */
   boolean find(long lsn, @Nullable Live[] out) {
     lock.lock();
@@ -421,7 +423,7 @@ final class SegmentSlots {
       out[1] = null;
       for (Live segment : live) {
         if (segment.startLsn <= lsn) {
-          out[0] = segment; // the last one of those that begin here: others have nothing
+          out[0] = segment; // the last one that begins here: the others are empty
         } else {
           out[1] = segment;
           break;
@@ -433,7 +435,7 @@ final class SegmentSlots {
     }
   }
 
-  /** Keeps what is there from a position on, until {@link #unpin}; false where it is not. */
+  /** Keeps everything from a position on, until {@link #unpin}; returns false if it is gone. */
   boolean pin(long lsn) {
     lock.lock();
     try {
@@ -448,13 +450,14 @@ final class SegmentSlots {
   }
 
   /**
-   * A segment is needed while something of it is; and while the next one may not be there.
+   * Frees segments that are not needed. A segment is needed while any of its records is, and while
+   * the next segment may not be on the medium.
    *
-   * <p>The next one may begin at the very position from which on the log is needed: nothing lies
-   * between. Then it is in memory first and in the file later, and until its header is durable a
-   * crash leaves this one only, to be read from its end. So it is kept until then. A thread that
-   * has pinned that position may have looked at the headers before the next one had its own, and
-   * reads this one: for a pin it is kept until the end of the pin.
+   * <p>The next one may begin exactly at the position from which the log is needed. It then exists
+   * in memory first and in the file later; until its header is durable, a crash leaves only this
+   * one, to be read from its end. So this one is kept until then. A reader that pinned that
+   * position may have read the headers before the next one had its own, and reads this one: so with
+   * a pin it is kept until the pin ends.
    */
   private void recycle() {
     long pinned = Long.MAX_VALUE;
@@ -484,15 +487,15 @@ final class SegmentSlots {
   }
 
   /**
-   * Whether the current segment is what keeps the file too large, and there is a place for another
-   * nearer to its start: the writer goes on there. Any thread.
+   * Returns whether the current segment is what keeps the file too large, and there is a free slot
+   * nearer to its start, in which the writer continues. Any thread.
    */
   boolean isFar() {
     return far;
   }
 
   /**
-   * The writer, under the lock, where {@link #isFar} said so: whether that still holds.
+   * Called by the writer under the lock after {@link #isFar}: returns whether that still holds.
    *
    * @param current the slot of the current segment
    */
@@ -501,7 +504,7 @@ final class SegmentSlots {
     return isFreeBelow(stay) && current >= stay;
   }
 
-  /** Keeps what is needed now; returns where that begins. */
+  /** Keeps what is needed now; returns its start. */
   long pin() {
     lock.lock();
     try {
@@ -512,7 +515,7 @@ final class SegmentSlots {
     }
   }
 
-  /** What a pin has kept is kept no longer. */
+  /** Releases a pin. */
   void unpin(long lsn) {
     lock.lock();
     try {

@@ -10,35 +10,36 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The log's file as a row of slots of one size: makes them, cuts them off, and syncs.
+ * The log's file as an array of slots of equal size: makes them, cuts them off, and syncs.
  *
- * <p>A slot is filled with zeros once, when it is made, so that a later write changes no metadata
- * and can't run out of space.
+ * <p>A slot is filled with zeros when it is made, so later writes change no metadata and cannot run
+ * out of space.
  *
- * <p><b>Who is told of a failure.</b> An operating system may tell of a failed write only once, to
- * whoever syncs the file first. Two kinds of threads sync it: writers, a group each, and the maker.
- * So the sync of one that succeeds proves something only if none of the other's failed that may
- * have been told what was meant for it. That sync began before the own one ended, for afterwards
- * there was nothing to tell. Each syncs under a lock, notes a failure there, and takes the other's
- * lock when its own sync has succeeded: a failure of a sync that began before is noted by then.
+ * <p><b>Which thread learns of a failure.</b> An operating system may report a failed write only
+ * once, to the first thread that syncs the file afterwards. Two kinds of threads sync it: writers,
+ * once per group, and the preallocator. So a successful sync proves something only if no failed
+ * sync of the other kind may have consumed the error. Such a sync began before this one ended,
+ * since afterwards there was nothing to report. Each syncs under a lock, records a failure there,
+ * and takes the other's lock after its own sync has succeeded: by then a failure of a sync that
+ * began before is recorded.
  *
  * <ul>
- *   <li>The maker's sync takes the failure of the writer's group: {@link #confirm}, before anybody
- *       is told that the group is durable.
- *   <li>The writer's sync takes the failure of the maker's zeros, or of the file's length: {@link
- *       #sync}, before the slot gets a header. A header that is durable while the length is not
- *       makes a file that looks as if it was cut.
+ *   <li>The preallocator's sync consumes the failure of the writer's group: {@link #confirm} checks
+ *       that before the group is acknowledged.
+ *   <li>The writer's sync consumes the failure of the preallocator's zeros, or of the file's
+ *       length: {@link #sync} checks that before the slot gets a header. A durable header without
+ *       the length would make the file look as if it had been cut.
  * </ul>
  *
  * <p>Neither holds one of the locks while it waits for the other, and the writer holds none while
  * it waits for a slot.
  *
- * <p><b>Writers among each other.</b> Groups are written at the same time only where no writer's
- * failure is told to another ({@link #writesApart}); else a writer that is not done keeps others
- * from beginning ({@link LogWriter}). So they share a lock.
+ * <p><b>Concurrent writers.</b> Groups are written concurrently only if one writer's failure is
+ * never reported to another ({@link #writesApart}); otherwise a writer keeps others from starting
+ * until it is done ({@link LogWriter}). So they share a lock.
  *
- * <p>Threads: one at a time makes slots or cuts them off; several write groups, within that rule;
- * any may sync.
+ * <p>Threads: one at a time makes or cuts off slots; several write groups, within that rule; any
+ * may sync.
  */
 final class SlotFile {
   private static final int ZEROS = 1 << 20;
@@ -51,13 +52,13 @@ final class SlotFile {
   /** Held during a sync that is not a group's. */
   private final ReentrantLock syncing = new ReentrantLock();
 
-  /** Its shared half is held while a group is written and synced. */
+  /** The shared half is held while a group is written and synced. */
   private final ReentrantReadWriteLock writing = new ReentrantReadWriteLock();
 
-  /** Under the lock {@code syncing}. */
+  /** Guarded by {@code syncing}. */
   private @Nullable Throwable syncFailure;
 
-  /** One of them; written under the shared half of the lock {@code writing}. */
+  /** Any one failure; written under the shared half of {@code writing}. */
   private volatile @Nullable Throwable groupFailure;
 
   SlotFile(BlockDevice device, LogStart start, long segmentBytes) {
@@ -66,17 +67,17 @@ final class SlotFile {
     this.segmentBytes = segmentBytes;
   }
 
-  /** What asks whether to stop. */
+  /** Returns whether to stop. */
   interface Stop {
     boolean now();
   }
 
-  /** How large the file is, in bytes. */
+  /** Returns the size of the file, in bytes. */
   long bytes() {
     return device.size();
   }
 
-  /** Makes a slot, the file as large as it needs; false where it was stopped. */
+  /** Makes a slot, growing the file if necessary; returns false if stopped. */
   boolean make(int slot, Stop stop) {
     long end = (slot + 1) * segmentBytes;
     if (device.size() < end) {
@@ -85,7 +86,7 @@ final class SlotFile {
     return fill(slot, stop);
   }
 
-  /** Fills a slot with zeros; then, durably later, gives it the header of a spare. */
+  /** Fills a slot with zeros and syncs, then gives it the header of a spare and syncs. */
   boolean fill(int slot, Stop stop) {
     long at = slot * segmentBytes;
     try (Arena arena = Arena.ofShared()) {
@@ -108,16 +109,15 @@ final class SlotFile {
     }
   }
 
-  /** Cuts off all slots from one on; not durably. */
+  /** Cuts off all slots from one on, without a sync. */
   void cut(int slots) {
     device.resize(slots * segmentBytes);
   }
 
   /**
-   * Syncs the file, where it is not for a group.
+   * Syncs the file, except for groups.
    *
-   * @throws DurabilityLostException if that fails, or an earlier one has, or one of a group: for
-   *     good
+   * @throws DurabilityLostException for good, if this sync, an earlier one or one of a group failed
    */
   void sync() {
     syncing.lock();
@@ -125,13 +125,13 @@ final class SlotFile {
       require(syncFailure);
       device.sync();
     } catch (Throwable t) {
-      // Final, whatever the reason; lack of space included.
+      // Final, whatever the reason, including lack of space.
       syncFailure = t;
       throw lost(t);
     } finally {
       syncing.unlock();
     }
-    writing.writeLock().lock(); // those that began before it ended are over then
+    writing.writeLock().lock(); // waits for group syncs that began before this one ended
     try {
       require(groupFailure);
     } finally {
@@ -139,13 +139,13 @@ final class SlotFile {
     }
   }
 
-  /** Whether groups may be written at the same time; see {@link BlockDevice#writesApart}. */
+  /** Returns whether groups may be written concurrently; see {@link BlockDevice#writesApart}. */
   boolean writesApart() {
     return device.writesApart();
   }
 
   /**
-   * A writer: writes a group, with a sync at its end.
+   * Writes a group, with a sync at its end.
    *
    * @throws io.fovea.error.StorageException if that fails, which is final
    */
@@ -163,9 +163,9 @@ final class SlotFile {
   }
 
   /**
-   * A writer, after a group that succeeded and before anybody is told.
+   * Confirms a successful group before it is acknowledged.
    *
-   * @throws DurabilityLostException if a sync has failed that may have been told of the group
+   * @throws DurabilityLostException if a failed sync may have consumed an error of the group
    */
   void confirm() {
     syncing.lock();
@@ -183,8 +183,8 @@ final class SlotFile {
   }
 
   private static DurabilityLostException lost(Throwable why) {
-    return why instanceof DurabilityLostException told
-        ? told
+    return why instanceof DurabilityLostException known
+        ? known
         : new DurabilityLostException("The log could not be synced.", why);
   }
 }

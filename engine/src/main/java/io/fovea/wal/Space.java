@@ -7,21 +7,21 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Where sessions wait for space in the ring.
+ * Grants space in the ring to sessions, which wait for it here.
  *
- * <p>The usual way is one compare-and-set. A thread that finds no space queues up; those that begin
- * stand in a line, so that a large operation gets its turn among small ones. A thread that is in
- * the middle of an operation does not stand behind those that begin, for they may wait for what he
- * holds; and two of his kind can't wait for each other, since {@link LogSession#grant} gives back
- * what it has before it waits for all of it.
+ * <p>The fast path is one compare-and-set. A thread that finds no space waits. Beginning operations
+ * queue in order, so that a large one is not starved by small ones. A thread in the middle of an
+ * operation does not queue behind beginning ones, which may wait for what it holds. Two such
+ * threads cannot wait for each other, since {@link LogSession#grant} returns what it has before it
+ * waits for the whole amount.
  *
- * <p><b>No lost wake-up</b>: a waiter counts itself (W1, volatile) and then looks at the ring (W2);
- * who makes space changes the ring (M1: released or promised, both sequential) and then looks at
- * the count (M2). If W2 misses M1, M2 sees W1 and signals under the lock.
+ * <p><b>No lost wake-up</b>: a waiter increments the count (W1, volatile), then checks the ring
+ * (W2). A thread that makes space changes the ring (M1: released or promised, both sequentially
+ * consistent), then reads the count (M2). If W2 misses M1, M2 sees W1 and signals under the lock.
  */
 final class Space {
   private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
-  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final long CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private final Log log;
   private final Ring ring;
@@ -32,8 +32,8 @@ final class Space {
   private final ArrayDeque<Thread> line = new ArrayDeque<>();
   private volatile int waiting;
 
-  /** The log is about to be closed: who finds no room has waited for long enough. */
-  private volatile boolean waitsNoMore;
+  /** The log is about to be closed: a thread that finds no space gives up at once. */
+  private volatile boolean abortsWaits;
 
   Space(Log log, Ring ring, SegmentFile file) {
     this.log = log;
@@ -42,7 +42,7 @@ final class Space {
     this.room = file.room();
   }
 
-  /** Whether somebody waits. */
+  /** Returns whether a thread waits. */
   boolean isWanted() {
     return waiting > 0;
   }
@@ -60,8 +60,8 @@ final class Space {
   }
 
   /**
-   * Whether the file has room for operations that have begun. Those that can't go back any more do
-   * not ask.
+   * Returns whether the file has space for operations in progress. Operations that can no longer be
+   * undone do not ask.
    */
   boolean hasReserve() {
     return room.hasReserve();
@@ -70,17 +70,17 @@ final class Space {
   /**
    * Takes space in the middle of an operation.
    *
-   * @param must whether the operation can't go back any more: it may use the last of the file
-   * @param ends whether it ends all the same where nothing more can be written
+   * @param must whether the operation can no longer be undone: it may use the last of the file
+   * @param ends whether it fails all the same if nothing more can be written
    */
   void more(long bytes, boolean must, boolean ends) {
     check(bytes);
     await(bytes, false, must, ends);
   }
 
-  /** Who can't go back any more, and finds no room, is told so instead of waiting. */
+  /** Makes operations that find no space fail, even those that can no longer be undone. */
   void abortWaits() {
-    waitsNoMore = true;
+    abortsWaits = true;
     changed();
   }
 
@@ -90,7 +90,7 @@ final class Space {
     return slots.claim(bytes);
   }
 
-  /** See {@link SegmentRoom#unclaim}; then comes {@link #changed}. */
+  /** Releases a claim; see {@link SegmentRoom#unclaim}. Call {@link #changed} afterwards. */
   void unclaim(long bytes) {
     room.unclaim(bytes);
   }
@@ -98,7 +98,11 @@ final class Space {
   private void check(long bytes) {
     if (bytes < 0 || bytes > ring.size()) {
       throw new IllegalArgumentException(
-          "A grant of " + bytes + " bytes; the log's buffer has " + ring.size() + ".");
+          "A grant of "
+              + bytes
+              + " bytes exceeds the log's buffer, which has "
+              + ring.size()
+              + " bytes.");
     }
   }
 
@@ -116,14 +120,14 @@ final class Space {
       while (!((beginning ? line.peek() == self : must || room.hasReserve()) && ring.take(bytes))) {
         log.requireAlive();
         StorageFullException full = room.whyFull();
-        // Who can't go back any more waits for as long as it takes.
-        boolean flushUrgent = waitsNoMore && !room.hasReserve();
+        // An operation that can no longer be undone waits for as long as it takes.
+        boolean flushUrgent = abortsWaits && !room.hasReserve();
         boolean patient =
             must || !beginning && !flushUrgent && System.nanoTime() - since <= PATIENCE_NANOS;
         if (full != null && !patient) {
           throw full;
         }
-        StorageFullException stuck = ends || waitsNoMore ? room.whyStuck() : null;
+        StorageFullException stuck = ends || abortsWaits ? room.whyStuck() : null;
         if (stuck != null) {
           throw stuck;
         }
@@ -132,7 +136,7 @@ final class Space {
           room.ask();
         }
         try {
-          changed.awaitNanos(LOOK_NANOS);
+          changed.awaitNanos(CHECK_NANOS);
         } catch (InterruptedException e) {
           interrupted = true;
         }
@@ -160,8 +164,8 @@ final class Space {
   }
 
   /**
-   * What is left of it: who is first in line keeps all others out, and what was taken is nobody's
-   * where the caller does not hear of it.
+   * Retries {@link #leave} after it failed, since the first in line blocks all others, and returns
+   * what was taken, since the caller does not learn of it.
    */
   private void leaveAfterAll(boolean beginning, Thread self, long taken) {
     try {
@@ -178,12 +182,14 @@ final class Space {
     changed.signalAll();
   }
 
-  /** What operations have of the ring and of the file, in bytes: exact when nobody is at it. */
+  /**
+   * Returns what operations hold of the ring and of the file, in bytes: exact if none is active.
+   */
   long held() {
     return ring.unused() + room.claimed();
   }
 
-  /** There is more space. */
+  /** Notifies waiters that there is more space. */
   void changed() {
     if (waiting > 0) {
       lock.lock();

@@ -8,24 +8,23 @@ import java.util.ArrayDeque;
 import java.util.UUID;
 
 /**
- * The last groups that were found in a log, for the first group of the next incarnation.
+ * The last groups found in a log, which become the first group of the next incarnation.
  *
- * <p>A group says up to where everything was durable when it was put together. Of what lies behind
- * that nobody knows: a sync may have failed, and then reads may return, out of a cache, what is not
- * on the medium and what no later sync writes any more. To say that it is durable, it must be
- * written again; to write it in place could destroy what is there. So the records of all groups
- * that were in the air at the end ({@link InFlightGroups}) go into the new segment, as one group,
- * under the same positions:
+ * <p>A group names the position that was durable when it was assembled. Nothing is known about
+ * records beyond it: a sync may have failed, and reads may then return from a cache what is not on
+ * the medium and what no later sync writes. To make these records durable they must be rewritten,
+ * and rewriting in place could destroy them. So the records of all groups that were in flight at
+ * the end ({@link InFlightGroups}) go into the new segment as one group, at the same positions:
  *
  * <pre>
- *   old   │ ... │ group from S: r1 │ group: r2 r3 ‖ torn │ group behind the gap      r3 ends at X
- *   new   │ segment from S │ group from S: r1 r2 r3 │ from X on what is appended
+ *   old   │ ... │ group from S: r1 │ group: r2 r3 ‖ torn │ group after the gap       r3 ends at X
+ *   new   │ segment from S │ group from S: r1 r2 r3 │ from X on: new records
  * </pre>
  *
- * <p>They fit into one group, for what is in the air together is no more than one may have.
+ * <p>They fit into one group, since the groups in flight together are limited to that size.
  */
 final class TailGroups implements AutoCloseable {
-  /** One of them: where its records lie in the file, and which they are. */
+  /** One of the groups: the file offset of its records, and their range of positions. */
   private record Piece(long offset, long start, int payload) {
     long end() {
       return start + payload;
@@ -47,10 +46,11 @@ final class TailGroups implements AutoCloseable {
   }
 
   /**
-   * Finds it.
+   * Finds the last groups.
    *
-   * @param end where the log ends
-   * @throws CorruptionException where it does not, or where more was in the air than can have been
+   * @param end the end of the log
+   * @throws CorruptionException if the log does not end there, or more is unproven than can have
+   *     been in flight
    */
   static TailGroups find(BlockDevice device, SegmentScan scan, UUID database, long end) {
     int i = scan.segments().size() - 1;
@@ -95,17 +95,17 @@ final class TailGroups implements AutoCloseable {
     throw new CorruptionException("end of the log", -1, offset, end, at);
   }
 
-  /** Where it starts. */
+  /** Returns the start of the first group. */
   long start() {
     return start;
   }
 
-  /** How much space it takes. */
+  /** Returns the file space of the combined group. */
   int bytes() {
     return (int) Group.fileBytes(payload);
   }
 
-  /** Puts it, as a group of another segment. */
+  /** Writes the combined group, as a group of another segment. */
   void put(MemorySegment target, LogStart as, long number) {
     Mem.zero(target, 0, bytes());
     Group.put(target, 0, as.database(), as.incarnation(), number, start, start, payload);
@@ -114,7 +114,7 @@ final class TailGroups implements AutoCloseable {
     }
   }
 
-  /** Copies records, with the checksums of another incarnation. */
+  /** Copies records and computes their checksums for another incarnation. */
   private void copy(Piece piece, MemorySegment target, long to, long as) {
     long from = window.at(piece.offset, piece.payload, piece.offset + piece.payload);
     MemorySegment.copy(window.memory(), from, target, to, piece.payload);

@@ -7,8 +7,8 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How far a log is known to have been durable. It is kept apart from the place where the log ends,
- * so that an end that comes before it is told from a group that a crash has torn.
+ * A position up to which a log is known to have been durable. It is stored apart from the end of
+ * the log, so that an end before it can be told from a group torn by a crash.
  *
  * <pre>
  *   superblock        the log was durable up to 90000, segment 6 had begun      each checkpoint
@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
  *   the log's end     91500, in segment 7                                       damage: 93000 was acknowledged
  * </pre>
  *
- * <p>A watermark says something that was true once, and what was durable once stays so. Hence a
- * watermark of long ago is as right as a new one and only says less, wherever it is found: the
- * highest one counts. Positions of a log never go back below it, whatever a crash tears off.
+ * <p>Once durable, always durable: an old watermark is as true as a new one and only says less,
+ * wherever it is found. The highest one counts. The end of a log never goes back below it, whatever
+ * a crash tears off.
  *
  * <p>In the last block of a slot:
  *
@@ -28,11 +28,11 @@ import org.jspecify.annotations.Nullable;
  *             of 16 to 31, seeded with the database
  * </pre>
  *
- * @param lsn everything before was durable; 0 where nothing is known
- * @param segment this segment had a durable header; 0 where nothing is known
+ * @param lsn everything before it was durable; 0 if not known
+ * @param segment this segment had a durable header; 0 if not known
  */
 public record Watermark(long lsn, long segment) {
-  /** Nothing is known. */
+  /** The watermark that says nothing. */
   public static final Watermark NONE = new Watermark(0, 0);
 
   private static final long MAGIC = 0x4B52_4D41_4556_4F46L; // "FOVEAMRK"
@@ -41,12 +41,12 @@ public record Watermark(long lsn, long segment) {
   private static final int SEGMENT = 24;
   private static final int END = 32;
 
-  /** What both say together. */
+  /** Returns the combination of both. */
   public Watermark max(Watermark other) {
     return new Watermark(Math.max(lsn, other.lsn), Math.max(segment, other.segment));
   }
 
-  /** Writes a block with it. */
+  /** Writes a block with the watermark. */
   void put(MemorySegment seg, long off, UUID database) {
     Mem.zero(seg, off, Group.BLOCK);
     Mem.putLong(seg, off, MAGIC);
@@ -55,7 +55,7 @@ public record Watermark(long lsn, long segment) {
     Mem.putInt(seg, off + CHECKSUM, sum(seg, off, database));
   }
 
-  /** What a block says; null where there is none of this database. */
+  /** Reads a watermark; returns null if there is none of this database. */
   static @Nullable Watermark parse(MemorySegment seg, long off, UUID database) {
     return Mem.getLong(seg, off) == MAGIC
             && Mem.getInt(seg, off + CHECKSUM) == sum(seg, off, database)

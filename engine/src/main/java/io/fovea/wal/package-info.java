@@ -1,18 +1,18 @@
 /**
- * The write-ahead log: changes in the order in which they hold, made durable in groups.
+ * The write-ahead log: changes in their serialization order, made durable in groups.
  *
  * <pre>
- *   LogSession    how to append: a slot, a grant of space, a record     Log         the facade
- *   Ring          memory that appenders fill and the writer empties     Space       waits for room in it
- *   LogWriter     groups: gathering, the turn of a leader, the sync     DurabilityWaiters  those who wait
+ *   LogSession    appending: a slot, a grant of space, a record         Log         the facade
+ *   Ring          memory that appenders fill and the writer empties     Space       waits for ring space
+ *   LogWriter     groups: gathering, leaders, the sync                  DurabilityWaiters  waits for syncs
  *   --- the file
  *   SegmentFile   moves the writer from segment to segment              SegmentHeader
- *   SegmentSlots  live and free slots, recycling, pins                  SegmentRoom   room, and waits
- *   SegmentPreallocator  makes slots ahead of need                             SlotFile      slots on the device
+ *   SegmentSlots  live and free slots, recycling, pins                  SegmentRoom   file space, and waits
+ *   SegmentPreallocator  makes slots ahead of need                      SlotFile      slots on the device
  *   --- reading
  *   LogReader     where a log ends, and what is damage                  SegmentScan, ReadWindow
  *   Watermark     how far the log is known to have been durable         LogCopy     for a backup
- *   DurableRecords  records while the log is written                    ChangeSubscribers  woken when there is more
+ *   DurableRecords  records while the log is written                    ChangeSubscribers  woken for more
  *   --- bytes
  *   Record, RecordType, Group
  * </pre>
