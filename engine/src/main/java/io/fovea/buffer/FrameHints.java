@@ -1,14 +1,14 @@
 package io.fovea.buffer;
 
 /**
- * Whether inner nodes remember the frames of their children.
+ * Whether inner nodes store the frames of their children.
  *
  * @since 0.1.0
  */
 public enum FrameHints {
-  /** No: every child is looked up by its page id. */
+  /** Every child is looked up by its page id. */
   OFF,
 
-  /** Yes: see {@link ChildHints}. */
+  /** Inner nodes store frame hints: see {@link ChildHints}. */
   ON
 }

@@ -4,15 +4,15 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A frame is memory, and any frame will do for any page: of all translations with a table, and of
- * {@link PredictiveTranslation}, which likes one of them best.
+ * Residency for translations in which any frame can hold any page: those with a table, and {@link
+ * PredictiveTranslation}, which prefers one.
  *
- * <p>A place is a frame.
+ * <p>The index of a resident page is its frame.
  */
 final class FrameResidency implements Residency {
   private final Frames frames;
 
-  /** Set once the parts are wired up. */
+  /** Set by {@link #wire}. */
   private @Nullable Room room;
 
   FrameResidency(Frames frames) {
@@ -29,9 +29,9 @@ final class FrameResidency implements Residency {
   }
 
   /**
-   * A page that is only passed by demotes no other: it would take the frame of a page that is used
-   * again and again in the moment between the clock's look at it and its next use. It goes to its
-   * preferred frame where that is free, and else where the policy says.
+   * A page that is only read ahead displaces no page from its preferred frame: that page may be in
+   * constant use, and only just visited by the clock. It goes to its preferred frame if that is
+   * free, otherwise to one of the policy's.
    */
   @Override
   public int claim(long pid, boolean wait, boolean passing) {
@@ -82,7 +82,7 @@ final class FrameResidency implements Residency {
     return emptied;
   }
 
-  /** Where references are believed, none may name the frame any more. */
+  /** Under SWIZZLED no reference may name the frame any more. */
   @Override
   public boolean leave(int frame) {
     return frames.swizzling.leave(frame);

@@ -14,25 +14,25 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The memory of a pool, and the few steps by which a frame changes between free and used.
+ * The memory of a pool, and the transitions of a frame between free and used.
  *
  * <pre>
- *             claim                     translator.insert
- *    free ─────────────► claimed ───────────────────────────► used
- *     ▲  pid = 0          pid = 0, exclusively latched        │ pid = the page
- *     └────────────────── giveBack ◄──────────────────────────┘ drop (clean, not being written)
+ *           claim                     translator.insert
+ *   free ─────────────► claimed ───────────────────────────► used
+ *    ▲  pid = 0          pid = 0, exclusively latched        │ pid = the page
+ *    └────────────────── giveBack ◄──────────────────────────┘ drop (clean, not being written)
  * </pre>
  *
- * <p>Every step is made under the frame's exclusive latch. A frame that is claimed belongs to the
- * thread that holds its latch.
+ * <p>Each transition is made under the frame's exclusive latch. A claimed frame belongs to the
+ * thread that holds the latch.
  */
 final class Frames {
-  /** Fills frames that were given back with a pattern: -Dfovea.poison, or assertions. */
+  /** Fills released frames with a pattern: -Dfovea.poison, or assertions. */
   private static final boolean POISON = Boolean.getBoolean("fovea.poison") || assertionsOn();
 
   private static final byte POISON_BYTE = (byte) 0xDB;
 
-  /** Every so many rounds, some ten milliseconds, a wait is looked at from outside. */
+  /** Sleeping rounds between two calls of {@link #patience}: about ten milliseconds. */
   private static final int PATIENCE = 64;
 
   final MemoryPlan plan;
@@ -48,7 +48,7 @@ final class Frames {
   /** Pages that can leave. */
   final ReadyFrames ready;
 
-  /** Pages that misses came across, and that can leave when they are written. */
+  /** Dirty pages that misses came across, which can leave once they are written. */
   final ReadyFrames unwritten;
 
   final FrameWaits waits = new FrameWaits();
@@ -56,30 +56,28 @@ final class Frames {
   final Swizzling swizzling;
   final Counters counters = new Counters();
 
-  /** What open snapshots need of pages that have changed. */
+  /** The old versions of changed pages that open snapshots need. */
   final PageCopies copies;
 
   final NativeRegion region;
 
-  /** Where the memory of pages comes from. */
+  /** The source of memory for pages. */
   final Residency residency;
 
-  /** From where the memory of frames comes; null where all of it is the pool's own. */
+  /** The shared budget for the memory of frames; null if the pool has all of its memory. */
   final PoolShare.@Nullable Member share;
 
-  /** Whether it has left its share. */
+  /** Whether the pool has left its share. */
   private final AtomicBoolean left = new AtomicBoolean();
 
-  /** Whether the pool was closed; see {@link #checkOpen}. */
   final AtomicBoolean closed = new AtomicBoolean();
 
-  /** Whether the pool has stopped, and why. */
   private final Stop stop = new Stop();
 
-  /** Looked at by who waits for long: throws where the waiting shall end. */
+  /** Called in long waits; throws if the wait must end. */
   private volatile Runnable patience = () -> {};
 
-  /** Where pages come from; null as long as there is none. */
+  /** The device that pages come from; null before {@link #wire}. */
   private @Nullable BlockDevice device;
 
   Frames(PoolConfig config) {
@@ -120,7 +118,7 @@ final class Frames {
         : NativeRegion.reserveInPieces(plan.bytes(), "buffer pool");
   }
 
-  /** Where memory can't be given back in pieces, all of it is promised to this pool. */
+  /** Joins a share. If memory can't be released in pieces, all of it is promised to this pool. */
   private PoolShare.Member join(PoolShare from) {
     int least = region.forgets() ? plan.least() : count;
     boolean done = false;
@@ -135,28 +133,27 @@ final class Frames {
     }
   }
 
-  /** How many pages it can always have memory for. */
+  /** The number of pages that the pool always has memory for. */
   int least() {
     return share == null ? residency.capacity() : share.least();
   }
 
-  /** Throws after the pool was closed. */
+  /** Throws if the pool is closed. */
   void checkOpen() {
     if (closed.get()) {
       throw new DatabaseClosedException();
     }
   }
 
-  /** Says where pages come from. Before anybody else sees the frames. */
+  /** Sets the device that pages come from, before any other thread sees the frames. */
   void wire(BlockDevice source) {
     device = source;
   }
 
   /**
-   * Waits once for a frame that somebody else has latched, as {@link Backoff#pause} does. It may be
-   * one that is read by a ring whose borrower is busy elsewhere, and waits himself perhaps, for
-   * this thread: so whoever has waited for a while looks after such rings ({@link
-   * BlockDevice#endLent}).
+   * Waits once for a frame that another thread has latched, as {@link Backoff#pause} does. A ring
+   * may be reading the frame while the ring's borrower waits for this thread, so a thread that
+   * waits for long completes the reads of such rings ({@link BlockDevice#endLent}).
    */
   int pause(int round) {
     if (round >= Backoff.PARK_FROM) {
@@ -166,10 +163,10 @@ final class Frames {
   }
 
   /**
-   * What a thread does that has waited for a while, before it goes on: ends reads of rings whose
-   * borrowers are elsewhere, and throws if the pool has stopped.
+   * The duties of a thread that has waited for a while: completes reads of rings whose borrowers
+   * are busy elsewhere, and throws if the pool has stopped.
    *
-   * @param look whether it is time to look at the wait from outside
+   * @param look whether to run the check for ending the wait as well
    */
   void checkWhileWaiting(boolean look) {
     BlockDevice d = device;
@@ -183,9 +180,8 @@ final class Frames {
   }
 
   /**
-   * The same for a thread that can't go back: it has a page id that is in no list any more, and
-   * memory for it. The wait is not looked at from outside, as a deadline of its operation would
-   * leave both to nobody. It throws if the pool has stopped.
+   * {@link #pause} for a thread that can't be interrupted, because it holds a page id that is in no
+   * list and memory for it, which a deadline would leak. It throws only if the pool has stopped.
    */
   int pauseUntilStopped(int round) {
     if (round >= Backoff.PARK_FROM) {
@@ -194,7 +190,7 @@ final class Frames {
     return Backoff.pause(round);
   }
 
-  /** The same for who closes the pool and waits for the device, whatever else has happened. */
+  /** {@link #pause} for closing the pool: waits for the device even if the pool has stopped. */
   int pauseAtEnd(int round) {
     BlockDevice d = device;
     if (round >= Backoff.PARK_FROM && d != null) {
@@ -216,12 +212,12 @@ final class Frames {
 
   /**
    * Stops the pool because an operation failed while a frame was half changed, or latched with no
-   * thread left to release it. Every thread that waits gets an exception.
+   * thread left to release it. All waiting threads get an exception.
    *
    * <p>When this returns, {@link #onStop} has run, whichever thread stopped the pool first: the
-   * caller goes on to release the latch of a page that no thread may believe. A thread that finds
-   * the pool stopped therefore runs the action once more instead of trusting another thread to have
-   * finished it. The first cause stays, and is what the action gets.
+   * caller goes on to release the latch of a page whose contents are invalid. So a thread that
+   * finds the pool stopped runs the action again rather than trust another thread to have finished
+   * it. The first cause stays, and is passed to the action.
    *
    * @return the caller's own cause, to be thrown
    */
@@ -244,9 +240,9 @@ final class Frames {
   }
 
   /**
-   * One word that moves once, from null to the first cause, by a compare-and-set. Where that call
-   * fails, for there is no stack left, a plain volatile store moves it: then another thread's cause
-   * may be replaced, and the pool has stopped all the same.
+   * One word that changes once, from null to the first cause, by a compare-and-set. If that call
+   * fails because the stack is exhausted, a plain volatile store sets it: it may replace another
+   * thread's cause, but the pool has stopped all the same.
    *
    * <p>Thread-safe. {@code StopRaces} attacks it.
    */
@@ -261,7 +257,7 @@ final class Frames {
       }
     }
 
-    /** Null as long as the pool works. */
+    /** Null while the pool works. */
     volatile @Nullable Throwable cause;
 
     volatile Consumer<Throwable> action = t -> {};
@@ -294,12 +290,12 @@ final class Frames {
     return FrameHeader.pid(headers, frame);
   }
 
-  /** Whether a promotion may not push the page out: see RULES, "a leaf never demotes an inner". */
+  /** Whether the frame holds an inner node, which promoting a leaf must not displace. */
   boolean isInner(int frame) {
     return PageHeader.type(pages, base(frame)) == PageHeader.INNER;
   }
 
-  /** Takes a frame if it is free, nobody holds its latch, and there is memory for it. */
+  /** Claims a frame if it is free, unlatched, and there is memory for it. */
   boolean claimFree(int frame) {
     PoolShare.Member s = share;
     if (s == null) {
@@ -333,13 +329,13 @@ final class Frames {
     return mine;
   }
 
-  /** Takes a free frame; -1 where none is, or where there is no memory for one. */
+  /** Claims a free frame; returns -1 if there is none, or no memory for one. */
   int claimAnyFree() {
     PoolShare.Member s = share;
     if (s == null) {
       return popFree();
     }
-    // First the memory: what is popped and not taken is not listed any more.
+    // Memory first: a popped frame is no longer listed.
     if (free.count() == 0 || !s.take()) {
       return -1;
     }
@@ -350,17 +346,18 @@ final class Frames {
     return frame;
   }
 
-  /** Pops frames until one is free; -1 where none is. */
+  /** Pops frames until one is free; returns -1 if there is none. */
   private int popFree() {
     for (int frame = free.pop(); frame >= 0; frame = free.pop()) {
-      // Somebody may have the latch for a moment, to see that the frame is free or to take it as a
-      // preferred frame. Passing on would lose the frame in the first case.
+      // Another thread may have latched the frame briefly, to check that it is free or to take it
+      // as a
+      // preferred frame. Skipping the frame would lose it in the first case.
       for (int round = 0; pid(frame) == 0; round = Backoff.pause(round)) {
         if (claimWithMemory(frame)) {
           return frame;
         }
         if (round >= Backoff.PARK_FROM) {
-          // Claimed by somebody who is slow; that thread will list it again, or use it.
+          // A slow thread claimed it, and will list it again or use it.
           break;
         }
       }
@@ -368,7 +365,7 @@ final class Frames {
     return -1;
   }
 
-  /** Gives a claimed frame back. */
+  /** Releases a claimed frame. */
   void giveBack(int frame) {
     residency.giveBack(frame);
   }
@@ -392,26 +389,26 @@ final class Frames {
     }
   }
 
-  /** In a share a free frame has no memory. */
+  /** Releases the memory of a free frame if it belongs to a share. */
   void forget(int frame) {
     if (share != null) {
       region.forget(base(frame), pageSize);
     }
   }
 
-  /** Gives the memory of a frame back to the system: it reads as zeros. */
+  /** Returns the memory of a frame to the system: it reads as zeros. */
   void forgetPage(int frame) {
     region.forget(base(frame), pageSize);
   }
 
-  /** Makes sure that nobody takes what is left in a free frame for a page. */
+  /** Overwrites a free frame, so that tests notice a reader that takes it for a page. */
   void poison(int frame) {
     if (POISON) {
       pages.asSlice(base(frame), pageSize).fill(POISON_BYTE);
     }
   }
 
-  /** The same for what is behind the header of a page that belongs to nobody. */
+  /** {@link #poison} for the bytes behind the header of a free page. */
   void poisonBody(int frame) {
     if (POISON) {
       long at = base(frame) + PageHeader.BYTES;
@@ -420,7 +417,7 @@ final class Frames {
   }
 
   /**
-   * Whether a page can leave its frame at once. Certain under the frame's exclusive latch; a hint
+   * Whether the page can leave its frame at once. Certain under the frame's exclusive latch; a hint
    * without it.
    */
   boolean coldAndClean(int frame) {
@@ -429,12 +426,12 @@ final class Frames {
         && !FrameHeader.writing(headers, frame);
   }
 
-  /** Whether a page can leave its frame at once for one that prefers that frame; a hint. */
+  /** Whether the page can leave at once for one that prefers the frame; a hint. */
   boolean expendable(int frame) {
     return coldAndClean(frame) && policy.expendable(frame);
   }
 
-  /** Takes the frame of a page that is cold and clean, and drops the page. */
+  /** Claims the frame of a cold and clean page, and drops the page. */
   boolean claimCold(int frame) {
     if (!coldAndClean(frame) || !Latch.tryExclusive(headers, frame)) {
       return false;
@@ -453,7 +450,7 @@ final class Frames {
     return mine;
   }
 
-  /** Takes the frame of a page that was given up before; -1 where none is ready. */
+  /** Claims the frame of a page that was made ready to leave; returns -1 if none is ready. */
   int claimReady() {
     for (int entry = ready.take(); entry != ReadyFrames.EMPTY; entry = ready.take()) {
       int frame = entry < 0 ? ~entry : entry;
@@ -466,14 +463,14 @@ final class Frames {
     return -1;
   }
 
-  /** Takes a page out of its exclusively latched frame, which is claimed afterwards. */
+  /** Removes a page from its exclusively latched frame, which is claimed afterwards. */
   void drop(int frame) {
     assert !FrameHeader.dirty(headers, frame) : "page " + pid(frame) + " is dirty";
     assert !FrameHeader.writing(headers, frame) : "page " + pid(frame) + " is being written";
     assert !swizzling.on || FrameHeader.parent(headers, frame) == 0
         : "page " + pid(frame) + " has a reference";
     // Partner of the release fence in WriteBack.written: the write of the page was over before
-    // writing was seen clear, so it is over for whoever finds the page absent and reads it again.
+    // writing was seen clear, so it is over for any thread that finds the page absent and reads it.
     VarHandle.acquireFence();
     try {
       long pid = pid(frame);
@@ -495,7 +492,7 @@ final class Frames {
   /**
    * Marks the page in an exclusively latched frame as newer than the file's.
    *
-   * <p>recLsn is an opaque store. What makes the checkpoint see it is the appender's slot: cleared
+   * <p>recLsn is an opaque store. The appender's slot makes it visible to the checkpoint: cleared
    * (release) after this, read (acquire) before the frames.
    */
   void markDirty(int frame, long recLsn) {
@@ -507,8 +504,8 @@ final class Frames {
   }
 
   /**
-   * Before the page in an exclusively latched frame is changed. Does not fail; but who has taken
-   * the latch gives it back if an error comes here.
+   * Saves the page in an exclusively latched frame for snapshots, before it is changed. If this
+   * throws, the caller must release the latch.
    */
   void beforeChange(int frame) {
     copies.before(frame, pid(frame), pages, base(frame));
@@ -519,7 +516,7 @@ final class Frames {
     Mem.zero(pages, base(frame), pageSize);
   }
 
-  /** Gives the memory back to the system; addresses stay readable, and say nothing any more. */
+  /** Returns the memory to the system; its addresses stay readable, with undefined contents. */
   void release() {
     copies.end();
     region.release();
@@ -528,17 +525,16 @@ final class Frames {
     }
   }
 
-  /** Touches all memory, so that the system has found it. */
+  /** Touches all memory, so that the system backs it with pages. */
   void pretouch(BooleanSupplier stopped) {
     if (share != null || translator.own && !translator.stays) {
-      return; // it would take what is not its own
+      return; // it would take memory that belongs to other pools
     }
     MemorySegment all = region.segment();
-    // An atomic add of nothing: writes the page without changing what a user has put there.
+    // Adding 0 atomically writes the memory page and keeps what a thread may have stored there.
     Pretoucher.touch(plan.bytes(), stopped, at -> Mem.getAndAddLong(all, at, 0));
   }
 
-  /** What was done so far. */
   PoolStats stats() {
     return new PoolStats(
         residency.capacity(),

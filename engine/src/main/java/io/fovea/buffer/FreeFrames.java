@@ -14,17 +14,16 @@ import java.lang.invoke.VarHandle;
  *   header of each: unlisted = 0
  * </pre>
  *
- * <p>A frame is <i>free</i> when its header's page id is 0, and belongs to whoever latches it
- * exclusively then. The stack is only where to look: a frame may be taken as somebody's preferred
- * frame while it is still listed, and any thread that pops it then looks further. The unlisted byte
- * keeps a frame from being listed twice, so the stack never holds more than all frames. Frames that
- * were never popped are listed without being on the stack, so that opening a large pool touches
- * none of its memory.
+ * <p>A frame is <i>free</i> when its header's page id is 0, and belongs to the thread that latches
+ * it exclusively. The stack only lists candidates: a listed frame may be claimed as a preferred
+ * frame, and a thread that pops it then tries the next one. The unlisted byte keeps a frame from
+ * being listed twice, so the stack never holds more than all frames. Frames that were never popped
+ * are listed without being on the stack, so that opening a large pool touches none of its memory.
  *
- * <p>{@code count} is the number of free frames that nobody has claimed; exact when nothing moves.
+ * <p>{@code count} is the number of free frames that are not claimed; exact while nothing changes.
  *
  * <p>A spin latch protects the stack; its holders take no other latch. Last in, first out: the page
- * of the frame that was freed last is most likely still in a cache.
+ * of the frame freed last is most likely still cached.
  */
 final class FreeFrames {
   private static final VarHandle LATCH;
@@ -59,17 +58,16 @@ final class FreeFrames {
     this.count = frames;
   }
 
-  /** How many frames are free. */
   int count() {
     return count;
   }
 
-  /** To be called by whoever claims a free frame, under its exclusive latch. */
+  /** Called by the thread that claims a free frame, under its exclusive latch. */
   void claimed() {
     COUNT.getAndAdd(this, -1);
   }
 
-  /** Lists a frame that is free from now on; its exclusive latch is held. */
+  /** Lists a frame that becomes free; its exclusive latch is held. */
   void add(int frame) {
     COUNT.getAndAdd(this, 1);
     list(frame);
@@ -89,7 +87,7 @@ final class FreeFrames {
     }
   }
 
-  /** A frame that may be free, or -1 where none is listed. */
+  /** Pops a frame that may be free; returns -1 if none is listed. */
   int pop() {
     lock();
     try {

@@ -12,8 +12,8 @@ import java.util.concurrent.atomic.AtomicLong;
  *   hand
  * </pre>
  *
- * <p>The hand is one counter for all threads; a thread that turns it owns the frame it passes. A
- * page that is read all the time costs one store for each turn of the hand.
+ * <p>The hand is one counter for all threads; a thread that advances it owns the frame it passes. A
+ * page that is read all the time costs one store per turn of the hand.
  *
  * <p>Source: F. J. Corbató, "A Paging Experiment with the Multics System", 1968.
  */
@@ -36,7 +36,7 @@ final class SecondChance implements ReplacementPolicy {
     if (frame < 0) {
       return -1;
     }
-    // For the writer: what is being written keeps its chance, what is given up was proposed before.
+    // The writer passes over pages being written, and candidates, which were proposed before.
     if (!again
         && (FrameHeader.writing(headers, frame) || FrameHeader.evictionCandidate(headers, frame))) {
       return -1;

@@ -93,7 +93,7 @@ class BackgroundWriterTest {
     }
     pool.flushAll();
     int[] next = new int[1];
-    // Wanted are eight.
+    // Eight are wanted.
     Pools.await(
         "many are free",
         () -> {
@@ -104,7 +104,7 @@ class BackgroundWriterTest {
     pool.close();
   }
 
-  /** A device that does not get on makes threads wait for frames, which is counted and timed. */
+  /** A stalled device makes threads wait for frames; these waits are counted and timed. */
   @Test
   void backPressureHasAMetric() throws Exception {
     CountDownLatch goOn = new CountDownLatch(1);
@@ -129,8 +129,8 @@ class BackgroundWriterTest {
   }
 
   /**
-   * Sixteen threads, most of which wait for frames while a batch is written: each page has what was
-   * written to it last, whoever got which frame.
+   * Sixteen threads, most of which wait for frames while a batch is written: each page has its last
+   * contents, whichever thread got which frame.
    */
   @ParameterizedTest
   @EnumSource(ReplacementKind.class)
@@ -139,7 +139,7 @@ class BackgroundWriterTest {
     List<Long> pids = pages(pool);
     AtomicBoolean over = new AtomicBoolean();
     long before = pool.stats().frameWaits();
-    // The first batches stay where they are until some threads wait.
+    // The first batches stall until some threads wait.
     device.beforeBatch =
         batch -> {
           while (!over.get() && pool.stats().frameWaits() < before + 4) {
@@ -180,8 +180,8 @@ class BackgroundWriterTest {
   }
 
   /**
-   * Whoever has latched a page whose write fails may wait for a frame: the writer goes on without
-   * that latch, and the page is written later.
+   * A thread that has latched a page whose write fails may wait for a frame: the writer continues
+   * without that latch, and the page is written later.
    */
   @Test
   void aFailedWriteDoesNotWaitForTheLatchOfItsPage() {
@@ -197,7 +197,7 @@ class BackgroundWriterTest {
         };
     AtomicBoolean failed = new AtomicBoolean();
     device.writeFails = at -> at == offset.get() && !failed.getAndSet(true);
-    final List<Long> pids = pages(pool); // six times what the pool has room for
+    final List<Long> pids = pages(pool); // six times the size of the pool
     assertTrue(failed.get(), "nothing failed");
     long pid = offset.get() / 4096;
     assertEquals(pid, pool.pid(latched.get()), "its page has left a latched frame");
@@ -213,7 +213,7 @@ class BackgroundWriterTest {
     assertEquals(0, device.overlaps.get());
   }
 
-  /** What was cleaned ahead is still there: a use of it reads nothing, and keeps it. */
+  /** A page that was cleaned ahead is still there: using it reads nothing, and keeps it. */
   @ParameterizedTest
   @EnumSource(ReplacementKind.class)
   void pagesAreCleanedAheadAndStay(ReplacementKind kind) {
@@ -222,7 +222,7 @@ class BackgroundWriterTest {
     Frames frames = pool.frames;
     pool.writeBack.begin();
     try {
-      // All that was given up may have been used since; more pages bring others.
+      // All candidates may have been used since; more pages bring others.
       for (int i = 0; i < PAGES && givenUp(frames) < 0; i++) {
         pool.writeBack.end();
         try {
@@ -232,7 +232,7 @@ class BackgroundWriterTest {
         }
       }
       int frame = givenUp(frames);
-      assertTrue(frame >= 0, "there is one that is given up");
+      assertTrue(frame >= 0, "there is an eviction candidate");
       long pid = frames.pid(frame);
       long misses = pool.stats().misses();
       assertEquals(pid, Pools.word(pool, pid));
@@ -240,7 +240,7 @@ class BackgroundWriterTest {
       for (int ready = frames.claimReady(); ready >= 0; ready = frames.claimReady()) {
         frames.giveBack(ready);
       }
-      assertEquals(pid, frames.pid(frame), "it was used, and stays");
+      assertEquals(pid, frames.pid(frame), "it was used and stays");
     } finally {
       pool.writeBack.end();
     }
@@ -256,7 +256,7 @@ class BackgroundWriterTest {
     return frame;
   }
 
-  /** While the data fits nothing is written, however often it is changed. */
+  /** While the data fits nothing is written, however often it changes. */
   @Test
   void nothingIsWrittenAheadOfNeed() {
     BufferPool pool = open(ReplacementKind.SAMPLING);

@@ -38,7 +38,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Runs of free pages become holes, and no page does that somebody uses. */
+/** Runs of free pages become holes, but no page in use does. */
 @Tag("slow")
 class FreeRunsTest {
   private static final int PAGES = 300;
@@ -64,7 +64,7 @@ class FreeRunsTest {
     }
   }
 
-  /** Those of a range, in any order. */
+  /** The ids of a range, in random order. */
   private static List<Long> shuffled(long from, long to) {
     List<Long> pids = new ArrayList<>();
     for (long pid = from; pid < to; pid++) {
@@ -74,7 +74,7 @@ class FreeRunsTest {
     return pids;
   }
 
-  /** Where replay would begin after a checkpoint, whose superblock knows of holes. */
+  /** The start of replay after a checkpoint whose superblock allows holes. */
   private long redo() {
     space.allowHoles();
     long tail = log.tail();
@@ -83,7 +83,7 @@ class FreeRunsTest {
     return Math.min(end, Math.min(log.minActive(), pool.checkpoint().minRecLsn()));
   }
 
-  /** All that there are: a call ends early where pages are busy again and again. */
+  /** Gathers all: a call ends early if pages are busy repeatedly. */
   private long gather() {
     long all = 0;
     for (int none = 0; none < 3; ) {
@@ -91,7 +91,7 @@ class FreeRunsTest {
       all += some;
       none = some > 0 ? 0 : none + 1;
       if (some == 0) {
-        LockSupport.parkNanos(1_000_000); // the writer has its batch done meanwhile
+        LockSupport.parkNanos(1_000_000); // lets the writer finish its batch
       }
     }
     return all;
@@ -101,7 +101,7 @@ class FreeRunsTest {
     return space.punch(redo(), () -> false);
   }
 
-  /** Each page below the mark is in use, as it was written, or free. */
+  /** Each page below the mark is in use, with its contents, or free. */
   private static void check(BufferPool pool, Map<Long, Long> used) {
     Set<Long> all = new HashSet<>(used.keySet());
     pool.recovery().freePages(pid -> assertTrue(all.add(pid)));
@@ -110,9 +110,7 @@ class FreeRunsTest {
     Pools.check(pool);
   }
 
-  /**
-   * A page that is in use while others are gathered or written stays out of holes: not any page.
-   */
+  /** The first hole; not just any page, because one in use during a gather or write is no hole. */
   private long firstHole() {
     MemorySegment page = Arena.ofAuto().allocate(4096, 4096);
     for (long pid = AllocatorState.FIRST_PID; ; pid++) {
@@ -123,7 +121,7 @@ class FreeRunsTest {
     }
   }
 
-  /** Free pages in all orders, with some in use between and behind them. */
+  /** Free pages in random order, with some in use between and behind them. */
   private void scattered() {
     scattered(PAGES);
   }
@@ -140,7 +138,7 @@ class FreeRunsTest {
     scattered();
     AllocatorState before = pool.allocatorState();
     long gathered = gather();
-    assertTrue(gathered > 200, "gathered " + gathered); // some twice, where a page was busy
+    assertTrue(gathered > 200, "gathered " + gathered); // some twice, if a page was busy
     assertEquals(before.freePages(), pool.allocatorState().freePages());
     assertEquals(before.freeHead(), pool.allocatorState().freeHead());
     assertEquals(0, gather(), "nothing is left to do");
@@ -153,7 +151,7 @@ class FreeRunsTest {
     assertEquals(0, punch(), "not twice");
     assertTrue(pool.allocatorState().holes());
 
-    // As it is found again, by who knows nothing else.
+    // As a reader finds it that knows nothing else.
     pool.flushAll();
     AllocatorState state = pool.allocatorState();
     log.close();
@@ -171,7 +169,7 @@ class FreeRunsTest {
     assertFalse(strict.holes());
   }
 
-  /** What has no flag has no holes: zeros are damage there. */
+  /** Without the flag there are no holes: zeros are damage. */
   @Test
   void onlyWhereTheFileSaysSo() {
     scattered();
@@ -194,7 +192,7 @@ class FreeRunsTest {
     right.close();
   }
 
-  /** What a checkpoint does not cover yet, or a backup may have to replay, stays. */
+  /** Pages that no checkpoint covers yet, or that a backup may have to replay, are not punched. */
   @Test
   void notBeforeItsTime() {
     scattered();
@@ -205,7 +203,7 @@ class FreeRunsTest {
     space.keep();
     assertEquals(0, punch());
     space.release();
-    assertEquals(0, space.punch(redo(), () -> true), "it was to stop");
+    assertEquals(0, space.punch(redo(), () -> true), "it was told to stop");
     assertTrue(punch() > 0);
     check(pool, used);
     log.close();
@@ -226,7 +224,7 @@ class FreeRunsTest {
     pool.close();
   }
 
-  /** A punch that the device refuses is an error, and changes nothing. */
+  /** A punch that the device rejects is an error, and changes nothing. */
   @Test
   void aPunchThatFails() {
     scattered();
@@ -244,7 +242,7 @@ class FreeRunsTest {
     pool.close();
   }
 
-  /** A page of the list that was freed anew is none of those that may be punched. */
+  /** A page of the list that was freed again may not be punched. */
   @Test
   void whatWasUsedMeanwhileStays() {
     scattered();
@@ -267,18 +265,18 @@ class FreeRunsTest {
     pool.close();
   }
 
-  /** All free pages are one run, in order: the next page that is given out is its first one. */
+  /** All free pages are one run, in order: the next page to be allocated is its first one. */
   private void oneRun() {
     allocate(PAGES);
     free(shuffled(100, 160));
-    free(List.of(200L)); // the head, which gathering leaves where it is
+    free(List.of(200L)); // the head, which gathering leaves in its position
     gather();
     assertEquals(200, PoolLogs.page(pool, session));
     used.put(200L, 200L);
     assertEquals(100, pool.allocatorState().freeHead());
   }
 
-  /** Takes the next page, and has the file have it. */
+  /** Allocates the next page, and writes it to the file. */
   private void take(LogSession own) {
     long pid = PoolLogs.page(pool, own);
     used.put(pid, pid);
@@ -296,7 +294,7 @@ class FreeRunsTest {
     again.close();
   }
 
-  /** Between the walk and the punch: the run is not what was walked any more. */
+  /** Between the walk and the punch: the run is no longer what was walked. */
   @Test
   void whoIsFasterThanThePunchKeepsThePages() {
     oneRun();
@@ -318,7 +316,7 @@ class FreeRunsTest {
     checkInTheFile();
   }
 
-  /** While it punches nobody gets a page of the run. */
+  /** During a punch no thread gets a page of the run. */
   @Test
   void whoIsSlowerThanThePunchWaits() throws Exception {
     oneRun();
@@ -332,7 +330,7 @@ class FreeRunsTest {
             other[0] = t;
             t.start();
             try {
-              t.join(300); // it waits for the latch, or has a page that is punched in a moment
+              t.join(300); // it waits for the latch, or has a page that is about to be punched
             } catch (InterruptedException e) {
               throw new AssertionError(e);
             }
@@ -343,7 +341,7 @@ class FreeRunsTest {
     checkInTheFile();
   }
 
-  /** Others take pages, write them, and free them, all the time. */
+  /** Other threads take pages, write them, and free them, all the time. */
   @Test
   void besideOthers() throws Exception {
     scattered(3 * PAGES);
@@ -380,7 +378,7 @@ class FreeRunsTest {
             }
             if (!mine.isEmpty()) {
               long pid = mine.get(random.nextInt(mine.size()));
-              assertEquals(pid, Pools.word(pool, pid), "what was written");
+              assertEquals(pid, Pools.word(pool, pid), "the written contents");
             }
           }
           mine.forEach(pid -> theirs.put(pid, pid));
@@ -394,7 +392,7 @@ class FreeRunsTest {
     pool.close();
   }
 
-  /** A hole is no room: who wants more pages than have space is refused before it begins. */
+  /** A hole is no space: a caller that wants more pages than have space is refused beforehand. */
   @Test
   void aHoleIsNoRoom() {
     scattered();
@@ -413,7 +411,7 @@ class FreeRunsTest {
       assertTrue(got < free, got + " of " + free);
     }
     pool.promises().release(session, 0);
-    redo(); // all that is dirty is written
+    redo(); // everything dirty is written
     assertEquals(0, device.writesIntoHoles.get());
     device.space.set(20);
     int more = 0;
@@ -441,7 +439,7 @@ class FreeRunsTest {
     checkInTheFile();
   }
 
-  /** What goes along the list, or changes it, or keeps it as it is. */
+  /** Operations that walk the list, change it, or keep it as it is. */
   private enum Beside {
     CUT,
     RAISE,
@@ -451,17 +449,18 @@ class FreeRunsTest {
     STILL
   }
 
-  /** Each, and at which of its looks whether it is to end another thread has its first page. */
+  /**
+   * Each operation, and at which call of its stop condition another thread takes its first page.
+   */
   static Stream<Arguments> besideAndWhen() {
     return Stream.of(Beside.values())
         .flatMap(what -> Stream.of(1, 30, 62, 63).map(when -> Arguments.of(what, when)));
   }
 
   /**
-   * A thread that has taken a page, and has it latched, takes another one, as a split of a root
-   * does. Whoever is at the list may wait for the first page, and the thread waits for nobody who
-   * does. The first page is the only one above those that may be holes, so that the second one
-   * needs its space.
+   * A thread that has a page latched takes another one, as the split of a root does. Another
+   * operation on the list may wait for the first page, and the thread waits for none that does. The
+   * first page is the only one above those that may be holes, so the second one needs space.
    */
   @ParameterizedTest
   @MethodSource("besideAndWhen")
@@ -495,7 +494,7 @@ class FreeRunsTest {
                 int one = pool.allocate(1, PageHeader.LEAF, own);
                 hasOne.countDown();
                 Pools.await(
-                    "who is beside waits, or has ended",
+                    "the other operation waits, or has ended",
                     () ->
                         goesOn.get()
                             && (!other[0].isAlive() || other[0].getState() == State.TIMED_WAITING));
@@ -562,7 +561,7 @@ class FreeRunsTest {
     other[0].join(20_000);
     assertTrue(what == Beside.STILL || looks.get() > 0);
     if (hasOne.getCount() > 0) {
-      begin.run(); // it has fewer looks
+      begin.run(); // it has fewer such calls
     }
     taker.join(20_000);
     assertFalse(taker.isAlive(), "the thread does not get its second page");
@@ -576,8 +575,8 @@ class FreeRunsTest {
   }
 
   /**
-   * Who gives pages their space looks at pages of the list, one of which may have been cut off and
-   * taken by a thread that waits now to give pages their space.
+   * A thread that reserves space for pages reads pages of the list, one of which may have been cut
+   * off and taken by a thread that now waits to reserve space.
    */
   @Test
   void whoFillsWaitsForNoPageThatMayHaveLeftTheList() throws Exception {
@@ -590,9 +589,9 @@ class FreeRunsTest {
     filler.setDaemon(true);
     filler.start();
     Pools.await("it waits", () -> filler.getState() == State.TIMED_WAITING);
-    assertTrue(holes.become(0, 0)); // a change of the list, whatever it is
+    assertTrue(holes.become(0, 0)); // any change of the list
     filler.join(20_000);
-    assertTrue(ended.get(), "who fills waits for the latch");
+    assertTrue(ended.get(), "the filling thread waits for the latch");
     pool.releaseExclusiveUnchanged(latched);
     check(pool, used);
     log.close();
@@ -600,26 +599,26 @@ class FreeRunsTest {
   }
 
   /**
-   * Holes are cut off the end while the file grows behind them. What the file grows by is room;
-   * what was cut off is none before it has space again.
+   * Holes are cut off the end while the file grows behind them. The growth is usable space; the
+   * pages cut off are none before they have space again.
    */
   @Test
   void theFileGrowsWhileHolesAreCutOff() throws Exception {
     pool.abandon();
-    // Large enough for a cut of more pages than get their space at once.
+    // Large enough for a cut of more pages than get space at once.
     PoolConfig config = PoolConfig.ofFrames(4096, 2048, Translation.PREDICTIVE).withLog(log);
     pool = new BufferPool(device, config, AllocatorState.EMPTY);
     space = pool.checkpoint().space();
     allocate(PAGES);
     free(shuffled(200, PAGES + AllocatorState.FIRST_PID));
-    free(List.of(100L)); // the head, which gathering leaves where it is
+    free(List.of(100L)); // the head, which gathering leaves in its position
     gather();
     assertEquals(100, PoolLogs.page(pool, session));
     used.put(100L, 100L);
     assertTrue(punch() > 90);
     FileExtent extent = pool.allocator.extent();
     long before = extent.backed();
-    assertTrue(before >= PAGES + 64, "room for " + before + " pages");
+    assertTrue(before >= PAGES + 64, "space for " + before + " pages");
     CountDownLatch growing = new CountDownLatch(1);
     CountDownLatch go = new CountDownLatch(1);
     device.beforeResize =
@@ -640,7 +639,7 @@ class FreeRunsTest {
           space.cutAll(session, () -> false);
           return pool.allocatorState().highWater() == 200;
         });
-    assertTrue(extent.backed() < PAGES, "what was cut off may be holes");
+    assertTrue(extent.backed() < PAGES, "pages cut off may be holes");
     go.countDown();
     grower.join();
     device.beforeResize = () -> {};

@@ -32,12 +32,12 @@ class MemoryPlanTest {
     long statistics = replacement == ReplacementKind.SAMPLING ? 8L * plan.frames() : 0;
     assertEquals(statistics, plan.bytes() - plan.statisticsAt());
     assertTrue(plan.statisticsAt() >= plan.stackAt() + 4L * plan.frames());
-    // One byte less takes a frame away at most.
+    // One byte less removes at most one frame.
     PoolConfig exact = PoolConfig.of(pageSize, plan.bytes()).with(kind).with(replacement);
     assertEquals(plan.frames(), MemoryPlan.fit(exact).frames());
   }
 
-  /** The file may grow until the least number of pages in memory is left, and no further. */
+  /** The file may grow until the minimum number of pages in memory is left, and no further. */
   @Property(tries = 1000)
   void aPageWithAFrameOfItsOwnIsPaidFor(
       @ForAll ReplacementKind replacement,
@@ -72,7 +72,7 @@ class MemoryPlanTest {
     long least = PoolConfig.bytesMin(pageSize, kind, replacement);
     int places =
         MemoryPlan.fit(PoolConfig.of(pageSize, least).with(kind).with(replacement)).places();
-    // Where frames are pages' own, there is room for pages of the file beside.
+    // Under VIRTUAL there is also space for pages of the file.
     assertTrue(
         kind.isOwn() ? places >= PoolConfig.FRAMES_MIN : places == PoolConfig.FRAMES_MIN,
         "places: " + places);

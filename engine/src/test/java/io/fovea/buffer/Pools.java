@@ -5,7 +5,7 @@ import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 import java.util.function.BooleanSupplier;
 
-/** What the tests of this room do again and again. */
+/** Helpers for the tests of this package. */
 final class Pools {
   static final int FRAMES = 64;
   static final long WORD = PageHeader.BYTES;
@@ -52,7 +52,7 @@ final class Pools {
     pool.releaseExclusive(frame);
   }
 
-  /** Reads pages until a page is in no frame any more. */
+  /** Reads pages until a page is in no frame. */
   static void evict(BufferPool pool, long pid, long[] others) {
     for (int turn = 0; turn < 1000; turn++) {
       if (pool.pid(where(pool, pid)) != pid) {
@@ -67,7 +67,7 @@ final class Pools {
     throw new AssertionError("page " + pid + " stays");
   }
 
-  /** The frame that has the page, or 0 where none has. */
+  /** The frame that has the page, or 0. */
   static int where(BufferPool pool, long pid) {
     if (pool.frames.translator.own) {
       return Math.max(0, pool.resident(pid));
@@ -80,24 +80,24 @@ final class Pools {
     return 0;
   }
 
-  /** Waits for something that another thread does; fails when it does not. */
+  /** Waits until another thread has made a condition true; fails on a timeout. */
   static void await(String what, BooleanSupplier condition) {
     long end = System.nanoTime() + 20_000_000_000L;
     int round = 0;
     while (!condition.getAsBoolean()) {
       if (System.nanoTime() > end) {
-        throw new AssertionError("in vain: " + what);
+        throw new AssertionError("timed out waiting: " + what);
       }
       round = Backoff.pause(round);
     }
   }
 
   /**
-   * What must hold of a pool that nobody uses: no latch is held, a page is in one frame and the
-   * translation knows it, free frames are counted.
+   * The invariants of an idle pool: no latch is held, a page is in one frame and the translation
+   * finds it, free frames are counted.
    */
   static void check(BufferPool pool) {
-    // No batch is under way, and the background writer waits.
+    // No batch is in progress, and the background writer waits.
     pool.writeBack.begin();
     try {
       check(pool.frames);
@@ -132,7 +132,7 @@ final class Pools {
                 + pid
                 + " is in frame "
                 + frame
-                + ", and said to be in "
+                + ", and expected in "
                 + frames.translator.locate(pid));
       } else if (PageHeader.pid(frames.pages, frames.base(frame)) != pid) {
         throw new AssertionError("frame " + frame + " has another page than its header says");
@@ -145,9 +145,7 @@ final class Pools {
     }
   }
 
-  /**
-   * Every header that names a page has a place, which names it; every right that is held a page.
-   */
+  /** Every header that names a page is in the list of residents; every held grant has a page. */
   private static void checkPlaces(Frames frames) {
     Residency residency = frames.residency;
     int held = 0;
@@ -165,7 +163,7 @@ final class Pools {
     int taken = residency.capacity() - residency.free();
     if (held != taken || named != taken) {
       throw new AssertionError(
-          taken + " rights are held, of " + held + " places and " + named + " pages");
+          taken + " grants are held, of " + held + " residents and " + named + " pages");
     }
   }
 }

@@ -30,7 +30,7 @@ class ReadyFramesTest {
     assertEquals(-1, frames.claimReady());
   }
 
-  /** A reader that finds the page makes it stay, and so does whoever changes it. */
+  /** A reader or a writer that finds the page makes it stay. */
   @Test
   void whatIsUsedAgainStays() {
     ready(1, true);
@@ -42,14 +42,14 @@ class ReadyFramesTest {
     assertTrue(Latch.tryShared(frames.headers, 3));
     assertEquals(-1, frames.claimReady());
     assertEquals(65, frames.pid(1));
-    assertTrue(FrameHeader.used(frames.headers, 1), "its use is not forgotten");
+    assertTrue(FrameHeader.used(frames.headers, 1), "its use still counts");
     assertFalse(
         FrameHeader.evictionCandidate(frames.headers, 2), "the policy may propose it again");
     assertFalse(FrameHeader.evictionCandidate(frames.headers, 3));
     assertEquals(0, frames.ready.size());
   }
 
-  /** Another page that came into the frame has nothing to do with the entry. */
+  /** Another page that arrived in the frame is not affected by the entry. */
   @Test
   void anotherPageIsNotTaken() {
     ready(1, true);
@@ -61,7 +61,7 @@ class ReadyFramesTest {
     assertEquals(129, frames.pid(1));
   }
 
-  /** For the writer: what comes when there is no room is the policy's again. */
+  /** For the writer: a frame that does not fit is the policy's again. */
   @Test
   void whatIsOfferedMakesNoRoom() {
     int room = frames.plan.batch();

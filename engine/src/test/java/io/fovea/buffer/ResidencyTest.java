@@ -20,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Where the memory of pages comes from: claimed, exchanged, dropped, given back; never lost. */
+/** Memory of pages is claimed, exchanged, dropped, released, and never lost. */
 class ResidencyTest {
   private static final int FRAMES = 64;
   private static final int PAGES = 400;
@@ -46,7 +46,7 @@ class ResidencyTest {
     return frames;
   }
 
-  /** What Loader does with a frame that it has claimed; false: somebody has the page. */
+  /** What Loader does with a claimed frame; false: another thread has the page. */
   private static boolean enter(Frames frames, long pid, int frame) {
     Translator t = frames.translator;
     int bucket = t.bucket(pid);
@@ -65,7 +65,7 @@ class ResidencyTest {
   private static void bring(Frames frames, long pid) {
     int frame = frames.residency.claim(pid, true, false);
     assertTrue(frame >= 0 && enter(frames, pid, frame));
-    FrameHeader.setUsed(frames.headers, frame, true); // so that no other page pushes it out
+    FrameHeader.setUsed(frames.headers, frame, true); // so that no other page displaces it
     Latch.releaseExclusive(frames.headers, frame);
   }
 
@@ -90,7 +90,7 @@ class ResidencyTest {
   }
 
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void whatIsReservedBecomesAnyPage(Translation kind) {
     Frames frames = frames(kind);
@@ -112,11 +112,9 @@ class ResidencyTest {
     frames.release();
   }
 
-  /**
-   * Each page has a place, in which it is found; the places of others are another's or nobody's.
-   */
+  /** Each page has an index, by which it is found; other indexes are of other pages, or free. */
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void everyResidentHasAPlace(Translation kind) {
     Frames frames = frames(kind);
@@ -134,9 +132,11 @@ class ResidencyTest {
     frames.release();
   }
 
-  /** Where everything is in use nobody gets anything, and who does not wait is told at once. */
+  /**
+   * If all pages are in use no thread gets any memory, and one that does not wait returns at once.
+   */
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void exhausted(Translation kind) {
     Frames frames = frames(kind);
@@ -162,13 +162,13 @@ class ResidencyTest {
 
   /** Four threads claim, exchange and drop at random: in the end everything is free again. */
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void noneIsLost(Translation kind) throws Exception {
     noneIsLost(frames(kind), PAGES);
   }
 
-  /** The same where sixteen pages leave together, and any thread has what is left over of them. */
+  /** The same with sixteen pages that leave together, whose memory any thread may take. */
   @Test
   void noneIsLostWherePagesLeaveTogether() throws Exception {
     Frames frames = frames(Translation.VIRTUAL, 512);
@@ -229,7 +229,7 @@ class ResidencyTest {
     }
   }
 
-  /** All rights taken, and all pages cold and clean. */
+  /** All grants taken, and all pages cold and clean. */
   private static Frames full(boolean oneByOne) {
     Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL));
     ((ResidencyBudget) frames.residency).oneByOne = oneByOne;
@@ -247,7 +247,7 @@ class ResidencyTest {
 
   /**
    * One miss of {@link Residency#together} evicts, and for all the pages that the others evict: one
-   * call for all of them, or one for each where the system has no other, or another is not wanted.
+   * call for all of them, or one for each if the system has no other, or another is not wanted.
    */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
@@ -258,7 +258,7 @@ class ResidencyTest {
     assertEquals(ResidencyBudget.TOGETHER, together);
     int n = residencyBudget.capacity();
     boolean one = !oneByOne && new DropList(frames.region, 1).together();
-    // The clock passes every other page: no two that leave are neighbours.
+    // The clock passes every other page: no two that leave are adjacent.
     for (long pid = 3; pid < 2 + n; pid += 2) {
       FrameHeader.setUsed(frames.headers, (int) pid, true);
     }
@@ -276,7 +276,7 @@ class ResidencyTest {
     frames.release();
   }
 
-  /** Who finds all lists lent evicts a page alone; and who waits for nobody does as well. */
+  /** A thread that finds all batches lent evicts a single page; so does one that does not wait. */
   @Test
   void withoutAListAPageLeavesAlone() {
     Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL));
@@ -308,8 +308,8 @@ class ResidencyTest {
   }
 
   /**
-   * Where the file has grown, and more is held than there is, all of a list is given up, until what
-   * is held fits.
+   * If the file has grown, and more grants are held than there are, all of a batch are returned,
+   * until the held ones fit.
    */
   @Test
   void aListOfRightsThatAreNoMoreIsGivenUp() {
@@ -331,7 +331,7 @@ class ResidencyTest {
     frames.release();
   }
 
-  /** A list is one thread's at a time. */
+  /** A batch is owned by one thread at a time. */
   @Test
   void aListIsLentToOneThread() throws Exception {
     Frames frames = frames(Translation.VIRTUAL, 1024);

@@ -22,7 +22,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Pages wait for their log, and get on nevertheless. */
+/** Pages wait for their log, and make progress nevertheless. */
 @Timeout(60)
 class WriteBackLogTest {
   private final SimDisk logDisk = new SimDisk(1);
@@ -48,7 +48,7 @@ class WriteBackLogTest {
     return open(PoolLogs.config(log));
   }
 
-  /** Nobody asks the log for durability but the pool that needs frames. */
+  /** Only the pool, which needs frames, asks the log for durability. */
   @Test
   void whoNeedsAFrameGetsOneFromAnIdleLog() {
     BufferPool pool = open();
@@ -65,7 +65,7 @@ class WriteBackLogTest {
     assertEquals(0, data.overlaps.get());
   }
 
-  /** While all that is dirty waits for the log, the writer waits too, and asks once in a while. */
+  /** While all dirty pages wait for the log, the writer waits too, and asks only rarely. */
   @Test
   void theWriterDoesNotSpin() {
     AtomicLong asked = new AtomicLong();
@@ -92,7 +92,7 @@ class WriteBackLogTest {
         });
     assertEquals(0, data.writes.get());
     assertTrue(asked.get() > 0);
-    // 500 ms of backing off to 6.4 ms: a writer that spins asks ten thousands of times.
+    // 500 ms of backing off to 6.4 ms: a spinning writer asks ten thousands of times.
     assertTrue(asked.get() < 2_000, "asked " + asked);
     log.awaitDurable(log.tail());
     durable.set(log.durableLsn());
@@ -105,7 +105,7 @@ class WriteBackLogTest {
     log.close();
   }
 
-  /** A page that is changed all the time is newer than what is durable, always. */
+  /** A page that is changed all the time is always newer than what is durable. */
   @Test
   void aHotPageDoesNotHoldTheRedoPointBack() throws Exception {
     BufferPool pool = open();
@@ -129,7 +129,7 @@ class WriteBackLogTest {
       for (int i = 0; i < 20; i++) {
         long target = log.tail();
         pool.checkpoint().flushOlder(target);
-        assertTrue(pool.checkpoint().minRecLsn() >= target, "redo could begin at " + target);
+        assertTrue(pool.checkpoint().minRecLsn() >= target, "redo would begin at " + target);
         log.recycleBelow(target);
       }
     } finally {
@@ -159,7 +159,7 @@ class WriteBackLogTest {
     assertEquals(0, data.syncs.get());
     pool.checkpoint().sync();
     assertEquals(1, data.syncs.get());
-    // One whose latch is held is left, and keeps its place.
+    // One whose latch is held is left, and keeps its frame.
     int frame = pool.fixExclusive(pids.get(15));
     pool.checkpoint().flushOlder(starts.get(20));
     assertEquals(writes + 19, data.writes.get());
@@ -194,7 +194,7 @@ class WriteBackLogTest {
     log.close();
   }
 
-  /** The redo point stays at a page whose write fails, through all that comes after. */
+  /** The redo point stays at a page whose write fails, whatever follows. */
   @Test
   void aFailedWriteKeepsItsPlace() {
     BufferPool pool = open();
@@ -204,7 +204,7 @@ class WriteBackLogTest {
     for (int i = 0; i < 3; i++) {
       assertThrows(StorageException.class, () -> pool.checkpoint().flushOlder(Long.MAX_VALUE));
       assertEquals(start, pool.checkpoint().minRecLsn());
-      // Both words name it, for whoever has looked at the first one before.
+      // Both words name it, for a scan that has read the first one before.
       int frame = Pools.where(pool, pid);
       assertEquals(start, FrameHeader.recLsn(pool.frames.headers, frame));
       assertEquals(start, FrameHeader.writingRecLsn(pool.frames.headers, frame));
@@ -218,7 +218,7 @@ class WriteBackLogTest {
     log.close();
   }
 
-  /** After durability is lost: what is durable may be written, what is newer never is. */
+  /** After durability is lost: durable pages may be written, newer ones never are. */
   @Test
   void afterDurabilityIsLostNothingNewerIsWritten() {
     BufferPool pool = open(PoolLogs.config(log).withExhaustedMillis(300));
@@ -234,7 +234,7 @@ class WriteBackLogTest {
     assertThrows(DurabilityLostException.class, () -> log.awaitDurable(log.tail()));
     assertThrows(DurabilityLostException.class, () -> pool.checkpoint().flushOlder(Long.MAX_VALUE));
     assertThrows(DurabilityLostException.class, pool::flushAll);
-    // Pages that are durable make room; then there is none any more, and it is said why.
+    // Durable pages leave; then there is no frame, and the exception has the cause.
     DurabilityLostException e =
         assertThrows(
             DurabilityLostException.class,
@@ -251,7 +251,7 @@ class WriteBackLogTest {
     log.close();
   }
 
-  /** A page that is newer than the log is of another log. */
+  /** A page that is newer than the log belongs to another log. */
   @Test
   void aPageBeyondTheEndOfTheLogIsRefused() {
     BufferPool pool = open();
@@ -277,7 +277,7 @@ class WriteBackLogTest {
     BufferPool whole = new BufferPool(data, config.withLsnLimit(() -> end), state);
     assertEquals(b, Pools.word(whole, b));
     whole.abandon();
-    // A recovery reads pages before it knows where the log ends.
+    // A recovery reads pages before it knows the end of the log.
     BufferPool early = new BufferPool(data, config, state);
     assertEquals(a, Pools.word(early, a));
     early.recovery().requireUpTo(end - 8);
@@ -291,7 +291,7 @@ class WriteBackLogTest {
     early.abandon();
   }
 
-  /** The log is told of a page that could not be synced, and commits end. */
+  /** The log is notified of a page that could not be synced, and commits end. */
   @Test
   void aFailedSyncOfThePagesEndsTheLog() {
     SimDisk disk = new SimDisk(2);
