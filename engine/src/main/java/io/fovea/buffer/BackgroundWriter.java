@@ -15,16 +15,12 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>Pages are cleaned ahead of need and keep their frames: {@link ReadyFrames} lists them for the
- * next misses, and a page that is used before its frame is taken stays. Only a few frames are
- * emptied, for misses that should not have to drop a page.
- *
- * <p>While the data fits into the pool the writer sleeps and nothing is written: a page that
- * changes a thousand times is written once, at the end. A miss that finds too few frames available
- * wakes it.
+ * next misses. Only a few frames are emptied. While the data fits into the pool the writer sleeps;
+ * a miss that finds too few frames available wakes it.
  *
  * <p>If all cold pages wait for the log, which may be idle, the writer makes the log durable and
- * waits for that, with no latch held ({@link WriteBack}), so that threads that wait for frames make
- * progress without spinning. Once durability is lost, that fails like a device that rejects writes.
+ * waits for that, with no latch held ({@link WriteBack}). Once durability is lost, that fails like
+ * a device that rejects writes.
  *
  * <p>It survives whatever a device throws: the pages stay dirty, the failure is kept for threads
  * that get no frame, and it tries again, less and less often.
@@ -44,7 +40,6 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   /** The number of frames emptied beyond those wanted; small in a small pool. */
   private final int more;
 
-  /** Emptied frames, which are released together. Used by the writer's thread only. */
   private final EvictionBatch claimed;
 
   private @Nullable Thread thread;
@@ -55,8 +50,8 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   BackgroundWriter(Frames frames, WriteBack writeBack) {
     this.frames = frames;
     this.writeBack = writeBack;
-    this.claimed = frames.residency.newLeaving();
-    this.more = Math.clamp(frames.residency.places() / MORE_PART, 1, MORE_MAX) - 1;
+    this.claimed = frames.residency.newBatch();
+    this.more = Math.clamp(frames.residency.maxResidents() / MORE_PART, 1, MORE_MAX) - 1;
     this.pace = new WriterPace(frames.least(), frames.plan.batch(), System.nanoTime());
   }
 
@@ -226,7 +221,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
   private int collect(int wanted) {
     int clean = 0;
     int attempt = 0;
-    for (int steps = 2 * frames.residency.places(); steps > 0 && !stopped; steps--) {
+    for (int steps = 2 * frames.residency.maxResidents(); steps > 0 && !stopped; steps--) {
       if (clean + writeBack.size() >= wanted || writeBack.size() >= pace.batch()) {
         break;
       }
@@ -236,7 +231,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
         continue;
       }
       attempt = 0;
-      FrameHeader.giveUp(frames.headers, frame);
+      FrameHeader.markCandidate(frames.headers, frame);
       if (FrameHeader.dirty(frames.headers, frame)) {
         writeBack.add(pid, frame);
       } else {
@@ -279,7 +274,6 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
     return ready;
   }
 
-  /** The number of frames that other members of the share wait for. */
   private int owed() {
     return frames.share == null ? 0 : frames.share.owed();
   }
@@ -303,7 +297,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
         }
       } else if (given < wanted && frames.claimCold(frame)) {
         frames.counters.evictionsClean.increment();
-        frames.giveBack(frame);
+        frames.unclaim(frame);
         given++;
       }
     }
@@ -337,7 +331,7 @@ final class BackgroundWriter implements Replacement.Writer, Runnable {
       }
       left &= claimed.full();
       emptied += claimed.size();
-      frames.residency.giveBack(claimed);
+      frames.residency.unclaim(claimed);
     }
     return emptied;
   }

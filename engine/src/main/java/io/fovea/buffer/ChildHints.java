@@ -13,13 +13,13 @@ import io.fovea.memory.Mem;
  * </pre>
  *
  * <p><b>A wrong hint is harmless.</b> It is compared with the number of frames before it is used,
- * and the frame's header, read together with the version, names the page that the frame holds. A
- * page is in at most one frame. So a hint that passes is right at that instant, no matter which
- * thread stored it and when; later changes (the page was evicted, moved, or freed and reused)
- * advance the version.
+ * and the frame's header, read together with the version, names the page that the frame holds. So a
+ * hint that passes is right at that instant, no matter which thread stored it and when; later
+ * changes advance the version.
  *
  * <p><b>The repair.</b> The parent is latched <i>shared</i>, by one attempt, and must still have
- * the version in which the entry was read; then the word is stored.
+ * the version in which the entry was read; then the word is stored. On failure it is left to the
+ * next descent.
  *
  * <ul>
  *   <li>Under a shared latch the page changes only by such stores; and with the version unchanged
@@ -27,18 +27,15 @@ import io.fovea.memory.Mem;
  *       or the frame holds another page, and the store overwrites something else.
  *   <li>Two concurrent repairs of a word store the same page id; one of the two hints is lost.
  *   <li>The version stays, though bytes of the page change: an optimistic reader derives from the
- *       word the page id, which the store keeps, and a hint, which it checks against the header. So
- *       none of its conclusions depends on which of the words it saw. {@link
- *       Latch#releaseExclusiveUnchanged} would permit this too, but an exclusive latch would delay
- *       readers, and hints come in bursts, to one parent, when many children are new.
+ *       word the page id, which the store keeps, and a hint, which it checks. An exclusive latch
+ *       with {@link Latch#releaseExclusiveUnchanged} would be correct too, but delay readers, and
+ *       hints come in bursts, to one parent, when many children are new.
  *   <li>A copy for the device or the log may be made concurrently, under a shared latch: hints are
  *       cleared in the copy before its checksum is computed. So the page does not become dirty.
  * </ul>
  *
  * <p>Under {@link Translation#SWIZZLED} the stored frame is trusted, which takes more: {@link
  * Swizzling}.
- *
- * <p>A repair that finds the latch taken, or the version changed, is left to the next descent.
  */
 final class ChildHints {
   private final Frames frames;
@@ -61,7 +58,6 @@ final class ChildHints {
     this.mask = kind == FrameHints.OFF ? 0 : -1;
   }
 
-  /** See {@link BufferPool#findChild}. */
   int find(int parent, long version, long at, long ref, int tried) {
     long pid = PageRef.pid(ref);
     if (kind == FrameHints.OFF) {
@@ -84,7 +80,6 @@ final class ChildHints {
     return frame;
   }
 
-  /** See {@link BufferPool#reference}. */
   long reference(long pid, int frame, int parent) {
     if (frames.swizzling.on) {
       return frames.swizzling.reference(pid, frame, parent);

@@ -51,14 +51,12 @@ final class DataSync {
     completed = batch;
   }
 
-  /** Makes the writes of a batch durable. */
   void ensure(long batch) {
     if (synced < batch) {
       sync();
     }
   }
 
-  /** Makes all earlier writes durable. */
   void sync() {
     lock.lock();
     try {

@@ -43,20 +43,15 @@ import org.jspecify.annotations.Nullable;
  * writes the same copies again before anything else, until the device accepts them.
  *
  * <p><b>Restore</b> orders copies by batch numbers, not LSNs, because two batches may have the same
- * page with the same LSN. It repairs torn pages, rewrites whole ones, which a failed sync may have
- * left torn on the device, and ends with a sync, so that the areas are no longer needed. Opening an
- * area for writing voids its contents, so that a stale copy is not taken for a current one. Writing
- * to the file without the area makes the area's contents wrong; to turn the area off, remove its
- * file.
+ * page with the same LSN. It also rewrites whole pages, which a failed sync may have left torn on
+ * the device, and ends with a sync. Opening an area for writing voids its contents. Writing to the
+ * file without the area makes the area's contents wrong; to turn the area off, remove its file.
  *
- * <p>A failed sync of the area is final.
- *
- * <p>Used by one thread at a time: the owner of a batch.
+ * <p>A failed sync of the area is final. Used by one thread at a time: the owner of a batch.
  *
  * @since 0.1.0
  */
 public final class DoubleWrite {
-  /** The maximum number of pages in a batch. */
   static final int PAGES_MAX = 256;
 
   static final int HEADER_BYTES = 4096;
@@ -135,7 +130,6 @@ public final class DoubleWrite {
     return pageSize;
   }
 
-  /** The number of the next batch. */
   long nextBatch() {
     return batch;
   }
@@ -169,7 +163,6 @@ public final class DoubleWrite {
     return batch++;
   }
 
-  /** Whether a sync of the area failed. */
   boolean failed() {
     return failure != null;
   }
@@ -282,7 +275,7 @@ public final class DoubleWrite {
     private final BlockDevice data;
     private final int pageSize;
     private final MemorySegment memory;
-    private final long place;
+    private final long inPlace;
     private final long copy;
     private int checked;
     private int restored;
@@ -292,8 +285,8 @@ public final class DoubleWrite {
       this.data = data;
       this.pageSize = pageSize;
       this.memory = memory;
-      this.place = 2 * HEADER_BYTES;
-      this.copy = place + pageSize;
+      this.inPlace = 2 * HEADER_BYTES;
+      this.copy = inPlace + pageSize;
     }
 
     /** The area's batch; 0 if it has no whole header. */
@@ -344,12 +337,12 @@ public final class DoubleWrite {
         return;
       }
       checked++;
-      data.read(pid * pageSize, memory, place, pageSize);
-      if (PageHeader.sound(memory, place, pageSize, pid)) {
+      data.read(pid * pageSize, memory, inPlace, pageSize);
+      if (PageHeader.sound(memory, inPlace, pageSize, pid)) {
         // It may be whole only in the page cache: after a failed sync, a later sync covers the page
         // only if it
         // is written again, and its copy is voided next.
-        data.write(pid * pageSize, memory, place, pageSize);
+        data.write(pid * pageSize, memory, inPlace, pageSize);
         return;
       }
       device.read(copyAt, memory, copy, pageSize);

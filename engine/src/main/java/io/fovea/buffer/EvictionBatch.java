@@ -9,12 +9,11 @@ import org.jspecify.annotations.Nullable;
  * released. Reusable; owned by one thread at a time.
  *
  * <pre>
- *   finder:  claimCold ─ add ─ claimCold ─ add ...  ──►  Residency.take, or .giveBack
+ *   finder:  claimCold ─ add ─ claimCold ─ add ...  ──►  Residency.take, or .unclaim
  *                                                        memory of all, grants of all, latches
  * </pre>
  */
 final class EvictionBatch {
-  /** The frames, in no order. */
   final int[] frames;
 
   /** Releases the memory; null if pages leave one by one, or never. */
@@ -52,7 +51,7 @@ final class EvictionBatch {
    * instead of waiting.
    *
    * <p>There are as many as processors, or fewer if all together could empty a quarter of the pool.
-   * What a thread writes to a batch is visible to the next one: {@link #giveBack} is a volatile
+   * What a thread writes to a batch is visible to the next one: {@link #putBack} is a volatile
    * store, {@link #borrow} a read-modify-write.
    */
   static final class Lists {
@@ -63,23 +62,21 @@ final class EvictionBatch {
     /** Creates none if pages leave one by one. */
     Lists(Residency residency) {
       int together = residency.together();
-      int most = residency.places() / 4 / together;
+      int most = residency.maxResidents() / 4 / together;
       int wanted = Math.clamp(Runtime.getRuntime().availableProcessors(), 2, MOST);
       int n = together == 1 ? 0 : Math.clamp(most, 1, wanted);
       lists = new AtomicReferenceArray<>(n);
       for (int i = 0; i < n; i++) {
-        EvictionBatch list = residency.newLeaving();
+        EvictionBatch list = residency.newBatch();
         list.slot = i;
         lists.set(i, list);
       }
     }
 
-    /** The number of batches, lent or not. */
     int count() {
       return lists.length();
     }
 
-    /** Returns an empty batch; null if there is none. */
     @Nullable EvictionBatch borrow() {
       int n = lists.length();
       if (n == 0) {
@@ -98,8 +95,7 @@ final class EvictionBatch {
       return null;
     }
 
-    /** Takes a batch back and empties it. */
-    void giveBack(EvictionBatch list) {
+    void putBack(EvictionBatch list) {
       list.clear();
       lists.set(list.slot, list);
     }

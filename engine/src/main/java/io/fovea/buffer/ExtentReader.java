@@ -55,7 +55,6 @@ import org.jspecify.annotations.Nullable;
  * and the buffer. Not thread-safe.
  */
 final class ExtentReader {
-  /** The number of bytes read at a time. */
   static final int EXTENT_BYTES = 1 << 20;
 
   /** The file does not say, or may be outdated: ask the pool. */
@@ -119,7 +118,6 @@ final class ExtentReader {
     return entry == Long.MIN_VALUE ? UNKNOWN : ~entry;
   }
 
-  /** Whether a page is the first one of its extent. */
   boolean isFirst(long pid) {
     return pid % perExtent == 0;
   }

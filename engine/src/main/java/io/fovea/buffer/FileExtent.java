@@ -79,7 +79,6 @@ final class FileExtent {
     }
   }
 
-  /** Whether a free page of the file may be zeros. */
   boolean hasHoles() {
     return holes;
   }
@@ -89,7 +88,6 @@ final class FileExtent {
     holes = true;
   }
 
-  /** Punches pages out of the file; returns false if the device can't. */
   boolean punch(long pid, int n) {
     return device.punch(pid << pageShift, n << pageShift);
   }
@@ -121,7 +119,6 @@ final class FileExtent {
     backed.accumulateAndGet(limit, Math::min);
   }
 
-  /** Whether the last attempt to grow the file found no space. */
   boolean isFull() {
     return full;
   }

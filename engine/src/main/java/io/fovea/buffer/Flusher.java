@@ -87,14 +87,13 @@ final class Flusher {
     }
   }
 
-  /** Writes every page that is dirty now. */
   private void all() {
     Residency residency = frames.residency;
-    int places = residency.places();
-    long[] window = new long[Math.min(WINDOW, places)];
-    for (int from = 0; from < places; ) {
+    int maxResidents = residency.maxResidents();
+    long[] window = new long[Math.min(WINDOW, maxResidents)];
+    for (int from = 0; from < maxResidents; ) {
       int size = 0;
-      for (; from < places && size < window.length; from++) {
+      for (; from < maxResidents && size < window.length; from++) {
         int frame = residency.resident(from);
         if (frame >= 0 && FrameHeader.dirty(frames.headers, frame)) {
           window[size++] = frames.pid(frame);
@@ -109,14 +108,13 @@ final class Flusher {
     }
   }
 
-  /** See {@link PoolCheckpoint#flushOlder}. */
   void flushOlder(long lsn) {
     Residency residency = frames.residency;
-    int places = residency.places();
-    long[] window = new long[Math.min(WINDOW, places)];
-    for (int from = 0; from < places; ) {
+    int maxResidents = residency.maxResidents();
+    long[] window = new long[Math.min(WINDOW, maxResidents)];
+    for (int from = 0; from < maxResidents; ) {
       int size = 0;
-      for (; from < places && size < window.length; from++) {
+      for (; from < maxResidents && size < window.length; from++) {
         int frame = residency.resident(from);
         if (frame >= 0 && isOlder(frame, lsn)) {
           window[size++] = frames.pid(frame);
@@ -220,7 +218,7 @@ final class Flusher {
    * <ul>
    *   <li><i>Its page keeps its frame during the scan.</i> It can't leave, being dirty or being
    *       written; its index in the list of residents is constant from before its first change to
-   *       after its last write ({@link Residency#place}); and moves pause. {@link
+   *       after its last write ({@link Residency#indexOf}); and moves pause. {@link
    *       PagePromoter#pause} waits for moves in progress, so none is half done. (A page that moves
    *       from a frame ahead of the scan to one behind it would be missed. Promoters could put the
    *       LSNs that they carry into a common minimum instead, but then the scan would have to wait
@@ -246,7 +244,7 @@ final class Flusher {
     MemorySegment headers = frames.headers;
     long least = Long.MAX_VALUE;
     Residency residency = frames.residency;
-    for (int i = 0; i < residency.places(); i++) {
+    for (int i = 0; i < residency.maxResidents(); i++) {
       int frame = residency.resident(i);
       if (frame < 0) {
         continue;

@@ -75,7 +75,7 @@ final class FrameHeader {
   static final int UNLISTED = 63;
 
   private static final byte USED = 1;
-  private static final byte GIVEN_UP = 2;
+  private static final byte CANDIDATE = 2;
 
   private FrameHeader() {}
 
@@ -147,11 +147,11 @@ final class FrameHeader {
   }
 
   static boolean evictionCandidate(MemorySegment headers, int frame) {
-    return Mem.getByteOpaque(headers, at(frame) + USAGE) == GIVEN_UP;
+    return Mem.getByteOpaque(headers, at(frame) + USAGE) == CANDIDATE;
   }
 
-  static void giveUp(MemorySegment headers, int frame) {
-    Mem.putByteOpaque(headers, at(frame) + USAGE, GIVEN_UP);
+  static void markCandidate(MemorySegment headers, int frame) {
+    Mem.putByteOpaque(headers, at(frame) + USAGE, CANDIDATE);
   }
 
   static boolean dirty(MemorySegment headers, int frame) {

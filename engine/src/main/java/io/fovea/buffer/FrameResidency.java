@@ -12,20 +12,19 @@ import org.jspecify.annotations.Nullable;
 final class FrameResidency implements Residency {
   private final Frames frames;
 
-  /** Set by {@link #wire}. */
-  private @Nullable Room room;
+  private @Nullable Reclaimer reclaimer;
 
   FrameResidency(Frames frames) {
     this.frames = frames;
   }
 
   @Override
-  public void wire(Room to) {
-    room = to;
+  public void wire(Reclaimer to) {
+    reclaimer = to;
   }
 
-  private Room room() {
-    return Objects.requireNonNull(room);
+  private Reclaimer reclaimer() {
+    return Objects.requireNonNull(reclaimer);
   }
 
   /**
@@ -40,31 +39,31 @@ final class FrameResidency implements Residency {
       preferred = -1;
     }
     if (wait) {
-      return room().acquire(preferred);
+      return reclaimer().acquire(preferred);
     }
-    int frame = room().tryAcquire(preferred);
+    int frame = reclaimer().tryAcquire(preferred);
     return frame < 0 ? NONE : frame;
   }
 
   @Override
   public int reserve(long likely) {
-    return room().acquire(frames.translator.preferred(likely));
+    return reclaimer().acquire(frames.translator.preferred(likely));
   }
 
   /** Another thread may have had the page whose preferred frame was claimed. */
   @Override
   public int use(int reserved, long pid) {
     int preferred = frames.translator.preferred(pid);
-    if (preferred < 0 || preferred == reserved || !room().claimPreferred(preferred)) {
+    if (preferred < 0 || preferred == reserved || !reclaimer().claimPreferred(preferred)) {
       return reserved;
     }
-    giveBack(reserved);
+    unclaim(reserved);
     return preferred;
   }
 
   @Override
   public void cancel(int reserved) {
-    giveBack(reserved);
+    unclaim(reserved);
   }
 
   @Override
@@ -89,7 +88,7 @@ final class FrameResidency implements Residency {
   }
 
   @Override
-  public void giveBack(int frame) {
+  public void unclaim(int frame) {
     frames.makeFree(frame);
   }
 
@@ -106,7 +105,7 @@ final class FrameResidency implements Residency {
   }
 
   @Override
-  public int places() {
+  public int maxResidents() {
     return frames.count;
   }
 
@@ -116,7 +115,7 @@ final class FrameResidency implements Residency {
   }
 
   @Override
-  public int place(int frame) {
+  public int indexOf(int frame) {
     return frame;
   }
 

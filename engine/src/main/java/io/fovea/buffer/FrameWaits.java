@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * latch of {@link ReadyFrames}, all sequentially consistent: so A2 finds the frame, or B2 finds the
  * thread waiting. A waiter that B2 finds WOKEN has not tried again yet: it sets its state first,
  * and then finds the frame; the wake-up goes to the next in the queue. Frames that become free in
- * other ways wake no thread; for these, waiters try again after {@value #LOOK_NANOS} ns in any
+ * other ways wake no thread; for these, waiters try again after {@value #RETRY_NANOS} ns in any
  * case.
  *
  * <p><b>No stray permit.</b> A thread that was unparked while it did not sleep keeps a permit,
@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Thread-safe.
  */
 final class FrameWaits {
-  static final long LOOK_NANOS = 2_000_000;
+  static final long RETRY_NANOS = 2_000_000;
 
   private static final int WAITS = 0;
   private static final int BEING_WOKEN = 1;
@@ -60,15 +60,14 @@ final class FrameWaits {
   }
 
   private final ConcurrentLinkedQueue<Waiter> queue = new ConcurrentLinkedQueue<>();
-  private final long lookNanos;
+  private final long retryNanos;
 
   FrameWaits() {
-    this(LOOK_NANOS);
+    this(RETRY_NANOS);
   }
 
-  /** With another timeout, for tests. */
-  FrameWaits(long lookNanos) {
-    this.lookNanos = lookNanos;
+  FrameWaits(long retryNanos) {
+    this.retryNanos = retryNanos;
   }
 
   /**
@@ -103,23 +102,22 @@ final class FrameWaits {
   /** Sleeps until a wake-up or the timeout; the caller tries to get a frame next. */
   void await(@Nullable Waiter waiter) {
     if (waiter == null) {
-      Waits.sleep(lookNanos);
+      Waits.sleep(retryNanos);
       return;
     }
     boolean slept = waiter.get() == WAITS;
     long begin = System.nanoTime();
     if (slept) {
-      Waits.sleep(lookNanos);
+      Waits.sleep(retryNanos);
     }
     if (waiter.get() != WAITS) {
       settle(waiter);
       // A sleep that lasted the whole time may have left a permit.
-      waiter.permit |= !slept || System.nanoTime() - begin >= lookNanos;
+      waiter.permit |= !slept || System.nanoTime() - begin >= retryNanos;
       waiter.set(WAITS);
     }
   }
 
-  /** Waits for the end of a wake-up in progress. */
   private static void settle(Waiter waiter) {
     for (int i = 0; waiter.get() == BEING_WOKEN; i++) {
       Waits.spin(i);

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  *           claim                     translator.insert
  *   free ─────────────► claimed ───────────────────────────► used
  *    ▲  pid = 0          pid = 0, exclusively latched        │ pid = the page
- *    └────────────────── giveBack ◄──────────────────────────┘ drop (clean, not being written)
+ *    └─────────────────── unclaim ◄──────────────────────────┘ drop (clean, not being written)
  * </pre>
  *
  * <p>Each transition is made under the frame's exclusive latch. A claimed frame belongs to the
@@ -32,8 +32,8 @@ final class Frames {
 
   private static final byte POISON_BYTE = (byte) 0xDB;
 
-  /** Sleeping rounds between two calls of {@link #patience}: about ten milliseconds. */
-  private static final int PATIENCE = 64;
+  /** Sleeping rounds between two calls of {@link #waitCheck}: about ten milliseconds. */
+  private static final int WAIT_CHECK_ROUNDS = 64;
 
   final MemoryPlan plan;
   final int count;
@@ -45,7 +45,6 @@ final class Frames {
   final Translator translator;
   final FreeFrames free;
 
-  /** Pages that can leave. */
   final ReadyFrames ready;
 
   /** Dirty pages that misses came across, which can leave once they are written. */
@@ -61,13 +60,11 @@ final class Frames {
 
   final NativeRegion region;
 
-  /** The source of memory for pages. */
   final Residency residency;
 
   /** The shared budget for the memory of frames; null if the pool has all of its memory. */
   final PoolShare.@Nullable Member share;
 
-  /** Whether the pool has left its share. */
   private final AtomicBoolean left = new AtomicBoolean();
 
   final AtomicBoolean closed = new AtomicBoolean();
@@ -75,7 +72,7 @@ final class Frames {
   private final Stop stop = new Stop();
 
   /** Called in long waits; throws if the wait must end. */
-  private volatile Runnable patience = () -> {};
+  private volatile Runnable waitCheck = () -> {};
 
   /** The device that pages come from; null before {@link #wire}. */
   private @Nullable BlockDevice device;
@@ -98,10 +95,10 @@ final class Frames {
             ? headers
             : all.asSlice(plan.tableAt(), plan.stackAt() - plan.tableAt());
     translator = new Translator(config.translation(), count, headers, table);
-    MemorySegment places = all.asSlice(plan.stackAt(), 4L * plan.places());
-    free = new FreeFrames(headers, places, own ? 0 : count);
-    residency = own ? new ResidencyBudget(this, places, config) : new FrameResidency(this);
-    ready = new ReadyFrames(headers, residency.places() / 4);
+    MemorySegment stack = all.asSlice(plan.stackAt(), 4L * plan.maxResidents());
+    free = new FreeFrames(headers, stack, own ? 0 : count);
+    residency = own ? new ResidencyBudget(this, stack, config) : new FrameResidency(this);
+    ready = new ReadyFrames(headers, residency.maxResidents() / 4);
     unwritten = new ReadyFrames(headers, plan.batch());
     MemorySegment statistics = all.asSlice(plan.statisticsAt(), plan.bytes() - plan.statisticsAt());
     policy = ReplacementPolicy.of(config.replacement(), headers, statistics, residency);
@@ -138,7 +135,6 @@ final class Frames {
     return share == null ? residency.capacity() : share.least();
   }
 
-  /** Throws if the pool is closed. */
   void checkOpen() {
     if (closed.get()) {
       throw new DatabaseClosedException();
@@ -157,7 +153,7 @@ final class Frames {
    */
   int pause(int round) {
     if (round >= Backoff.PARK_FROM) {
-      checkWhileWaiting(round % PATIENCE == 0);
+      checkWhileWaiting(round % WAIT_CHECK_ROUNDS == 0);
     }
     return Backoff.pause(round);
   }
@@ -166,16 +162,16 @@ final class Frames {
    * The duties of a thread that has waited for a while: completes reads of rings whose borrowers
    * are busy elsewhere, and throws if the pool has stopped.
    *
-   * @param look whether to run the check for ending the wait as well
+   * @param check whether to run the check for ending the wait as well
    */
-  void checkWhileWaiting(boolean look) {
+  void checkWhileWaiting(boolean check) {
     BlockDevice d = device;
     if (d != null) {
       d.endLent();
     }
     requireRunning();
-    if (look) {
-      patience.run();
+    if (check) {
+      waitCheck.run();
     }
   }
 
@@ -199,13 +195,12 @@ final class Frames {
     return Backoff.pause(round);
   }
 
-  void patience(Runnable look) {
-    patience = look;
+  void waitCheck(Runnable check) {
+    waitCheck = check;
   }
 
   // ------------------------------------------------------------------------------------ the stop
 
-  /** See {@link PoolStop#onStop}. */
   void onStop(Consumer<Throwable> action) {
     stop.action = action;
   }
@@ -257,7 +252,6 @@ final class Frames {
       }
     }
 
-    /** Null while the pool works. */
     volatile @Nullable Throwable cause;
 
     volatile Consumer<Throwable> action = t -> {};
@@ -306,7 +300,7 @@ final class Frames {
     }
     boolean mine = claimWithMemory(frame);
     if (!mine) {
-      s.giveUnused();
+      s.refundUnused();
     }
     return mine;
   }
@@ -341,7 +335,7 @@ final class Frames {
     }
     int frame = popFree();
     if (frame < 0) {
-      s.giveUnused();
+      s.refundUnused();
     }
     return frame;
   }
@@ -365,12 +359,10 @@ final class Frames {
     return -1;
   }
 
-  /** Releases a claimed frame. */
-  void giveBack(int frame) {
-    residency.giveBack(frame);
+  void unclaim(int frame) {
+    residency.unclaim(frame);
   }
 
-  /** Makes a claimed frame free again. */
   void makeFree(int frame) {
     assert pid(frame) == 0 : "frame " + frame + " still holds page " + pid(frame);
     assert !FrameHeader.dirty(headers, frame) : "frame " + frame + " is dirty";
@@ -379,7 +371,7 @@ final class Frames {
       poison(frame);
       forget(frame);
       if (share != null) {
-        share.give();
+        share.refund();
       }
       free.add(frame);
     } catch (Error e) {
@@ -511,7 +503,6 @@ final class Frames {
     copies.before(frame, pid(frame), pages, base(frame));
   }
 
-  /** Zeroes the page in an exclusively latched frame. */
   void zero(int frame) {
     Mem.zero(pages, base(frame), pageSize);
   }

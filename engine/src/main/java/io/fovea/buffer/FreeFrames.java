@@ -15,15 +15,14 @@ import java.lang.invoke.VarHandle;
  * </pre>
  *
  * <p>A frame is <i>free</i> when its header's page id is 0, and belongs to the thread that latches
- * it exclusively. The stack only lists candidates: a listed frame may be claimed as a preferred
- * frame, and a thread that pops it then tries the next one. The unlisted byte keeps a frame from
- * being listed twice, so the stack never holds more than all frames. Frames that were never popped
- * are listed without being on the stack, so that opening a large pool touches none of its memory.
+ * it exclusively. A listed frame may be claimed as a preferred frame; a thread that pops it then
+ * tries the next one. The unlisted byte keeps a frame from being listed twice, so the stack never
+ * holds more than all frames. Frames that were never popped are listed without being on the stack,
+ * so that opening a large pool touches none of its memory.
  *
  * <p>{@code count} is the number of free frames that are not claimed; exact while nothing changes.
  *
- * <p>A spin latch protects the stack; its holders take no other latch. Last in, first out: the page
- * of the frame freed last is most likely still cached.
+ * <p>A spin latch protects the stack; its holders take no other latch.
  */
 final class FreeFrames {
   private static final VarHandle LATCH;
@@ -50,7 +49,6 @@ final class FreeFrames {
 
   private volatile int count;
 
-  /** All frames are free, and all headers zero. */
   FreeFrames(MemorySegment headers, MemorySegment stack, int frames) {
     this.headers = headers;
     this.stack = stack;
@@ -73,7 +71,6 @@ final class FreeFrames {
     list(frame);
   }
 
-  /** Lists a free frame if it is not listed. */
   void list(int frame) {
     lock();
     try {

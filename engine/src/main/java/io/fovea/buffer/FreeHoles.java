@@ -55,7 +55,6 @@ import org.jspecify.annotations.Nullable;
  * latch, whose holders do not wait for it.
  */
 final class FreeHoles {
-  /** The number of pages that get space at a time. */
   private static final int FILL_PAGES = 64;
 
   private static final int BODY = PageAllocator.NEXT_FREE + Long.BYTES;
@@ -109,7 +108,7 @@ final class FreeHoles {
   boolean become(long height, long pid) {
     allocator.lock();
     try {
-      boolean can = allocator.unpromised() >= Math.max(0, height - top);
+      boolean can = allocator.unreservedPages() >= Math.max(0, height - top);
       if (can && height > top) {
         top = height;
         head = pid;
@@ -270,7 +269,7 @@ final class FreeHoles {
     if (top == 0) {
       return true;
     }
-    long promised = allocator.promised();
+    long reserved = allocator.reservedPages();
     try {
       LongList bare = change.bare();
       for (int i = 0, to; i < bare.size(); i = to) {
@@ -282,14 +281,14 @@ final class FreeHoles {
       }
       if (change.cut > 0) {
         // The pages cut off may be holes, and would count as free space.
-        long room = promised + FILL_PAGES;
-        if (room > change.cut) {
-          extent.ensure(change.mark + room);
+        long space = reserved + FILL_PAGES;
+        if (space > change.cut) {
+          extent.ensure(change.mark + space);
         }
-        extent.reserve(change.mark, Math.min(change.cut, room));
-        change.backed = change.mark + room;
+        extent.reserve(change.mark, Math.min(change.cut, space));
+        change.backed = change.mark + space;
       } else {
-        extent.ensure(allocator.highWater() + 2 * promised); // others may reserve more
+        extent.ensure(allocator.highWater() + 2 * reserved); // others may reserve more
       }
       return true;
     } catch (StorageFullException e) {
@@ -298,8 +297,8 @@ final class FreeHoles {
   }
 
   /** Under the allocator's latch: whether reservations are backed after a change. */
-  boolean allow(FreeListChange c, long promised, long mark) {
-    return top == 0 || promised <= (c.cut > 0 ? c.backed - c.mark : extent.backed() - mark);
+  boolean allow(FreeListChange c, long reserved, long mark) {
+    return top == 0 || reserved <= (c.cut > 0 ? c.backed - c.mark : extent.backed() - mark);
   }
 
   /** Under the allocator's latch: after a change pages at any height may be holes. */

@@ -29,7 +29,6 @@ final class FreeListChange {
   /** The number of pages cut off the file; 0 if pages move to the top. */
   long cut;
 
-  /** The high-water mark after the cut. */
   long mark;
 
   /** The number of pages of the file with space after the cut, if there are holes. */
@@ -47,7 +46,6 @@ final class FreeListChange {
   /** Whether pages are only reordered below {@link #highest}, and become bare: {@link FreeRuns}. */
   boolean sorts;
 
-  /** The allocator's state after the change. */
   AllocatorState after = AllocatorState.EMPTY;
 
   void clear() {

@@ -48,7 +48,6 @@ public final class FreeListRecord {
     return HEADER + LINK * links;
   }
 
-  /** The log space that a record takes of a grant. */
   static long space(int links) {
     return LogSession.space(bytes(links));
   }

@@ -53,7 +53,6 @@ import org.jspecify.annotations.Nullable;
  * <p>One walk of a pool at a time.
  */
 final class FreeListWalk {
-  /** The maximum number of links in one record. */
   static final int CHANGE_PAGES = 256;
 
   /**

@@ -102,7 +102,6 @@ final class FreeRuns {
   /** All eligible pages up to this LSN are punched. */
   private long punchedLsn;
 
-  /** The number of pages punched so far. */
   private long punched;
 
   FreeRuns(PageAllocator allocator, Resolver resolver, FreeListWalk walk, MemorySegment headers) {
@@ -147,19 +146,19 @@ final class FreeRuns {
       sorted[i] = list.get(i);
     }
     Arrays.sort(sorted);
-    int[] places = new int[sorted.length];
+    int[] positions = new int[sorted.length];
     for (int i = 0; i < sorted.length; i++) {
-      places[Arrays.binarySearch(sorted, list.get(i))] = i;
+      positions[Arrays.binarySearch(sorted, list.get(i))] = i;
     }
     long done = 0;
     for (int from = 0, to; from < sorted.length && done < max; from = to) {
-      to = endOfRun(sorted, places, from);
-      if (to - from < RUN_PAGES || isGathered(places, from, to)) {
+      to = endOfRun(sorted, positions, from);
+      if (to - from < RUN_PAGES || isGathered(positions, from, to)) {
         continue;
       }
       for (int at = from; at < to; at += piece) {
         int end = Math.min(to, at + piece);
-        failed = stop.getAsBoolean() || !toTheEnd(Arrays.copyOfRange(places, at, end), log);
+        failed = stop.getAsBoolean() || !toTheEnd(Arrays.copyOfRange(positions, at, end), log);
         if (failed) {
           return done;
         }
@@ -201,24 +200,24 @@ final class FreeRuns {
   }
 
   /** The end of a run of adjacent pages, which excludes the head. */
-  private static int endOfRun(long[] sorted, int[] places, int from) {
-    if (places[from] == 0) {
+  private static int endOfRun(long[] sorted, int[] positions, int from) {
+    if (positions[from] == 0) {
       return from + 1;
     }
     int to = from + 1;
     while (to < sorted.length
         && sorted[to] == sorted[to - 1] + 1
         && sorted[to] % BLOCK_PAGES != 0
-        && places[to] != 0) {
+        && positions[to] != 0) {
       to++;
     }
     return to;
   }
 
   /** Whether a run is in order in the list, and all its pages but the last are bare. */
-  private boolean isGathered(int[] places, int from, int to) {
+  private boolean isGathered(int[] positions, int from, int to) {
     for (int k = from; k + 1 < to; k++) {
-      if (places[k + 1] != places[k] + 1 || walk.bareLsn(places[k]) < 0) {
+      if (positions[k + 1] != positions[k] + 1 || walk.bareLsn(positions[k]) < 0) {
         return false;
       }
     }
@@ -226,13 +225,13 @@ final class FreeRuns {
   }
 
   /** Moves pages to the end of the list, in the given order. */
-  private boolean toTheEnd(int[] places, LogSession log) {
+  private boolean toTheEnd(int[] positions, LogSession log) {
     Set<Integer> changed = new HashSet<>();
     int top = Integer.MAX_VALUE;
-    for (int place : places) {
-      int upper = before[place]; // exists: the head stays
-      int lower = behind[place];
-      top = Math.min(top, moved.get(upper) ? place : Math.min(place, upper));
+    for (int position : positions) {
+      int upper = before[position]; // exists: the head stays
+      int lower = behind[position];
+      top = Math.min(top, moved.get(upper) ? position : Math.min(position, upper));
       behind[upper] = lower;
       changed.add(upper);
       if (lower >= 0) {
@@ -245,25 +244,24 @@ final class FreeRuns {
     change.clear();
     // Pages that were above and moved are below now.
     change.highest = walk.height(top) + moved.get(0, top).cardinality();
-    for (int place : places) {
-      behind[last] = place;
+    for (int position : positions) {
+      behind[last] = position;
       changed.add(last);
-      before[place] = last;
-      behind[place] = -1;
-      last = place;
-      changed.add(place);
-      moved.set(place);
+      before[position] = last;
+      behind[position] = -1;
+      last = position;
+      changed.add(position);
+      moved.set(position);
     }
-    for (int place : changed) {
-      change.link(list.get(place), behind[place] < 0 ? 0 : list.get(behind[place]));
-      if (walk.bareLsn(place) >= 0) {
-        change.bare(list.get(place));
+    for (int position : changed) {
+      change.link(list.get(position), behind[position] < 0 ? 0 : list.get(behind[position]));
+      if (walk.bareLsn(position) >= 0) {
+        change.bare(list.get(position));
       }
     }
     return walk.sort(log);
   }
 
-  /** Visits all free pages; returns false if it ended early. */
   boolean visit(LongConsumer visitor, BooleanSupplier stop) {
     if (!walk.all(stop)) {
       return false;
@@ -279,11 +277,9 @@ final class FreeRuns {
 
   /** The result of a punch. */
   enum Outcome {
-    /** All eligible pages are punched. */
     DONE,
     /** Some are left: others were faster, a backup runs, or it was stopped. */
     PARTLY,
-    /** The file system can't punch holes. */
     IMPOSSIBLE
   }
 

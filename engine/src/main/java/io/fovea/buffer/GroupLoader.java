@@ -151,7 +151,7 @@ final class GroupLoader {
     } finally {
       if (result < 0) {
         if (frame >= 0) {
-          frames.giveBack(frame);
+          frames.unclaim(frame);
         }
         unreserve(1);
       }
@@ -159,7 +159,6 @@ final class GroupLoader {
     return result;
   }
 
-  /** See {@link Frames#pause}. */
   int pause(int round) {
     return frames.pause(round);
   }
@@ -173,17 +172,17 @@ final class GroupLoader {
   /** See {@link BufferPool#begin}. The caller holds no latch. */
   void begin(PageGroup group, boolean used) {
     group.await();
-    int room = reserve(Math.min(group.size, pagesMax()));
+    int budget = reserve(Math.min(group.size, pagesMax()));
     int kept = 0;
     try {
       if (closed) {
         throw new DatabaseClosedException();
       }
-      if (room > 0) {
-        kept = submit(group, room, used);
+      if (budget > 0) {
+        kept = submit(group, budget, used);
       }
     } finally {
-      unreserve(room - kept);
+      unreserve(budget - kept);
     }
   }
 
@@ -211,12 +210,12 @@ final class GroupLoader {
   }
 
   /** Submits the missing pages to the device; returns their number: they keep their reservation. */
-  private int submit(PageGroup group, int room, boolean used) {
+  private int submit(PageGroup group, int budget, boolean used) {
     IoBatch io = group.io;
     io.clear();
     group.begin(this, used);
     try {
-      enter(group, room, used);
+      enter(group, budget, used);
       int n = io.size();
       if (n == 1) {
         // This thread may do a single read itself, which saves two handovers.
@@ -228,7 +227,7 @@ final class GroupLoader {
     } catch (RuntimeException | Error e) {
       // A device that throws has begun nothing: BlockDevice.submit promises that.
       for (int entry = 0; entry < io.size(); entry++) {
-        drop(group, group.places[entry]);
+        drop(group, group.indexes[entry]);
       }
       throw e;
     }
@@ -242,12 +241,12 @@ final class GroupLoader {
    * it, and then neither the device nor this touches a frame.
    */
   void ended(PageGroup group, int entry, int errno) {
-    int place = group.places[entry];
-    int frame = group.frames[place];
+    int index = group.indexes[entry];
+    int frame = group.frames[index];
     // The owner reads it after the entry is done.
-    group.frames[place] = -1;
-    if (ended(group.pids[place], frame, errno, group.used)) {
-      group.frames[place] = frame;
+    group.frames[index] = -1;
+    if (ended(group.pids[index], frame, errno, group.used)) {
+      group.frames[index] = frame;
     }
   }
 
@@ -279,9 +278,9 @@ final class GroupLoader {
   }
 
   /** Enters the pages that are in no frame, and adds them to the batch. */
-  private void enter(PageGroup group, int room, boolean used) {
+  private void enter(PageGroup group, int budget, boolean used) {
     long end = allocator.highWater();
-    for (int i = 0; i < group.size && group.io.size() < room; i++) {
+    for (int i = 0; i < group.size && group.io.size() < budget; i++) {
       long pid = group.pids[i];
       // 0 and 1 are the superblocks, which do not pass through the pool.
       if (pid <= 1 || pid >= end || translator.lookup(pid) >= 0) {
@@ -296,11 +295,11 @@ final class GroupLoader {
       }
       try {
         if (loader.enter(translator.bucket(pid), pid, frame) >= 0) {
-          frames.giveBack(frame);
+          frames.unclaim(frame);
           continue;
         }
         group.frames[i] = frame;
-        group.places[group.io.size()] = i;
+        group.indexes[group.io.size()] = i;
         group.io.read(pid << frames.pageShift, frames.pages, frames.base(frame), frames.pageSize);
       } catch (Error e) {
         group.frames[i] = -1;
@@ -308,7 +307,7 @@ final class GroupLoader {
           if (frames.pid(frame) != 0) {
             frames.drop(frame);
           }
-          frames.giveBack(frame);
+          frames.unclaim(frame);
         }
         throw e;
       }
@@ -316,14 +315,14 @@ final class GroupLoader {
   }
 
   /** Drops a page that did not arrive. */
-  private void drop(PageGroup group, int place) {
-    int frame = group.frames[place];
-    group.frames[place] = -1;
+  private void drop(PageGroup group, int index) {
+    int frame = group.frames[index];
+    group.frames[index] = -1;
     drop(frame);
   }
 
   private void drop(int frame) {
     frames.drop(frame);
-    frames.giveBack(frame);
+    frames.unclaim(frame);
   }
 }

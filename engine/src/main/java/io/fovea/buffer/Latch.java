@@ -55,7 +55,6 @@ final class Latch {
   static final long SHARED_MASK = 0xFF;
   static final long EXCLUSIVE = 1L << 8;
 
-  /** Returned by {@link #optimistic} for a frame that is latched exclusively; never a version. */
   static final long LATCHED = -1;
 
   private Latch() {}

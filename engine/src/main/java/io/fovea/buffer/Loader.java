@@ -42,7 +42,6 @@ final class Loader {
   /** Returned by {@link #loadAny} for a page of zeros; never a frame. */
   static final int ABSENT = Integer.MIN_VALUE;
 
-  /** A page and its LSN. */
   private record Newest(long pid, long lsn) {}
 
   private final Frames frames;
@@ -52,13 +51,10 @@ final class Loader {
   /** The newest page that arrived while no limit was known. */
   private final AtomicReference<Newest> newest = new AtomicReference<>(new Newest(0, 0));
 
-  /** Set by {@link #wire}. */
   private @Nullable PageAllocator allocator;
 
-  /** See {@link PoolRecovery#unreadFrom}. */
   private volatile long unreadFrom = Long.MAX_VALUE;
 
-  /** See {@link PoolRecovery#writeAgain}; 0 if pages are clean when read. */
   private volatile long againFrom;
 
   Loader(Frames frames, BlockDevice device, LongSupplier lsnLimit) {
@@ -109,7 +105,6 @@ final class Loader {
     unreadFrom = pid;
   }
 
-  /** See {@link PoolRecovery#writeAgain}. */
   void writeAgain(long recLsn) {
     againFrom = recLsn;
   }
@@ -138,12 +133,12 @@ final class Loader {
       resident = enter(bucket, pid, frame);
     } catch (Error e) {
       if (frames.stopped() == null) {
-        frames.giveBack(frame); // it was not entered
+        frames.unclaim(frame); // it was not entered
       }
       throw e;
     }
     if (resident >= 0) {
-      frames.giveBack(frame);
+      frames.unclaim(frame);
       return ~resident;
     }
     boolean brought = unread;
@@ -157,13 +152,13 @@ final class Loader {
       FrameHeader.setUsed(frames.headers, frame, true);
     } catch (RuntimeException | Error e) {
       frames.drop(frame);
-      frames.giveBack(frame);
+      frames.unclaim(frame);
       frames.counters.readFailures.increment();
       throw e;
     }
     if (!brought) {
       frames.drop(frame);
-      frames.giveBack(frame);
+      frames.unclaim(frame);
       return ABSENT;
     }
     return frame;
@@ -200,7 +195,7 @@ final class Loader {
           }
         }
         if (right) {
-          frames.giveBack(claimed);
+          frames.unclaim(claimed);
           return resident;
         }
       }

@@ -15,10 +15,8 @@ import io.fovea.error.PoolTooSmallException;
  * </pre>
  *
  * <p>If the frame of a page is its page id ({@link ResidencyBudget}), there are as many frames as
- * the file may have pages, most of them without memory; no buckets; instead of the stack, the list
- * of resident pages, as long as the maximum number of those; and statistics for each of them. The
- * region then reserves addresses, and {@link ResidencyBudget} defines what counts against the
- * budget.
+ * the file may have pages, most of them without memory; no buckets; and instead of the stack, the
+ * list of resident pages, with statistics for each of them. The region then reserves addresses.
  *
  * <p>The write buffer holds what one batch writes to the double-write area: a header and copies of
  * an eighth of the frames (in a share, of the guaranteed ones), 8 to 256. A batch is that large
@@ -26,8 +24,8 @@ import io.fovea.error.PoolTooSmallException;
  *
  * @param frames the number of frames
  * @param least the number of frames that always have memory: all, except in a share
- * @param places the maximum number of pages in memory: all frames, unless the frame of a page is
- *     its page id
+ * @param maxResidents the maximum number of pages in memory: all frames, unless the frame of a page
+ *     is its page id
  * @param batch the maximum number of pages in a batch of writes
  * @param bufferAt the offset of the write buffer
  * @param headersAt the offset of the headers
@@ -39,7 +37,7 @@ import io.fovea.error.PoolTooSmallException;
 record MemoryPlan(
     int frames,
     int least,
-    int places,
+    int maxResidents,
     int batch,
     long bufferAt,
     long headersAt,
@@ -59,7 +57,6 @@ record MemoryPlan(
     return Math.max(BATCH_MIN, Math.min(BATCH_MAX, frames / 8));
   }
 
-  /** Bytes of statistics per frame. */
   static int statisticsBytes(ReplacementKind kind) {
     return kind == ReplacementKind.SAMPLING ? Sampling.BYTES : 0;
   }
@@ -100,7 +97,7 @@ record MemoryPlan(
   private static final long ROUNDED_BYTES = 3 * 4096;
 
   /** The cost of a page in memory, if the frame of a page is its page id. */
-  static int rightBytes(int pageSize, ReplacementKind replacement) {
+  static int grantBytes(int pageSize, ReplacementKind replacement) {
     return pageSize + Integer.BYTES + statisticsBytes(replacement);
   }
 
@@ -120,15 +117,15 @@ record MemoryPlan(
   private static MemoryPlan own(PoolConfig config) {
     int pageSize = config.pageSize();
     long budget = config.bufferBytes();
-    int right = rightBytes(pageSize, config.replacement());
-    long most = Math.min(budget / right, Integer.MAX_VALUE / 4);
+    int grant = grantBytes(pageSize, config.replacement());
+    long most = Math.min(budget / grant, Integer.MAX_VALUE / 4);
     int batch = batch((int) Math.min(most, Math.max(PoolConfig.FRAMES_MIN, most - most / 8)));
     long rest = budget - writeBufferBytes(pageSize, batch) - ROUNDED_BYTES;
-    int places = (int) Math.min(most, rest / right);
+    int maxResidents = (int) Math.min(most, rest / grant);
     // DIRECT: each page of the file has memory, plus a reserve for grants taken ahead.
     boolean stays = config.translation() == Translation.DIRECT;
-    int each = FILE_PAGE_BYTES + (stays ? right : 0);
-    long pages = (rest - (long) PoolConfig.FRAMES_MIN * right) / each;
+    int each = FILE_PAGE_BYTES + (stays ? grant : 0);
+    long pages = (rest - (long) PoolConfig.FRAMES_MIN * grant) / each;
     if (config.fileBytesMax() > 0 && !stays) {
       pages = Math.min(pages, config.fileBytesMax() / pageSize);
     }
@@ -136,22 +133,31 @@ record MemoryPlan(
     long bufferAt = (long) frames * pageSize;
     long headersAt = bufferAt + writeBufferBytes(pageSize, batch);
     long stackAt = headersAt + (long) frames * FrameHeader.BYTES;
-    long statisticsAt = stackAt + 4L * (places + 1 & ~1);
-    long bytes = statisticsAt + (long) statisticsBytes(config.replacement()) * places;
+    long statisticsAt = stackAt + 4L * (maxResidents + 1 & ~1);
+    long bytes = statisticsAt + (long) statisticsBytes(config.replacement()) * maxResidents;
     return new MemoryPlan(
-        frames, places, places, batch, bufferAt, headersAt, stackAt, stackAt, statisticsAt, bytes);
+        frames,
+        maxResidents,
+        maxResidents,
+        batch,
+        bufferAt,
+        headersAt,
+        stackAt,
+        stackAt,
+        statisticsAt,
+        bytes);
   }
 
   /** The size of a pool of the given number of frames. */
   static long bytes(
       int pageSize, int frames, Translation translation, ReplacementKind replacement) {
     if (translation.isOwn()) {
-      int right = rightBytes(pageSize, replacement);
+      int grant = grantBytes(pageSize, replacement);
       long each =
           translation == Translation.DIRECT
-              ? right + FILE_PAGE_BYTES
-              : right + FILE_PAGES * FILE_PAGE_BYTES;
-      long beside = translation == Translation.DIRECT ? (long) PoolConfig.FRAMES_MIN * right : 0;
+              ? grant + FILE_PAGE_BYTES
+              : grant + FILE_PAGES * FILE_PAGE_BYTES;
+      long beside = translation == Translation.DIRECT ? (long) PoolConfig.FRAMES_MIN * grant : 0;
       int most = frames + frames / 2 + (beside == 0 ? 0 : PoolConfig.FRAMES_MIN);
       return writeBufferBytes(pageSize, batch(most)) + ROUNDED_BYTES + beside + frames * each;
     }

@@ -76,7 +76,6 @@ final class PageAllocator {
   private final FileExtent extent;
   private final FreeHoles holes;
 
-  /** Set by {@link #wire}. */
   private @Nullable Resolver resolver;
 
   @SuppressWarnings("unused") // through its VarHandle
@@ -87,7 +86,7 @@ final class PageAllocator {
   private volatile long freePages;
 
   /** The number of pages reserved by sessions and not yet taken. */
-  private volatile long promised;
+  private volatile long reservedPages;
 
   /** The minimum length of the list since a walk began. Written under the latch. */
   private volatile long untouched;
@@ -140,7 +139,6 @@ final class PageAllocator {
     return highWater;
   }
 
-  /** Above every page that a reference can name. */
   long limit() {
     return limit;
   }
@@ -167,7 +165,6 @@ final class PageAllocator {
     }
   }
 
-  /** See {@link PoolCheckpoint#snapshot}. */
   AllocatorSnapshot snapshot(Log log, long redo) {
     lock();
     try {
@@ -188,18 +185,17 @@ final class PageAllocator {
 
   // ------------------------------------------------------------------------------- reservations
 
-  /** See {@link PageReservations#promise}. */
-  void promise(LogSession log, int pages) {
+  void reserve(LogSession log, int pages) {
     int has = Math.max(0, log.pagesPromised());
     int more = pages - has;
     while (more > 0) {
       lock();
       boolean done;
       try {
-        done = unpromised() >= more;
+        done = unreservedPages() >= more;
         if (done) {
           log.pagesPromised(has + more);
-          promised = promised + more; // nothing fails between the two
+          reservedPages = reservedPages + more; // nothing fails between the two
           has += more;
           more = 0;
         }
@@ -207,20 +203,19 @@ final class PageAllocator {
         unlock();
       }
       if (!done) {
-        makeRoom(more);
+        provide(more);
       }
     }
     log.pagesPromised(has);
   }
 
-  /** See {@link PageReservations#release}. */
   void release(LogSession log, int keep) {
     int has = log.pagesPromised();
     int stays = extent.isFull() ? 0 : keep;
     if (has > stays) {
       lock();
       try {
-        promised = promised - (has - stays);
+        reservedPages = reservedPages - (has - stays);
       } finally {
         unlock();
       }
@@ -231,44 +226,41 @@ final class PageAllocator {
   }
 
   /** The number of pages reserved by sessions; may change at any time. */
-  long promised() {
-    return promised;
+  long reservedPages() {
+    return reservedPages;
   }
 
   /** The number of pages that are neither used nor reserved. */
-  long unpromised() {
-    return freePages - holes.top() + extent.backed() - highWater - promised;
+  long unreservedPages() {
+    return freePages - holes.top() + extent.backed() - highWater - reservedPages;
   }
 
   /** Tries to provide unreserved pages; others may take them. */
-  private void makeRoom(int pages) {
+  private void provide(int pages) {
     if (holes.top() == 0 || !holes.fill(resolver)) {
-      extent.ensure(highWater + promised + pages - (freePages - holes.top()));
+      extent.ensure(highWater + reservedPages + pages - (freePages - holes.top()));
     }
   }
 
-  /** Under the latch: whether there is a page for a session. */
   private boolean mayTake(LogSession log) {
-    return log.pagesPromised() > 0 || unpromised() > 0;
+    return log.pagesPromised() > 0 || unreservedPages() > 0;
   }
 
-  /** Under the latch: records that a session has taken a page. */
   private void taken(LogSession log) {
     int has = log.pagesPromised();
     if (has > 0) {
       log.pagesPromised(has - 1);
-      promised = promised - 1;
+      reservedPages = reservedPages - 1;
     }
   }
 
   // --------------------------------------------------------------------------------- allocation
 
-  /** See {@link BufferPool#allocate}. */
   int allocate(int treeId, int type, LogSession log) {
     frames.requireRunning();
     while (true) {
-      if (log.pagesPromised() <= 0 && unpromised() <= 0) {
-        makeRoom(1);
+      if (log.pagesPromised() <= 0 && unreservedPages() <= 0) {
+        provide(1);
       }
       long head = freeHead;
       boolean free = head != 0 && (freePages > holes.top() || holes.fillOrNot(resolver));
@@ -279,7 +271,6 @@ final class PageAllocator {
     }
   }
 
-  /** See {@link BufferPool#allocateAt}. */
   int allocateAt(long pid, int treeId, int type) {
     extent.ensure(Math.max(pid + 1, highWater));
     Residency residency = frames.residency;
@@ -366,7 +357,7 @@ final class PageAllocator {
     long pid = highWater;
     Residency residency = frames.residency;
     int reserved = residency.reserve(pid);
-    boolean room;
+    boolean available;
     long at = 0;
     long head = 0;
     long left = 0;
@@ -374,8 +365,8 @@ final class PageAllocator {
     try {
       lock();
       locked = true;
-      room = freePages <= holes.top() && highWater < extent.backed() && mayTake(log);
-      if (room) {
+      available = freePages <= holes.top() && highWater < extent.backed() && mayTake(log);
+      if (available) {
         at = AllocatorRecord.reserve(log, RecordType.ALLOCATE, AllocatorRecord.ALLOCATE_BYTES);
         pid = highWater;
         head = freeHead;
@@ -394,7 +385,7 @@ final class PageAllocator {
         unlock();
       }
     }
-    if (!room) {
+    if (!available) {
       residency.cancel(reserved);
       return -1;
     }
@@ -450,7 +441,6 @@ final class PageAllocator {
 
   // ------------------------------------------------------------------------------------ freeing
 
-  /** See {@link BufferPool#free}. */
   void free(int frame, LogSession log) {
     long pid;
     boolean free;
@@ -473,7 +463,6 @@ final class PageAllocator {
     return new CorruptionException(what, pid, pid << frames.pageShift, expected, found);
   }
 
-  /** See {@link BufferPool#giveBack}. */
   void giveBack(int frame, LogSession log) {
     push(frame, frames.pid(frame), log, log.pagesPromised() >= 0);
   }
@@ -515,7 +504,7 @@ final class PageAllocator {
    * <p>The caller has removed the page from its tree. So any error, even before the numbers change,
    * leaves a page that is in no tree and not free: the pool stops.
    */
-  void push(int frame, long pid, LogSession log, boolean promise) {
+  void push(int frame, long pid, LogSession log, boolean keepReserved) {
     long at;
     long next;
     long length;
@@ -530,8 +519,8 @@ final class PageAllocator {
       end = highWater;
       freeHead = pid;
       freePages = length;
-      if (promise) {
-        promised = promised + 1;
+      if (keepReserved) {
+        reservedPages = reservedPages + 1;
         log.pagesPromised(log.pagesPromised() + 1);
       }
     } catch (RuntimeException | Error e) {
@@ -603,7 +592,7 @@ final class PageAllocator {
       if (c.cut > 0) {
         fits &= keepers.get() == 0 && highWater == c.mark + c.cut;
       }
-      fits &= holes.allow(c, promised, highWater);
+      fits &= holes.allow(c, reservedPages, highWater);
       if (!fits) {
         return false;
       }
@@ -654,7 +643,7 @@ final class PageAllocator {
         () -> {
           lock();
           try {
-            long needed = highWater + Math.max(0, promised - (freePages - holes.top()));
+            long needed = highWater + Math.max(0, reservedPages - (freePages - holes.top()));
             long stay = Math.max(durable, needed) + slack;
             extent.leave(stay);
             return stay;

@@ -24,7 +24,7 @@ public final class PageGroup {
   final int[] frames = new int[CAPACITY];
 
   /** Per entry of the batch: the index in the list. */
-  final int[] places = new int[CAPACITY];
+  final int[] indexes = new int[CAPACITY];
 
   final IoBatch io = new IoBatch(CAPACITY, this::ended);
   private @Nullable GroupLoader loader;

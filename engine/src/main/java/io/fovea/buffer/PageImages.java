@@ -66,9 +66,9 @@ public final class PageImages {
   public static long apply(
       BufferPool pool, MemorySegment src, long at, long limit, long recLsn, long pageLsn) {
     int pageSize = pool.pageSize();
-    long room = limit - at;
-    if (at < 0 || room < HEADER) {
-      throw new CorruptionException("length of an image in the log", -1, -1, HEADER, room);
+    long remaining = limit - at;
+    if (at < 0 || remaining < HEADER) {
+      throw new CorruptionException("length of an image in the log", -1, -1, HEADER, remaining);
     }
     long pid = Mem.getLong(src, at);
     int from = Mem.getInt(src, at + 8);
@@ -77,8 +77,8 @@ public final class PageImages {
       throw new CorruptionException("hole of an image in the log", pid, -1, pageSize, from);
     }
     int bytes = bytes(pageSize, from, to);
-    if (bytes > room) {
-      throw new CorruptionException("length of an image in the log", pid, -1, bytes, room);
+    if (bytes > remaining) {
+      throw new CorruptionException("length of an image in the log", pid, -1, bytes, remaining);
     }
     long head = at + HEADER;
     if (PageHeader.pid(src, head) != pid) {

@@ -143,7 +143,7 @@ final class PagePromoter implements Translator.Promotion {
       frames.counters.evictionsClean.increment();
       move(pid, frame, preferred);
       if (frames.share != null) {
-        frames.share.give();
+        frames.share.refund();
       }
     } else {
       swap(pid, frame, other, preferred);

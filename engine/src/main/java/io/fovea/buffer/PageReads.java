@@ -19,11 +19,9 @@ import org.jspecify.annotations.Nullable;
  *                     └─ in a frame already, or being read ──► followed ── when it is there ──► take
  * </pre>
  *
- * <p>As advisory as {@link PageGroup}, by the rules of {@link GroupLoader}: pages are entered as a
- * single miss enters them, a page that does not arrive is requested again on the ordinary path, and
- * any thread that ends a read unlatches the frame at once. A page that this or another thread is
- * already reading is not read again; its slot is <i>followed</i>: it can be taken once the frame is
- * unlatched or the page is gone.
+ * <p>As advisory as {@link PageGroup}, by the rules of {@link GroupLoader}. A page that this or
+ * another thread is already reading is not read again; its slot is <i>followed</i>: it can be taken
+ * once the frame is unlatched or the page is gone.
  *
  * <p><b>Two I/O backends.</b> A platform thread borrows a ring from the device with its first read
  * and returns it in {@link #finish}; no other thread is woken. Without a ring (a virtual thread,

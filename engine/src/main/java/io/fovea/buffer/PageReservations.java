@@ -4,10 +4,8 @@ import io.fovea.wal.LogSession;
 
 /**
  * Reserves pages of the file and frames for an operation before its point of no return: {@link
- * BufferPool#promises}. Thread-safe. {@link PageAllocator} has the numbers.
- *
- * <p>An operation past its point of no return must not find the disk full. So a commit reserves
- * pages for its session before its record is in the log, and takes from them afterwards:
+ * BufferPool#promises}. A commit reserves pages before its record is in the log, so that it never
+ * finds the disk full afterwards. Thread-safe.
  *
  * <pre>
  *   free pages + file space above the high-water mark  >=  reserved         always;
@@ -18,9 +16,9 @@ import io.fovea.wal.LogSession;
  *   release     reserved -= the rest
  * </pre>
  *
- * Each of these is one step under the spin latch, so no page is reserved twice. A session keeps a
- * few reserved pages from one commit to the next, so that most commits need no step at all; if the
- * disk is full it keeps none.
+ * Each of these is one step under the spin latch of {@link PageAllocator}, so no page is reserved
+ * twice. A session keeps a few reserved pages from one commit to the next, so that most commits
+ * need no step at all; if the disk is full it keeps none.
  *
  * @since 0.1.0
  */
@@ -58,7 +56,7 @@ public final class PageReservations {
    */
   public void promise(LogSession log, int pages) {
     frames.checkOpen();
-    allocator.promise(log, pages);
+    allocator.reserve(log, pages);
   }
 
   /**

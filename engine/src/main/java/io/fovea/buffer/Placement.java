@@ -20,7 +20,7 @@ public record Placement(long pages, long pagesInPreferredFrame, long promotions,
     long pages = 0;
     long inPreferred = 0;
     Residency residency = frames.residency;
-    for (int i = 0; i < residency.places(); i++) {
+    for (int i = 0; i < residency.maxResidents(); i++) {
       int frame = residency.resident(i);
       long pid = frame < 0 ? 0 : frames.pid(frame);
       if (pid != 0) {

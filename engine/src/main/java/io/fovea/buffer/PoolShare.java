@@ -19,29 +19,28 @@ import java.util.concurrent.atomic.LongAdder;
  *
  *   free frame ──take──► claimed, used            a frame that holds a page has memory
  *       ▲                     │
- *       └── give ◄── memory returned to the system ──┘   a free frame has none
+ *       └─ refund ◄─ memory returned to the system ──┘   a free frame has none
  * </pre>
  *
  * <p>A member has address space for all of its frames, and memory for those that are held. Only
- * free frames change hands, so readers, and misses that evict a page of their own pool, do not
- * involve the share. A member's memory besides frames ({@code fixed}) counts from the beginning,
- * and so does the {@code least} number of frames that are guaranteed to it.
+ * free frames change hands. A member's memory besides frames ({@code fixed}) counts from the
+ * beginning, and so does the {@code least} number of frames that are guaranteed to it.
  *
  * <p><b>Exact.</b> {@code held} changes by compare-and-set, one at a time. A step above {@code
  * least} is paid from {@code left} first, or refunded to it afterwards, when the frame's memory has
  * been released. So the sum above never exceeds the limit, whatever happens concurrently.
  *
- * <p><b>Distribution.</b> A pool that is refused a frame evicts one of its own pages. Its writer
- * sees how often that happened, and asks others for as many frames ({@link #demand}):
+ * <p><b>Distribution.</b> A pool that is refused a frame evicts one of its pages. Its writer asks
+ * others for as many frames as it was refused ({@link #demand}):
  *
  * <ol>
  *   <li>Below its fair share, an equal part of the limit, it gets them from members above theirs,
  *       whether in use or not: those evict what their replacement proposes.
- *   <li>Otherwise it gets what others have not used for a second or more.
+ *   <li>Otherwise it gets what others did not use for a second or more.
  * </ol>
  *
  * <p>A member that owes frames takes no free ones, and while a member below its fair share waits,
- * no member above takes any. The pools' writers do all of this; the share has no thread.
+ * no member above takes any. The share has no thread: the pools' writers do this.
  *
  * <p>Thread-safe.
  */
@@ -52,7 +51,7 @@ public final class PoolShare {
   /** How long a new member waits for memory of the others. */
   private static final long JOIN_NANOS = 30_000_000_000L;
 
-  private static final long LOOK_NANOS = 1_000_000;
+  private static final long RETRY_NANOS = 1_000_000;
 
   private final long limit;
   private final AtomicLong left;
@@ -85,8 +84,7 @@ public final class PoolShare {
     return members.size();
   }
 
-  /** The fair share of each member. */
-  private long due() {
+  private long fairShare() {
     return limit / Math.max(1, members.size());
   }
 
@@ -144,7 +142,7 @@ public final class PoolShare {
                 + " s: their pages can't be written, or are all in use.");
       }
       takeAway(member, needs, 0);
-      Waits.sleep(LOOK_NANOS);
+      Waits.sleep(RETRY_NANOS);
     }
   }
 
@@ -167,12 +165,12 @@ public final class PoolShare {
 
   /** Asks others for the frames that a member was refused. By its writer, from time to time. */
   private void demand(Member who, long bytes) {
-    long due = due();
-    long below = Math.min(bytes, due - who.bytes());
+    long fairShare = fairShare();
+    long below = Math.min(bytes, fairShare - who.bytes());
     long asked = 0;
     if (below > 0) {
       pressedUntil = System.nanoTime() + PRESSED_NANOS | 1;
-      asked = takeAway(who, below, due);
+      asked = takeAway(who, below, fairShare);
     }
     for (Member m : richest(who)) {
       if (asked >= bytes) {
@@ -206,7 +204,6 @@ public final class PoolShare {
     return until != 0 && until - System.nanoTime() > 0;
   }
 
-  /** A pool of a share. */
   static final class Member {
     /** The minimum interval between two evictions of idle pages for others. */
     private static final long IDLE_NANOS = 1_000_000_000;
@@ -221,7 +218,6 @@ public final class PoolShare {
     private final long fixed;
     private final int least;
 
-    /** Frames that have memory. */
     private final AtomicInteger held = new AtomicInteger();
 
     /** Frames that others wait for. */
@@ -235,7 +231,6 @@ public final class PoolShare {
 
     private final LongAdder refused = new LongAdder();
 
-    /** Wakes the pool's writer. */
     private volatile Runnable wake = () -> {};
 
     // Used by the writer only.
@@ -254,7 +249,6 @@ public final class PoolShare {
       wake = writer;
     }
 
-    /** The number of frames guaranteed to it. */
     int least() {
       return least;
     }
@@ -264,7 +258,6 @@ public final class PoolShare {
       return fixed + (long) Math.max(least, held.get()) * pageSize;
     }
 
-    /** The memory that it has. */
     long bytesNow() {
       return fixed + (long) Math.max(0, held.get()) * pageSize;
     }
@@ -292,19 +285,19 @@ public final class PoolShare {
     /** Pays for a frame above the least, if that is allowed and possible. */
     private boolean mayTake() {
       return owed.get() == 0
-          && !(share.isPressed() && bytes() >= share.due())
+          && !(share.isPressed() && bytes() >= share.fairShare())
           && share.pay(pageSize);
     }
 
     /** Returns memory requested for a frame and not used. */
-    void giveUnused() {
+    void refundUnused() {
       if (held.getAndDecrement() > least) {
         share.left.getAndAdd(pageSize);
       }
     }
 
     /** Called after the memory of a frame was released. */
-    void give() {
+    void refund() {
       int before = held.getAndDecrement();
       if (before > least) {
         share.left.getAndAdd(pageSize);

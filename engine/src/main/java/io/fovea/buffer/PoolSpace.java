@@ -290,11 +290,11 @@ public final class PoolSpace {
   public boolean shrink(long durableMark, boolean all) {
     long chunk =
         all ? 0 : Math.min(allocator.extent().slack(), frames.residency.capacity() / SMALL_PART);
-    return roomAbove(durableMark) > chunk && allocator.shrink(durableMark, chunk / 2);
+    return spaceAbove(durableMark) > chunk && allocator.shrink(durableMark, chunk / 2);
   }
 
   /** The number of pages of the file above the high-water mark and a durable one. */
-  private long roomAbove(long durableMark) {
+  private long spaceAbove(long durableMark) {
     return allocator.extent().pages() - Math.max(durableMark, allocator.highWater());
   }
 
@@ -309,7 +309,7 @@ public final class PoolSpace {
    * @return whether it has
    */
   public boolean hasRoomAhead() {
-    return roomAbove(0) > Math.max(pagesOfMib(), allocator.highWater() / WORTH_PART);
+    return spaceAbove(0) > Math.max(pagesOfMib(), allocator.highWater() / WORTH_PART);
   }
 
   /**

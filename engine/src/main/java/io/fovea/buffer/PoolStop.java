@@ -46,10 +46,10 @@ public final class PoolStop {
    * Sets the check that threads run from time to time in long waits for a latch or a frame: it
    * throws if the wait must end.
    *
-   * @param look is called without latches that other threads need
+   * @param check is called without latches that other threads need
    */
-  public void whileWaiting(Runnable look) {
-    frames.patience(look);
+  public void whileWaiting(Runnable check) {
+    frames.waitCheck(check);
   }
 
   /**

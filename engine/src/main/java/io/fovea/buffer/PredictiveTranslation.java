@@ -20,11 +20,8 @@ import io.fovea.memory.Mem;
  * no entry.
  *
  * <p><b>Cost.</b> In the preferred frame: no table access; line and page are loaded together,
- * because both addresses follow from the page id. Elsewhere: the line just read names the frame, so
- * one more dependent miss (and, in parallel, the line of that frame).
- *
- * <p>Rejected: a separate table, with which a wrong prediction costs two misses; separate nodes for
- * the chain, because a page elsewhere has its own header's {@code next} to spare.
+ * because both addresses follow from the page id. Elsewhere: one more dependent miss, as the line
+ * just read names the frame.
  */
 final class PredictiveTranslation {
   private PredictiveTranslation() {}

@@ -26,7 +26,6 @@ final class Pretoucher {
   private static final long PAGE = 4096;
   private static final long STRIPE = 2L << 20;
 
-  /** The minimum amount of memory per thread. */
   private static final long BYTES_EACH = 256L << 20;
 
   private static final int THREADS_MAX = 32;
@@ -34,7 +33,6 @@ final class Pretoucher {
   private final @Nullable Thread ahead;
   private volatile boolean stopped;
 
-  /** Touches the memory of a pool as configured. */
   Pretoucher(Frames frames, Pretouch when) {
     if (when == Pretouch.BLOCKING) {
       frames.pretouch(() -> false);

@@ -21,7 +21,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * protects the list; its holders take no other latch.
  */
 final class ReadyFrames {
-  /** Neither a frame nor the complement of one. */
   static final int EMPTY = Integer.MAX_VALUE;
 
   private final MemorySegment headers;
@@ -73,12 +72,12 @@ final class ReadyFrames {
 
   /** Lists a candidate if the list is not full; otherwise the page is the policy's again. */
   boolean offer(int frame) {
-    boolean room = false;
+    boolean added = false;
     if (!full()) {
       lock();
       try {
-        room = tail - head < ring.length;
-        if (room) {
+        added = tail - head < ring.length;
+        if (added) {
           ring[tail++ & mask] = frame;
           size = tail - head;
         }
@@ -86,10 +85,10 @@ final class ReadyFrames {
         unlock();
       }
     }
-    if (!room) {
+    if (!added) {
       keep(frame);
     }
-    return room;
+    return added;
   }
 
   boolean full() {

@@ -19,40 +19,29 @@ import org.jspecify.annotations.Nullable;
  *                6. wait for the writer; finally: exhausted
  * </pre>
  *
- * <p>The {@link ReplacementPolicy} chooses the pages to evict. Readers set a frame's usage byte
- * only if it is not set, so a page that is read all the time costs one store per visit of the
- * policy. This class writes no page: the background writer does, and a miss that finds only dirty
- * pages waits for it. Such waits are counted and timed.
+ * <p>The {@link ReplacementPolicy} chooses the pages to evict. This class writes no page: a miss
+ * that finds only dirty pages waits for the background writer. Such waits are counted and timed.
  *
- * <p><b>Clean pages have no priority.</b> All pages, clean or dirty, leave in the policy's order: a
- * miss that encounters a cold dirty page lists it for the writer ({@link Frames#unwritten}); if
- * that list is full it stops the clock and waits. So the clock advances no faster than pages leave.
- * Without that rule, misses that outpace the writer pass over all dirty pages, turn after turn,
- * until they reach the last clean ones, which are those used most: the pool fills with cold dirty
- * pages, hot clean ones come and go, and each miss inspects thousands of frames.
- *
- * <p>This rule is for pools with many dirty pages, and for a writer that makes progress. If most
- * pages are clean, a miss that finds the list full takes the next clean page, which is one of the
- * next two or three cold ones: that costs less than a wait, above all in a small pool with a short
- * list. Dirty pages are then passed over until they are half of all. And a thread that has waited
- * for {@link #PATIENCE_NANOS} takes any cold and clean page, so that a device that stalls writes
- * does not block readers.
+ * <p><b>Clean pages have no priority.</b> A miss that encounters a cold dirty page lists it for the
+ * writer ({@link Frames#unwritten}); if that list is full it stops the clock and waits, so that the
+ * clock advances no faster than pages leave. Otherwise misses that outpace the writer pass over all
+ * dirty pages until they reach the last clean ones, which are those used most: the pool fills with
+ * cold dirty pages, and each miss inspects thousands of frames. Exceptions: while most pages are
+ * clean, a miss that finds the list full takes the next clean page, which is near; and a thread
+ * that has waited for {@link #PATIENCE_NANOS} takes any cold and clean page, so that a device that
+ * stalls writes does not block readers.
  *
  * <p><b>Few frames are none.</b> While no page can be written, only frames whose pages were clean
  * at that point come and go. If they are fewer than a read needs at a time ({@link #FEW}), each of
- * its pages takes the frame of the one before, and it starts over until its timeout. So once this
- * has lasted as long as the timeout for an exhausted pool, a miss throws, with the cause.
- *
- * <p>A page never displaces an inner node from its preferred frame; only the policy evicts inner
- * nodes.
+ * its pages takes the frame of the one before, and it never ends. So once this has lasted as long
+ * as the timeout for an exhausted pool, a miss throws, with the cause.
  *
  * <p><b>Evicting together</b> ({@link Residency#together}): a miss that finds nothing free
  * continues from the first page that can leave to the next ones, while that is cheap, and takes the
- * memory of one; the rest is free for later misses of any thread. The pages leave in the order in
- * which they would have left one by one, a few misses earlier. The thread holds their latches until
- * their memory is released, and waits for nothing until then: see {@link ResidencyBudget}, V7.
+ * memory of one; the rest is free for later misses of any thread. For its latches see {@link
+ * ResidencyBudget}, V7.
  */
-final class Replacement implements Residency.Room {
+final class Replacement implements Residency.Reclaimer {
   /** The maximum number of steps before a thread checks the free list again. */
   private static final int SWEEP_MAX = 4096;
 
@@ -60,13 +49,13 @@ final class Replacement implements Residency.Room {
   private static final long PATIENCE_NANOS = 20_000_000;
 
   /** The maximum number of listed pages that a miss inspects in {@link #claimWritten}. */
-  private static final int WRITTEN_LOOKS = 8;
+  private static final int WRITTEN_CHECKS = 8;
 
   /**
    * Attempts between two expensive checks of a waiting thread, about eight milliseconds: whether
    * the wait must end, and whether any page is clean.
    */
-  private static final int LOOKS = 4;
+  private static final int CHECK_ROUNDS = 4;
 
   /**
    * A descent, a page of a long value, and a few more. The pages of a long value are read one after
@@ -90,12 +79,10 @@ final class Replacement implements Residency.Room {
   private volatile long fewSince;
   private volatile long fewSeen;
 
-  /** The background writer as seen from here. */
   interface Writer {
     /** Asks for frames: there are few, or (urgent) none. */
     void wake(boolean urgent);
 
-    /** Why the last batch failed, or null. */
     @Nullable Throwable failure();
   }
 
@@ -169,18 +156,18 @@ final class Replacement implements Residency.Room {
         writer.wake(true);
         long waited = System.nanoTime() - begin;
         // Not each time: if no page is clean, this inspects thousands of frames.
-        boolean look = round % LOOKS == 0 || waited >= most;
-        if (look && hasBeenFew(most)) {
+        boolean check = round % CHECK_ROUNDS == 0 || waited >= most;
+        if (check && hasBeenFew(most)) {
           throw exhausted();
         }
-        int frame = claimAny(look && waited >= patience);
+        int frame = claimAny(check && waited >= patience);
         if (frame >= 0) {
           return frame;
         }
         if (waited >= most) {
           throw exhausted();
         }
-        frames.checkWhileWaiting(look);
+        frames.checkWhileWaiting(check);
         frames.waits.await(waiter);
       }
     } finally {
@@ -265,7 +252,7 @@ final class Replacement implements Residency.Room {
       } while (n > 0);
       return -1;
     } finally {
-      lists.giveBack(evictionBatch);
+      lists.putBack(evictionBatch);
     }
   }
 
@@ -291,7 +278,7 @@ final class Replacement implements Residency.Room {
       }
       return;
     }
-    int all = Math.min(2 * frames.residency.places(), SWEEP_MAX);
+    int all = Math.min(2 * frames.residency.maxResidents(), SWEEP_MAX);
     int attempt = 0;
     for (int left = evictionBatch.size() > 0 ? MORE_STEPS : all;
         left > 0 && !evictionBatch.full();
@@ -310,7 +297,6 @@ final class Replacement implements Residency.Room {
     }
   }
 
-  /** Evicts a page that can leave at once; -1 if there is none. */
   private int sweepOne(boolean outOfTurn) {
     Residency residency = frames.residency;
     int ready = frames.claimReady();
@@ -324,7 +310,7 @@ final class Replacement implements Residency.Room {
       return written < 0 ? -1 : residency.take(written);
     }
     // In a share most frames may be free, without memory: inspecting one is hardly a step.
-    int all = 2 * residency.places();
+    int all = 2 * residency.maxResidents();
     int steps = frames.share == null ? Math.min(all, SWEEP_MAX) : all;
     for (int i = 0; i < steps; i++) {
       int frame = frames.policy.propose(i, true);
@@ -360,7 +346,7 @@ final class Replacement implements Residency.Room {
    * list. Returns -1 if there is none.
    */
   private int claimWritten() {
-    for (int i = 0; i < WRITTEN_LOOKS; i++) {
+    for (int i = 0; i < WRITTEN_CHECKS; i++) {
       int frame = frames.unwritten.take();
       if (frame == ReadyFrames.EMPTY) {
         return -1;
@@ -387,11 +373,10 @@ final class Replacement implements Residency.Room {
         || FrameHeader.writing(frames.headers, frame)) {
       return true;
     }
-    FrameHeader.giveUp(frames.headers, frame);
+    FrameHeader.markCandidate(frames.headers, frame);
     return frames.unwritten.offer(frame);
   }
 
-  /** Takes the frame of a cold and clean page. */
   private boolean evict(int frame) {
     if (!frames.claimCold(frame)) {
       return false;

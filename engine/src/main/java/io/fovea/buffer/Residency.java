@@ -8,7 +8,7 @@ import java.util.function.LongSupplier;
  * Translator}.
  *
  * <pre>
- *   claim(p) ──► a frame, latched, empty ──translator.insert──► used ──Frames.drop──► giveBack
+ *   claim(p) ──► a frame, latched, empty ──translator.insert──► used ──Frames.drop──► unclaim
  *      │
  *      └── ~frame: another thread has p there, or will     NONE: there is no memory now
  *
@@ -26,23 +26,19 @@ interface Residency {
   int NONE = Integer.MIN_VALUE;
 
   /** {@link Replacement} as seen from here. */
-  interface Room {
-    /** Takes memory, and waits for it: see {@link Replacement#acquire}. */
+  interface Reclaimer {
     int acquire(int preferred);
 
-    /** Takes memory without waiting; returns -1 if there is none. */
     int tryAcquire(int preferred);
 
-    /** Takes a frame if that costs nothing: see {@link Replacement#claimPreferred}. */
     boolean claimPreferred(int preferred);
   }
 
-  /** Called before the first page is requested. */
-  void wire(Room room);
+  void wire(Reclaimer reclaimer);
 
   /**
-   * Sets the number of pages that were allocated in the file while the pool is open, which never
-   * goes back. Read at any time.
+   * Sets the source of a limit above all pages of the file that were allocated while the pool is
+   * open. It never goes back, and is read at any time.
    */
   default void fileHas(LongSupplier pages) {}
 
@@ -79,7 +75,6 @@ interface Residency {
    */
   int use(int reserved, long pid);
 
-  /** Returns a reservation that is not needed. */
   void cancel(int reserved);
 
   /** Takes free memory, for {@link Replacement}. Negative if there is none. */
@@ -97,8 +92,8 @@ interface Residency {
   int take(int emptied);
 
   /**
-   * Takes the memory of one page of a batch of {@link #newLeaving}; that of the others becomes
-   * free. Only if {@link #together} is more than 1.
+   * Takes the memory of one page of a batch of {@link #newBatch}; that of the others becomes free.
+   * Only if {@link #together} is more than 1.
    *
    * @param emptied at least one frame; this releases their latches and empties the batch
    * @return as {@link #takeFree()}; negative if not even one must be reused
@@ -118,16 +113,16 @@ interface Residency {
   }
 
   /** Releases the memory of an empty frame, then its exclusive latch. */
-  void giveBack(int frame);
+  void unclaim(int frame);
 
   /**
-   * Releases the memory of the frames of a batch of {@link #newLeaving}, then their latches.
+   * Releases the memory of the frames of a batch of {@link #newBatch}, then their latches.
    *
    * @param emptied is empty afterwards
    */
-  default void giveBack(EvictionBatch emptied) {
+  default void unclaim(EvictionBatch emptied) {
     for (int i = 0; i < emptied.size(); i++) {
-      giveBack(emptied.frames[i]);
+      unclaim(emptied.frames[i]);
     }
     emptied.clear();
   }
@@ -137,8 +132,7 @@ interface Residency {
     return 1;
   }
 
-  /** Creates a batch for {@link #together} pages. */
-  default EvictionBatch newLeaving() {
+  default EvictionBatch newBatch() {
     return new EvictionBatch(1, null);
   }
 
@@ -151,7 +145,7 @@ interface Residency {
   int free();
 
   /** The number of entries in the list of resident pages; constant. */
-  int places();
+  int maxResidents();
 
   /**
    * Reads an entry of the list of resident pages.
@@ -162,13 +156,11 @@ interface Residency {
   int resident(int i);
 
   /** The index of a page in memory, constant while it is there and does not move. */
-  int place(int frame);
+  int indexOf(int frame);
 
-  /** The maximum number of pages of the file. */
   default long filePagesMax() {
     return Long.MAX_VALUE;
   }
 
-  /** The memory in use, in bytes. */
   long bytes();
 }

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * memory without a grant for it.
  *
  * <pre>
- *   claim(p)                                          take, giveBack, after Frames.drop
+ *   claim(p)                                          take, unclaim, after Frames.drop
  *     a grant; or some pages evicted; or wait           all latched, clean, no I/O; header pid = 0
  *     tryExclusive(frame p)   no: grant returned, ~p    one call: the memory of all goes      (1)
  *     header pid != 0         : grant returned, ~p      their list entries are free           (2)
@@ -65,31 +65,25 @@ import org.jspecify.annotations.Nullable;
  * </ul>
  *
  * <p><b>Pages evicted together</b> share a system call and the TLB shootdown of the other cores,
- * which is the largest part of the cost ({@link DropList}). Two kinds of threads do this: a miss
- * without a grant, which keeps one of those it frees and leaves the others to later misses, its own
- * and others' ({@link Replacement}); and the background writer, when few are free. A group of reads
- * is a series of misses of one thread: one call gives it as many grants as it can have pages.
+ * which is the largest part of the cost ({@link DropList}). Misses without a grant do this, and the
+ * background writer.
  *
  * <ul>
  *   <li><i>V1 and V2 hold as for a single page</i>, because each step is done for all pages before
- *       the next step is done for one. The first latch is released, and the first grant returned,
- *       after the memory of the last page.
- *   <li><i>The budget.</i> There are never more pages with memory than grants held: a grant is held
- *       from before the page gets memory until after it is released. The other grants of a batch
- *       are held by no thread and have no memory; they are taken by a compare-and-set below {@link
- *       #capacity}. If the file has grown, and more are held than there are, all grants of a batch
- *       are returned but one, and that one too if it is still above.
- *   <li><i>Waiting.</i> A thread that wants a page of a batch finds it latched, waits as for any
- *       frame that changes, then finds no page there and reads it, as it must in any case. It waits
- *       for the rest of the batch too: a few microseconds per page, less than for the read.
+ *       the next step is done for one.
+ *   <li><i>The budget.</i> A grant is held from before the page gets memory until after it is
+ *       released. The other grants of a batch are held by no thread and have no memory; they are
+ *       taken by a compare-and-set below {@link #capacity}. If the file has grown, and more are
+ *       held than there are, all grants of a batch are returned but one, and that one too if it is
+ *       still above.
  *   <li><i>No deadlock.</i> From its first page to its last a thread only tries frame latches. It
  *       waits for the latches of buckets, residents and lists of frames, whose holders wait for
  *       nothing; and for the kernel, whose locks no thread holds while it waits for the pool. So a
  *       thread that waits for a page that leaves waits for a thread that waits for none, whatever
  *       else that one has latched: the pages of its group, or those of a tree.
  *   <li><i>Failures.</i> A call that does part of the work is repeated for the rest; one that is
- *       refused is followed by a call per page ({@link DropList}). An error of the JVM between the
- *       steps stops the pool, as for a single page.
+ *       refused is followed by a call per page. An error of the JVM between the steps stops the
+ *       pool.
  * </ul>
  *
  * <p><b>Under {@link Translation#DIRECT}</b> no page leaves: there is a grant for each page that
@@ -120,7 +114,6 @@ final class ResidencyBudget implements Residency {
   /** The memory for pages of the file and for pages in memory, in bytes. */
   private final long budget;
 
-  /** The cost of a page in memory. */
   private final int pageBytes;
 
   /**
@@ -128,7 +121,7 @@ final class ResidencyBudget implements Residency {
    */
   private final MemorySegment table;
 
-  private final int places;
+  private final int maxResidents;
 
   /** Whether pages never leave: {@link Translation#DIRECT}. */
   private final boolean stays;
@@ -145,8 +138,7 @@ final class ResidencyBudget implements Residency {
   /** Grants held. Exact: a grant is taken before its memory, and returned after it. */
   private final AtomicInteger held = new AtomicInteger();
 
-  /** Set by {@link #wire}. */
-  private @Nullable Room room;
+  private @Nullable Reclaimer reclaimer;
 
   /** The number of header lines that may have been touched; never goes back. */
   private LongSupplier touched = () -> 0;
@@ -161,9 +153,9 @@ final class ResidencyBudget implements Residency {
     this.frames = frames;
     this.headers = frames.headers;
     this.table = table;
-    this.places = frames.plan.places();
+    this.maxResidents = frames.plan.maxResidents();
     this.stays = frames.translator.stays;
-    this.pageBytes = MemoryPlan.rightBytes(config.pageSize(), config.replacement());
+    this.pageBytes = MemoryPlan.grantBytes(config.pageSize(), config.replacement());
     this.budget = config.bufferBytes() - frames.plan.ownFixedBytes();
   }
 
@@ -229,8 +221,8 @@ final class ResidencyBudget implements Residency {
   }
 
   @Override
-  public void wire(Room to) {
-    room = to;
+  public void wire(Reclaimer to) {
+    reclaimer = to;
   }
 
   @Override
@@ -238,16 +230,16 @@ final class ResidencyBudget implements Residency {
     touched = pages;
   }
 
-  private Room room() {
-    return Objects.requireNonNull(room);
+  private Reclaimer reclaimer() {
+    return Objects.requireNonNull(reclaimer);
   }
 
   // ------------------------------------------------------------------------ a page arrives
 
   @Override
   public int claim(long pid, boolean wait, boolean passing) {
-    int right = wait ? room().acquire(-1) : room().tryAcquire(-1);
-    if (right < 0) {
+    int grant = wait ? reclaimer().acquire(-1) : reclaimer().tryAcquire(-1);
+    if (grant < 0) {
       return NONE;
     }
     int frame = VirtualTranslation.frame(frames.translator, pid);
@@ -269,7 +261,7 @@ final class ResidencyBudget implements Residency {
   /** What is reserved is a grant, which has no number. */
   @Override
   public int reserve(long likely) {
-    return room().acquire(-1);
+    return reclaimer().acquire(-1);
   }
 
   @Override
@@ -336,7 +328,7 @@ final class ResidencyBudget implements Residency {
   }
 
   @Override
-  public void giveBack(int frame) {
+  public void unclaim(int frame) {
     try {
       drop(frame);
       held.getAndDecrement();
@@ -383,10 +375,10 @@ final class ResidencyBudget implements Residency {
   }
 
   @Override
-  public void giveBack(EvictionBatch emptied) {
+  public void unclaim(EvictionBatch emptied) {
     DropList memory = emptied.memory;
     if (memory == null) {
-      Residency.super.giveBack(emptied);
+      Residency.super.unclaim(emptied);
       return;
     }
     try {
@@ -435,11 +427,11 @@ final class ResidencyBudget implements Residency {
 
   @Override
   public int together() {
-    return stays ? 1 : Math.clamp(places / TOGETHER_PART, 1, TOGETHER);
+    return stays ? 1 : Math.clamp(maxResidents / TOGETHER_PART, 1, TOGETHER);
   }
 
   @Override
-  public EvictionBatch newLeaving() {
+  public EvictionBatch newBatch() {
     int n = together();
     return stays
         ? new EvictionBatch(n, null)
@@ -452,14 +444,14 @@ final class ResidencyBudget implements Residency {
   private void enter(int frame) {
     lock();
     try {
-      int place = freeHead;
-      if (place >= 0) {
-        freeHead = -1 - Mem.getIntOpaque(table, 4L * place);
+      int index = freeHead;
+      if (index >= 0) {
+        freeHead = -1 - Mem.getIntOpaque(table, 4L * index);
       } else {
-        place = fresh++;
+        index = fresh++;
       }
-      Mem.putLongOpaque(headers, FrameHeader.at(frame) + FrameHeader.ENTRY_0, place);
-      Mem.putIntOpaque(table, 4L * place, frame);
+      Mem.putLongOpaque(headers, FrameHeader.at(frame) + FrameHeader.ENTRY_0, index);
+      Mem.putIntOpaque(table, 4L * index, frame);
     } finally {
       unlock();
     }
@@ -469,9 +461,9 @@ final class ResidencyBudget implements Residency {
   private void exit(int frame) {
     lock();
     try {
-      int place = place(frame);
-      Mem.putIntOpaque(table, 4L * place, -1 - freeHead);
-      freeHead = place;
+      int index = indexOf(frame);
+      Mem.putIntOpaque(table, 4L * index, -1 - freeHead);
+      freeHead = index;
     } finally {
       unlock();
     }
@@ -488,8 +480,8 @@ final class ResidencyBudget implements Residency {
   }
 
   @Override
-  public int places() {
-    return places;
+  public int maxResidents() {
+    return maxResidents;
   }
 
   @Override
@@ -499,7 +491,7 @@ final class ResidencyBudget implements Residency {
   }
 
   @Override
-  public int place(int frame) {
+  public int indexOf(int frame) {
     return (int) Mem.getLongOpaque(headers, FrameHeader.at(frame) + FrameHeader.ENTRY_0);
   }
 
@@ -508,7 +500,7 @@ final class ResidencyBudget implements Residency {
   @Override
   public int capacity() {
     long rest = budget - MemoryPlan.FILE_PAGE_BYTES * touched.getAsLong();
-    return (int) Math.min(places, Math.max(0, rest / pageBytes));
+    return (int) Math.min(maxResidents, Math.max(0, rest / pageBytes));
   }
 
   @Override

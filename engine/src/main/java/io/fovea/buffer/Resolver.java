@@ -33,12 +33,10 @@ final class Resolver {
     closed = true;
   }
 
-  /** See {@link BufferPool#findSlow}. */
   int findSlow(long pid) {
     return find(pid, true, false);
   }
 
-  /** See {@link BufferPool#findQuietly}. */
   int findQuietly(long pid) {
     return find(pid, false, false);
   }
@@ -130,7 +128,6 @@ final class Resolver {
     return frames.pid(frame) == pid;
   }
 
-  /** See {@link BufferPool#fixExclusive}. */
   int fixExclusive(long pid) {
     int frame = latchExclusive(pid);
     boolean kept = false;
@@ -198,7 +195,6 @@ final class Resolver {
     return -1;
   }
 
-  /** See {@link PoolRecovery#fixForImage}. */
   int fixForImage(long pid) {
     // 0 and 1 are the superblocks, which do not pass through the pool.
     long end = PageRef.PID_MASK + 1;
@@ -251,7 +247,6 @@ final class Resolver {
     }
   }
 
-  /** See {@link BufferPool#fixShared}. */
   int fixShared(long pid) {
     check(pid);
     for (int round = 0; ; round = frames.pause(round)) {
@@ -271,7 +266,6 @@ final class Resolver {
     }
   }
 
-  /** See {@link BufferPool#tryExclusive}. */
   boolean tryExclusive(int frame, long pid) {
     if (!Latch.tryExclusive(headers, frame)) {
       return false;
@@ -290,7 +284,6 @@ final class Resolver {
     return right;
   }
 
-  /** See {@link BufferPool#tryShared}. */
   boolean tryShared(int frame, long pid) {
     if (!Latch.tryShared(headers, frame)) {
       return false;

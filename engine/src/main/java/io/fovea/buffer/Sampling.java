@@ -14,7 +14,7 @@ import java.util.concurrent.atomic.AtomicLong;
  *   visit of a frame:    first visit to this page  credit := a sixteenth      probation
  *                        used                      credit := decayed + 1      usage byte cleared
  *                        not used                  a candidate: decayed credit is its score
- *   decayed:             halved for each {@value #HALF_LOOKS} visits that a frame gets on average
+ *   decayed:             halved for each {@value #HALF_VISITS} visits that a frame gets on average
  *   time:                total visits per frame: {@value #TICKS} ticks for one visit to every frame
  * </pre>
  *
@@ -40,17 +40,16 @@ import java.util.concurrent.atomic.AtomicLong;
  * docs/internals/buffer-pool.md, "Alternatives considered".
  */
 final class Sampling implements ReplacementPolicy {
-  /** Bytes of statistics per frame. */
   static final int BYTES = 8;
 
   static final int SAMPLES = 16;
   static final int TICKS = 16;
-  static final int HALF_LOOKS = 8;
+  static final int HALF_VISITS = 8;
 
   /** The number of random steps before the clock takes over. */
   static final int ATTEMPTS = 16;
 
-  private static final int HALF_TICKS = HALF_LOOKS * TICKS;
+  private static final int HALF_TICKS = HALF_VISITS * TICKS;
   private static final int HALF_SHIFT = Integer.numberOfTrailingZeros(HALF_TICKS);
 
   /** One use, in fixed point with 16 fractional bits. Decay keeps the sum below 2^7 uses. */
@@ -62,20 +61,20 @@ final class Sampling implements ReplacementPolicy {
   private final MemorySegment headers;
   private final MemorySegment statistics;
   private final Residency residency;
-  private final int places;
+  private final int maxResidents;
   private final SecondChance clock;
 
   /** The number of random steps so far: the source of time and of random numbers. */
   private final AtomicLong steps = new AtomicLong();
 
   /** The average score of recently proposed pages; a racy hint. */
-  private volatile int mark;
+  private volatile int recentScore;
 
   Sampling(MemorySegment headers, MemorySegment statistics, Residency residency) {
     this.headers = headers;
     this.statistics = statistics;
     this.residency = residency;
-    this.places = residency.places();
+    this.maxResidents = residency.maxResidents();
     this.clock = new SecondChance(headers, residency);
   }
 
@@ -93,20 +92,19 @@ final class Sampling implements ReplacementPolicy {
       if (frame < 0) {
         continue;
       }
-      int credit = again && canLeave(frame) ? 0 : look(frame, now);
+      int credit = again && canLeave(frame) ? 0 : visit(frame, now);
       if (credit < least) {
         best = frame;
         least = credit;
       }
     }
     if (best >= 0) {
-      int old = mark;
-      mark = old + (least - old >> 4);
+      int old = recentScore;
+      recentScore = old + (least - old >> 4);
     }
     return best;
   }
 
-  /** Whether the page is an eviction candidate and clean. */
   private boolean canLeave(int frame) {
     return FrameHeader.evictionCandidate(headers, frame)
         && !FrameHeader.dirty(headers, frame)
@@ -114,7 +112,7 @@ final class Sampling implements ReplacementPolicy {
   }
 
   /** Ages a frame; returns the score of its page, or the maximum if it must not leave. */
-  private int look(int frame, int now) {
+  private int visit(int frame, int now) {
     if (FrameHeader.pid(headers, frame) == 0
         || FrameHeader.evictionCandidate(headers, frame)
         || FrameHeader.writing(headers, frame)) {
@@ -142,7 +140,7 @@ final class Sampling implements ReplacementPolicy {
       return true;
     }
     long word = word(frame);
-    return word != 0 && decayed(word, time(steps.get())) <= mark;
+    return word != 0 && decayed(word, time(steps.get())) <= recentScore;
   }
 
   @Override
@@ -161,7 +159,7 @@ final class Sampling implements ReplacementPolicy {
    * The time: {@value #TICKS} ticks for a visit to each frame; wraps around after 2^28 of those.
    */
   private int time(long step) {
-    return (int) (step * SAMPLES * TICKS / places);
+    return (int) (step * SAMPLES * TICKS / maxResidents);
   }
 
   /** The finalizer of splitmix64: an order of frames that is the same in each run. */
@@ -170,11 +168,11 @@ final class Sampling implements ReplacementPolicy {
     z = (z ^ z >>> 30) * 0xBF58_476D_1CE4_E5B9L;
     z = (z ^ z >>> 27) * 0x94D0_49BB_1331_11EBL;
     z ^= z >>> 31;
-    return (int) ((z >>> 32) * places >>> 32);
+    return (int) ((z >>> 32) * maxResidents >>> 32);
   }
 
   private long at(int frame) {
-    return (long) residency.place(frame) * BYTES;
+    return (long) residency.indexOf(frame) * BYTES;
   }
 
   private long word(int frame) {

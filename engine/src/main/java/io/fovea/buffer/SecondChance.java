@@ -20,19 +20,19 @@ import java.util.concurrent.atomic.AtomicLong;
 final class SecondChance implements ReplacementPolicy {
   private final MemorySegment headers;
   private final Residency residency;
-  private final int places;
+  private final int maxResidents;
   private final AtomicLong hand = new AtomicLong();
 
   SecondChance(MemorySegment headers, Residency residency) {
     this.headers = headers;
     this.residency = residency;
-    this.places = residency.places();
+    this.maxResidents = residency.maxResidents();
   }
 
   @Override
   public int propose(int attempt, boolean again) {
-    int place = (int) Long.remainderUnsigned(hand.getAndIncrement(), places);
-    int frame = residency.resident(place);
+    int index = (int) Long.remainderUnsigned(hand.getAndIncrement(), maxResidents);
+    int frame = residency.resident(index);
     if (frame < 0) {
       return -1;
     }

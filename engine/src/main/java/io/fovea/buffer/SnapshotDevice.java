@@ -20,7 +20,7 @@ import java.lang.foreign.MemorySegment;
  * <pre>
  *   read page p
  *     a copy for this snapshot?  ──► that one
- *     in a frame of the pool?    ──► copied, validated, sealed          │ then looked again: a copy
+ *     in a frame of the pool?    ──► copied, validated, sealed          │ then checked again: a copy
  *     else                       ──► from the pool's device, checked    │ by now ──► that one
  * </pre>
  *
@@ -118,7 +118,6 @@ public final class SnapshotDevice extends AbstractBlockDevice {
     }
   }
 
-  /** Reads the snapshot's copy of a page, if it has one. */
   private boolean copied(long pid, MemorySegment seg, long at) {
     boolean copied;
     try {
@@ -173,7 +172,6 @@ public final class SnapshotDevice extends AbstractBlockDevice {
     }
   }
 
-  /** The result of an entry that was read together with others. */
   private int endApart(IoBatch batch, int i, IoBatch together, int k) {
     try {
       return whole(batch, i, together, k) ? 0 : perform(batch, i);

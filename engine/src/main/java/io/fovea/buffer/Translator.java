@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   predict(pid)     hot; no latch (but LATCHED); a legal frame, perhaps the wrong one
- *   lookup(pid)      cold; no latch; a frame whose header said pid a moment ago, or -1
+ *   lookup(pid)      cold; no latch; a frame whose header said pid, or -1
  *   lock(bucket) ... find, insert, remove ... unlock(bucket)     exact
  * </pre>
  *
@@ -64,7 +64,6 @@ final class Translator {
   /** Whether the frame of a page is its page id. */
   final boolean own;
 
-  /** Whether pages never leave. */
   final boolean stays;
 
   private final long magic;
@@ -78,7 +77,7 @@ final class Translator {
   }
 
   /** Set by {@link #wire}; only PREDICTIVE_HASHED promotes in {@link #predict}. */
-  private @Nullable Promotion mover;
+  private @Nullable Promotion promoter;
 
   Translator(Translation translation, int frames, MemorySegment headers, MemorySegment table) {
     this.kind = translation.ordinal();
@@ -92,13 +91,13 @@ final class Translator {
     this.magic = magic(frames);
   }
 
-  void wire(Promotion mover) {
-    this.mover = mover;
+  void wire(Promotion promoter) {
+    this.promoter = promoter;
   }
 
   /** May promote a page that was found outside its preferred frame; returns its frame. */
   int maybePromote(long pid, int frame, int preferred) {
-    Promotion m = mover;
+    Promotion m = promoter;
     return m == null ? frame : m.maybePromote(pid, frame, preferred);
   }
 
@@ -107,7 +106,6 @@ final class Translator {
     return 2 * frames;
   }
 
-  /** The size of a bucket of the table, in bytes. */
   static int bucketBytes(Translation translation) {
     return switch (translation) {
       case PREDICTIVE, VIRTUAL, DIRECT -> 0;
@@ -147,7 +145,6 @@ final class Translator {
     return (int) ((hash >>> 32) * n >>> 32);
   }
 
-  /** The frame to try first. */
   int predict(long pid) {
     return kind == PREDICTIVE ? remainder(pid) : predictByTable(pid);
   }
@@ -175,7 +172,6 @@ final class Translator {
     return kind == PREDICTIVE_HASHED ? HashedTranslation.preferred(this, Hash.spread(pid)) : -1;
   }
 
-  /** The number of the page's bucket. */
   int bucket(long pid) {
     if (kind == PREDICTIVE) {
       return remainder(pid);

@@ -18,7 +18,6 @@ package io.fovea.buffer;
 final class VirtualTranslation {
   private VirtualTranslation() {}
 
-  /** A legal frame for any number. */
   static int frame(Translator t, long pid) {
     return Long.compareUnsigned(pid, t.frames) < 0 ? (int) pid : 0;
   }

@@ -19,8 +19,7 @@ import org.jspecify.annotations.Nullable;
  *                   └──► failed: dirty = 1 again; with an area: the same copies again, first of all
  * </pre>
  *
- * <p><b>Why a copy.</b> The page may change while it is written, so neither its checksum nor its
- * contents would be consistent; and no thread waits for the device.
+ * <p>Pages are copied because they may change while they are written.
  *
  * <p><b>Writing.</b> From the copy to the completion the frame's {@code writing} byte is set. It
  * forbids a second write of the page at the same time (the device promises no order); a drop (a
@@ -32,20 +31,19 @@ import org.jspecify.annotations.Nullable;
  * that is being written, and descends a tree with it). If the latch is taken, the page stays marked
  * as being written, until a later batch begins and tries again.
  *
- * <p><b>Log.</b> No copy is written that is newer than the durable log. One way is to leave such a
- * page out, which is enough if other pages will do. But a page that commits change all the time is
- * always newer, and would be left out forever, and the redo point with it. So a flush copies it as
- * it is and waits until the log is durable up to the copy, holding no latch. After durability was
- * lost the wait throws, and nothing of the batch is written.
+ * <p><b>Log.</b> No copy is written that is newer than the durable log. The background writer
+ * leaves such a page out. But a page that commits change all the time is always newer, and would
+ * hold back the redo point forever. So a flush copies it as it is and waits until the log is
+ * durable up to the copy, holding no latch. After durability was lost the wait throws, and nothing
+ * of the batch is written.
  *
  * <p><b>recLsn.</b> At the copy it moves to writingRecLsn, which is cleared only once a write has
  * succeeded: after a failed write both name the change. So a thread that reads recLsn first and
  * then writingRecLsn sees one of them, however many copies and failures come in between: see {@link
  * Flusher#minRecLsn}.
  *
- * <p>One batch at a time, by the background writer or by a flush, under a lock that is held across
- * the transfer. The lock is fair: a checkpoint that writes batch after batch lets the background
- * writer in between.
+ * <p>One batch at a time, by the background writer or by a flush, under a fair lock that is held
+ * across the transfer.
  */
 final class WriteBack {
   private static final int SLOT_BITS = 12;
@@ -76,7 +74,6 @@ final class WriteBack {
 
   private final int[] chosen;
 
-  /** The frame of each slot of the buffer. */
   private final int[] written;
 
   /** The first slot of each transfer, and the first slot behind it. */
@@ -99,7 +96,6 @@ final class WriteBack {
   /** The number of pages in {@link #left} that are newer than the log. */
   private int leftForLog;
 
-  /** The largest LSN of the copies. */
   private long copiesLsn;
 
   /** Frames whose write failed and that were latched when they should have been marked dirty. */
@@ -116,7 +112,6 @@ final class WriteBack {
   /** Failed transfers of the last batch with a copy in the area: they are repeated first. */
   private int unsettled;
 
-  /** The number of that batch. */
   private long batch;
 
   /** The failure of the lock owner's batch. */
@@ -201,7 +196,6 @@ final class WriteBack {
     return size == capacity;
   }
 
-  /** Adds a page that seems to be dirty. */
   void add(long pid, int frame) {
     assert lock.isHeldByCurrentThread() : NOT_BEGUN;
     chosen[size] = frame;
@@ -209,7 +203,6 @@ final class WriteBack {
     size++;
   }
 
-  /** The frame of entry i, as added. */
   int frame(int i) {
     return chosen[i];
   }
@@ -297,7 +290,6 @@ final class WriteBack {
     return COPIES + ((long) slot << frames.pageShift);
   }
 
-  /** Copies the pages that are still there and dirty, and marks them as being written. */
   private int copy(long durable) {
     copiesLsn = 0;
     for (int i = 0; i < size; i++) {
@@ -359,7 +351,6 @@ final class WriteBack {
     }
   }
 
-  /** Makes one transfer of each run of adjacent pages. */
   private void transfers(int copies) {
     runs = 0;
     int from = 0;

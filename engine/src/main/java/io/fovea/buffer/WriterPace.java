@@ -17,17 +17,13 @@ package io.fovea.buffer;
  * still pages of the pool, so a high mark costs no hits, only writes of pages that might have been
  * changed once more.
  *
- * <p>Reads queue up behind a batch in the device, so a batch bounds their wait. But a batch costs
- * two or three syncs with a double-write area, so it has at least {@value #BATCH_MIN} pages.
- * Threads that want frames wait for a whole batch, including syncs and scheduling of the writer,
- * which more pages hardly lengthen. So a writer that is behind submits more at once, however long
- * that takes; a smaller batch would mean fewer pages per second, and the writer further behind.
+ * <p>Reads queue up behind a batch in the device. But a batch costs two or three syncs with a
+ * double-write area, and threads that want frames wait for all of it. So it has at least {@value
+ * #BATCH_MIN} pages, and a writer that is behind submits more, however long that takes.
  *
- * <p>Time comes from the caller. Used by the writer's thread only, except that all threads may read
- * the marks.
+ * <p>Used by the writer's thread only, except that all threads may read the marks.
  */
 final class WriterPace {
-  /** The target duration of a batch. */
   static final long BATCH_NANOS = 4_000_000;
 
   static final int BATCH_MIN = 32;
@@ -80,7 +76,6 @@ final class WriterPace {
     return Math.max(2, lowMin / 4);
   }
 
-  /** The maximum number of pages in the next batch. */
   int batch() {
     return batch;
   }
@@ -101,7 +96,7 @@ final class WriterPace {
     perNano = Math.max(rate, (perNano + rate) / 2);
     since = now;
     takenThen = taken;
-    mark();
+    updateMarks();
   }
 
   /**
@@ -122,10 +117,10 @@ final class WriterPace {
     } else if (pages >= batch) {
       batch = Math.min(batchMax, batch + Math.max(1, batch / 4));
     }
-    mark();
+    updateMarks();
   }
 
-  private void mark() {
+  private void updateMarks() {
     double taken = 2 * perNano * batchNanos;
     low = (int) Math.max(lowMin, Math.min(lowMax, taken));
   }

@@ -119,7 +119,7 @@ class BackgroundWriterTest {
         };
     ExecutorService thread = Executors.newSingleThreadExecutor();
     Future<List<Long>> pids = thread.submit(() -> pages(pool));
-    Pools.await("somebody waits", () -> pool.stats().frameWaits() > 0);
+    Pools.await("a thread waits", () -> pool.stats().frameWaits() > 0);
     goOn.countDown();
     assertEquals(PAGES, pids.get().size());
     thread.shutdown();
@@ -223,7 +223,7 @@ class BackgroundWriterTest {
     pool.writeBack.begin();
     try {
       // All candidates may have been used since; more pages bring others.
-      for (int i = 0; i < PAGES && givenUp(frames) < 0; i++) {
+      for (int i = 0; i < PAGES && candidate(frames) < 0; i++) {
         pool.writeBack.end();
         try {
           Pools.page(pool);
@@ -231,14 +231,14 @@ class BackgroundWriterTest {
           pool.writeBack.begin();
         }
       }
-      int frame = givenUp(frames);
+      int frame = candidate(frames);
       assertTrue(frame >= 0, "there is an eviction candidate");
       long pid = frames.pid(frame);
       long misses = pool.stats().misses();
       assertEquals(pid, Pools.word(pool, pid));
       assertEquals(misses, pool.stats().misses());
       for (int ready = frames.claimReady(); ready >= 0; ready = frames.claimReady()) {
-        frames.giveBack(ready);
+        frames.unclaim(ready);
       }
       assertEquals(pid, frames.pid(frame), "it was used and stays");
     } finally {
@@ -248,7 +248,7 @@ class BackgroundWriterTest {
   }
 
   /** A frame whose page was cleaned ahead and not used since, or -1. */
-  private static int givenUp(Frames frames) {
+  private static int candidate(Frames frames) {
     int frame = -1;
     for (int i = 0; i < frames.count; i++) {
       frame = frames.pid(i) != 0 && FrameHeader.evictionCandidate(frames.headers, i) ? i : frame;

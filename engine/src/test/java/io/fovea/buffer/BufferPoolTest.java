@@ -229,7 +229,7 @@ class BufferPoolTest {
    * A page below the mark that is not yet in a frame counts as arriving, and readers wait for it.
    */
   @Test
-  void aPageThatIsGivenOutIsAwaited() throws Exception {
+  void aPageBeingAllocatedIsAwaited() throws Exception {
     BufferPool pool = Pools.open(device);
     long pid = pool.allocator.highWater();
     Translator translator = pool.frames.translator;
@@ -519,7 +519,7 @@ class BufferPoolTest {
   }
 
   @Test
-  void aFailedWriteAtTheEndIsThrownAndTheMemoryGivenBack() {
+  void aFailedWriteAtTheEndIsThrownAndTheMemoryReleased() {
     BufferPool pool = Pools.open(device);
     Pools.page(pool);
     device.writeFails = offset -> true;

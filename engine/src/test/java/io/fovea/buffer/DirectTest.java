@@ -167,7 +167,7 @@ class DirectTest {
 
   /** All writers work without evictions: dirty pages stay until a flush. */
   @Test
-  void nobodyWritesButAFlush() {
+  void onlyAFlushWrites() {
     BufferPool pool = open(128, AllocatorState.EMPTY);
     fill(pool, pool.frames() - 8);
     for (int round = 0; round < 50; round++) {

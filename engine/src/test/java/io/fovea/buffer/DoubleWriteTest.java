@@ -257,7 +257,7 @@ class DoubleWriteTest {
   }
 
   @Test
-  void aFailedSyncIsFinalAndTheLogIsTold() {
+  void aFailedSyncIsFinalAndTheLogIsNotified() {
     for (String file : new String[] {DATA, AREA}) {
       SimDisk disk = new SimDisk(3);
       AtomicReference<Throwable> told = new AtomicReference<>();
@@ -297,7 +297,7 @@ class DoubleWriteTest {
    * next opening voids their copies, so it has to write them again.
    */
   @Test
-  void whatAFailedSyncLeavesInDoubtIsWrittenAgain() {
+  void pagesOfAFailedSyncAreWrittenAgain() {
     for (long seed = 0; seed < 20; seed++) {
       Workload work = new Workload(seed, true);
       BufferPool pool = work.begin();

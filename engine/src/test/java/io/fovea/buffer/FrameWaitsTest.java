@@ -20,7 +20,7 @@ class FrameWaitsTest {
 
   /** Frames become ready one by one and waiting threads take them: none is overlooked. */
   @Test
-  void nobodySleepsBesideAFrame() throws Exception {
+  void noThreadSleepsWhileAFrameIsReady() throws Exception {
     int each = 2_000;
     AtomicInteger there = new AtomicInteger();
     AtomicInteger taken = new AtomicInteger();
@@ -93,7 +93,7 @@ class FrameWaitsTest {
    * one of the program, at once.
    */
   @Test
-  void nobodyTakesAWakeUpAlong() throws Exception {
+  void noPermitIsLeft() throws Exception {
     FrameWaits quick = new FrameWaits(50_000);
     AtomicBoolean stop = new AtomicBoolean();
     Thread writer =

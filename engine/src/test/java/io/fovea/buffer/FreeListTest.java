@@ -39,7 +39,7 @@ class FreeListTest {
    * while it is read from the device; then one has it, and keeps it until the other has a page too.
    */
   @Test
-  void nobodyWaitsForThePageThatAnotherHasTaken() throws Exception {
+  void noThreadWaitsForAPageThatAnotherHasTaken() throws Exception {
     TestDevice device = new TestDevice();
     BufferPool pool = Pools.open(device);
     long[] others = new long[OTHERS];
@@ -109,7 +109,7 @@ class FreeListTest {
    */
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
-  void pagesThatWereGivenOutJustNowAreNoDamage(Translation translation) {
+  void pagesJustAllocatedAreNoDamage(Translation translation) {
     long end = AllocatorState.FIRST_PID + 20;
     TestDevice device = new TestDevice();
     device.resize(end * 4096);
@@ -259,14 +259,14 @@ class FreeListTest {
                 failure.set(e);
               }
             });
-    pool.frames.patience(
+    pool.frames.waitCheck(
         () -> {
           throw new IllegalStateException("its deadline has passed");
         });
     taker.start();
     Pools.await(
         "it has waited for a long time", () -> device.looks.get() >= 200 || !taker.isAlive());
-    pool.frames.patience(() -> {});
+    pool.frames.waitCheck(() -> {});
     pool.releaseShared(held);
     taker.join();
     assertNull(failure.get(), () -> "the page was lost: " + failure.get());

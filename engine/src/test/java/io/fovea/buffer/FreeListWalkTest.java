@@ -53,7 +53,7 @@ class FreeListWalkTest {
   }
 
   @Test
-  void whatIsFreeAtTheEndGoes() {
+  void freePagesAtTheEndAreCut() {
     for (int i = 0; i < 40; i++) {
       allocate();
     }
@@ -126,7 +126,7 @@ class FreeListWalkTest {
   }
 
   @Test
-  void whoKeepsPagesKeepsThem() {
+  void keptPagesAreNotCut() {
     for (int i = 0; i < 10; i++) {
       allocate();
     }

@@ -203,7 +203,7 @@ class FreeRunsTest {
     space.keep();
     assertEquals(0, punch());
     space.release();
-    assertEquals(0, space.punch(redo(), () -> true), "it was told to stop");
+    assertEquals(0, space.punch(redo(), () -> true), "it had to stop");
     assertTrue(punch() > 0);
     check(pool, used);
     log.close();
@@ -244,7 +244,7 @@ class FreeRunsTest {
 
   /** A page of the list that was freed again may not be punched. */
   @Test
-  void whatWasUsedMeanwhileStays() {
+  void pagesUsedMeanwhileStay() {
     scattered();
     gather();
     long redo = redo();
@@ -296,7 +296,7 @@ class FreeRunsTest {
 
   /** Between the walk and the punch: the run is no longer what was walked. */
   @Test
-  void whoIsFasterThanThePunchKeepsThePages() {
+  void aThreadFasterThanThePunchKeepsThePages() {
     oneRun();
     long redo = redo();
     long steps = pool.allocatorState().freePages();
@@ -318,7 +318,7 @@ class FreeRunsTest {
 
   /** During a punch no thread gets a page of the run. */
   @Test
-  void whoIsSlowerThanThePunchWaits() throws Exception {
+  void aThreadSlowerThanThePunchWaits() throws Exception {
     oneRun();
     long redo = redo();
     LogSession own = log.session();
@@ -343,7 +343,7 @@ class FreeRunsTest {
 
   /** Other threads take pages, write them, and free them, all the time. */
   @Test
-  void besideOthers() throws Exception {
+  void withOtherThreads() throws Exception {
     scattered(3 * PAGES);
     Map<Long, Long> theirs = new ConcurrentHashMap<>();
     AtomicBoolean stop = new AtomicBoolean();
@@ -394,7 +394,7 @@ class FreeRunsTest {
 
   /** A hole is no space: a caller that wants more pages than have space is refused beforehand. */
   @Test
-  void aHoleIsNoRoom() {
+  void aHoleIsNoSpace() {
     scattered();
     gather();
     assertTrue(punch() > 0);
@@ -440,7 +440,7 @@ class FreeRunsTest {
   }
 
   /** Operations that walk the list, change it, or keep it as it is. */
-  private enum Beside {
+  private enum OtherWork {
     CUT,
     RAISE,
     GATHER,
@@ -452,8 +452,8 @@ class FreeRunsTest {
   /**
    * Each operation, and at which call of its stop condition another thread takes its first page.
    */
-  static Stream<Arguments> besideAndWhen() {
-    return Stream.of(Beside.values())
+  static Stream<Arguments> otherWorkAndWhen() {
+    return Stream.of(OtherWork.values())
         .flatMap(what -> Stream.of(1, 30, 62, 63).map(when -> Arguments.of(what, when)));
   }
 
@@ -463,8 +463,8 @@ class FreeRunsTest {
    * first page is the only one above those that may be holes, so the second one needs space.
    */
   @ParameterizedTest
-  @MethodSource("besideAndWhen")
-  void whoHasAPageGetsAnother(Beside what, int when) throws Exception {
+  @MethodSource("otherWorkAndWhen")
+  void aThreadWithAPageGetsAnother(OtherWork what, int when) throws Exception {
     oneRun();
     assertTrue(punch() > 0);
     FreeHoles holes = pool.allocator.holes();
@@ -474,9 +474,9 @@ class FreeRunsTest {
     device.space.set(Long.MAX_VALUE);
     assertEquals(59, holes.top());
     assertEquals(60, pool.allocatorState().freePages());
-    if (what == Beside.CUT) {
+    if (what == OtherWork.CUT) {
       free(shuffled(PAGES - 10, PAGES + AllocatorState.FIRST_PID));
-    } else if (what == Beside.GATHER) {
+    } else if (what == OtherWork.GATHER) {
       free(shuffled(210, 240));
     }
     long redo = redo();
@@ -559,7 +559,7 @@ class FreeRunsTest {
     other[0].setDaemon(true);
     other[0].start();
     other[0].join(20_000);
-    assertTrue(what == Beside.STILL || looks.get() > 0);
+    assertTrue(what == OtherWork.STILL || looks.get() > 0);
     if (hasOne.getCount() > 0) {
       begin.run(); // it has fewer such calls
     }
@@ -579,7 +579,7 @@ class FreeRunsTest {
    * off and taken by a thread that now waits to reserve space.
    */
   @Test
-  void whoFillsWaitsForNoPageThatMayHaveLeftTheList() throws Exception {
+  void fillingWaitsForNoPageThatMayHaveLeftTheList() throws Exception {
     oneRun();
     assertTrue(punch() > 0);
     FreeHoles holes = pool.allocator.holes();

@@ -98,7 +98,7 @@ class GroupLoaderTest {
   }
 
   @Test
-  void whatIsNoPageIsPassedOver() {
+  void idsThatAreNotPagesAreSkipped() {
     BufferPool pool = cold(512);
     Pools.word(pool, pid(7));
     long[] pids = {0, 1, -5, 1L << 60, pid(PAGES), pid(7), pid(9), pid(9), pid(11)};
@@ -139,7 +139,7 @@ class GroupLoaderTest {
    * A page that is only read ahead takes its preferred frame if it is free, and displaces no other.
    */
   @Test
-  void whatPassesByPushesNobodyOut() {
+  void readingAheadDisplacesNoPage() {
     BufferPool pool = cold(64);
     // With one preferred frame: the first is there, and cold; other frames are free.
     int preferred = Pools.where(pool, pid(0)) == 0 ? pool.findQuietly(pid(0)) : -1;
@@ -176,7 +176,7 @@ class GroupLoaderTest {
   }
 
   @Test
-  void aDamagedPageIsLeftToWhoLooksAtIt() {
+  void aDamagedPageIsReportedToItsReader() {
     BufferPool pool = cold(512);
     MemorySegment bytes = Arena.ofAuto().allocate(4096, 4096);
     device.below().read(offset(5), bytes, 0, 4096);
@@ -256,7 +256,7 @@ class GroupLoaderTest {
   }
 
   @Test
-  void whereThereIsNoFrameNobodyWaits() {
+  void withoutFramesNoThreadWaits() {
     TestDevice test = new TestDevice();
     BufferPool pool = Pools.open(test);
     long[] pids = new long[200];
@@ -335,7 +335,7 @@ class GroupLoaderTest {
 
   /** Whatever a thread does next, the pages that it has requested arrive. */
   @Test
-  void nobodyHasToComeBackForAGroup() {
+  void aGroupArrivesWithoutItsBeginner() {
     BufferPool pool = cold(512);
     device.hold(offset -> offset == offset(10));
     PageGroup forgotten = new PageGroup();
@@ -361,7 +361,7 @@ class GroupLoaderTest {
 
   /** Each has begun a group and now waits for a page of the other's. */
   @Test
-  void whoHasBegunAGroupMayWaitForAnother() throws Exception {
+  void aBeginnerMayWaitForAnotherGroup() throws Exception {
     BufferPool pool = cold(512);
     device.hold(offset -> true);
     AtomicReference<Throwable> failure = new AtomicReference<>();

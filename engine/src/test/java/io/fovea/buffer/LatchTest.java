@@ -70,7 +70,7 @@ class LatchTest {
   }
 
   @Test
-  void sharedHasRoomFor255() {
+  void sharedHas255Holders() {
     for (int i = 0; i < 255; i++) {
       assertTrue(Latch.tryShared(headers, 0), "holder " + i);
     }

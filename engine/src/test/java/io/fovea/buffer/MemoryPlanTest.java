@@ -51,16 +51,16 @@ class MemoryPlanTest {
             .with(replacement)
             .withFileBytesMax(fileBytesMax);
     MemoryPlan plan = MemoryPlan.fit(config);
-    int right = MemoryPlan.rightBytes(pageSize, replacement);
+    int grant = MemoryPlan.grantBytes(pageSize, replacement);
     long rest = bytes - plan.ownFixedBytes();
-    assertEquals(Math.min(rest / right, Integer.MAX_VALUE / 4), plan.places());
-    assertTrue(rest - (long) MemoryPlan.FILE_PAGE_BYTES * plan.frames() >= 64L * right);
+    assertEquals(Math.min(rest / grant, Integer.MAX_VALUE / 4), plan.maxResidents());
+    assertTrue(rest - (long) MemoryPlan.FILE_PAGE_BYTES * plan.frames() >= 64L * grant);
     if (fileBytesMax > 64L * pageSize) {
       assertTrue((long) plan.frames() * pageSize <= fileBytesMax);
     }
     assertEquals(0, plan.headersAt() % 64);
     assertEquals(0, plan.statisticsAt() % 8);
-    assertTrue(plan.statisticsAt() >= plan.stackAt() + 4L * plan.places());
+    assertTrue(plan.statisticsAt() >= plan.stackAt() + 4L * plan.maxResidents());
   }
 
   @Property(tries = 100)
@@ -70,12 +70,14 @@ class MemoryPlanTest {
       @ForAll @IntRange(min = 12, max = 16) int shift) {
     int pageSize = 1 << shift;
     long least = PoolConfig.bytesMin(pageSize, kind, replacement);
-    int places =
-        MemoryPlan.fit(PoolConfig.of(pageSize, least).with(kind).with(replacement)).places();
+    int maxResidents =
+        MemoryPlan.fit(PoolConfig.of(pageSize, least).with(kind).with(replacement)).maxResidents();
     // Under VIRTUAL there is also space for pages of the file.
     assertTrue(
-        kind.isOwn() ? places >= PoolConfig.FRAMES_MIN : places == PoolConfig.FRAMES_MIN,
-        "places: " + places);
+        kind.isOwn()
+            ? maxResidents >= PoolConfig.FRAMES_MIN
+            : maxResidents == PoolConfig.FRAMES_MIN,
+        "maxResidents: " + maxResidents);
     PoolTooSmallException e =
         assertThrows(
             PoolTooSmallException.class,

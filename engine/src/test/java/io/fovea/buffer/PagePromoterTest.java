@@ -89,7 +89,7 @@ class PagePromoterTest {
    * it elsewhere, by a hint, gives it the chance of a promotion, because no other reader would.
    */
   @Test
-  void whoLooksForAPageAtHomeBringsItThere() {
+  void aReaderThatTriesThePreferredFramePromotes() {
     BufferPool pool =
         new BufferPool(
             new MemoryDevice(),

@@ -256,7 +256,7 @@ class PageReadsTest {
 
   /** The borrower sleeps and makes no system call: the page arrives nevertheless. */
   @Test
-  void readsEndWhileTheBorrowerDoesSomethingElse() throws Exception {
+  void readsEndWhileTheBorrowerIsBusy() throws Exception {
     try (BlockDevice device = rings();
         BufferPool pool = cold(device, 512)) {
       CountDownLatch begun = new CountDownLatch(1);
@@ -368,7 +368,7 @@ class PageReadsTest {
    */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void whatIsBegunIsHandedOverWhereAnotherHasCome(boolean ring) {
+  void startedReadsAreSubmittedAlthoughAnotherEnded(boolean ring) {
     try (BlockDevice device = open(ring);
         BufferPool pool = cold(device, 512)) {
       assertEquals(pid(0), Pools.word(pool, pid(0)));
@@ -404,7 +404,7 @@ class PageReadsTest {
 
   /** A page that was entered is removed again, as often as that happens. */
   @Test
-  void whatTheDeviceRefusesIsGivenUp() {
+  void readsThatTheDeviceRejectsAreAbandoned() {
     HeldDevice device = new HeldDevice();
     BufferPool pool = cold(device, 512);
     device.submitting =

@@ -42,7 +42,7 @@ class PoolShareTest {
   }
 
   @Test
-  void whatIsPromisedIsAlwaysThere() {
+  void guaranteedFramesAreAlwaysAvailable() {
     PoolShare share = share(20);
     PoolShare.Member a = join(share, 5);
     PoolShare.Member b = join(share, 5);
@@ -53,19 +53,19 @@ class PoolShareTest {
     assertEquals(0, a.free(100));
     assertThrows(InvalidUseException.class, () -> join(share, 10));
     assertEquals(2, share.members());
-    a.give();
+    a.refund();
     assertEquals(1, b.free(100));
     assertTrue(b.take());
     a.leave();
     assertFalse(a.take(), "it has left");
-    a.give();
+    a.refund();
     assertEquals(7L * PAGE, share.used());
     b.leave();
     assertEquals(0, share.used());
   }
 
   @Test
-  void whoHasMoreThanItsDueOwes() {
+  void aMemberAboveItsFairShareOwes() {
     PoolShare share = share(22);
     AtomicInteger woken = new AtomicInteger();
     PoolShare.Member a = join(share, 2);
@@ -77,7 +77,7 @@ class PoolShareTest {
     b.demand(4, System.nanoTime() + 1_000_000_000);
     assertEquals(1, a.owed(), "it was refused one");
     assertEquals(1, woken.get());
-    a.give();
+    a.refund();
     assertEquals(0, a.owed());
     assertFalse(a.take(), "the released frame is for the other one");
     assertTrue(b.take());
@@ -87,13 +87,13 @@ class PoolShareTest {
     b.demand(100, System.nanoTime() + 2_000_000_000);
     assertEquals(7, a.owed(), "up to the fair share of the other one, and not below its own");
     while (a.owed() > 0) {
-      a.give();
+      a.refund();
     }
     assertEquals(7, takeAll(b, 100));
   }
 
   @Test
-  void whatIsIdleIsAskedFor() {
+  void idleFramesAreRequested() {
     PoolShare share = share(22);
     PoolShare.Member a = join(share, 2);
     PoolShare.Member b = join(share, 2);
@@ -138,7 +138,7 @@ class PoolShareTest {
         assertTrue(taken || held[i] >= least.get(i), "a guaranteed frame was refused");
         held[i] += taken ? 1 : 0;
       } else if (held[i] > 0) {
-        members.get(i).give();
+        members.get(i).refund();
         held[i]--;
       }
       long sum = 0;
@@ -175,7 +175,7 @@ class PoolShareTest {
                     if (random.nextInt(3) > 0 && mine.take()) {
                       held++;
                     } else if (held > 0) {
-                      mine.give();
+                      mine.refund();
                       held--;
                     }
                     if (i % 1_000 == 0) {
@@ -184,7 +184,7 @@ class PoolShareTest {
                     assertTrue(share.used() <= share.limit());
                   }
                   for (; held > 0; held--) {
-                    mine.give();
+                    mine.refund();
                   }
                 }));
       }

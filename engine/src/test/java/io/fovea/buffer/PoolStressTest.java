@@ -244,7 +244,7 @@ class PoolStressTest {
 
   /** Flushes concurrent with writers end, and flushed pages are on the device. */
   @Test
-  void flushBesideWriters() throws Exception {
+  void flushConcurrentWithWriters() throws Exception {
     try (TestDevice device = new TestDevice()) {
       PoolConfig config = PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE);
       BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);

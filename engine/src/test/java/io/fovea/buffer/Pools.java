@@ -109,7 +109,7 @@ final class Pools {
   private static void check(Frames frames) {
     int free = 0;
     Residency residency = frames.residency;
-    for (int i = 0; i < residency.places(); i++) {
+    for (int i = 0; i < residency.maxResidents(); i++) {
       int frame = residency.resident(i);
       if (frame < 0) {
         continue;
@@ -139,20 +139,20 @@ final class Pools {
       }
     }
     if (frames.translator.own) {
-      checkPlaces(frames);
+      checkResidents(frames);
     } else if (free != frames.free.count()) {
       throw new AssertionError(free + " frames are free, and counted " + frames.free.count());
     }
   }
 
   /** Every header that names a page is in the list of residents; every held grant has a page. */
-  private static void checkPlaces(Frames frames) {
+  private static void checkResidents(Frames frames) {
     Residency residency = frames.residency;
     int held = 0;
-    for (int i = 0; i < residency.places(); i++) {
+    for (int i = 0; i < residency.maxResidents(); i++) {
       int frame = residency.resident(i);
-      if (frame >= 0 && (frames.pid(frame) != frame || residency.place(frame) != i)) {
-        throw new AssertionError("place " + i + " names frame " + frame);
+      if (frame >= 0 && (frames.pid(frame) != frame || residency.indexOf(frame) != i)) {
+        throw new AssertionError("resident " + i + " names frame " + frame);
       }
       held += frame >= 0 ? 1 : 0;
     }

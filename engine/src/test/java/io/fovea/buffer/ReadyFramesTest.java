@@ -11,7 +11,7 @@ class ReadyFramesTest {
 
   private void ready(int frame, boolean written) {
     PagePromoterTest.put(frames, 64 + frame, frame, PageHeader.LEAF);
-    FrameHeader.giveUp(frames.headers, frame);
+    FrameHeader.markCandidate(frames.headers, frame);
     frames.ready.add(frame, written);
   }
 
@@ -32,7 +32,7 @@ class ReadyFramesTest {
 
   /** A reader or a writer that finds the page makes it stay. */
   @Test
-  void whatIsUsedAgainStays() {
+  void aPageUsedAgainStays() {
     ready(1, true);
     ready(2, true);
     ready(3, true);
@@ -54,7 +54,7 @@ class ReadyFramesTest {
   void anotherPageIsNotTaken() {
     ready(1, true);
     assertTrue(frames.claimCold(1));
-    frames.giveBack(1);
+    frames.unclaim(1);
     PagePromoterTest.put(frames, 129, 1, PageHeader.LEAF);
     FrameHeader.setUsed(frames.headers, 1, false);
     assertEquals(-1, frames.claimReady());
@@ -63,15 +63,15 @@ class ReadyFramesTest {
 
   /** For the writer: a frame that does not fit is the policy's again. */
   @Test
-  void whatIsOfferedMakesNoRoom() {
+  void anOfferDisplacesNoEntry() {
     int room = frames.plan.batch();
     for (int frame = 0; frame < room; frame++) {
-      FrameHeader.giveUp(frames.headers, frame);
+      FrameHeader.markCandidate(frames.headers, frame);
       assertFalse(frames.unwritten.full());
       assertTrue(frames.unwritten.offer(frame));
     }
     assertTrue(frames.unwritten.full());
-    FrameHeader.giveUp(frames.headers, room);
+    FrameHeader.markCandidate(frames.headers, room);
     assertFalse(frames.unwritten.offer(room));
     assertFalse(FrameHeader.evictionCandidate(frames.headers, room));
     for (int frame = 0; frame < room; frame++) {
@@ -82,7 +82,7 @@ class ReadyFramesTest {
   }
 
   @Test
-  void theOldestMakesRoom() {
+  void aNewEntryDisplacesTheOldest() {
     for (int frame = 0; frame < 17; frame++) {
       ready(frame, frame % 2 == 0);
     }

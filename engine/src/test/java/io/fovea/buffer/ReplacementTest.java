@@ -45,7 +45,7 @@ class ReplacementTest {
   /** One page leaves and another arrives, as in a miss; returns the frame. */
   private static int bring(Frames frames, Replacement replacement, long pid) {
     int frame = replacement.acquire(-1);
-    frames.giveBack(frame);
+    frames.unclaim(frame);
     PagePromoterTest.put(frames, pid, frame, PageHeader.LEAF);
     return frame;
   }
@@ -91,7 +91,7 @@ class ReplacementTest {
       if (frame >= 0) {
         assertFalse(proposed[frame], "frame " + frame + " a second time");
         proposed[frame] = true;
-        FrameHeader.giveUp(frames.headers, frame);
+        FrameHeader.markCandidate(frames.headers, frame);
         attempt = 0;
         found++;
       }
@@ -239,7 +239,7 @@ class ReplacementTest {
 
   /** A flush writes pages listed for the writer, which has to wait for the end of the flush. */
   @Test
-  void whatAFlushHasWrittenIsTakenOffTheList() {
+  void pagesThatAFlushHasWrittenLeaveTheList() {
     Frames frames = mostlyDirty(true);
     Replacement replacement = new Replacement(frames, 10_000, NO_WRITER);
     assertEquals(-1, replacement.tryAcquire(-1));
@@ -258,7 +258,7 @@ class ReplacementTest {
 
   /** A stalled writer keeps no thread from a frame that needs no write. */
   @Test
-  void whoHasWaitedTakesWhatIsClean() {
+  void aThreadThatHasWaitedTakesCleanPages() {
     Frames frames = mostlyDirty(false);
     Replacement replacement = new Replacement(frames, 10_000, NO_WRITER);
     assertEquals(-1, replacement.tryAcquire(-1));
@@ -389,7 +389,7 @@ class ReplacementTest {
     }
     FrameHeader.setUsed(frames.headers, 5, false);
     assertFalse(replacement.claimPreferred(5));
-    FrameHeader.giveUp(frames.headers, 5);
+    FrameHeader.markCandidate(frames.headers, 5);
     assertTrue(replacement.claimPreferred(5), "a candidate of the policy may leave");
   }
 
@@ -420,7 +420,7 @@ class ReplacementTest {
   void creditIsHalvedWithTime() {
     long word = 0x1_0000L << 32 | 1000;
     assertEquals(0x1_0000, Sampling.decayed(word, 1000));
-    int half = Sampling.HALF_LOOKS * Sampling.TICKS;
+    int half = Sampling.HALF_VISITS * Sampling.TICKS;
     assertEquals(0x8000, Sampling.decayed(word, 1000 + half));
     assertEquals(0xC000, Sampling.decayed(word, 1000 + half / 2));
     assertEquals(0x2000, Sampling.decayed(word, 1000 + 3 * half));
@@ -465,7 +465,7 @@ class ReplacementTest {
     assertEquals(innerPid, frames.pid(inner));
     assertTrue(replacement.claimPreferred(leaf));
     assertEquals(0, frames.pid(leaf));
-    frames.giveBack(leaf);
+    frames.unclaim(leaf);
     assertNotEquals(0, frames.free.count());
     pool.close();
   }
@@ -489,7 +489,7 @@ class ReplacementTest {
     assertFalse(frames.claimCold(frame), "being written");
     FrameHeader.setWriting(frames.headers, frame, false);
     assertTrue(frames.claimCold(frame));
-    frames.giveBack(frame);
+    frames.unclaim(frame);
     assertEquals(pid, Pools.word(pool, pid));
     pool.close();
   }

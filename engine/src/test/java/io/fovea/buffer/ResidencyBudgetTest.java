@@ -101,7 +101,7 @@ class ResidencyBudgetTest {
    */
   @ParameterizedTest
   @EnumSource(ReplacementKind.class)
-  void whatLeavesWhileOthersReadIt(ReplacementKind kind) throws Exception {
+  void pagesLeaveWhileOthersReadThem(ReplacementKind kind) throws Exception {
     int size = kind == ReplacementKind.SAMPLING ? 512 : 64;
     BufferPool pool = open(kind, size);
     ResidencyBudget residencyBudget = rights(pool);
@@ -269,8 +269,8 @@ class ResidencyBudgetTest {
         };
     final long memory = inMemory(pool);
     assertTrue(pool.frames.claimCold(frame));
-    assertEquals(frame, residencyBudget.resident(residencyBudget.place(frame)));
-    pool.frames.giveBack(frame);
+    assertEquals(frame, residencyBudget.resident(residencyBudget.indexOf(frame)));
+    pool.frames.unclaim(frame);
     residencyBudget.between = step -> {};
     assertEquals(List.of(1, 2, 3, 4), steps);
     assertEquals(
@@ -312,7 +312,7 @@ class ResidencyBudgetTest {
     long[] pids = pages(pool, 12);
     pool.flushAll();
     long[] leave = {pids[9], pids[2], pids[3], pids[7], pids[4]};
-    EvictionBatch list = claimed(pool, residencyBudget.newLeaving(), leave);
+    EvictionBatch list = claimed(pool, residencyBudget.newBatch(), leave);
     int taken = residencyBudget.capacity() - residencyBudget.free();
     List<Integer> steps = new ArrayList<>();
     residencyBudget.between =
@@ -332,7 +332,7 @@ class ResidencyBudgetTest {
     if (take) {
       assertEquals(0, residencyBudget.take(list));
     } else {
-      residencyBudget.giveBack(list);
+      residencyBudget.unclaim(list);
     }
     residencyBudget.between = step -> {};
     assertEquals(List.of(1, 2, 3, 4, 4, 4, 4, 4), steps);
@@ -364,7 +364,7 @@ class ResidencyBudgetTest {
         ResidencyBudget residencyBudget = rights(pool);
         long[] pids = pages(pool, 12);
         pool.flushAll();
-        EvictionBatch list = claimed(pool, residencyBudget.newLeaving(), pids[9], pids[2], pids[3]);
+        EvictionBatch list = claimed(pool, residencyBudget.newBatch(), pids[9], pids[2], pids[3]);
         OutOfMemoryError error = new OutOfMemoryError("of the test");
         residencyBudget.between =
             step -> {
@@ -379,7 +379,7 @@ class ResidencyBudgetTest {
                   if (take) {
                     residencyBudget.take(list);
                   } else {
-                    residencyBudget.giveBack(list);
+                    residencyBudget.unclaim(list);
                   }
                 });
         assertSame(error, e);
@@ -424,7 +424,7 @@ class ResidencyBudgetTest {
 
   /** As the file grows there are fewer grants: excess pages leave, and the minimum stays. */
   @Test
-  void rightsShrinkAsTheFileGrows() {
+  void grantsShrinkAsTheFileGrows() {
     BufferPool pool = open(ReplacementKind.SECOND_CHANCE);
     ResidencyBudget residencyBudget = rights(pool);
     int before = residencyBudget.capacity();
@@ -444,7 +444,7 @@ class ResidencyBudgetTest {
 
   /** Memory of header lines and page tables stays in use, whether the file gets shorter or not. */
   @Test
-  void rightsDoNotComeBackAsTheFileShrinks() {
+  void grantsDoNotComeBackAsTheFileShrinks() {
     BufferPool pool = open(ReplacementKind.SECOND_CHANCE);
     ResidencyBudget residencyBudget = rights(pool);
     long[] pids = pages(pool, 700);
@@ -470,7 +470,7 @@ class ResidencyBudgetTest {
 
   /** The memory besides pages, measured between two pages that the writer drops. */
   private static long fixedBytes(ResidencyBudget residencyBudget) {
-    int right = MemoryPlan.rightBytes(PAGE, ReplacementKind.SECOND_CHANCE);
+    int right = MemoryPlan.grantBytes(PAGE, ReplacementKind.SECOND_CHANCE);
     while (true) {
       int free = residencyBudget.free();
       long bytes = residencyBudget.bytes();

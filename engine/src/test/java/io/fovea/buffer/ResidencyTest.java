@@ -71,7 +71,7 @@ class ResidencyTest {
 
   private static int resident(Frames frames) {
     int n = 0;
-    for (int i = 0; i < frames.residency.places(); i++) {
+    for (int i = 0; i < frames.residency.maxResidents(); i++) {
       int frame = frames.residency.resident(i);
       n += frame >= 0 && frames.pid(frame) != 0 ? 1 : 0;
     }
@@ -79,12 +79,12 @@ class ResidencyTest {
   }
 
   private static void dropAll(Frames frames) {
-    for (int i = 0; i < frames.residency.places(); i++) {
+    for (int i = 0; i < frames.residency.maxResidents(); i++) {
       int frame = frames.residency.resident(i);
       if (frame >= 0 && frames.pid(frame) != 0) {
         FrameHeader.setUsed(frames.headers, frame, false);
         assertTrue(frames.claimCold(frame), "frame " + frame);
-        frames.giveBack(frame);
+        frames.unclaim(frame);
       }
     }
   }
@@ -92,7 +92,7 @@ class ResidencyTest {
   @ParameterizedTest
   // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
-  void whatIsReservedBecomesAnyPage(Translation kind) {
+  void aReservationBecomesAnyPage(Translation kind) {
     Frames frames = frames(kind);
     Residency residency = frames.residency;
     int free = residency.free();
@@ -116,7 +116,7 @@ class ResidencyTest {
   @ParameterizedTest
   // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
-  void everyResidentHasAPlace(Translation kind) {
+  void everyResidentHasAnIndex(Translation kind) {
     Frames frames = frames(kind);
     Residency residency = frames.residency;
     int n = residency.free();
@@ -127,7 +127,7 @@ class ResidencyTest {
     assertEquals(n, resident(frames));
     for (long pid = 2; pid < 2 + n; pid++) {
       int frame = frames.translator.lookup(pid);
-      assertEquals(frame, residency.resident(residency.place(frame)));
+      assertEquals(frame, residency.resident(residency.indexOf(frame)));
     }
     frames.release();
   }
@@ -152,7 +152,7 @@ class ResidencyTest {
     residency.cancel(reserved[0]);
     int frame = residency.claim(2 + n, true, false);
     assertTrue(frame >= 0);
-    residency.giveBack(frame);
+    residency.unclaim(frame);
     for (int i = 1; i < n; i++) {
       residency.cancel(reserved[i]);
     }
@@ -203,7 +203,7 @@ class ResidencyTest {
           int frame = residency.use(residency.reserve(pid), pid);
           boolean there = frames.pid(frame) == pid;
           if (!there && !enter(frames, pid, frame)) {
-            residency.giveBack(frame);
+            residency.unclaim(frame);
           } else {
             Latch.releaseExclusive(frames.headers, frame);
           }
@@ -213,7 +213,7 @@ class ResidencyTest {
           if (frame >= 0) {
             FrameHeader.setUsed(frames.headers, frame, false);
             if (frames.claimCold(frame)) {
-              residency.giveBack(frame);
+              residency.unclaim(frame);
             }
           }
         }
@@ -222,7 +222,7 @@ class ResidencyTest {
           if (frame >= 0 && enter(frames, pid, frame)) {
             Latch.releaseExclusive(frames.headers, frame);
           } else if (frame >= 0) {
-            residency.giveBack(frame);
+            residency.unclaim(frame);
           }
         }
       }
@@ -300,10 +300,10 @@ class ResidencyTest {
     assertEquals(3 + n, frame);
     assertEquals(2, frames.counters.pagesForgotten.sum());
     lent.getFirst().add(7);
-    replacement.lists.giveBack(lent.getFirst());
+    replacement.lists.putBack(lent.getFirst());
     bring(frames, 4 + n);
     assertEquals(2 + ResidencyBudget.TOGETHER, frames.counters.pagesForgotten.sum());
-    frames.residency.giveBack(frame);
+    frames.residency.unclaim(frame);
     frames.release();
   }
 
@@ -312,7 +312,7 @@ class ResidencyTest {
    * until the held ones fit.
    */
   @Test
-  void aListOfRightsThatAreNoMoreIsGivenUp() {
+  void excessGrantsOfABatchAreReturned() {
     Frames frames = full(false);
     ResidencyBudget residencyBudget = (ResidencyBudget) frames.residency;
     int before = residencyBudget.capacity();
@@ -327,7 +327,7 @@ class ResidencyTest {
     assertTrue(frame >= 0);
     assertTrue(residencyBudget.free() >= 0, "over by " + -residencyBudget.free());
     assertEquals(3L * ResidencyBudget.TOGETHER, frames.counters.pagesForgotten.sum());
-    residencyBudget.giveBack(frame);
+    residencyBudget.unclaim(frame);
     frames.release();
   }
 
@@ -352,7 +352,7 @@ class ResidencyTest {
                     assertEquals(me, list.frames[0]);
                     assertEquals(me, list.frames[1]);
                     assertEquals(2, list.size());
-                    lists.giveBack(list);
+                    lists.putBack(list);
                   }
                 }
               }));

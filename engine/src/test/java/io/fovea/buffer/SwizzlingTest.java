@@ -89,7 +89,7 @@ class SwizzlingTest {
   }
 
   /** Evicts a page as a miss does; false if it stays. The frame is claimed then. */
-  private boolean letGo(int frame) {
+  private boolean evictAsAMiss(int frame) {
     pool.flushAll();
     FrameHeader.setUsed(pool.frames.headers, frame, false);
     return pool.frames.claimCold(frame);
@@ -97,9 +97,9 @@ class SwizzlingTest {
 
   private boolean evict(long pid) {
     int frame = frame(pid);
-    boolean gone = letGo(frame);
+    boolean gone = evictAsAMiss(frame);
     if (gone) {
-      pool.frames.giveBack(frame);
+      pool.frames.unclaim(frame);
     }
     return gone;
   }
@@ -125,11 +125,11 @@ class SwizzlingTest {
     descend(parent, 0);
     descend(parent, 1);
     int frame = frame(one);
-    assertTrue(letGo(frame));
+    assertTrue(evictAsAMiss(frame));
     assertEquals(one, word(parent, 0));
     assertEquals(0, FrameHeader.parent(pool.frames.headers, frame));
     assertEquals(PageRef.of(two, frame(two) + 1), word(parent, 1));
-    pool.frames.giveBack(frame);
+    pool.frames.unclaim(frame);
     assertEquals(0, pool.stats().framesDirty(), "nothing of it is written");
     checkWhole();
     descend(parent, 0);
@@ -148,7 +148,7 @@ class SwizzlingTest {
     assertTrue(pool.tryExclusive(frame, one));
     assertFalse(swizzling.swizzle(above, version, at(above, 0), one, frame));
     pool.releaseExclusive(frame);
-    assertTrue(letGo(frame));
+    assertTrue(evictAsAMiss(frame));
     assertFalse(swizzling.swizzle(above, version, at(above, 0), one, frame));
     enter(frame, two + 100);
     assertFalse(swizzling.swizzle(above, version, at(above, 0), one, frame));
@@ -184,7 +184,7 @@ class SwizzlingTest {
   private void takeOut(int frame, long pid) {
     assertTrue(pool.tryExclusive(frame, pid));
     pool.frames.drop(frame);
-    pool.frames.giveBack(frame);
+    pool.frames.unclaim(frame);
   }
 
   /** S3. */
@@ -197,7 +197,7 @@ class SwizzlingTest {
     long ref = word(parent, 0);
     long before = pool.optimisticChild(frame, ref);
     assertNotEquals(BufferPool.RESTART, before);
-    assertTrue(letGo(frame));
+    assertTrue(evictAsAMiss(frame));
     assertEquals(BufferPool.RESTART, pool.optimisticChild(frame, ref), "latched");
     enter(frame, two + 100);
     long after = pool.optimisticChild(frame, ref);
@@ -227,7 +227,7 @@ class SwizzlingTest {
 
   /** S5: the parent is being changed, or was changed since its child recorded it. */
   @Test
-  void whoFindsNoWordTakesAnotherVictim() {
+  void aVictimWithoutItsWordStays() {
     descend(parent, 0);
     int above = frame(parent);
     pool.flushAll();
@@ -290,7 +290,7 @@ class SwizzlingTest {
   }
 
   @Test
-  void aForsakenPageNamesNobody() {
+  void aForsakenPageNamesNoChild() {
     descend(parent, 0);
     int latched = pool.fixExclusive(parent);
     pool.swizzling().forsake(latched);
@@ -302,7 +302,7 @@ class SwizzlingTest {
 
   /** S7: frames in a file mean nothing. */
   @Test
-  void whatIsReadIsNotBelieved() {
+  void framesThatAreReadAreNotTrusted() {
     pool.flushAll();
     AllocatorState state = pool.allocatorState();
     try (Arena arena = Arena.ofConfined()) {

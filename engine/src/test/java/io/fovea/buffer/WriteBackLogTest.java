@@ -50,7 +50,7 @@ class WriteBackLogTest {
 
   /** Only the pool, which needs frames, asks the log for durability. */
   @Test
-  void whoNeedsAFrameGetsOneFromAnIdleLog() {
+  void aMissGetsAFrameThoughTheLogIsIdle() {
     BufferPool pool = open();
     List<Long> pids = new ArrayList<>();
     for (int i = 0; i < 600; i++) {
@@ -143,7 +143,7 @@ class WriteBackLogTest {
   }
 
   @Test
-  void flushOlderWritesWhatIsOlderAndNothingElse() {
+  void flushOlderWritesOnlyOlderPages() {
     BufferPool pool = open(PoolLogs.config(log).withExhaustedMillis(200));
     List<Long> pids = new ArrayList<>();
     List<Long> starts = new ArrayList<>();
@@ -175,7 +175,7 @@ class WriteBackLogTest {
 
   /** The redo point stays at a page that is being written, until the write is over. */
   @Test
-  void aWriteUnderWayKeepsItsPlace() {
+  void aWriteInFlightHoldsTheRedoPoint() {
     BufferPool pool = open();
     final long start = log.tail();
     final long pid = PoolLogs.page(pool, session);
@@ -196,7 +196,7 @@ class WriteBackLogTest {
 
   /** The redo point stays at a page whose write fails, whatever follows. */
   @Test
-  void aFailedWriteKeepsItsPlace() {
+  void aFailedWriteHoldsTheRedoPoint() {
     BufferPool pool = open();
     final long start = log.tail();
     final long pid = PoolLogs.page(pool, session);
