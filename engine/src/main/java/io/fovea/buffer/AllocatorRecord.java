@@ -7,7 +7,7 @@ import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What the log says of page ids: one was given out, one came back.
+ * A log record of one page that was allocated or freed.
  *
  * <pre>
  *   ALLOCATE  0     8        12     16        24         32          40
@@ -17,35 +17,37 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  *
  * <p>A record is reserved under the allocator's spin latch together with the change of its state:
- * so the order of the log is the order of the stack, and the state that the last record has is the
- * allocator's. Its body is filled in after the latch.
+ * so the order of the log is the order of the changes, and the last record has the allocator's
+ * state. Its body is filled in after the latch is released.
  *
  * @param pid the page
- * @param treeId whose it is; 0 for a page that came back
- * @param pageType what kind of page it became
- * @param next of a page that came back, the next one of the free list; else 0
+ * @param treeId the tree that owns it; 0 for a freed page
+ * @param pageType the type that the page has now
+ * @param next for a freed page, the next one of the free list; otherwise 0
  * @param after the state after it
  * @since 0.1.0
  */
 public record AllocatorRecord(long pid, int treeId, int pageType, long next, AllocatorState after) {
-  /** How long the body of an ALLOCATE is. */
+  /** The length of the body of an ALLOCATE record, in bytes. */
   public static final int ALLOCATE_BYTES = 40;
 
-  /** How long the body of a FREE is. */
+  /** The length of the body of a FREE record, in bytes. */
   public static final int FREE_BYTES = 32;
 
-  /** What {@link BufferPool#allocate} takes of a grant. */
+  /** The log space that {@link BufferPool#allocate} takes of a grant. */
   public static final long ALLOCATE_SPACE = LogSession.space(ALLOCATE_BYTES);
 
-  /** What {@link BufferPool#free} and {@link PoolRecovery#reclaim} take of a grant. */
+  /**
+   * The log space that {@link BufferPool#free} and {@link PoolRecovery#reclaim} take of a grant.
+   */
   public static final long FREE_SPACE = LogSession.space(FREE_BYTES);
 
-  /** Under the spin latch, before anything changes. Never waits. */
+  /** Reserves a record under the spin latch, before anything changes. Never waits. */
   static long reserve(LogSession log, int type, int bytes) {
     return log.logging() ? log.reserve(type, bytes) : 0;
   }
 
-  /** Only stores: nothing that throws or waits comes between a reservation and its completion. */
+  /** Only stores: nothing between a reservation and its completion throws or waits. */
   static void logAllocate(
       LogSession log,
       long at,
@@ -98,8 +100,8 @@ public record AllocatorRecord(long pid, int treeId, int pageType, long next, All
    * Reads the body of a record.
    *
    * @param type ALLOCATE or FREE
-   * @param length of the body
-   * @throws CorruptionException where it is none
+   * @param length the length of the body
+   * @throws CorruptionException if it is damaged
    */
   public static AllocatorRecord parse(int type, MemorySegment src, long at, int length) {
     AllocatorRecord record;

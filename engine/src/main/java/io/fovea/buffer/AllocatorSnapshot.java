@@ -1,9 +1,9 @@
 package io.fovea.buffer;
 
 /**
- * Which pages are in use, and as of when.
+ * Which pages were in use at a position in the log.
  *
- * @param state of the allocator
- * @param lsn every allocation and every free whose record begins before this is in it, and no other
+ * @param state the state of the allocator
+ * @param lsn the state includes exactly the allocations and frees whose record begins before this
  */
 public record AllocatorSnapshot(AllocatorState state, long lsn) {}

@@ -3,27 +3,27 @@ package io.fovea.buffer;
 import io.fovea.error.CorruptionException;
 
 /**
- * Which pages of a file are in use: what a superblock keeps of the page allocator.
+ * Which pages of a file are in use: the part of the page allocator that a superblock keeps.
  *
- * @param highWater the first page id that was never given out
+ * @param highWater the first page id that was never allocated
  * @param freeHead the first page of the free list, 0 for none
- * @param freePages how many pages the free list has
- * @param highWaterMax of a superblock: what the mark was at most since the redo point, before pages
- *     were cut off; else the mark
- * @param holes whether a free page may be zeros, because its space was given back: {@link FreeRuns}
+ * @param freePages the number of pages in the free list
+ * @param highWaterMax in a superblock, the maximum of the mark since the redo point, before pages
+ *     were cut off; otherwise the mark
+ * @param holes whether a free page may be zeros, because it was punched out: {@link FreeRuns}
  * @since 0.1.0
  */
 public record AllocatorState(
     long highWater, long freeHead, long freePages, long highWaterMax, boolean holes) {
-  /** The first page that {@link BufferPool#allocate} may give out: 0 to 2 have fixed uses. */
+  /** The first page that {@link BufferPool#allocate} may return: 0 to 2 have fixed uses. */
   public static final long FIRST_PID = 3;
 
   /**
-   * The state of an allocator that has cut nothing off, and given nothing back.
+   * Creates the state of an allocator that has neither cut nor punched pages.
    *
-   * @param highWater the first page id that was never given out
+   * @param highWater the first page id that was never allocated
    * @param freeHead the first page of the free list, 0 for none
-   * @param freePages how many pages the free list has
+   * @param freePages the number of pages in the free list
    */
   public AllocatorState(long highWater, long freeHead, long freePages) {
     this(highWater, freeHead, freePages, highWater, false);
@@ -33,9 +33,9 @@ public record AllocatorState(
   public static final AllocatorState EMPTY = new AllocatorState(FIRST_PID, 0, 0);
 
   /**
-   * Finds numbers that contradict each other.
+   * Checks that the numbers do not contradict each other.
    *
-   * @throws CorruptionException where they can't be true
+   * @throws CorruptionException if they do
    */
   void check() {
     if (highWater < FIRST_PID || highWater > PageRef.PID_MASK) {

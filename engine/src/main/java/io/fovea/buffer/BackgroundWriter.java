@@ -5,31 +5,25 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The thread that keeps frames available, so that a miss need not wait for a write.
+ * The thread that keeps frames available, so that misses need not wait for writes.
  *
  * <pre>
- *   round: the policy's proposals ─┬─ clean: given up ─────────────────────────┐
- *                                  └─ dirty: given up, in the batch ──► write ─┴─► ready ──► free
- *
- *          misses' proposals ── dirty: given up, listed ──► in the next batch
- *
+ *   round: the policy's proposals ─┬─ clean: candidate ────────────────────────┐
+ *                                  └─ dirty: candidate, in the batch ► write ──┴─► ready ──► free
+ *          misses' proposals ── dirty: candidate, listed ──► in the next batch
  *   available = free + ready;  marks and size of a batch: {@link WriterPace}
  * </pre>
  *
- * <p>Pages are cleaned ahead and stay where they are: {@link ReadyFrames} lists them for the next
- * misses, and a page that is used before its frame is taken stays. Only a few frames are emptied,
- * for threads that want one and no page to drop.
+ * <p>Pages are cleaned ahead of need and keep their frames: {@link ReadyFrames} lists them for the
+ * next misses. Only a few frames are emptied. While the data fits into the pool the writer sleeps;
+ * a miss that finds too few frames available wakes it.
  *
- * <p>While the data fits into the pool the writer sleeps and nothing is written: a page that is
- * changed a thousand times leaves once, at the end. A miss that finds too few frames available
- * wakes it.
+ * <p>If all cold pages wait for the log, which may be idle, the writer makes the log durable and
+ * waits for that, with no latch held ({@link WriteBack}). Once durability is lost, that fails like
+ * a device that rejects writes.
  *
- * <p>Where all that is cold waits for the log, which may be idle, the writer has the log made
- * durable and waits for that, with no latch held ({@link WriteBack}): so whoever waits for a frame
- * gets on, and nobody spins. Once durability is lost, that fails like a device that refuses.
- *
- * <p>It survives whatever a device throws: the pages stay dirty, the failure is kept for those who
- * wait for frames in vain, and it tries again, less and less often.
+ * <p>It survives whatever a device throws: the pages stay dirty, the failure is kept for threads
+ * that get no frame, and it tries again, less and less often.
  */
 final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
   private static final System.Logger LOG = System.getLogger(BackgroundWriter.class.getName());
@@ -43,10 +37,9 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
   private final WriteBack writeBack;
   private final WriterPace pace;
 
-  /** How many more are emptied than are wanted; few in a small pool. */
+  /** The number of frames emptied beyond those wanted; small in a small pool. */
   private final int more;
 
-  /** Frames that are emptied, which are given back together: of the thread. */
   private final EvictionBatch claimed;
 
   private @Nullable Thread thread;
@@ -57,13 +50,13 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
   BackgroundWriter(Frames frames, WriteBack writeBack) {
     this.frames = frames;
     this.writeBack = writeBack;
-    this.claimed = frames.residency.newLeaving();
-    this.more = Math.clamp(frames.residency.places() / MORE_PART, 1, MORE_MAX) - 1;
+    this.claimed = frames.residency.newBatch();
+    this.more = Math.clamp(frames.residency.maxResidents() / MORE_PART, 1, MORE_MAX) - 1;
     this.pace = new WriterPace(frames.least(), frames.plan.batch(), System.nanoTime());
   }
 
   void start(String name) {
-    // Known before it begins, to those who wake it. If its start fails the pool is not opened.
+    // Published before it starts, for threads that wake it. If it can't start, opening fails.
     Thread t = Threads.unstarted(name, this);
     thread = t;
     if (frames.share != null) {
@@ -88,7 +81,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     return writeBack.failure();
   }
 
-  /** Ends the thread and waits for it; an interrupt does not end the wait, and is kept. */
+  /** Stops the thread and waits for it; an interrupt does not end the wait, and is kept. */
   void stop() {
     stopped = true;
     Thread t = thread;
@@ -132,12 +125,12 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
         Threads.turn();
         gained = turn();
       } catch (Throwable e) {
-        // Nothing here throws on purpose; a writer that ended would stop everybody.
+        // Nothing here throws on purpose; if the writer ended, all misses would stall.
         asleep = false;
         Threads.tell(
             LOG,
             System.Logger.Level.ERROR,
-            "The buffer pool's writer failed and goes on.",
+            "The buffer pool's writer failed and continues.",
             "",
             "",
             e);
@@ -147,13 +140,13 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
       }
       failures = gained > 0 ? 0 : failures + 1;
       if (failures > 0 && !stopped) {
-        // Nothing could be had: everything is in use, or the device or the log refuses.
+        // Everything is in use, or the device or the log rejects writes.
         LockSupport.parkNanos(this, 50_000L << Math.min(failures, FAILURES_SHIFT_MAX));
       }
     }
   }
 
-  /** Sleeps, or makes frames available; how many, negative where none are wanted. */
+  /** Sleeps, or makes frames available; returns their number, or -1 if none are wanted. */
   private int turn() {
     pace.taken(frames.counters.framesTaken.sum(), System.nanoTime());
     if (frames.share != null) {
@@ -173,14 +166,14 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     return round(urgently);
   }
 
-  /** Makes frames available, with one batch at most; how many. */
+  /** Makes frames available, with at most one batch; returns their number. */
   private int round(boolean urgently) {
     writeBack.begin();
     try {
-      // First of all: it also takes those off the list whose pages are in use again.
+      // First, because it also drops list entries whose pages are in use again.
       int gained = empty();
       gained += collectUnwritten();
-      // Urgent: somebody found nothing, so nothing of the list is of any use.
+      // Urgent: a miss found nothing, so nothing in the list is usable.
       gained += collect(urgently ? pace.batch() : pace.high() - available() + owed());
       gained += collectIdle();
       frames.waits.wake(gained);
@@ -200,7 +193,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     }
   }
 
-  /** Takes what misses have given up and could not have, being dirty; how many are clean now. */
+  /** Takes the dirty pages that misses have listed; returns how many are clean by now. */
   private int collectUnwritten() {
     int clean = 0;
     while (writeBack.size() < pace.batch()) {
@@ -224,11 +217,11 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     return clean;
   }
 
-  /** Gives pages up; those that are clean are ready. How many were. */
+  /** Makes pages eviction candidates; the clean ones are ready. Returns their number. */
   private int collect(int wanted) {
     int clean = 0;
     int attempt = 0;
-    for (int steps = 2 * frames.residency.places(); steps > 0 && !stopped; steps--) {
+    for (int steps = 2 * frames.residency.maxResidents(); steps > 0 && !stopped; steps--) {
       if (clean + writeBack.size() >= wanted || writeBack.size() >= pace.batch()) {
         break;
       }
@@ -238,7 +231,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
         continue;
       }
       attempt = 0;
-      FrameHeader.giveUp(frames.headers, frame);
+      FrameHeader.markCandidate(frames.headers, frame);
       if (FrameHeader.dirty(frames.headers, frame)) {
         writeBack.add(pid, frame);
       } else {
@@ -250,11 +243,10 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
   }
 
   /**
-   * Writes the batch. Pages that are newer than the durable log are left out where others, or the
-   * frames that are available already, will do; else the log is asked to become durable, and waited
-   * for.
+   * Writes the batch. Pages newer than the durable log are left out if others, or the frames
+   * already available, will do; otherwise the log is asked to become durable, and waited for.
    *
-   * @return how many were written without a wait for the log
+   * @return the number of pages written without waiting for the log
    */
   private int write(int gained) {
     int written = writeBack.write(false);
@@ -264,7 +256,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     return written;
   }
 
-  /** Lists what was written and not used meanwhile; how many. */
+  /** Lists pages that were written and not used since; returns their number. */
   private int ready() {
     int ready = 0;
     for (int i = 0; i < writeBack.size(); i++) {
@@ -282,12 +274,11 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
     return ready;
   }
 
-  /** How many frames others of the share wait for. */
   private int owed() {
     return frames.share == null ? 0 : frames.share.owed();
   }
 
-  /** Gives pages up for others of the share that nobody has used since the last turn. */
+  /** Evicts pages unused since the last round, for other members of the share. */
   private int collectIdle() {
     PoolShare.Member share = frames.share;
     int wanted = share == null ? 0 : share.takeOwedIdle(System.nanoTime());
@@ -300,29 +291,29 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
       if (FrameHeader.used(frames.headers, frame)) {
         FrameHeader.setUsed(frames.headers, frame, false);
       } else if (FrameHeader.dirty(frames.headers, frame)) {
-        // Written now, and given at the next turn if it is still idle then.
+        // Written now, and evicted in the next round if still idle.
         if (writeBack.size() < pace.batch()) {
           writeBack.add(pid, frame);
         }
       } else if (given < wanted && frames.claimCold(frame)) {
         frames.counters.evictionsClean.increment();
-        frames.giveBack(frame);
+        frames.unclaim(frame);
         given++;
       }
     }
     return given;
   }
 
-  /** Whether fewer than so many frames are free; in a share, whether others wait for some. */
+  /** Whether too few frames are free; in a share, whether other members wait for some. */
   private boolean isFewer(int claimed, int wanted) {
     PoolShare.Member share = frames.share;
     return share != null ? share.owed() > 0 : frames.residency.free() + claimed < wanted;
   }
 
   /**
-   * Empties frames that are ready, as long as free ones are wanted; how many. Once some are wanted,
-   * so many more are emptied: else each miss would find one too few, and wake the writer for one
-   * page, which was a sixth of the time of reads beyond memory.
+   * Empties ready frames while too few are free; returns their number. Once some are wanted, {@link
+   * #more} are emptied as well: otherwise each miss would find one too few and wake the writer for
+   * one page, which took a sixth of the time of reads beyond memory.
    */
   private int empty() {
     int emptied = 0;
@@ -340,7 +331,7 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
       }
       left &= claimed.full();
       emptied += claimed.size();
-      frames.residency.giveBack(claimed);
+      frames.residency.unclaim(claimed);
     }
     return emptied;
   }

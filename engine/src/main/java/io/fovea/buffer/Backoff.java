@@ -3,18 +3,18 @@ package io.fovea.buffer;
 import io.fovea.memory.Waits;
 
 /**
- * How the pool waits: it spins a little, gives way a few times, then sleeps longer and longer.
+ * Waiting in the pool: spin, yield, then sleep for increasing times.
  *
  * <pre>
  *   round    0 .. 63      64 .. 95     96 ...
- *   does     onSpinWait   yield        sleep 1 us, 2 us, 4 us ... 128 us
- *   good for a latch that the owner   a page that is being read from a device
- *            is about to release
+ *   action   onSpinWait   yield        sleep 1 us, 2 us, 4 us ... 128 us
+ *   for      a latch that is about     a page that is being read from a device
+ *            to be released
  * </pre>
  *
- * <p>A sleep is never a lost wake-up, for nobody is woken: the condition is looked at again.
- * Virtual threads and interrupts: {@link Waits}. A thread that never gets beyond the yields waits
- * for a latch whose holder waits for nothing, and so has a carrier as long as it holds it.
+ * <p>Wake-ups can't be lost: the caller polls its condition. For virtual threads and interrupts see
+ * {@link Waits}. A thread that waits for a latch whose holder waits for nothing keeps its carrier,
+ * because it never gets beyond the yields.
  */
 final class Backoff {
   static final int YIELD_FROM = 64;

@@ -17,16 +17,16 @@ import org.jspecify.annotations.Nullable;
  *                        │         │                                        │
  *                        │         └─ RESTART: another page, or latched     └─ changed: again
  *                        │                       │
- *                        └────── findSlow ◄──────┘   forwarding, device, promotion
+ *                        └────── findSlow ◄──────┘   lookup, device, promotion
  * </pre>
  *
- * <p><b>Reading without a latch</b>, the way of nearly all reads:
+ * <p><b>Reading without a latch</b>, as nearly all reads do:
  *
  * <pre>{@code
  * int frame = pool.predict(pid);
  * long version = pool.optimistic(frame, pid);
  * if (version == BufferPool.RESTART) {
- *   // here the caller makes sure that pid itself was read from something that is still valid
+ *   // here the caller validates the page that it read pid from
  *   frame = pool.findSlow(pid);
  *   version = pool.optimistic(frame, pid);   // RESTART again: start over
  * }
@@ -37,25 +37,23 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Rules for callers.</b>
  *
  * <ul>
- *   <li>What was read is no address, no loop bound and no result before it was validated. {@link
- *       #predict} and {@link #optimistic} take any number; {@link #findSlow} and the {@code fix}
- *       methods want a validated page id, and throw {@link io.fovea.error.CorruptionException} for
- *       one that was never given out.
- *   <li>Holding a latch, do not call what may wait for a frame or the device: {@link #findSlow},
- *       {@link #begin}, {@link #allocate}, {@code fix} of a page that may be absent.
- *   <li>{@link #markDirty} before the exclusive latch is released, if the page was changed.
- *   <li>Page latches are no locks: hold them for a microsecond.
+ *   <li>An unvalidated value is never an address, a loop bound or a result. {@link #predict} and
+ *       {@link #optimistic} accept any number; {@link #findSlow} and the {@code fix} methods
+ *       require a validated page id, and throw {@link io.fovea.error.CorruptionException} for one
+ *       that was never allocated.
+ *   <li>With a latch held, do not call methods that may wait for a frame or the device: {@link
+ *       #findSlow}, {@link #begin}, {@link #allocate}, {@code fix} of a page that may be absent.
+ *   <li>Call {@link #markDirty} before releasing the exclusive latch of a changed page.
+ *   <li>Page latches are not locks: hold them for a microsecond.
  * </ul>
  *
  * <p>Thread-safe. Works from platform and virtual threads; waiting keeps interrupt flags.
  *
- * <p>The class is a facade and is kept small: translation is in {@link Translator}, latches in
- * {@link Latch}, misses in {@link Loader}, promotion in {@link PagePromoter}, replacement in {@link
- * FrameAllocator}, writes in {@link WriteBack}, page ids in {@link PageAllocator}. What only
- * commits, checkpoints or recovery ask for is in {@link PageReservations}, {@link PoolCheckpoint}
- * and {@link PoolRecovery}; how it stops, in {@link PoolStop}. The file has more than 600 lines
- * because the contract of a page's life (found, latched, changed, allocated, freed) is read as one;
- * most of them are Javadoc.
+ * <p>This class is a facade: translation is in {@link Translator}, latches in {@link Latch}, misses
+ * in {@link Loader}, promotion in {@link PagePromoter}, replacement in {@link FrameAllocator}, writes
+ * in {@link WriteBack}, page ids in {@link PageAllocator}. Operations for commits, checkpoints,
+ * recovery and stopping are in {@link PageReservations}, {@link PoolCheckpoint}, {@link
+ * PoolRecovery} and {@link PoolStop}.
  *
  * @since 0.1.0
  */
@@ -68,7 +66,7 @@ public final class BufferPool implements AutoCloseable {
   private final Translator translator;
   private final int pageShift;
 
-  /** Seen by the tests of the room, as is {@link #writeBack}. */
+  /** Read by tests of this package, as is {@link #writeBack}. */
   final Frames frames;
 
   private final Loader loader;
@@ -78,7 +76,7 @@ public final class BufferPool implements AutoCloseable {
   private final int hintLimit;
   private final int hintMask;
 
-  /** Whether references say where their pages are: with swizzling, or when all pages are awake. */
+  /** Whether references are trusted: under SWIZZLED, and under DIRECT after {@link #awaken}. */
   private boolean exact;
 
   private final FrameAllocator replacement;
@@ -98,10 +96,10 @@ public final class BufferPool implements AutoCloseable {
    *
    * @param device holds the pages; stays the caller's, who closes it after the pool
    * @param config sizes and kinds
-   * @param state what {@link #allocatorState} said when the file was closed; {@link
+   * @param state what {@link #allocatorState} returned when the file was closed; {@link
    *     AllocatorState#EMPTY} for a new one
    * @throws io.fovea.error.PoolTooSmallException for less than {@link PoolConfig#FRAMES_MIN} frames
-   * @throws io.fovea.error.CorruptionException where state and file contradict each other
+   * @throws io.fovea.error.CorruptionException if state and file contradict each other
    */
   public BufferPool(BlockDevice device, PoolConfig config, AllocatorState state) {
     this(device, config, state, PoolLog.NONE, null);
@@ -162,62 +160,64 @@ public final class BufferPool implements AutoCloseable {
 
   // ------------------------------------------------------------------------------------- memory
 
-  /** All frames, one bounded native segment; the page of a frame begins at {@link #base}. */
+  /**
+   * Returns all frames as one bounded native segment; the page of a frame begins at {@link #base}.
+   */
   public MemorySegment pages() {
     return pages;
   }
 
-  /** Bytes of a page. */
+  /** Returns the page size, in bytes. */
   public int pageSize() {
     return 1 << pageShift;
   }
 
-  /** The logarithm of the page size. */
+  /** Returns the logarithm of the page size. */
   public int pageShift() {
     return pageShift;
   }
 
-  /** Where a frame's page begins in {@link #pages}. */
+  /** Returns the offset of a frame's page in {@link #pages}. */
   public long base(int frame) {
     return (long) frame << pageShift;
   }
 
-  /** How many frame numbers there are: those below are legal, whether they have memory or not. */
+  /** Returns the number of frames; numbers below are legal, whether they have memory or not. */
   public int frames() {
     return translator.frames;
   }
 
-  /** How many pages may be in memory now: all frames, where each has memory. */
+  /** Returns how many pages may be in memory now: all frames, if each has memory. */
   public int capacity() {
     return frames.residency.capacity();
   }
 
-  /** Pages and frames for those that can't go back. */
+  /** Returns the reservations of pages and frames, for operations that can't be undone. */
   public PageReservations promises() {
     return promises;
   }
 
-  /** What a checkpoint needs. */
+  /** Returns the operations of a checkpoint. */
   public PoolCheckpoint checkpoint() {
     return checkpoint;
   }
 
-  /** What open snapshots need. */
+  /** Returns the old versions of pages, for open snapshots. */
   public PageCopies copies() {
     return frames.copies;
   }
 
-  /** What recovery needs. */
+  /** Returns the operations of recovery. */
   public PoolRecovery recovery() {
     return recovery;
   }
 
-  /** How it stops, where it can't go on. */
+  /** Returns the operations for stopping the pool after an error. */
   public PoolStop stopping() {
     return stop;
   }
 
-  /** Working memory for changes of what is in the pages: given back when the pool is closed. */
+  /** Returns working memory for changes of pages, which is released when the pool is closed. */
   public Blocks memory() {
     return memory;
   }
@@ -225,8 +225,8 @@ public final class BufferPool implements AutoCloseable {
   // --------------------------------------------------------------------------- optimistic reads
 
   /**
-   * The frame to try first. May be wrong, and is always a legal frame: of a page that is in no
-   * frame, and of a number that is no page id, too.
+   * Returns the frame to try first. It may be wrong, but is a legal frame for any number, even if
+   * it is not a page id.
    */
   public int predict(long pid) {
     return translator.predict(pid);
@@ -237,31 +237,31 @@ public final class BufferPool implements AutoCloseable {
    *
    * @param frame a frame
    * @param pid the page that should be in it
-   * @return the version for {@link #validate} and {@link #tryUpgrade}, or {@link #RESTART} where
-   *     the frame holds another page or is latched exclusively
+   * @return the version for {@link #validate} and {@link #tryUpgrade}, or {@link #RESTART} if the
+   *     frame holds another page or is latched exclusively
    */
   public long optimistic(int frame, long pid) {
-    // The version first: what is read after it is what it stands for.
+    // The version first: it covers what is read after it.
     long version = Latch.optimistic(headers, frame);
     return FrameHeader.use(headers, frame, pid) ? version : RESTART;
   }
 
-  /** Whether nothing in the frame was changed since the version was read. */
+  /** Returns whether the page in the frame is unchanged since the version was read. */
   public boolean validate(int frame, long version) {
     return Latch.validate(headers, frame, version);
   }
 
   /**
-   * Finds a page that is not where it was predicted: waits for its latch, follows its entry, or
-   * reads it from the device (once, however many threads ask for it). Moves it to its preferred
-   * frame now and then.
+   * Finds a page that is not where it was predicted: waits for its latch, looks it up, or reads it
+   * from the device (once, however many threads request it). Sometimes moves it to its preferred
+   * frame.
    *
-   * <p>The caller holds no latch, and has validated where it has the page id from.
+   * <p>The caller holds no latch, and has validated the source of the page id.
    *
-   * @return the frame where the page was a moment ago, not latched exclusively then
-   * @throws io.fovea.error.CorruptionException where the page is damaged, or does not exist
-   * @throws io.fovea.error.StorageException where it cannot be read
-   * @throws io.fovea.error.PoolExhaustedException where no frame could be had for it
+   * @return a frame that held the page, not latched exclusively, at some instant during the call
+   * @throws io.fovea.error.CorruptionException if the page is damaged, or does not exist
+   * @throws io.fovea.error.StorageException if it cannot be read
+   * @throws io.fovea.error.PoolExhaustedException if there was no frame for it
    * @throws DatabaseClosedException after {@link #close}
    */
   public int findSlow(long pid) {
@@ -269,9 +269,8 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Gives a page that was found outside its preferred frame the chance of {@link #findSlow} to go
-   * there: for who looks for it there first, and found it by a hint. Any thread; no latch is waited
-   * for.
+   * May promote a page that was found outside its preferred frame, as {@link #findSlow} does: for
+   * callers that try that frame first and found the page by a hint. Waits for no latch.
    */
   public void maybePromote(long pid, int frame) {
     int preferred = translator.preferred(pid);
@@ -280,11 +279,11 @@ public final class BufferPool implements AutoCloseable {
     }
   }
 
-  // --------------------------------------------------------------- children, with a hint of each
+  // ------------------------------------------------------------------ children, by frame hints
 
   /**
-   * The frame to try first for a child: the one that its reference names, where there is one and
-   * hints are used, else {@link #predict}. A legal frame for any number.
+   * Returns the frame to try first for a child: the one that its reference names, if any and if
+   * hints are used, otherwise {@link #predict}. A legal frame for any number.
    *
    * @param ref a reference, validated or not: see {@link PageRef}
    */
@@ -296,11 +295,11 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * {@link #optimistic} for a child, for whom the parent's version is asked afterwards. Where the
-   * translation keeps references exact, one that says where its page is needs no look at the page
-   * id: while the parent's version holds, the child is there.
+   * {@link #optimistic} for a child, if the caller validates the parent's version afterwards. Where
+   * references are exact, it needs no check of the page id: while the parent's version holds, the
+   * child is there.
    *
-   * @param frame where {@link #predictChild} found the page
+   * @param frame the result of {@link #predictChild}
    * @param ref the reference, validated or not
    * @return the version, or {@link #RESTART}
    */
@@ -317,54 +316,54 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Whether a reference should name another frame than it does: to be taken to {@link #findChild}.
-   * Never, where hints are not used.
+   * Returns whether a reference should name another frame than it does, so that {@link #findChild}
+   * repairs it. Never true if hints are not used.
    *
    * @param ref the reference
-   * @param frame where {@link #predictChild} found the page
+   * @param frame the result of {@link #predictChild}
    */
   public boolean isStale(long ref, int frame) {
     return PageRef.hint(ref) != (frame + 1 & hintMask);
   }
 
   /**
-   * {@link #findSlow} for a child, which also puts its reference right if the parent's latch is to
-   * be had at once. The page of the parent stays as it is, dirty or not, and so does its version.
+   * {@link #findSlow} for a child, which also repairs its reference if the parent's latch is free.
+   * The parent keeps its version, and does not become dirty.
    *
    * @param parent the frame of the parent
    * @param version the version in which the reference was read; it was validated since
-   * @param at where the reference is, in {@link #pages}
+   * @param at the offset of the reference in {@link #pages}
    * @param ref the reference
-   * @param tried the frame where the page was looked for
-   * @return the frame where the page was a moment ago
+   * @param tried the frame that was tried
+   * @return a frame that held the page at some instant during the call
    * @throws io.fovea.error.FoveaException as {@link #findSlow}
    */
   public int findChild(int parent, long version, long at, long ref, int tried) {
     return hints.find(parent, version, at, ref, tried);
   }
 
-  /** Whether references name frames. */
+  /** Returns whether references name frames. */
   public boolean hinted() {
     return hintMask != 0;
   }
 
   /**
-   * A reference to a page that is in a frame now, which it names if references do. Frame and parent
-   * are latched exclusively, and the reference is stored in the parent before one of them is not.
+   * Returns a reference to a page that is in a frame, which it names if references do. Frame and
+   * parent are latched exclusively until the reference is stored in the parent.
    */
   public long reference(long pid, int frame, int parent) {
     return hints.reference(pid, frame, parent);
   }
 
-  /** What changes of structure say of children. */
+  /** Returns the operations that record structure changes of trees. */
   public Swizzling swizzling() {
     return frames.swizzling;
   }
 
-  // ------------------------------------------------------------------------------ passing by, many
+  // ------------------------------------------------------------------ reads ahead, and of many
 
   /**
-   * {@link #optimistic} for who only passes by: the page does not count as used.
+   * {@link #optimistic} for a scan: the page does not count as used.
    *
    * @param frame a frame
    * @param pid the page that should be in it
@@ -376,8 +375,8 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * {@link #findSlow} for who only passes by: the page does not count as used and is not moved, and
-   * where it must be read it is the first to go again.
+   * {@link #findSlow} for a scan: the page does not count as used and is not promoted, and if it
+   * has to be read it is the first to be evicted.
    *
    * @throws io.fovea.error.FoveaException as {@link #findSlow}
    */
@@ -386,51 +385,51 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * The frame of a page, by a longer look than {@link #predict}, which neither waits nor reads.
+   * Searches for the frame of a page beyond {@link #predict}, without waiting or reading.
    *
    * @param pid any number
-   * @return where the page was a moment ago, latched or not; -1 where it was in no frame
+   * @return a frame that held the page at some instant, latched or not; -1 if the page was in no
+   *     frame
    */
   public int resident(long pid) {
     return translator.lookup(pid);
   }
 
   /**
-   * Has pages read that are in no frame, all at once, and does not wait for them ({@link
-   * PageGroup#await} does): as many reads are under way, for one thread, platform or virtual, as
-   * there are such pages. It is advice: pages that are resident, that another thread is reading,
-   * for which no frame is to be had at once, or which cannot be read or are damaged, are passed
-   * over. {@link #findSlow} does then what there is to do, and says what is wrong.
+   * Reads pages that are in no frame, all at once, without waiting ({@link PageGroup#await} does):
+   * a single thread, platform or virtual, has as many reads in flight as there are such pages.
+   * Advisory: pages that are resident or being read, for which no frame is available at once, or
+   * that cannot be read or are damaged, are skipped. {@link #findSlow} then loads them, and reports
+   * errors.
    *
-   * <p>The caller holds no latch. A page whose read is under way is latched; each is there for all
-   * as soon as it has come.
+   * <p>The caller holds no latch. A page that is being read is latched; each is available to all
+   * threads as soon as it has arrived.
    *
-   * @param group the pages, any numbers; it knows afterwards which frames they are in. The end of
-   *     its last reads is waited for
-   * @param used whether the pages count as used. If not, they are the first to go again, and push
-   *     no page out of its preferred frame
-   * @throws io.fovea.error.StorageException where the device takes nothing
+   * @param group the pages, any numbers; receives their frames. Its previous reads are waited for
+   * @param used whether the pages count as used. If not, they are the first to be evicted, and
+   *     displace no page from its preferred frame
+   * @throws io.fovea.error.StorageException if the device accepts no reads
    * @throws DatabaseClosedException after {@link #close}
    */
   public void begin(PageGroup group, boolean used) {
     groups.begin(group, used);
   }
 
-  /** What {@link PageReads} bring pages in by. */
+  /** The loader behind {@link PageReads}. */
   GroupLoader groups() {
     return groups;
   }
 
-  /**
-   * How many pages one {@link #begin} reads at most: a fraction of the pool where that is small.
-   */
+  /** Returns how many pages one {@link #begin} reads at most: a fraction of a small pool. */
   public int groupMax() {
     return groups.pagesMax();
   }
 
   // ------------------------------------------------------------------------------------ latches
 
-  /** Takes the exclusive latch if it is free and nothing has changed since the version was read. */
+  /**
+   * Takes the exclusive latch if it is free and the page is unchanged since the version was read.
+   */
   public boolean tryUpgrade(int frame, long version) {
     if (!Latch.tryUpgrade(headers, frame, version)) {
       return false;
@@ -447,12 +446,12 @@ public final class BufferPool implements AutoCloseable {
     return true;
   }
 
-  /** Takes the exclusive latch of a page, which is loaded where it must be; waits. */
+  /** Takes the exclusive latch of a page, which is loaded if necessary; waits. */
   public int fixExclusive(long pid) {
     return resolver.fixExclusive(pid);
   }
 
-  /** Takes the shared latch of a page, which is loaded where it must be; waits. */
+  /** Takes the shared latch of a page, which is loaded if necessary; waits. */
   public int fixShared(long pid) {
     return resolver.fixShared(pid);
   }
@@ -462,54 +461,54 @@ public final class BufferPool implements AutoCloseable {
     return resolver.tryExclusive(frame, pid);
   }
 
-  /** Takes the shared latch if nobody has the exclusive one and the frame holds the page. */
+  /** Takes the shared latch if no thread has the exclusive one and the frame holds the page. */
   public boolean tryShared(int frame, long pid) {
     return resolver.tryShared(frame, pid);
   }
 
-  /** The version with which the caller took the exclusive latch that it holds. */
+  /** Returns the version with which the caller took the exclusive latch that it holds. */
   public long heldVersion(int frame) {
     return Latch.heldVersion(headers, frame);
   }
 
-  /** Gives the exclusive latch back; the version moves on. */
+  /** Releases the exclusive latch and advances the version. */
   public void releaseExclusive(int frame) {
     Latch.releaseExclusive(headers, frame);
   }
 
   /**
-   * Gives the exclusive latch back after nothing was changed: optimistic readers from before go on
-   * undisturbed, for the version stays.
+   * Releases the exclusive latch after nothing was changed: the version stays, and earlier
+   * optimistic reads remain valid.
    */
   public void releaseExclusiveUnchanged(int frame) {
     Latch.releaseExclusiveUnchanged(headers, frame);
   }
 
-  /** Gives a shared latch back. */
+  /** Releases a shared latch. */
   public void releaseShared(int frame) {
     Latch.releaseShared(headers, frame);
   }
 
-  /** Turns the exclusive latch into a shared one; the version moves on. */
+  /** Turns the exclusive latch into a shared one and advances the version. */
   public void downgrade(int frame) {
     Latch.downgrade(headers, frame);
   }
 
   /**
-   * Says that the page in the exclusively latched frame differs from the file's, by a change that
-   * no log knows.
+   * Marks the page in the exclusively latched frame as different from the file's, by a change that
+   * is not in the log.
    */
   public void markDirty(int frame) {
     frames.markDirty(frame, 0);
   }
 
   /**
-   * The same for a change that the log has. Before the appender's slot is cleared.
+   * Marks the page as changed by a record of the log. Called before the appender's slot is cleared.
    *
    * @param frame an exclusively latched frame
-   * @param recLsn where the record of the change begins: redo must begin no later, until the page
-   *     is written; 0 for none
-   * @param pageLsn where the record ends: the page is not written before the log is durable up to
+   * @param recLsn the start of the record: redo must begin no later until the page is written; 0
+   *     for none
+   * @param pageLsn the end of the record: the page is not written before the log is durable up to
    *     there; 0 for none. A page's LSN never goes back
    */
   public void markDirty(int frame, long recLsn, long pageLsn) {
@@ -517,7 +516,7 @@ public final class BufferPool implements AutoCloseable {
     PageHeader.raisePageLsn(pages, base(frame), pageLsn);
   }
 
-  /** The page in a frame: stable under a latch, to be validated otherwise; 0 for none. */
+  /** Returns the page in a frame: stable under a latch, otherwise to be validated; 0 for none. */
   public long pid(int frame) {
     return FrameHeader.pid(headers, frame);
   }
@@ -525,14 +524,14 @@ public final class BufferPool implements AutoCloseable {
   // -------------------------------------------------------------------------------------- pages
 
   /**
-   * A new or reused page. The caller holds no latch that others need.
+   * Allocates a new or reused page. The caller holds no latch that others need.
    *
-   * @param treeId whose it is
+   * @param treeId the tree that owns it
    * @param type a constant of {@link PageHeader}
    * @param log has {@link AllocatorRecord#ALLOCATE_SPACE} granted and begun
    * @return its frame: exclusively latched, header set, body zero, dirty
-   * @throws io.fovea.error.StorageFullException where the file cannot grow; nothing has changed
-   * @throws io.fovea.error.PoolExhaustedException where no frame could be had; nothing has changed
+   * @throws io.fovea.error.StorageFullException if the file cannot grow; nothing has changed
+   * @throws io.fovea.error.PoolExhaustedException if there was no frame; nothing has changed
    */
   public int allocate(int treeId, int type, LogSession log) {
     frames.checkOpen();
@@ -540,26 +539,30 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * A page with a given id, for the few that have fixed ones. What the file has there is of no
-   * interest and is not read.
+   * Initializes a page with a fixed id. Its contents in the file are not read.
    *
    * @param pid below the high-water mark, and not in the free list
-   * @param treeId whose it is
+   * @param treeId the tree that owns it
    * @param type a constant of {@link PageHeader}
-   * @param log nothing is appended: the page is not the allocator's, and its first image has all
+   * @param log nothing is appended: the allocator does not manage the page, and its first image is
+   *     complete
    * @return as {@link #allocate}
    */
   public int allocateAt(long pid, int treeId, int type, LogSession log) {
     frames.checkOpen();
     if (pid <= 0 || pid >= allocator.highWater()) {
       throw new InvalidUseException(
-          "Page " + pid + " was never given out; the next one is " + allocator.highWater() + ".");
+          "Page "
+              + pid
+              + " was never allocated; the next new page is "
+              + allocator.highWater()
+              + ".");
     }
     return allocator.allocateAt(pid, treeId, type);
   }
 
   /**
-   * Gives a page back: it becomes a link of the free list.
+   * Frees a page: it becomes a link of the free list.
    *
    * @param frame the page's frame, exclusively latched; the latch is consumed
    * @param log has {@link AllocatorRecord#FREE_SPACE} granted and begun
@@ -569,7 +572,7 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Gives back a page that was allocated and is not needed: its session may take it again.
+   * Returns a page that was allocated and is not needed: its session may take it again.
    *
    * @param frame the page's frame, exclusively latched; the latch is consumed
    * @param log as for {@link #free}; the session that allocated it
@@ -579,8 +582,8 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Above every page id that was ever given out: no reference may lead there. A moment's truth; who
-   * has a reference that he validated may compare it.
+   * Returns a limit above every page id that was ever allocated, for checking a validated
+   * reference. It may change at any time.
    *
    * @return the high-water mark
    */
@@ -588,13 +591,13 @@ public final class BufferPool implements AutoCloseable {
     return allocator.limit();
   }
 
-  /** Which pages are in use, to be kept in the superblock. */
+  /** Returns which pages are in use, to be kept in the superblock. */
   public AllocatorState allocatorState() {
     return allocator.state();
   }
 
   /**
-   * Frees a page of a tree without reading it where it is in no frame.
+   * Frees a page of a tree without reading it if it is in no frame.
    *
    * @param pid the page, as its parent names it
    * @param treeId the tree
@@ -607,20 +610,20 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Whether a page is in the frame that its id alone predicts: for statistics. Never true for
-   * translations that do not predict.
+   * Returns whether a page is in its preferred frame, for statistics. Never true for translations
+   * without preferred frames.
    */
   public boolean predicted(long pid) {
     int preferred = translator.preferred(pid);
     return preferred >= 0 && FrameHeader.pid(headers, preferred) == pid;
   }
 
-  // ------------------------------------------------------------------------------ as a whole
+  // ------------------------------------------------------------------------- the whole pool
 
   /**
-   * Reads all pages of the file that are not in memory, where the translation keeps them there;
-   * does nothing under others. From then on no child is checked ({@link Preloader}). When the pool
-   * is recovered, and before others have it.
+   * Reads all pages of the file that are not in memory, under DIRECT; otherwise does nothing. From
+   * then on descents do not check children ({@link Preloader}). Called after recovery, before other
+   * threads use the pool.
    *
    * @throws io.fovea.error.FoveaException as {@link #findSlow}, for the first page that can't be
    *     read
@@ -633,9 +636,9 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Writes every dirty page and syncs the device. What is changed meanwhile may be written or not.
+   * Writes every dirty page and syncs the device. Concurrent changes may be written or not.
    *
-   * @throws io.fovea.error.StorageException where a page could not be written, or the sync failed
+   * @throws io.fovea.error.StorageException if a page could not be written, or the sync failed
    */
   public void flushAll() {
     frames.checkOpen();
@@ -643,12 +646,12 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Writes pages of a tree that nobody can reach yet, where they are dirty, and does not sync: once
-   * each, without copies in the double-write area. The log is durable up to them then.
+   * Writes the dirty ones among pages of a tree that no reader can reach yet, without syncing: once
+   * each, without copies in the double-write area. The log is durable up to them before.
    *
    * @param pids the pages; their order is changed
-   * @param count how many
-   * @throws io.fovea.error.StorageException where a page could not be written
+   * @param count the number of pages
+   * @throws io.fovea.error.StorageException if a page could not be written
    */
   public void flushFresh(long[] pids, int count) {
     frames.checkOpen();
@@ -656,25 +659,25 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Where the pages lie. Reads the header of every frame, without a latch: exact only while nothing
-   * is moved.
+   * Returns the number of pages in their preferred frames. Reads the header of every frame without
+   * latches: exact only while no page moves.
    */
   public Placement placement() {
     frames.checkOpen();
     return Placement.of(frames);
   }
 
-  /** What was done so far. */
+  /** Returns the activity since the pool was opened. */
   public PoolStats stats() {
     return frames.stats();
   }
 
   /**
-   * Writes everything, syncs, and gives the memory back. Nobody should use the pool any more; who
-   * does so nevertheless gets {@link DatabaseClosedException}, or reads zeros, but crashes nothing.
-   * The memory is given back even if the write fails. A second call does nothing.
+   * Writes everything, syncs, and releases the memory, even if the write fails. No thread should
+   * use the pool any more; one that does gets {@link DatabaseClosedException}, or reads zeros, but
+   * crashes nothing. A second call does nothing.
    *
-   * @throws io.fovea.error.StorageException where a page could not be written
+   * @throws io.fovea.error.StorageException if a page could not be written
    */
   @Override
   public void close() {
@@ -692,8 +695,8 @@ public final class BufferPool implements AutoCloseable {
   }
 
   /**
-   * Closes without writing anything: what a crash leaves. For tests, and for a database that lost
-   * its durability.
+   * Closes without writing anything, like a crash. For tests, and for a database that lost its
+   * durability.
    */
   public void abandon() {
     if (frames.closed.compareAndSet(false, true)) {

@@ -13,8 +13,8 @@ import io.fovea.memory.Mem;
  *   +----------+----------+
  * </pre>
  *
- * <p><b>Cost.</b> Bucket, header (which says whether it is the page), page: the CPU may run ahead
- * of the header, but not of the bucket.
+ * <p><b>Cost.</b> Bucket, header (which names the page), page: the CPU may speculate past the
+ * header, but not past the bucket.
  */
 final class ChainedTranslation {
   static final int BUCKET_BYTES = 8;

@@ -4,8 +4,8 @@ import io.fovea.config.Translation;
 import io.fovea.memory.Mem;
 
 /**
- * What a descent does where the hint of a child entry does not lead to the child, or there is none:
- * finds the child as if there were no hints, and puts the hint right.
+ * Handles a child entry whose hint is missing or wrong: finds the child without the hint, and
+ * repairs the hint.
  *
  * <pre>
  *   hint ──wrong, none──► predict ──wrong──► findSlow: table, device
@@ -13,43 +13,37 @@ import io.fovea.memory.Mem;
  *    └──── repair: try-latch the parent, store, not dirty ◄──┘
  * </pre>
  *
- * <p><b>A wrong hint is harmless.</b> It is compared with the number of frames before it is one,
- * and the frame's header, which is read in one look with the version, says which page the frame
- * holds. A page is in one frame at most. So a hint that passes is right at that moment, whoever
- * stored it and when, and what comes after that moment the version tells: the page was evicted, it
- * has moved, it was freed and is another page now.
+ * <p><b>A wrong hint is harmless.</b> It is compared with the number of frames before it is used,
+ * and the frame's header, read together with the version, names the page that the frame holds. So a
+ * hint that passes is right at that instant, no matter which thread stored it and when; later
+ * changes advance the version.
  *
  * <p><b>The repair.</b> The parent is latched <i>shared</i>, by one attempt, and must still have
- * the version in which the entry was read; then the word is stored.
+ * the version in which the entry was read; then the word is stored. On failure it is left to the
+ * next descent.
  *
  * <ul>
- *   <li>Under a shared latch nobody changes the page but for such words; and with the version
- *       unchanged since the search, the word is still that of this child. Forbidden: the entries
- *       have moved meanwhile, or the frame holds another page, and the store hits what is no
- *       reference.
- *   <li>Two that repair one word at once store the same page id; one of the two hints is lost.
- *   <li>The version does not move, though a byte of the page does: what an optimistic reader
- *       derives from the word is the page id, which the store leaves as it is, and a hint, which it
- *       checks against the header. So nothing that it concludes depends on which of the words it
- *       saw. That is what {@link Latch#releaseExclusiveUnchanged} asks for, too; but an exclusive
- *       latch would hold up readers, and hints come in crowds, to one parent, when many children
- *       are new.
- *   <li>A copy for the device or for the log may be taken beside it (shared, or exclusive and thus
- *       not beside it): hints are zeroed in the copy before its checksum is made. So the page does
- *       not get dirty: what the file would get is what it has.
+ *   <li>Under a shared latch the page changes only by such stores; and with the version unchanged
+ *       since the search, the word is still that of this child. Excluded: the entries have moved,
+ *       or the frame holds another page, and the store overwrites something else.
+ *   <li>Two concurrent repairs of a word store the same page id; one of the two hints is lost.
+ *   <li>The version stays, though bytes of the page change: an optimistic reader derives from the
+ *       word the page id, which the store keeps, and a hint, which it checks. An exclusive latch
+ *       with {@link Latch#releaseExclusiveUnchanged} would be correct too, but delay readers, and
+ *       hints come in bursts, to one parent, when many children are new.
+ *   <li>A copy for the device or the log may be made concurrently, under a shared latch: hints are
+ *       cleared in the copy before its checksum is computed. So the page does not become dirty.
  * </ul>
  *
- * <p>Under {@link Translation#SWIZZLED} what is stored is believed, and more is asked for before it
- * is: {@link Swizzling}.
- *
- * <p>A repair that finds the latch taken, or the version moved, is left to the next descent.
+ * <p>Under {@link Translation#SWIZZLED} the stored frame is trusted, which takes more: {@link
+ * Swizzling}.
  */
 final class ChildHints {
   private final Frames frames;
   private final Resolver resolver;
   private final boolean on;
 
-  /** Hints of this many frames are tried: of all, or of none. */
+  /** Hints below this number of frames are tried: all, or none. */
   final int limit;
 
   /** The bits of a frame + 1 that a reference should have. */
@@ -58,14 +52,13 @@ final class ChildHints {
   ChildHints(Frames frames, Resolver resolver, boolean wanted) {
     this.frames = frames;
     this.resolver = resolver;
-    // Where frames are pages' own, a reference says where its page is without naming a frame.
+    // If the frame of a page is its page id, a reference needs no frame.
     boolean fit = frames.count <= PageRef.FRAMES_MAX && !frames.translator.own;
     this.on = frames.swizzling.on || fit && wanted;
     this.limit = on ? frames.count : 0;
     this.mask = on ? -1 : 0;
   }
 
-  /** See {@link BufferPool#findChild}. */
   int find(int parent, long version, long at, long ref, int tried) {
     long pid = PageRef.pid(ref);
     if (!on) {
@@ -88,7 +81,6 @@ final class ChildHints {
     return frame;
   }
 
-  /** See {@link BufferPool#reference}. */
   long reference(long pid, int frame, int parent) {
     if (frames.swizzling.on) {
       return frames.swizzling.reference(pid, frame, parent);
@@ -108,7 +100,7 @@ final class ChildHints {
     if (frames.swizzling.on) {
       done = frames.swizzling.swizzle(parent, version, at, ref, hint - 1);
     } else if (Latch.tryShared(frames.headers, parent)) {
-      // Under the shared latch nothing moves the version any more.
+      // Under the shared latch the version stays.
       try {
         done = Latch.validate(frames.headers, parent, version);
         if (done) {

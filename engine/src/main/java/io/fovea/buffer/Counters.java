@@ -2,9 +2,7 @@ package io.fovea.buffer;
 
 import java.util.concurrent.atomic.LongAdder;
 
-/**
- * What is counted, in striped counters: only on the slow path, where ten nanoseconds do not matter.
- */
+/** Striped counters of the slow path, where ten nanoseconds do not matter. */
 final class Counters {
   final LongAdder misses = new LongAdder();
   final LongAdder preferredFrameSlowHits = new LongAdder();
@@ -26,19 +24,19 @@ final class Counters {
   final LongAdder hintRepairs = new LongAdder();
   final LongAdder hintRepairsGivenUp = new LongAdder();
 
-  /** SWIZZLED: references that a page was taken out of, so that it could leave. */
+  /** SWIZZLED: references cleared so that the page could leave. */
   final LongAdder unswizzled = new LongAdder();
 
-  /** SWIZZLED: victims that stayed for a child, or because of their parent's latch. */
+  /** SWIZZLED: victims that stayed because of a child, or because of their parent's latch. */
   final LongAdder staysForChildren = new LongAdder();
 
   final LongAdder staysForParent = new LongAdder();
 
-  /** VIRTUAL: pages whose memory went back to the system, and the system calls that it took. */
+  /** VIRTUAL: pages whose memory was returned to the system, and the system calls for it. */
   final LongAdder pagesForgotten = new LongAdder();
 
   final LongAdder forgetCalls = new LongAdder();
 
-  /** Frames that hold a page newer than the file's: up with each change of the flag, and down. */
+  /** Frames that hold a page newer than the file's; follows each change of the dirty flag. */
   final LongAdder dirty = new LongAdder();
 }

@@ -7,27 +7,27 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Syncs of the data file, and up to which batch of writes they reach.
+ * Syncs of the data file, and the batch of writes up to which they reach.
  *
  * <pre>
  *   batches   1   2   3   4   5   6
- *             written and synced │ written │ under way
+ *             written and synced │ written │ in flight
  *                            synced    completed
  * </pre>
  *
  * <p><b>A failed sync is final</b>: the system may have dropped what it could not write, and a
- * later sync that succeeds proves nothing. All that come after the failed one throw; the log is
- * told. So does a sync of the superblock that comes later, which is the same file: the device keeps
- * the failure, and runs one sync at a time.
+ * later sync that succeeds proves nothing. The log is notified, and all later syncs throw. So does
+ * a later sync of the superblock, which is in the same file: the device keeps the failure, and runs
+ * one sync at a time.
  *
- * <p>{@code completed} is read before the sync begins and was written after the device had taken
- * the batch: so the sync covers it.
+ * <p>{@code completed} is read before the sync begins, and written after the device has completed
+ * the batch, so the sync covers it.
  */
 final class DataSync {
   private final BlockDevice device;
   private final PoolLog log;
 
-  /** Nothing is taken under it. */
+  /** A leaf lock: nothing is taken under it. */
   private final ReentrantLock lock = new ReentrantLock();
 
   private volatile long completed;
@@ -35,9 +35,9 @@ final class DataSync {
   private volatile @Nullable Throwable failure;
 
   /**
-   * Syncs from here on.
+   * Creates an instance for batches after the given one.
    *
-   * @param done a batch that was synced, with all before it, by whoever had the file last
+   * @param done a batch that an earlier user of the file has synced, with all before it
    */
   DataSync(BlockDevice device, PoolLog log, long done) {
     this.device = device;
@@ -46,27 +46,25 @@ final class DataSync {
     this.synced = done;
   }
 
-  /** All pages of the batch, and of those before it, are written. */
+  /** Called when all pages of the batch, and of those before it, are written. */
   void completed(long batch) {
     completed = batch;
   }
 
-  /** Makes sure that what the batch has written is durable. */
   void ensure(long batch) {
     if (synced < batch) {
       sync();
     }
   }
 
-  /** Makes durable what was written before. */
   void sync() {
     lock.lock();
     try {
       Throwable earlier = failure;
       if (earlier != null) {
         throw new DurabilityLostException(
-            "A sync of the data file failed before, and no later one makes up for it. Close the"
-                + " database; what was acknowledged is found again when it is opened anew.",
+            "An earlier sync of the data file failed, and later ones can't make up for it. Close and"
+                + " reopen the database: recovery restores all acknowledged commits.",
             earlier);
       }
       long reached = completed;

@@ -15,9 +15,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The double-write area: copies of pages that are being written in place.
  *
- * <p>The log has changes, and images of some pages only. A page that is torn while it is written in
- * place (the device promises 512 bytes at a time) can't be made whole from that, so a copy of it is
- * durable elsewhere before.
+ * <p>The log has changes, and images of some pages only. It can't repair a page that is torn while
+ * it is written in place (the device writes 512 bytes atomically), so a copy is made durable first.
  *
  * <pre>
  *   batch b:   copies ──► area b mod 2 ──► sync ──► in place          and, before b:
@@ -33,31 +32,26 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>Why every page is old or new after a crash.</b> A page in place can be torn only by a write
- * that no sync covers. Those are of batch b, which is under way, and of b - 1: in place of b - 2
- * was synced before the area of b was touched, and b - 1 uses the other one. The copy of b - 1 is
- * whole, for nothing has been written to its area since it was synced. Either the copies of b were
+ * that no sync covers. Those are of batch b, in progress, and of b - 1: in place of b - 2 was
+ * synced before the area of b was touched, and b - 1 uses the other one. The copy of b - 1 is
+ * whole, because its area has not been written since it was synced. Either the copies of b were
  * durable before a page of b was written in place, or no page of b was. So for every torn page
  * there is a good copy, and the newest good one is at least as new as the write that tore it. It is
- * never newer than the durable log, for copies are made by the same rule as writes.
+ * never newer than the durable log, because copies follow the same rule as writes.
  *
  * <p><b>A write in place that fails</b> leaves a torn page whose copy must stay: {@link WriteBack}
- * writes the same copies again before anything else, until the device takes them.
+ * writes the same copies again before anything else, until the device accepts them.
  *
- * <p><b>Restore</b> takes batch numbers, not LSNs, for the order, as two batches may have the same
- * page with the same LSN. It repairs torn pages, rewrites whole ones, which a failed sync may have
- * left torn on the device, and ends with a sync, so that the areas are no longer needed. Opening an
- * area for writing voids its contents: a stale copy must not be taken for a current one. A file
- * that was written to without the area makes the area's content wrong: who turns it off removes the
- * file.
+ * <p><b>Restore</b> orders copies by batch numbers, not LSNs, because two batches may have the same
+ * page with the same LSN. It also rewrites whole pages, which a failed sync may have left torn on
+ * the device, and ends with a sync. Opening an area for writing voids its contents. Writing to the
+ * file without the area makes the area's contents wrong; to turn the area off, remove its file.
  *
- * <p>A failed sync of the area is final, as any.
- *
- * <p>One thread at a time: the owner of a batch.
+ * <p>A failed sync of the area is final. Used by one thread at a time: the owner of a batch.
  *
  * @since 0.1.0
  */
 public final class DoubleWrite {
-  /** How many pages a batch has at most. */
   static final int PAGES_MAX = 256;
 
   static final int HEADER_BYTES = 4096;
@@ -72,7 +66,7 @@ public final class DoubleWrite {
   private static final int SUMS = PIDS + 8 * PAGES_MAX;
   private static final int DATABASE = SUMS + 4 * PAGES_MAX;
 
-  /** Whose area it is where that is not known, as in areas of earlier releases. */
+  /** The owner of an area that does not name one, as written by earlier releases. */
   private static final UUID UNKNOWN = new UUID(0, 0);
 
   private static final int PAGE_SIZE_MIN = 4096;
@@ -86,24 +80,24 @@ public final class DoubleWrite {
   private long batch;
   private @Nullable Throwable failure;
 
-  /** Opens an area for writing that does not say whose it is. */
+  /** Opens an area for writing that does not name its owner. */
   public DoubleWrite(BlockDevice device, int pageSize, long firstBatch) {
     this(device, pageSize, firstBatch, UNKNOWN);
   }
 
   /**
-   * Opens an area for writing. What it had is void: {@link #restore} comes first.
+   * Opens an area for writing and voids its contents: {@link #restore} comes first.
    *
    * @param device the file; stays the caller's
-   * @param pageSize of the pages
+   * @param pageSize the size of the pages
    * @param firstBatch the number of the next batch, from {@link Restored}, or 1
-   * @param database whose area it is
-   * @throws io.fovea.error.StorageFullException where there is no space for it
+   * @param database the owner of the area
+   * @throws io.fovea.error.StorageFullException if there is no space for it
    */
   public DoubleWrite(BlockDevice device, int pageSize, long firstBatch, UUID database) {
     if (firstBatch < 1 || firstBatch >= BATCH_LIMIT) {
       throw new InvalidUseException(
-          "A batch of the double-write area has number " + firstBatch + ".");
+          "The number of a batch of the double-write area is out of range: " + firstBatch + ".");
     }
     this.device = device;
     this.pageSize = pageSize;
@@ -116,7 +110,10 @@ public final class DoubleWrite {
     device.sync();
   }
 
-  /** Gives the copies up: the data file is whole without them, durably. Not synced. */
+  /**
+   * Voids the copies, which requires that the data file is whole and durable without them. Not
+   * synced.
+   */
   public void empty() {
     try (Arena arena = Arena.ofShared()) {
       MemorySegment zeros = arena.allocate(HEADER_BYTES, HEADER_BYTES);
@@ -133,28 +130,27 @@ public final class DoubleWrite {
     return pageSize;
   }
 
-  /** The number of the batch that comes next. */
   long nextBatch() {
     return batch;
   }
 
   /**
-   * Makes copies durable. What batch {@code nextBatch() - 2} wrote in place is durable already.
+   * Makes copies durable. The writes in place of batch {@code nextBatch() - 2} are durable already.
    *
    * @param buffer sealed pages from {@link #HEADER_BYTES} on; the bytes before are overwritten
-   * @param count how many
+   * @param count the number of pages
    * @return the batch's number
    */
   long protect(MemorySegment buffer, int count) {
     Throwable earlier = failure;
     if (earlier != null) {
       throw new DurabilityLostException(
-          "A sync of the double-write area failed before, and no later one makes up for it.",
+          "An earlier sync of the double-write area failed, and later ones can't make up for it.",
           earlier);
     }
     fillHeader(buffer, count);
     long at = (batch & 1) * areaBytes(pageSize);
-    // A failed write is no harm: nothing was written in place, and the area is written anew.
+    // A failed write is harmless: nothing was written in place, and the area is written again.
     device.write(at, buffer, 0, HEADER_BYTES + count * pageSize);
     try {
       device.sync();
@@ -167,7 +163,6 @@ public final class DoubleWrite {
     return batch++;
   }
 
-  /** Whether a sync of the area failed. */
   boolean failed() {
     return failure != null;
   }
@@ -195,17 +190,17 @@ public final class DoubleWrite {
   // ----------------------------------------------------------------------------------- identity
 
   /**
-   * What an area holds that must not be overwritten.
+   * Returns a description of contents that must not be overwritten.
    *
-   * @param device the file; anything may be in it
-   * @param database whose area it should be; null if it should hold nothing
-   * @return what was found, as the end of a sentence; null if the area may be overwritten
+   * @param device the file, with any contents
+   * @param database the owner that the area should have; null if it should hold nothing
+   * @return the end of a sentence; null if the area may be overwritten
    */
   public static @Nullable String foreign(BlockDevice device, @Nullable UUID database) {
     try (Arena arena = Arena.ofShared()) {
       MemorySegment header = arena.allocate(HEADER_BYTES, HEADER_BYTES);
       String found = foreign(device, 0, header, database);
-      // The second area lies behind the first, whose size depends on that of a page.
+      // The second area is behind the first, whose size depends on that of a page.
       for (int size = PAGE_SIZE_MIN; size <= PAGE_SIZE_MAX && found == null; size *= 2) {
         long at = areaBytes(size);
         if (at < device.size()) {
@@ -227,11 +222,11 @@ public final class DoubleWrite {
     device.read(at, header, 0, HEADER_BYTES);
     long magic = Mem.getLong(header, 0);
     if (magic != MAGIC) {
-      return magic == 0 ? null : "holds data, but is no double-write area";
+      return magic == 0 ? null : "holds data, but is not a double-write area";
     }
     UUID owner = new UUID(Mem.getLong(header, DATABASE), Mem.getLong(header, DATABASE + 8));
     boolean whole = Mem.getInt(header, CHECKSUM) == headerSum(header, 0);
-    // A header that is not whole was torn by a crash: no page was written in place because of it.
+    // A damaged header was torn by a crash before any page of its batch was written in place.
     if (!whole || owner.equals(database) || owner.equals(UNKNOWN) && database != null) {
       return null;
     }
@@ -242,23 +237,23 @@ public final class DoubleWrite {
   // ------------------------------------------------------------------------------------ restore
 
   /**
-   * What was restored.
+   * The result of a restore.
    *
-   * @param pagesChecked how many pages of the file were looked at
-   * @param pagesRestored how many of them were torn, and are whole now
-   * @param nextBatch the number for the next batch
+   * @param pagesChecked the number of pages of the file that were checked
+   * @param pagesRestored the number of torn pages that were restored
+   * @param nextBatch the number of the next batch
    */
   public record Restored(int pagesChecked, int pagesRestored, long nextBatch) {}
 
   /**
-   * Puts pages that were torn in place back, from the newest whole copy; synced on return. To be
-   * called before anything reads the data file. Doing it again changes nothing, so a crash here is
-   * as good as one before.
+   * Restores pages that were torn in place from the newest whole copy; synced on return. To be
+   * called before anything reads the data file. Idempotent, so a crash during restore is harmless.
    *
-   * @param device the area; anything may be in it
+   * @param device the area, with any contents
    * @param data the pages
-   * @param pageSize of the pages
-   * @throws CorruptionException where the area is of a database with another page size
+   * @param pageSize the size of the pages
+   * @return what was restored
+   * @throws CorruptionException if the area is of a database with another page size
    */
   public static Restored restore(BlockDevice device, BlockDevice data, int pageSize) {
     try (Arena arena = Arena.ofShared()) {
@@ -280,7 +275,7 @@ public final class DoubleWrite {
     private final BlockDevice data;
     private final int pageSize;
     private final MemorySegment memory;
-    private final long place;
+    private final long inPlace;
     private final long copy;
     private int checked;
     private int restored;
@@ -290,11 +285,11 @@ public final class DoubleWrite {
       this.data = data;
       this.pageSize = pageSize;
       this.memory = memory;
-      this.place = 2 * HEADER_BYTES;
-      this.copy = place + pageSize;
+      this.inPlace = 2 * HEADER_BYTES;
+      this.copy = inPlace + pageSize;
     }
 
-    /** The area's batch; 0 where it has no whole header. */
+    /** The area's batch; 0 if it has no whole header. */
     long readHeader(int area) {
       long at = (long) area * HEADER_BYTES;
       device.read(area * areaBytes(pageSize), memory, at, HEADER_BYTES);
@@ -342,11 +337,12 @@ public final class DoubleWrite {
         return;
       }
       checked++;
-      data.read(pid * pageSize, memory, place, pageSize);
-      if (PageHeader.sound(memory, place, pageSize, pid)) {
+      data.read(pid * pageSize, memory, inPlace, pageSize);
+      if (PageHeader.sound(memory, inPlace, pageSize, pid)) {
         // It may be whole only in the page cache: after a failed sync, a later sync covers the page
-        // only if it is written again, and its copy is voided next.
-        data.write(pid * pageSize, memory, place, pageSize);
+        // only if it
+        // is written again, and its copy is voided next.
+        data.write(pid * pageSize, memory, inPlace, pageSize);
         return;
       }
       device.read(copyAt, memory, copy, pageSize);

@@ -11,9 +11,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads what the file has of pages that are in no frame, one MiB at a time and past the pool: a
- * walk along the free list reads each part of the file once at most, in whatever order the list
- * runs through it, and takes no frame from anyone.
+ * Reads pages that are in no frame from the file, one MiB at a time, bypassing the pool: a walk of
+ * the free list reads each part of the file at most once, in whatever order the list visits it, and
+ * takes no frame.
  *
  * <pre>
  *   extent    | p0 | p1 | p2 | ... |      1  which pages are in no frame?   under their buckets' latches
@@ -21,45 +21,43 @@ import org.jspecify.annotations.Nullable;
  *                                         3  link, or type and tree, of those that are sound
  * </pre>
  *
- * <p><b>What is unknown is read through the pool:</b> pages that were in a frame at 1, damaged or
- * torn ones, those of another log, and all of an extent that the device fails to read. So damage is
- * found, and reported, by the pool alone.
+ * <p><b>Unknown pages are read through the pool:</b> pages that were in a frame at 1, damaged or
+ * torn ones, those of another log, and all of an extent that the device fails to read. So only the
+ * pool reports damage.
  *
  * <p><b>When a link that was read here is right.</b> The caller has begun a walk ({@link
- * PageAllocator#walk}), has {@linkplain #clear cleared} this since, and sees after the link that
- * the page is {@linkplain PageAllocator#isUntouched untouched}. Then the page was in the list all
- * the time since the walk began, and its link was the same all the time: only the owner of the lock
- * of {@link PoolSpace} changes links below the top of the list, and the caller is that owner.
- * Excluded are:
+ * PageAllocator#walk}), has {@linkplain #clear cleared} this since, and finds the page {@linkplain
+ * PageAllocator#isUntouched untouched} after reading the link. Then the page was in the list ever
+ * since the walk began, with the same link: only the owner of the lock of {@link PoolSpace} changes
+ * links below the top of the list, and that is the caller. Excluded:
  *
  * <ul>
  *   <li><i>The file has an older version.</i> At 1 the page was in no frame. A dirty page leaves
- *       its frame only after it was written, so at that moment the file had the link, and nothing
- *       changes it until the caller looks.
+ *       its frame only after it was written, so the file had the link then, and nothing changes it
+ *       until the caller checks.
  *   <li><i>The page was freed just before the walk began, and its link is not in its frame yet.</i>
  *       The thread that frees it latches the frame before it changes the numbers that the walk
- *       begins with, and gives the latch back after the link. At 1 the page is in the latched
- *       frame; or it was written since, with the link.
- *   <li><i>The page is taken off, used, freed again and written while it is read.</i> Whoever takes
- *       it lowers what {@code isUntouched} compares with before the page changes, so the caller
- *       sees that after the read.
- *   <li><i>A write is under way during the read.</i> Of an untouched page in no frame there is
- *       none: a page is written from its frame, which it does not leave before that has ended. A
- *       torn copy of any other page has a wrong checksum, or is of a page that is touched.
+ *       begins with, and releases the latch after the link. At 1 the page is in the latched frame;
+ *       or it was written since, with the link.
+ *   <li><i>The page is popped, used, freed again and written while it is read.</i> The thread that
+ *       pops it lowers what {@code isUntouched} compares with before the page changes, so the
+ *       caller sees that after the read.
+ *   <li><i>A write is in flight during the read.</i> Not of an untouched page in no frame: a page
+ *       is written from its frame, and stays there until the write has ended. A torn copy of any
+ *       other page has a wrong checksum, or is of a page that is touched.
  *   <li><i>A punch makes zeros of the page during the read.</i> Punches have the same owner.
  * </ul>
  *
- * <p>The type and tree of a page ({@link #kind}) were so when its extent was read, and nothing
- * keeps them so: they are for callers that can live with an old answer.
+ * <p>The type and tree of a page ({@link #kind}) were right when its extent was read, and may be
+ * outdated.
  *
- * <p>Takes 8 bytes for each page of the extents that were read, 16 where LSNs are wanted; {@link
- * #clear} gives that and the buffer back. One thread.
+ * <p>Takes 8 bytes for each page of the extents read, 16 with LSNs; {@link #clear} releases that
+ * and the buffer. Not thread-safe.
  */
 final class ExtentReader {
-  /** How many bytes are read at a time. */
   static final int EXTENT_BYTES = 1 << 20;
 
-  /** Of a page: the file does not say, or may be outdated. Ask the pool. */
+  /** The file does not say, or may be outdated: ask the pool. */
   static final long UNKNOWN = -1;
 
   private static final long[] NOTHING = {};
@@ -71,8 +69,8 @@ final class ExtentReader {
   private final int perExtent;
 
   /**
-   * Of each page of an extent: the link, where it is free; else the complement of type and tree, or
-   * {@link Long#MIN_VALUE} for unknown. Then of each page the LSN where it is bare, else -1.
+   * For each page of an extent: the link, if it is free; otherwise the complement of type and tree,
+   * or {@link Long#MIN_VALUE} for unknown. Then for each page the LSN if it is bare, otherwise -1.
    */
   private final Map<Long, long[]> extents = new HashMap<>();
 
@@ -90,7 +88,7 @@ final class ExtentReader {
   /**
    * Forgets what was read.
    *
-   * @param wantLsns whether {@link #bareLsn} is going to be asked
+   * @param wantLsns whether {@link #bareLsn} will be called
    */
   void clear(boolean wantLsns) {
     extents.clear();
@@ -98,20 +96,20 @@ final class ExtentReader {
     lsns = wantLsns;
   }
 
-  /** The page that a free page is followed by, 0 for none; -1 where it is unknown, or not free. */
+  /** The successor of a free page, 0 for none; -1 if the page is unknown, or not free. */
   long next(long pid) {
     return Math.max(UNKNOWN, entry(pid, 0));
   }
 
   /**
-   * The LSN of a page whose {@link #next} is known, if it is nothing but a link to the page with
-   * the next id; else -1.
+   * The LSN of a page whose {@link #next} is known, if it consists only of a link to the next id;
+   * otherwise -1.
    */
   long bareLsn(long pid) {
     return entry(pid, perExtent);
   }
 
-  /** The type of a page, and in the upper half its tree; -1 where it is unknown. */
+  /** The type of a page, and in the upper half its tree; -1 if it is unknown. */
   long kind(long pid) {
     long entry = entry(pid, 0);
     if (entry >= 0) {
@@ -120,7 +118,6 @@ final class ExtentReader {
     return entry == Long.MIN_VALUE ? UNKNOWN : ~entry;
   }
 
-  /** Whether a page is the first one of its extent. */
   boolean isFirst(long pid) {
     return pid % perExtent == 0;
   }
@@ -161,7 +158,7 @@ final class ExtentReader {
       long at = (long) from << frames.pageShift;
       device.read((first << frames.pageShift) + at, to, at, (end - from) << frames.pageShift);
     } catch (StorageException e) {
-      return NOTHING; // one page of it may be what can't be read
+      return NOTHING; // perhaps only one of its pages can't be read
     }
     long limit = loader.lsnLimit();
     long[] known = new long[lsns ? 2 * perExtent : n];
@@ -178,7 +175,7 @@ final class ExtentReader {
     return known;
   }
 
-  /** Null where there is no memory for it: then pages are read one by one, into the pool. */
+  /** Null if there is no memory for it: then pages are read one by one, into the pool. */
   private @Nullable MemorySegment buffer() {
     MemorySegment own = buffer;
     if (own == null) {
@@ -203,7 +200,7 @@ final class ExtentReader {
       return tree < 0 ? Long.MIN_VALUE : ~((long) tree << 32 | type);
     }
     boolean hole = allocator.extent().hasHoles() && Mem.isZero(s, base, frames.pageSize);
-    return hole ? pid + 1 : Long.MIN_VALUE; // as Loader makes a page of it
+    return hole ? pid + 1 : Long.MIN_VALUE; // as Loader does
   }
 
   private long bareLsn(MemorySegment s, long base) {

@@ -9,14 +9,14 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 
 /**
- * How many pages the data file has room for.
+ * The length of the data file, and how many pages it has space for.
  *
- * <p>The file grows ahead of need, by an eighth of its size. Where there is no space for that the
- * attempt is repeated with less; where there is none for what is needed now, nothing has changed.
- * Of a file that has had holes, what is behind the high-water mark may be some: it is no room
- * before it has space again.
+ * <p>The file grows ahead of need, by an eighth of its size, 1 to 64 MiB. If there is no space for
+ * that, it tries less; if there is none for what is needed now, nothing changes. In a file that has
+ * had holes, pages above the high-water mark may be holes too, which count only once they have
+ * space again.
  *
- * <p>Any thread; one at a time makes the file larger or shorter, and others go on meanwhile.
+ * <p>Thread-safe; one thread at a time grows or shortens the file, without blocking others.
  */
 final class FileExtent {
   private static final long GROW_MIN = 1L << 20;
@@ -26,7 +26,7 @@ final class FileExtent {
   private final BlockDevice device;
   private final int pageShift;
 
-  /** How many pages there may be: more than a file ever has, where the pool does not say so. */
+  /** The maximum number of pages; unlimited unless the pool limits it. */
   private final long pagesMax;
 
   private final ReentrantLock growing = new ReentrantLock();
@@ -34,17 +34,17 @@ final class FileExtent {
   private volatile long pages;
 
   /**
-   * So far there is room: from here on the file may have holes, of pages that were cut off. A cut
-   * sets it back while the file grows, for it has another lock. So each change is one
-   * compare-and-set: growth sets it forward only from where it has begun to make room, and else
-   * looks again. With a plain store growth would count holes as room that were cut off since. No
-   * value comes back meanwhile, as only growth sets it forward, one thread at a time.
+   * The number of pages with space: pages above, which were cut off, may be holes. A cut, which has
+   * another lock, lowers it while the file grows. So each change is one compare-and-set: growth
+   * raises it only from the value from which it began to reserve space, and otherwise starts again.
+   * Excluded: with a plain store growth would count holes that were cut off since. There is no ABA,
+   * because only growth raises it, one thread at a time.
    */
   private final AtomicLong backed = new AtomicLong();
 
   private volatile boolean full;
 
-  /** See {@link AllocatorState#holes}: from the first time on for good. */
+  /** See {@link AllocatorState#holes}; never reset. */
   private volatile boolean holes;
 
   FileExtent(BlockDevice device, int pageShift, long pagesMax) {
@@ -55,7 +55,7 @@ final class FileExtent {
     backed.set(pages);
   }
 
-  /** A file that is too short is damaged: recovery says so by {@link #recover}. */
+  /** Checks a state against the file. A file that is too short is damaged. */
   void check(AllocatorState state) {
     state.check();
     long needed = Math.max(state.highWater(), state.highWaterMax());
@@ -79,25 +79,23 @@ final class FileExtent {
     }
   }
 
-  /** Whether a free page of the file may be zeros. */
   boolean hasHoles() {
     return holes;
   }
 
-  /** From now on free pages may be zeros, once a superblock that says so is durable. */
+  /** Allows free pages to be zeros, once a superblock that says so is durable. */
   void allowHoles() {
     holes = true;
   }
 
-  /** Gives the space of pages back; false if the device can't. */
   boolean punch(long pid, int n) {
     return device.punch(pid << pageShift, n << pageShift);
   }
 
   /**
-   * Sees to it that pages which may be holes have space.
+   * Reserves space for pages that may be holes.
    *
-   * @throws StorageFullException where there is none; some of them may have it
+   * @throws StorageFullException if there is none; some of them may have it
    */
   void reserve(long pid, long n) {
     long most = MAX_RESERVE >>> pageShift;
@@ -106,30 +104,29 @@ final class FileExtent {
     }
   }
 
-  /** How many pages the file has, those included that were never given out. */
+  /** The number of pages of the file, including those never allocated. */
   long pages() {
     return pages;
   }
 
-  /** How many pages the file has room for, with space for all that were never given out. */
+  /** The number of pages from the beginning that all have space or were allocated. */
   long backed() {
     return backed.get();
   }
 
-  /** The owner of the allocator's latch, in a cut: behind these pages there may be holes. */
+  /** Called in a cut by the owner of the allocator's latch: pages from here on may be holes. */
   void backed(long limit) {
     backed.accumulateAndGet(limit, Math::min);
   }
 
-  /** Whether the last attempt to make the file larger found no space. */
   boolean isFull() {
     return full;
   }
 
   /**
-   * Makes the file long enough for so many pages.
+   * Grows the file to a number of pages.
    *
-   * @throws StorageFullException where there is no space for them
+   * @throws StorageFullException if there is no space for them
    */
   void ensure(long wanted) {
     if (wanted <= backed.get()) {
@@ -140,18 +137,18 @@ final class FileExtent {
       boolean done;
       do {
         done = grow(wanted);
-      } while (!done); // pages were cut off meanwhile
+      } while (!done); // again if pages were cut off concurrently
     } finally {
       growing.unlock();
     }
   }
 
   /**
-   * Makes the file shorter.
+   * Shortens the file.
    *
-   * @param limit says how many pages must stay; asked while the file does not grow, and it sets the
-   *     room to that ({@link #leave}) before it lets anybody count on more
-   * @return whether it was made shorter
+   * @param limit returns how many pages must stay; called while the file does not grow, and calls
+   *     {@link #leave} before other threads can count on more
+   * @return whether the file was shortened
    */
   boolean shrink(LongSupplier limit) {
     growing.lock();
@@ -167,13 +164,13 @@ final class FileExtent {
     }
   }
 
-  /** The owner of the allocator's latch, in {@link #shrink}: there is room for so many. */
+  /** Called in {@link #shrink} by the owner of the allocator's latch: sets the number of pages. */
   void leave(long stay) {
     pages = Math.min(pages, stay);
     backed.accumulateAndGet(stay, Math::min);
   }
 
-  /** How much more room there may be than is needed: as much as the file grows by at a time. */
+  /** The free space that the file may keep, in pages: as much as it grows by at a time. */
   long slack() {
     return chunk() >>> pageShift;
   }
@@ -182,7 +179,7 @@ final class FileExtent {
     return Math.max(GROW_MIN, Math.min(GROW_MAX, (pages << pageShift) >>> 3));
   }
 
-  /** Whether there is room now; not so if a cut has set back meanwhile what there was before. */
+  /** Grows the file; returns false if a cut has lowered {@link #backed} concurrently. */
   private boolean grow(long wanted) {
     if (wanted > pagesMax) {
       full = true;

@@ -8,8 +8,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes pages that are dirty, in the order of the file: all of them, or those that hold the redo
- * point back.
+ * Writes dirty pages in file order: all of them, or those that hold the redo point back.
  *
  * <pre>
  *   frames ──scan──► window of page ids ──sort──► batches ──► device ··· sync
@@ -18,26 +17,26 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>All</b> ({@link #flush}). Every page that was dirty at the start is written once; a page
- * that is changed again meanwhile stays dirty, so a flush beside busy writers comes to an end.
- * Promotion pauses: a page that moved from a frame ahead of the scan to one behind it would be
- * missed. The flush owns the batches from its start to its end: no write of the background writer
- * is under way at the sync, and none that failed is overlooked. Threads that need frames meanwhile
- * find pages that the flush has cleaned.
+ * that changes again stays dirty, so a flush that runs concurrently with writers ends. Promotion
+ * pauses: a page that moved from a frame ahead of the scan to one behind it would be missed. The
+ * flush owns the batches from its start to its end: no write of the background writer is in flight
+ * at the sync, and no failed one is overlooked. Threads that need frames find pages that the flush
+ * has cleaned.
  *
- * <p><b>Those that are old</b> ({@link #flushOlder}), for a checkpoint. It owns a batch at a time
+ * <p><b>Older than an LSN</b> ({@link #flushOlder}), for a checkpoint. It owns one batch at a time
  * and pauses nothing. A page that moves past the scan, or whose latch is held for too long, is left
- * for the next checkpoint: {@link #minRecLsn}, which comes after, has the last word.
+ * for the next checkpoint: {@link #minRecLsn}, which follows, accounts for it.
  */
 final class Flusher {
   private static final int WINDOW = 8192;
 
   /**
-   * How many pages a checkpoint hands to the device at once. The log's groups queue up behind them:
-   * 64 random writes hold a commit up for a millisecond, a whole batch for four.
+   * The maximum number of pages that a checkpoint submits at once. The log's groups queue up behind
+   * them: 64 random writes delay a commit by a millisecond, a whole batch by four.
    */
   private static final int CHECKPOINT_BATCH = 64;
 
-  /** After so many rounds without any page being written. */
+  /** The number of rounds without a page written after which pauses are longer. */
   private static final int LONG_FROM = Backoff.PARK_FROM + 32;
 
   private static final long LONG_NANOS = 5_000_000;
@@ -78,24 +77,23 @@ final class Flusher {
   }
 
   /**
-   * Writes pages that nobody can reach yet, without copies in the double-write area: after a crash
-   * they are free, torn or not.
+   * Writes pages that no reader can reach yet, without copies in the double-write area: after a
+   * crash they are free, torn or not.
    */
   void flushFresh(long[] pids, int count) {
     if (flush(pids, count, Long.MAX_VALUE, false) > 0) {
       throw new InvalidUseException(
-          "Page " + pids[0] + " of a tree that is being made cannot be written.");
+          "Page " + pids[0] + " of an unfinished tree cannot be written.");
     }
   }
 
-  /** Every page that is dirty now. */
   private void all() {
     Residency residency = frames.residency;
-    int places = residency.places();
-    long[] window = new long[Math.min(WINDOW, places)];
-    for (int from = 0; from < places; ) {
+    int maxResidents = residency.maxResidents();
+    long[] window = new long[Math.min(WINDOW, maxResidents)];
+    for (int from = 0; from < maxResidents; ) {
       int size = 0;
-      for (; from < places && size < window.length; from++) {
+      for (; from < maxResidents && size < window.length; from++) {
         int frame = residency.resident(from);
         if (frame >= 0 && FrameHeader.dirty(frames.headers, frame)) {
           window[size++] = frames.pid(frame);
@@ -110,14 +108,13 @@ final class Flusher {
     }
   }
 
-  /** See {@link PoolCheckpoint#flushOlder}. */
   void flushOlder(long lsn) {
     Residency residency = frames.residency;
-    int places = residency.places();
-    long[] window = new long[Math.min(WINDOW, places)];
-    for (int from = 0; from < places; ) {
+    int maxResidents = residency.maxResidents();
+    long[] window = new long[Math.min(WINDOW, maxResidents)];
+    for (int from = 0; from < maxResidents; ) {
       int size = 0;
-      for (; from < places && size < window.length; from++) {
+      for (; from < maxResidents && size < window.length; from++) {
         int frame = residency.resident(from);
         if (frame >= 0 && isOlder(frame, lsn)) {
           window[size++] = frames.pid(frame);
@@ -125,7 +122,7 @@ final class Flusher {
       }
       flush(window, size, lsn);
     }
-    // What the background writer had taken before is written, too.
+    // Waits for a batch that the background writer had begun.
     writeBack.begin();
     writeBack.end();
   }
@@ -135,7 +132,7 @@ final class Flusher {
     return rec != 0 && rec < lsn;
   }
 
-  /** Writes pages, for as long as that gets on; how many could not be written. */
+  /** Writes pages while that makes progress; returns how many could not be written. */
   private int flush(long[] pids, int count, long olderThan) {
     return flush(pids, count, olderThan, true);
   }
@@ -157,7 +154,9 @@ final class Flusher {
     return size;
   }
 
-  /** As {@link Backoff}, and longer where latches are held for long: each look is at many pages. */
+  /**
+   * As {@link Backoff}, and longer if latches are held for long, as each round checks many pages.
+   */
   private static int pause(int round) {
     if (round >= LONG_FROM) {
       Waits.sleep(LONG_NANOS);
@@ -176,7 +175,7 @@ final class Flusher {
           writeBack.write(true, protect);
           throwFailure(writeBack.batchFailure());
         }
-        // left <= i: what is overwritten was looked at.
+        // left <= i, so this overwrites only entries that were already read.
         for (int k = 0; k < writeBack.leftSize(); k++) {
           pids[left++] = writeBack.left(k);
         }
@@ -187,12 +186,12 @@ final class Flusher {
     return left;
   }
 
-  /** Fills a batch; returns the index behind the last page that was looked at. */
+  /** Fills a batch; returns the index behind the last page that was checked. */
   private int collect(long[] pids, int from, int size, long olderThan) {
     int i = from;
     int limit = olderThan == Long.MAX_VALUE ? Integer.MAX_VALUE : CHECKPOINT_BATCH;
     for (; i < size && !writeBack.full() && writeBack.size() < limit; i++) {
-      // Exactly: a look without the bucket's latch may overlook a page that is being moved.
+      // Under the bucket's latch: a lookup without it may miss a page that is being moved.
       int frame = frames.translator.locate(pids[i]);
       if (frame >= 0 && (olderThan == Long.MAX_VALUE || isOlder(frame, olderThan))) {
         writeBack.add(pids[i], frame);
@@ -213,25 +212,24 @@ final class Flusher {
   /**
    * See {@link PoolCheckpoint#minRecLsn}.
    *
-   * <p><b>Why nothing is missed.</b> Let a change be there before the scan, its record at r, and
-   * not in the file when the scan ends.
+   * <p><b>Why nothing is missed.</b> Take a change made before the scan, whose record is at r, and
+   * which is not in the file when the scan ends.
    *
    * <ul>
-   *   <li><i>Its page does not change places while the scan runs.</i> It can't leave, being dirty
-   *       or being written; its place is its own from before its first change to after its last
-   *       write ({@link Residency#place}); and moves pause. {@link PagePromoter#pause} waits for
-   *       those that had begun, so that none is half done either. (A page that moves from a frame
-   *       ahead of the scan to one behind it would be missed. Movers could put the LSNs that they
-   *       carry into a common minimum instead, but then the scan would have to wait for movers that
-   *       have not seen it yet, which is all that a pause is.)
-   *   <li><i>Within the frame</i> recLsn or writingRecLsn is r or less. The first goes to the
-   *       second when a copy is made, and stays in the second until a write has succeeded, a failed
-   *       one included. So it is looked for in this order: if recLsn was no longer r, writingRecLsn
-   *       was so before, and still is.
+   *   <li><i>Its page keeps its frame during the scan.</i> It can't leave, being dirty or being
+   *       written; its index in the list of residents is constant from before its first change to
+   *       after its last write ({@link Residency#indexOf}); and moves pause. {@link
+   *       PagePromoter#pause} waits for moves in progress, so none is half done. (A page that moves
+   *       from a frame ahead of the scan to one behind it would be missed. Promoters could put the
+   *       LSNs that they carry into a common minimum instead, but then the scan would have to wait
+   *       for promoters that have not seen it yet, which amounts to a pause.)
+   *   <li><i>Within the frame</i> recLsn or writingRecLsn is r or less. A copy moves the first to
+   *       the second, which keeps it until a write has succeeded, even after a failed one. Reading
+   *       in this order, if recLsn was no longer r, writingRecLsn was set before, and still is.
    * </ul>
    *
-   * <p>Changes that come later, or whose recLsn is not set yet, are the sessions' business: their
-   * slots are read before the frames.
+   * <p>Later changes, and those whose recLsn is not set yet, are covered by the sessions' slots,
+   * which are read before the frames.
    */
   long minRecLsn() {
     pagePromoter.pause();
@@ -246,14 +244,15 @@ final class Flusher {
     MemorySegment headers = frames.headers;
     long least = Long.MAX_VALUE;
     Residency residency = frames.residency;
-    for (int i = 0; i < residency.places(); i++) {
+    for (int i = 0; i < residency.maxResidents(); i++) {
       int frame = residency.resident(i);
       if (frame < 0) {
         continue;
       }
       long rec = FrameHeader.recLsn(headers, frame);
-      // Partner of the release fence at the copy in WriteBack. Forbidden: writingRecLsn is read
-      // first, before it is set, and then recLsn, after it was cleared.
+      // Partner of the release fence at the copy in WriteBack. Excluded: writingRecLsn is read
+      // first,
+      // before it is set, and then recLsn, after it was cleared.
       VarHandle.acquireFence();
       long writing = FrameHeader.writingRecLsn(headers, frame);
       least = Math.min(least, rec == 0 ? Long.MAX_VALUE : rec);

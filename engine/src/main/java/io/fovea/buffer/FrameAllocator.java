@@ -6,99 +6,83 @@ import io.fovea.error.PoolExhaustedException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where memory for a page comes from: the preferred frame, what is free, and pages that are
- * evicted. What "a frame" is here, the {@link Residency} says.
+ * Obtains memory for pages: the preferred frame, free frames, and pages to evict. {@link Residency}
+ * defines what "a frame" means here.
  *
  * <pre>
  *   acquire(p):  1. frame p, if it is free
  *                2. frame p, if its page is cold, clean and no inner node
  *                3. a free frame
  *                4. a frame whose page the writer has made ready
- *                5. frames that the policy proposes: the first whose page is clean; those that
- *                   are dirty are listed for the writer on the way, as long as there is room
- *                6. wait for the writer; in the end: exhausted
+ *                5. the first frame proposed by the policy whose page is clean; dirty ones on the
+ *                   way are listed for the writer, while the list has space
+ *                6. wait for the writer; finally: exhausted
  * </pre>
  *
- * <p>Which pages leave is the {@link ReplacementPolicy}'s choice. Readers set a frame's usage byte
- * only when they don't find it set, so a page that is read all the time costs a store for each look
- * of the policy. Nobody writes a page here: that is the background writer's business, and who finds
- * nothing but dirty pages waits for it. Such waits are counted and timed.
+ * <p>The {@link ReplacementPolicy} chooses the pages to evict. This class writes no page: a miss
+ * that finds only dirty pages waits for the background writer. Such waits are counted and timed.
  *
- * <p><b>Being clean is no reason to leave.</b> All pages, clean or dirty, leave in the policy's
- * order: a miss that comes across a cold dirty page lists it for the writer ({@link
- * Frames#unwritten}), and where that list is full it turns the clock no further, but waits. So the
- * clock goes no faster than pages leave. Without that rule, misses that the writer does not keep up
- * with pass over all dirty pages, turn after turn, until they meet the last clean ones, which are
- * those in use most: the pool fills with cold dirty pages, hot clean ones come and go, and each
- * miss looks at thousands of frames.
+ * <p><b>Clean pages have no priority.</b> A miss that encounters a cold dirty page lists it for the
+ * writer ({@link Frames#unwritten}); if that list is full it stops the clock and waits, so that the
+ * clock advances no faster than pages leave. Otherwise misses that outpace the writer pass over all
+ * dirty pages until they reach the last clean ones, which are those used most: the pool fills with
+ * cold dirty pages, and each miss inspects thousands of frames. Exceptions: while most pages are
+ * clean, a miss that finds the list full takes the next clean page, which is near; and a thread
+ * that has waited for {@link #PATIENCE_NANOS} takes any cold and clean page, so that a device that
+ * stalls writes does not block readers.
  *
- * <p>That is a rule for pools in which dirty pages are many, and for a writer that gets on. Where
- * most pages are clean, a miss that finds no room in the list goes on to the next clean page, which
- * is one of the next two or three that are cold: it costs less than a wait, above all in a small
- * pool, whose list is short. Dirty pages are passed over then until they are half of all. And who
- * has waited for {@link #PATIENCE_NANOS} takes any page that is cold and clean, so that a device
- * that takes no writes for a while does not keep those from reading who need not wait for it.
+ * <p><b>Few frames are none.</b> While no page can be written, only frames whose pages were clean
+ * at that point come and go. If they are fewer than a read needs at a time ({@link #FEW}), each of
+ * its pages takes the frame of the one before, and it never ends. So once this has lasted as long
+ * as the timeout for an exhausted pool, a miss throws, with the cause.
  *
- * <p><b>Few frames are none.</b> While no page can be written, those frames alone come and go whose
- * pages were clean when that began. Where they are fewer than a read needs at a time ({@link
- * #FEW}), each of its pages takes the frame of the one before, and it begins anew until its time is
- * over. So a miss that finds it like that for as long as an empty pool is waited for is told that
- * there is no frame, and why.
- *
- * <p>Inner nodes are not pushed out of their frames by a page that prefers them: only the policy
- * evicts them.
- *
- * <p><b>Where pages leave together</b> ({@link Residency#together}), who finds nothing free goes on
- * from the first page that can leave to the next ones, as far as that is cheap, and takes memory of
- * one; that of the others is free, for its own next misses and for anybody's. They leave in the
- * order in which they would have left one by one, some misses earlier. The thread holds their
- * latches until their memory is gone, and waits for nothing meanwhile: see {@link ResidencyBudget},
- * V7.
+ * <p><b>Evicting together</b> ({@link Residency#together}): a miss that finds nothing free
+ * continues from the first page that can leave to the next ones, while that is cheap, and takes the
+ * memory of one; the rest is free for later misses of any thread. For its latches see {@link
+ * ResidencyBudget}, V7.
  */
-final class FrameAllocator implements Residency.Room {
-  /** How many steps a thread that needs one frame makes before it looks at the free list again. */
+final class FrameAllocator implements Residency.Reclaimer {
+  /** The maximum number of steps before a thread checks the free list again. */
   private static final int SWEEP_MAX = 4096;
 
-  /** How long the writer is waited for before clean pages leave out of turn. */
+  /** How long a thread waits for the writer before it takes clean pages out of order. */
   private static final long PATIENCE_NANOS = 20_000_000;
 
-  /** How many pages that are listed for the writer a miss looks at. */
-  private static final int WRITTEN_LOOKS = 8;
+  /** The maximum number of listed pages that a miss inspects in {@link #claimWritten}. */
+  private static final int WRITTEN_CHECKS = 8;
 
   /**
-   * Each so many looks, some eight milliseconds, a wait is looked at from outside, and is long
-   * enough for a look at clean pages.
+   * Attempts between two expensive checks of a waiting thread, about eight milliseconds: whether
+   * the wait must end, and whether any page is clean.
    */
-  private static final int LOOKS = 4;
+  private static final int CHECK_ROUNDS = 4;
 
   /**
-   * A way down, a page of a long value, and some more. Those of one that is long are read one after
-   * the other, and the leaf that names them has to stay.
+   * A descent, a page of a long value, and a few more. The pages of a long value are read one after
+   * the other, while the leaf that names them stays.
    */
   static final int FEW = 8;
 
-  /** How many steps a thread makes from one page that leaves to the next that leaves with it. */
+  /** The maximum number of steps between two pages of a batch. */
   private static final int MORE_STEPS = 64;
 
   private final Frames frames;
 
-  /** For pages that leave together. Seen by tests of the room. */
+  /** Batches for evicting together. Read by tests. */
   final EvictionBatch.Lists lists;
 
   private final long exhaustedMillis;
   private final Writer writer;
   private volatile boolean closed;
 
-  // Since when there are few frames, and when that was seen last; any thread, and as good as any.
+  // Since when there are few frames, and when that was last seen; racy, any thread's value will do.
   private volatile long fewSince;
   private volatile long fewSeen;
 
-  /** What the background writer looks like from here. */
   interface Writer {
     /** Asks for frames: there are few, or (urgent) none. */
     void wake(boolean urgent);
 
-    /** Why the last batch failed, or null. */
     @Nullable Throwable failure();
   }
 
@@ -124,10 +108,10 @@ final class FrameAllocator implements Residency.Room {
   }
 
   /**
-   * Takes a frame: exclusively latched and empty. The caller holds no latch.
+   * Takes a frame, exclusively latched and empty. The caller holds no latch.
    *
-   * @param preferred the frame that is liked best, or -1
-   * @throws PoolExhaustedException where none could be had for some seconds
+   * @param preferred the preferred frame, or -1
+   * @throws PoolExhaustedException if there was none for several seconds
    */
   @Override
   public int acquire(int preferred) {
@@ -138,7 +122,7 @@ final class FrameAllocator implements Residency.Room {
       int frame = claimAny(false);
       return taken(frame >= 0 ? frame : await());
     } catch (Error e) {
-      throw frames.stop(e); // a frame may be claimed by nobody
+      throw frames.stop(e); // a frame may stay claimed
     }
   }
 
@@ -149,9 +133,9 @@ final class FrameAllocator implements Residency.Room {
   }
 
   /**
-   * A frame that is free or can be made so at once, or -1.
+   * Returns a frame that is free or can be made so at once, or -1.
    *
-   * @param outOfTurn whether a clean page may leave before dirty ones that are as cold
+   * @param outOfTurn whether a clean page may leave before equally cold dirty ones
    */
   private int claimAny(boolean outOfTurn) {
     int frame = frames.residency.takeFree();
@@ -171,19 +155,19 @@ final class FrameAllocator implements Residency.Room {
         }
         writer.wake(true);
         long waited = System.nanoTime() - begin;
-        // Not each time: where no page is clean, that is a look at thousands.
-        boolean look = round % LOOKS == 0 || waited >= most;
-        if (look && hasBeenFew(most)) {
+        // Not each time: if no page is clean, this inspects thousands of frames.
+        boolean check = round % CHECK_ROUNDS == 0 || waited >= most;
+        if (check && hasBeenFew(most)) {
           throw exhausted();
         }
-        int frame = claimAny(look && waited >= patience);
+        int frame = claimAny(check && waited >= patience);
         if (frame >= 0) {
           return frame;
         }
         if (waited >= most) {
           throw exhausted();
         }
-        frames.checkWhileWaiting(look);
+        frames.checkWhileWaiting(check);
         frames.waits.await(waiter);
       }
     } finally {
@@ -193,9 +177,9 @@ final class FrameAllocator implements Residency.Room {
   }
 
   /**
-   * As {@link #acquire}, but waits for nobody: for a thread that holds latches.
+   * As {@link #acquire}, without waiting, for a thread that holds latches.
    *
-   * @return a frame, or -1 where none is to be had at once
+   * @return a frame, or -1 if none is available at once
    */
   @Override
   public int tryAcquire(int preferred) {
@@ -207,15 +191,15 @@ final class FrameAllocator implements Residency.Room {
       writer.wake(true);
       return -1;
     } catch (Error e) {
-      throw frames.stop(e); // a frame may be claimed by nobody
+      throw frames.stop(e); // a frame may stay claimed
     }
   }
 
   /**
-   * Whether no page could be written for so long, and few are clean.
+   * Whether no page could be written for the given time, and few are clean.
    *
-   * <p>Two that come at the same time may both begin a time, or one may end that of the other: then
-   * it is told later.
+   * <p>Of two concurrent callers both may start an interval, or one may end the other's: then this
+   * returns true later.
    */
   private boolean hasBeenFew(long nanos) {
     if (frames.residency.capacity() - frames.counters.dirty.sum() >= FEW
@@ -224,7 +208,7 @@ final class FrameAllocator implements Residency.Room {
       return false;
     }
     long now = System.nanoTime();
-    // A time that nobody has looked at for as long may have had an end.
+    // An interval not checked for that long may have ended in between.
     if (fewSeen == 0 || now - fewSeen > nanos) {
       fewSince = now;
     }
@@ -236,7 +220,7 @@ final class FrameAllocator implements Residency.Room {
     Throwable cause = writer.failure();
     if (cause instanceof DurabilityLostException lost) {
       return new DurabilityLostException(
-          "No frame of the buffer pool can be freed, for no page can be written any more: "
+          "No frame of the buffer pool can be freed, because no page can be written: "
               + lost.getMessage(),
           lost);
     }
@@ -248,14 +232,14 @@ final class FrameAllocator implements Residency.Room {
     return e;
   }
 
-  /** Looks for a page that can leave at once, or for some; -1 where it finds none. */
+  /** Evicts a page that can leave at once, or several; -1 if there is none. */
   private int sweep(boolean outOfTurn) {
     EvictionBatch evictionBatch = lists.borrow();
     if (evictionBatch == null) {
       return sweepOne(outOfTurn);
     }
     try {
-      // Again, where all of it was above what there is by now.
+      // Again if the memory of the whole batch exceeded the capacity by now.
       int n;
       do {
         gather(evictionBatch, outOfTurn);
@@ -268,13 +252,13 @@ final class FrameAllocator implements Residency.Room {
       } while (n > 0);
       return -1;
     } finally {
-      lists.giveBack(evictionBatch);
+      lists.putBack(evictionBatch);
     }
   }
 
   /**
-   * Fills a list with pages that can leave at once, by the steps of {@link #sweepOne}: as many as
-   * there are, up to the first one that takes many steps.
+   * Fills a batch with pages that can leave at once, by the steps of {@link #sweepOne}, until
+   * finding the next one takes many steps.
    */
   private void gather(EvictionBatch evictionBatch, boolean outOfTurn) {
     for (int ready = 0; ready >= 0 && !evictionBatch.full(); ) {
@@ -294,7 +278,7 @@ final class FrameAllocator implements Residency.Room {
       }
       return;
     }
-    int all = Math.min(2 * frames.residency.places(), SWEEP_MAX);
+    int all = Math.min(2 * frames.residency.maxResidents(), SWEEP_MAX);
     int attempt = 0;
     for (int left = evictionBatch.size() > 0 ? MORE_STEPS : all;
         left > 0 && !evictionBatch.full();
@@ -313,7 +297,6 @@ final class FrameAllocator implements Residency.Room {
     }
   }
 
-  /** Looks for a page that can leave at once; -1 where it finds none. */
   private int sweepOne(boolean outOfTurn) {
     Residency residency = frames.residency;
     int ready = frames.claimReady();
@@ -326,8 +309,8 @@ final class FrameAllocator implements Residency.Room {
       int written = claimWritten();
       return written < 0 ? -1 : residency.take(written);
     }
-    // In a share most frames may be free, without memory: a look at one is hardly a step.
-    int all = 2 * residency.places();
+    // In a share most frames may be free, without memory: inspecting one is hardly a step.
+    int all = 2 * residency.maxResidents();
     int steps = frames.share == null ? Math.min(all, SWEEP_MAX) : all;
     for (int i = 0; i < steps; i++) {
       int frame = frames.policy.propose(i, true);
@@ -350,7 +333,7 @@ final class FrameAllocator implements Residency.Room {
     return -1;
   }
 
-  /** Whether most pages in memory are clean: then the next one of them is near. */
+  /** Whether most pages in memory are clean, so that the next one is near. */
   private boolean isMostlyClean() {
     Residency residency = frames.residency;
     int resident = residency.capacity() - Math.max(0, residency.free());
@@ -358,12 +341,12 @@ final class FrameAllocator implements Residency.Room {
   }
 
   /**
-   * Takes the frame of a page that was listed for the writer, and that somebody else has written: a
-   * flush, which keeps the writer from its batches as long as it lasts. Looks at some only, and
-   * those that are dirty go to the end of the list. -1 where it finds none.
+   * Takes the frame of a page that was listed for the writer and that a flush has written, which
+   * keeps the writer from its batches. Inspects a few entries; dirty ones go to the end of the
+   * list. Returns -1 if there is none.
    */
   private int claimWritten() {
-    for (int i = 0; i < WRITTEN_LOOKS; i++) {
+    for (int i = 0; i < WRITTEN_CHECKS; i++) {
       int frame = frames.unwritten.take();
       if (frame == ReadyFrames.EMPTY) {
         return -1;
@@ -383,18 +366,17 @@ final class FrameAllocator implements Residency.Room {
     return -1;
   }
 
-  /** Lists a cold page for the writer, if it is dirty; false where there is no room. */
+  /** Lists a cold page for the writer, if it is dirty; returns false if the list is full. */
   private boolean list(int frame) {
     if (!FrameHeader.dirty(frames.headers, frame)
         || FrameHeader.evictionCandidate(frames.headers, frame)
         || FrameHeader.writing(frames.headers, frame)) {
       return true;
     }
-    FrameHeader.giveUp(frames.headers, frame);
+    FrameHeader.markCandidate(frames.headers, frame);
     return frames.unwritten.offer(frame);
   }
 
-  /** Takes the frame of a page that is cold and clean. */
   private boolean evict(int frame) {
     if (!frames.claimCold(frame)) {
       return false;

@@ -4,8 +4,7 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * One cache line for each frame: its latch, what is in it, and the bucket of the pages that prefer
- * the frame.
+ * One cache line per frame: its latch, its page, and the bucket of the pages that prefer the frame.
  *
  * <pre>
  *   0                 8                 16                24                32
@@ -17,42 +16,41 @@ import java.lang.foreign.MemorySegment;
  *   32       36       40                48                56       60 61 62 63
  *     the bucket of the pages that prefer this frame                the frame
  *
- *   field         who writes it, holding what               who reads it
- *   version word  see {@link Latch}                          everyone
- *   pid           loader, evictor, mover: frame exclusive    optimistic readers (checked by the
+ *   field         written by, holding                        read by
+ *   version word  see {@link Latch}                          all
+ *   pid           loader, evictor, promoter: frame exclusive optimistic readers (checked by the
  *                 AND the page's bucket                      version), latch holders; 0 = free
- *   recLsn        log: frame exclusive; write-out: shared    checkpoint, see Flusher
- *   writingRecLsn write-out: frame shared, or writing = 1    checkpoint, see Flusher
+ *   recLsn        log: frame exclusive; write-back: shared   checkpoint, see Flusher
+ *   writingRecLsn write-back: frame shared, or writing = 1   checkpoint, see Flusher
  *   latch         the bucket's spin latch, see Translator    -
- *   chain         bucket latch (PREDICTIVE only)             look-ups without a latch, as a hint
- *   entry 0, 1    bucket latch (PREDICTIVE only)             look-ups without a latch, as a hint
+ *   chain         bucket latch (PREDICTIVE only)             lookups without a latch, as a hint
+ *   entry 0, 1    bucket latch (PREDICTIVE only)             lookups without a latch, as a hint
  *   entry 0       SWIZZLED: the frame + 1 of the parent,     {@link Swizzling}
  *                 see {@link Swizzling}
- *   entry 0       VIRTUAL: the page's place, see Rights;     policies, as a hint
- *                 frame exclusive
- *   next          latch of the page's bucket                 look-ups without a latch, as a hint
- *   us  usage     readers set it when it is not; the policy  policy, writer, movers
- *                 clears it; the writer: given up
- *   di  dirty     exclusive sets; write-out clears (shared)  clock, evictor, mover
- *   wr  writing   write-out: sets under shared, clears       clock, evictor, mover (exclusive)
+ *   entry 0       VIRTUAL: index in the list of residents,   policies, as a hint
+ *                 see ResidencyBudget; frame exclusive
+ *   next          latch of the page's bucket                 lookups without a latch, as a hint
+ *   us  usage     readers set it if it is not set; the       policy, writer, promoter
+ *                 policy clears it; writer: candidate
+ *   di  dirty     exclusive sets; write-back clears (shared) policy, evictor, promoter
+ *   wr  writing   write-back: sets under shared, clears      policy, evictor, promoter (exclusive)
  *   ul  unlisted  the free list's latch                      the same
  * </pre>
  *
- * <p>Headers are type-stable: a line is a frame's header as long as the pool is open, and its
- * version never goes back. That is why a reader may look at any line at any time without a latch
- * and without memory reclamation: what it sees is checked by page id and version afterwards.
+ * <p>Headers are type-stable: a line stays a frame's header while the pool is open, and its version
+ * never goes back. So a reader may read any line at any time without a latch and without memory
+ * reclamation; page id and version decide afterwards whether what it saw is valid.
  *
- * <p>Usage: 0 not used since the policy looked, 1 used, 2 not used and given up: the writer has the
- * page ready to leave ({@link ReadyFrames}). Readers turn 0 and 2 to 1, so a page that is used
- * again is not ready any more. Nothing orders these stores, and one may be lost: then a page counts
- * as used, or not, that was not, or was. What a page may leave by is decided under the frame's
- * latch.
+ * <p>Usage: 0 not used since the policy's last visit, 1 used, 2 eviction candidate, which the
+ * writer has made ready to leave ({@link ReadyFrames}). Readers turn 0 and 2 into 1, which rescues
+ * a candidate. These stores are unordered and may be lost; whether a page leaves is decided under
+ * the frame's latch.
  *
- * <p>Each flag has a byte of its own, because they are written under different protection; in one
- * byte a store of one could undo another.
+ * <p>Each flag has a separate byte, because they are written under different protection: in one
+ * byte the store of one could undo another.
  *
- * <p>Frames are numbered from 0; links and entries hold frame + 1, so that 0 says "none" and fresh
- * memory is a table of free frames with empty buckets.
+ * <p>Frames are numbered from 0. Links and entries hold frame + 1, so that 0 means "none" and
+ * zeroed memory is a table of free frames with empty buckets.
  */
 final class FrameHeader {
   static final int SHIFT = 6;
@@ -67,7 +65,7 @@ final class FrameHeader {
   static final int ENTRY_0 = 40;
   static final int ENTRY_1 = 48;
 
-  /** In the place of entry 0, where the translation has no buckets in header lines. */
+  /** Shares entry 0, which is unused where the translation has no buckets in header lines. */
   static final int PARENT = ENTRY_0;
 
   static final int NEXT = 56;
@@ -77,7 +75,7 @@ final class FrameHeader {
   static final int UNLISTED = 63;
 
   private static final byte USED = 1;
-  private static final byte GIVEN_UP = 2;
+  private static final byte CANDIDATE = 2;
 
   private FrameHeader() {}
 
@@ -98,8 +96,7 @@ final class FrameHeader {
   }
 
   /**
-   * Whether the frame holds the page, for a reader without a latch; sets the usage byte if it is
-   * not.
+   * Whether the frame holds the page, for a reader without a latch. If so, marks the frame used.
    */
   static boolean use(MemorySegment headers, int frame, long pid) {
     long line = at(frame);
@@ -112,7 +109,7 @@ final class FrameHeader {
     return true;
   }
 
-  /** Sets the usage byte if it is not, for a reader who does not ask which page it is. */
+  /** Marks the frame used, for a reader that does not check the page id. */
   static void touch(MemorySegment headers, int frame) {
     if (Mem.peekByte(headers, at(frame) + USAGE) != USED) {
       setUsed(headers, frame, true);
@@ -127,7 +124,7 @@ final class FrameHeader {
     Mem.putIntOpaque(headers, at(frame) + NEXT, link);
   }
 
-  /** The frame + 1 of the node whose reference names this frame, 0 for none: Swizzling. */
+  /** The frame + 1 of the node whose reference names this frame, 0 for none; see Swizzling. */
   static int parent(MemorySegment headers, int frame) {
     return Mem.getIntOpaque(headers, at(frame) + PARENT);
   }
@@ -136,7 +133,7 @@ final class FrameHeader {
     Mem.putIntOpaque(headers, at(frame) + PARENT, link);
   }
 
-  /** Sets the parent where there is none; whether it is that one. */
+  /** Sets the parent if there is none; returns whether the parent is the given one. */
   static boolean linkParent(MemorySegment headers, int frame, int link) {
     return Mem.casInt(headers, at(frame) + PARENT, 0, link) || parent(headers, frame) == link;
   }
@@ -150,11 +147,11 @@ final class FrameHeader {
   }
 
   static boolean evictionCandidate(MemorySegment headers, int frame) {
-    return Mem.getByteOpaque(headers, at(frame) + USAGE) == GIVEN_UP;
+    return Mem.getByteOpaque(headers, at(frame) + USAGE) == CANDIDATE;
   }
 
-  static void giveUp(MemorySegment headers, int frame) {
-    Mem.putByteOpaque(headers, at(frame) + USAGE, GIVEN_UP);
+  static void markCandidate(MemorySegment headers, int frame) {
+    Mem.putByteOpaque(headers, at(frame) + USAGE, CANDIDATE);
   }
 
   static boolean dirty(MemorySegment headers, int frame) {
@@ -181,7 +178,7 @@ final class FrameHeader {
     Mem.putLongOpaque(headers, at(frame) + REC_LSN, lsn);
   }
 
-  /** Lowers the frame's recLsn to an LSN; 0 stands for "none" and is no LSN. */
+  /** Lowers the frame's recLsn to an LSN; 0 stands for "none" and is not an LSN. */
   static void lowerRecLsn(MemorySegment headers, int frame, long lsn) {
     long old = recLsn(headers, frame);
     if (lsn != 0 && (old == 0 || lsn < old)) {

@@ -4,34 +4,33 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A frame is memory, and any frame will do for any page: of all translations with a table, and of
- * {@link PredictiveTranslation}, which likes one of them best.
+ * Residency for translations in which any frame can hold any page: those with a table, and {@link
+ * PredictiveTranslation}, which prefers one.
  *
- * <p>A place is a frame.
+ * <p>The index of a resident page is its frame.
  */
 final class FrameResidency implements Residency {
   private final Frames frames;
 
-  /** Set once the parts are wired up. */
-  private @Nullable Room room;
+  private @Nullable Reclaimer reclaimer;
 
   FrameResidency(Frames frames) {
     this.frames = frames;
   }
 
   @Override
-  public void wire(Room to) {
-    room = to;
+  public void wire(Reclaimer to) {
+    reclaimer = to;
   }
 
-  private Room room() {
-    return Objects.requireNonNull(room);
+  private Reclaimer reclaimer() {
+    return Objects.requireNonNull(reclaimer);
   }
 
   /**
-   * A page that is only passed by demotes no other: it would take the frame of a page that is used
-   * again and again in the moment between the clock's look at it and its next use. It goes to its
-   * preferred frame where that is free, and else where the policy says.
+   * A page that is only read ahead displaces no page from its preferred frame: that page may be in
+   * constant use, and only just visited by the clock. It goes to its preferred frame if that is
+   * free, otherwise to one of the policy's.
    */
   @Override
   public int claim(long pid, boolean wait, boolean passing) {
@@ -40,31 +39,31 @@ final class FrameResidency implements Residency {
       preferred = -1;
     }
     if (wait) {
-      return room().acquire(preferred);
+      return reclaimer().acquire(preferred);
     }
-    int frame = room().tryAcquire(preferred);
+    int frame = reclaimer().tryAcquire(preferred);
     return frame < 0 ? NONE : frame;
   }
 
   @Override
   public int reserve(long likely) {
-    return room().acquire(frames.translator.preferred(likely));
+    return reclaimer().acquire(frames.translator.preferred(likely));
   }
 
   /** Another thread may have had the page whose preferred frame was claimed. */
   @Override
   public int use(int reserved, long pid) {
     int preferred = frames.translator.preferred(pid);
-    if (preferred < 0 || preferred == reserved || !room().claimPreferred(preferred)) {
+    if (preferred < 0 || preferred == reserved || !reclaimer().claimPreferred(preferred)) {
       return reserved;
     }
-    giveBack(reserved);
+    unclaim(reserved);
     return preferred;
   }
 
   @Override
   public void cancel(int reserved) {
-    giveBack(reserved);
+    unclaim(reserved);
   }
 
   @Override
@@ -82,14 +81,14 @@ final class FrameResidency implements Residency {
     return emptied;
   }
 
-  /** Where references are believed, none may name the frame any more. */
+  /** Under SWIZZLED no reference may name the frame any more. */
   @Override
   public boolean leave(int frame) {
     return frames.swizzling.leave(frame);
   }
 
   @Override
-  public void giveBack(int frame) {
+  public void unclaim(int frame) {
     frames.makeFree(frame);
   }
 
@@ -106,7 +105,7 @@ final class FrameResidency implements Residency {
   }
 
   @Override
-  public int places() {
+  public int maxResidents() {
     return frames.count;
   }
 
@@ -116,7 +115,7 @@ final class FrameResidency implements Residency {
   }
 
   @Override
-  public int place(int frame) {
+  public int indexOf(int frame) {
     return frame;
   }
 

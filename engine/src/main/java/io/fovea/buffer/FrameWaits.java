@@ -7,75 +7,73 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Threads that wait for a frame, and are woken when there are some.
+ * Threads that wait for a frame, and are woken when frames are ready.
  *
  * <pre>
  *   a miss                                 the background writer
  *   enter: in the queue, WAITS   (A1)      a page is ready, its frame listed   (B1)
- *   is a frame to be had?        (A2)      who in the queue WAITS? unpark      (B2)
+ *   is a frame available?        (A2)      which in the queue WAITS? unpark    (B2)
  *   no: await
  *
  *   state of a waiter:   WAITS ──writer──► BEING_WOKEN ──unparked──► WOKEN
  *                          ▲                                           │
- *                          └──────── itself, before it looks again ────┘
+ *                          └──────── itself, before it tries again ────┘
  * </pre>
  *
  * <p><b>No lost wake-up.</b> A1 is an update of the queue or a store of the state, B1 one under the
- * latch of {@link ReadyFrames}, all sequential: so A2 finds the frame, or B2 finds the thread
- * waiting. One that B2 finds woken has not looked yet: it sets its state before it does, and then
- * finds the frame; the wake-up goes to the next in the queue. Frames that become free in another
- * way wake nobody. For these, and as an insurance, a thread looks again after {@value #LOOK_NANOS}
- * ns by itself.
+ * latch of {@link ReadyFrames}, all sequentially consistent: so A2 finds the frame, or B2 finds the
+ * thread waiting. A waiter that B2 finds WOKEN has not tried again yet: it sets its state first,
+ * and then finds the frame; the wake-up goes to the next in the queue. Frames that become free in
+ * other ways wake no thread; for these, waiters try again after {@value #RETRY_NANOS} ns in any
+ * case.
  *
- * <p><b>Nobody takes a wake-up along.</b> A thread that was unparked while it did not sleep has a
- * permit left, and its next park returns at once: that of the program perhaps, which sleeps where
- * it waits for nothing of ours. Such a permit is used up in {@link #leave}. It has been given by
- * then, for a state of WOKEN says so; and none comes later, for who has left is in no queue, and
- * who is being woken waits for the end of that.
+ * <p><b>No stray permit.</b> A thread that was unparked while it did not sleep keeps a permit,
+ * which would end a later, unrelated park of the program at once. {@link #leave} consumes it. By
+ * then it has been granted, as the state WOKEN shows; and none follows, because the thread is in no
+ * queue, and waits for the end of a wake-up in progress.
  *
- * <p><b>No memory</b> for an entry or for a walk over the queue is no error: nobody is woken then,
- * and all look again by themselves.
+ * <p><b>Out of memory</b> for an entry or for a walk over the queue is no error: no thread is
+ * woken, and all try again by timeout.
  *
- * <p>They sleep and do not spin: with more threads than processors whoever spins takes the time of
- * the one thread that all wait for.
+ * <p>Waiters sleep instead of spinning: with more threads than processors, spinning would take time
+ * from the one thread that they wait for.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 final class FrameWaits {
-  static final long LOOK_NANOS = 2_000_000;
+  static final long RETRY_NANOS = 2_000_000;
 
   private static final int WAITS = 0;
   private static final int BEING_WOKEN = 1;
   private static final int WOKEN = 2;
 
-  /** A state that nobody wakes any more. */
+  /** The state of a waiter that has left and is not woken. */
   private static final int LEFT = 3;
 
-  /** A thread that waits. Its state: see above. */
-  @SuppressWarnings("serial") // is not written anywhere
+  /** A waiting thread. Its value is the state, see above. */
+  @SuppressWarnings("serial") // is never serialized
   static final class Waiter extends AtomicInteger {
     final Thread thread = Thread.currentThread();
 
-    /** Whether it may have a permit. Of the thread. */
+    /** Whether the thread may have a permit. Used by the thread only. */
     boolean permit;
   }
 
   private final ConcurrentLinkedQueue<Waiter> queue = new ConcurrentLinkedQueue<>();
-  private final long lookNanos;
+  private final long retryNanos;
 
   FrameWaits() {
-    this(LOOK_NANOS);
+    this(RETRY_NANOS);
   }
 
-  /** With another time, for tests. */
-  FrameWaits(long lookNanos) {
-    this.lookNanos = lookNanos;
+  FrameWaits(long retryNanos) {
+    this.retryNanos = retryNanos;
   }
 
   /**
-   * The calling thread waits from here to {@link #leave}.
+   * Registers the calling thread as waiting until {@link #leave}.
    *
-   * @return what it waits as; null where it is not woken
+   * @return the waiter; null if the thread can't be woken
    */
   @Nullable Waiter enter() {
     try {
@@ -101,33 +99,32 @@ final class FrameWaits {
     }
   }
 
-  /** Sleeps until it is woken, or for a while; the caller looks for a frame next. */
+  /** Sleeps until a wake-up or the timeout; the caller tries to get a frame next. */
   void await(@Nullable Waiter waiter) {
     if (waiter == null) {
-      Waits.sleep(lookNanos);
+      Waits.sleep(retryNanos);
       return;
     }
     boolean slept = waiter.get() == WAITS;
     long begin = System.nanoTime();
     if (slept) {
-      Waits.sleep(lookNanos);
+      Waits.sleep(retryNanos);
     }
     if (waiter.get() != WAITS) {
       settle(waiter);
-      // Who slept for all of its time has perhaps not been woken from that.
-      waiter.permit |= !slept || System.nanoTime() - begin >= lookNanos;
+      // A sleep that lasted the whole time may have left a permit.
+      waiter.permit |= !slept || System.nanoTime() - begin >= retryNanos;
       waiter.set(WAITS);
     }
   }
 
-  /** Waits for the end of a wake-up that has begun. */
   private static void settle(Waiter waiter) {
     for (int i = 0; waiter.get() == BEING_WOKEN; i++) {
       Waits.spin(i);
     }
   }
 
-  /** Wakes so many of those who wait, those first who came first. */
+  /** Wakes up to the given number of waiters, in the order of arrival. */
   void wake(int frames) {
     int left = queue.isEmpty() ? 0 : frames;
     if (left <= 0) {
@@ -140,7 +137,7 @@ final class FrameWaits {
         }
       }
     } catch (OutOfMemoryError e) {
-      // They look by themselves.
+      // They try again by timeout.
     }
   }
 

@@ -15,26 +15,26 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The memory of a pool, and the few steps by which a frame changes between free and used.
+ * The memory of a pool, and the transitions of a frame between free and used.
  *
  * <pre>
- *             claim                     translator.insert
- *    free ─────────────► claimed ───────────────────────────► used
- *     ▲  pid = 0          pid = 0, exclusively latched        │ pid = the page
- *     └────────────────── giveBack ◄──────────────────────────┘ drop (clean, not being written)
+ *           claim                     translator.insert
+ *   free ─────────────► claimed ───────────────────────────► used
+ *    ▲  pid = 0          pid = 0, exclusively latched        │ pid = the page
+ *    └─────────────────── unclaim ◄──────────────────────────┘ drop (clean, not being written)
  * </pre>
  *
- * <p>Every step is made under the frame's exclusive latch. A frame that is claimed belongs to the
- * thread that holds its latch.
+ * <p>Each transition is made under the frame's exclusive latch. A claimed frame belongs to the
+ * thread that holds the latch.
  */
 final class Frames {
-  /** Fills frames that were given back with a pattern: -Dfovea.poison, or assertions. */
+  /** Fills released frames with a pattern: -Dfovea.poison, or assertions. */
   private static final boolean POISON = Boolean.getBoolean("fovea.poison") || assertionsOn();
 
   private static final byte POISON_BYTE = (byte) 0xDB;
 
-  /** Every so many rounds, some ten milliseconds, a wait is looked at from outside. */
-  private static final int PATIENCE = 64;
+  /** Sleeping rounds between two calls of {@link #waitCheck}: about ten milliseconds. */
+  private static final int WAIT_CHECK_ROUNDS = 64;
 
   final MemoryPlan plan;
   final int count;
@@ -46,10 +46,9 @@ final class Frames {
   final Translator translator;
   final FreeFrames free;
 
-  /** Pages that can leave. */
   final ReadyFrames ready;
 
-  /** Pages that misses came across, and that can leave when they are written. */
+  /** Dirty pages that misses came across, which can leave once they are written. */
   final ReadyFrames unwritten;
 
   final FrameWaits waits = new FrameWaits();
@@ -57,30 +56,26 @@ final class Frames {
   final Swizzling swizzling;
   final Counters counters = new Counters();
 
-  /** What open snapshots need of pages that have changed. */
+  /** The old versions of changed pages that open snapshots need. */
   final PageCopies copies;
 
   final NativeRegion region;
 
-  /** Where the memory of pages comes from. */
   final Residency residency;
 
-  /** From where the memory of frames comes; null where all of it is the pool's own. */
+  /** The shared budget for the memory of frames; null if the pool has all of its memory. */
   final PoolShare.@Nullable Member share;
 
-  /** Whether it has left its share. */
   private final AtomicBoolean left = new AtomicBoolean();
 
-  /** Whether the pool was closed; see {@link #checkOpen}. */
   final AtomicBoolean closed = new AtomicBoolean();
 
-  /** Whether the pool has stopped, and why. */
   private final Stop stop = new Stop();
 
-  /** Looked at by who waits for long: throws where the waiting shall end. */
-  private volatile Runnable patience = () -> {};
+  /** Called in long waits; throws if the wait must end. */
+  private volatile Runnable waitCheck = () -> {};
 
-  /** Where pages come from; null where none come. */
+  /** The device that pages come from, or null. */
   private final @Nullable BlockDevice device;
 
   Frames(PoolConfig config, @Nullable BlockDevice device) {
@@ -102,10 +97,10 @@ final class Frames {
             ? headers
             : all.asSlice(plan.tableAt(), plan.stackAt() - plan.tableAt());
     translator = new Translator(config.translation(), count, headers, table);
-    MemorySegment places = all.asSlice(plan.stackAt(), 4L * plan.places());
-    free = new FreeFrames(headers, places, own ? 0 : count);
-    residency = own ? new ResidencyBudget(this, places, config) : new FrameResidency(this);
-    ready = new ReadyFrames(headers, residency.places() / 4);
+    MemorySegment stack = all.asSlice(plan.stackAt(), 4L * plan.maxResidents());
+    free = new FreeFrames(headers, stack, own ? 0 : count);
+    residency = own ? new ResidencyBudget(this, stack, config) : new FrameResidency(this);
+    ready = new ReadyFrames(headers, residency.maxResidents() / 4);
     unwritten = new ReadyFrames(headers, plan.batch());
     MemorySegment statistics = all.asSlice(plan.statisticsAt(), plan.bytes() - plan.statisticsAt());
     policy = ReplacementPolicy.of(config.replacement(), headers, statistics, residency);
@@ -122,7 +117,7 @@ final class Frames {
         : NativeRegion.reserveInPieces(plan.bytes(), "buffer pool");
   }
 
-  /** Where memory can't be given back in pieces, all of it is promised to this pool. */
+  /** Joins a share. If memory can't be released in pieces, all of it is promised to this pool. */
   private PoolShare.Member join(PoolShare from) {
     int least = region.forgets() ? plan.least() : count;
     boolean done = false;
@@ -137,12 +132,11 @@ final class Frames {
     }
   }
 
-  /** How many pages it can always have memory for. */
+  /** The number of pages that the pool always has memory for. */
   int least() {
     return share == null ? residency.capacity() : share.least();
   }
 
-  /** Throws after the pool was closed. */
   void checkOpen() {
     if (closed.get()) {
       throw new DatabaseClosedException();
@@ -150,39 +144,37 @@ final class Frames {
   }
 
   /**
-   * Waits once for a frame that somebody else has latched, as {@link Backoff#pause} does. It may be
-   * one that is read by a ring whose borrower is busy elsewhere, and waits himself perhaps, for
-   * this thread: so whoever has waited for a while looks after such rings ({@link
-   * BlockDevice#endLent}).
+   * Waits once for a frame that another thread has latched, as {@link Backoff#pause} does. A ring
+   * may be reading the frame while the ring's borrower waits for this thread, so a thread that
+   * waits for long completes the reads of such rings ({@link BlockDevice#endLent}).
    */
   int pause(int round) {
     if (round >= Backoff.PARK_FROM) {
-      checkWhileWaiting(round % PATIENCE == 0);
+      checkWhileWaiting(round % WAIT_CHECK_ROUNDS == 0);
     }
     return Backoff.pause(round);
   }
 
   /**
-   * What a thread does that has waited for a while, before it goes on: ends reads of rings whose
-   * borrowers are elsewhere, and throws if the pool has stopped.
+   * The duties of a thread that has waited for a while: completes reads of rings whose borrowers
+   * are busy elsewhere, and throws if the pool has stopped.
    *
-   * @param look whether it is time to look at the wait from outside
+   * @param check whether to run the check for ending the wait as well
    */
-  void checkWhileWaiting(boolean look) {
+  void checkWhileWaiting(boolean check) {
     BlockDevice d = device;
     if (d != null) {
       d.endLent();
     }
     requireRunning();
-    if (look) {
-      patience.run();
+    if (check) {
+      waitCheck.run();
     }
   }
 
   /**
-   * The same for a thread that can't go back: it has a page id that is in no list any more, and
-   * memory for it. The wait is not looked at from outside, as a deadline of its operation would
-   * leave both to nobody. It throws if the pool has stopped.
+   * {@link #pause} for a thread that can't be interrupted, because it holds a page id that is in no
+   * list and memory for it, which a deadline would leak. It throws only if the pool has stopped.
    */
   int pauseUntilStopped(int round) {
     if (round >= Backoff.PARK_FROM) {
@@ -191,7 +183,7 @@ final class Frames {
     return Backoff.pause(round);
   }
 
-  /** The same for who closes the pool and waits for the device, whatever else has happened. */
+  /** {@link #pause} for closing the pool: waits for the device even if the pool has stopped. */
   int pauseAtEnd(int round) {
     BlockDevice d = device;
     if (round >= Backoff.PARK_FROM && d != null) {
@@ -200,25 +192,24 @@ final class Frames {
     return Backoff.pause(round);
   }
 
-  void patience(Runnable look) {
-    patience = look;
+  void waitCheck(Runnable check) {
+    waitCheck = check;
   }
 
   // ------------------------------------------------------------------------------------ the stop
 
-  /** See {@link PoolStop#onStop}. */
   void onStop(Consumer<Throwable> action) {
     stop.action = action;
   }
 
   /**
    * Stops the pool because an operation failed while a frame was half changed, or latched with no
-   * thread left to release it. Every thread that waits gets an exception.
+   * thread left to release it. All waiting threads get an exception.
    *
    * <p>When this returns, {@link #onStop} has run, whichever thread stopped the pool first: the
-   * caller goes on to release the latch of a page that no thread may believe. A thread that finds
-   * the pool stopped therefore runs the action once more instead of trusting another thread to have
-   * finished it. The first cause stays, and is what the action gets.
+   * caller goes on to release the latch of a page whose contents are invalid. So a thread that
+   * finds the pool stopped runs the action again rather than trust another thread to have finished
+   * it. The first cause stays, and is passed to the action.
    *
    * @return the caller's own cause, to be thrown
    */
@@ -241,9 +232,9 @@ final class Frames {
   }
 
   /**
-   * One word that moves once, from null to the first cause, by a compare-and-set. Where that call
-   * fails, for there is no stack left, a plain volatile store moves it: then another thread's cause
-   * may be replaced, and the pool has stopped all the same.
+   * One word that changes once, from null to the first cause, by a compare-and-set. If that call
+   * fails because the stack is exhausted, a plain volatile store sets it: it may replace another
+   * thread's cause, but the pool has stopped all the same.
    *
    * <p>Thread-safe. {@code StopRaces} attacks it.
    */
@@ -258,7 +249,6 @@ final class Frames {
       }
     }
 
-    /** Null as long as the pool works. */
     volatile @Nullable Throwable cause;
 
     volatile Consumer<Throwable> action = t -> {};
@@ -291,12 +281,12 @@ final class Frames {
     return FrameHeader.pid(headers, frame);
   }
 
-  /** Whether a promotion may not push the page out: see RULES, "a leaf never demotes an inner". */
+  /** Whether the frame holds an inner node, which promoting a leaf must not displace. */
   boolean isInner(int frame) {
     return PageHeader.type(pages, base(frame)) == PageHeader.INNER;
   }
 
-  /** Takes a frame if it is free, nobody holds its latch, and there is memory for it. */
+  /** Claims a frame if it is free, unlatched, and there is memory for it. */
   boolean claimFree(int frame) {
     PoolShare.Member s = share;
     if (s == null) {
@@ -307,7 +297,7 @@ final class Frames {
     }
     boolean mine = claimWithMemory(frame);
     if (!mine) {
-      s.giveUnused();
+      s.refundUnused();
     }
     return mine;
   }
@@ -330,34 +320,35 @@ final class Frames {
     return mine;
   }
 
-  /** Takes a free frame; -1 where none is, or where there is no memory for one. */
+  /** Claims a free frame; returns -1 if there is none, or no memory for one. */
   int claimAnyFree() {
     PoolShare.Member s = share;
     if (s == null) {
       return popFree();
     }
-    // First the memory: what is popped and not taken is not listed any more.
+    // Memory first: a popped frame is no longer listed.
     if (free.count() == 0 || !s.take()) {
       return -1;
     }
     int frame = popFree();
     if (frame < 0) {
-      s.giveUnused();
+      s.refundUnused();
     }
     return frame;
   }
 
-  /** Pops frames until one is free; -1 where none is. */
+  /** Pops frames until one is free; returns -1 if there is none. */
   private int popFree() {
     for (int frame = free.pop(); frame >= 0; frame = free.pop()) {
-      // Somebody may have the latch for a moment, to see that the frame is free or to take it as a
-      // preferred frame. Passing on would lose the frame in the first case.
+      // Another thread may have latched the frame briefly, to check that it is free or to take it
+      // as a
+      // preferred frame. Skipping the frame would lose it in the first case.
       for (int round = 0; pid(frame) == 0; round = Backoff.pause(round)) {
         if (claimWithMemory(frame)) {
           return frame;
         }
         if (round >= Backoff.PARK_FROM) {
-          // Claimed by somebody who is slow; that thread will list it again, or use it.
+          // A slow thread claimed it, and will list it again or use it.
           break;
         }
       }
@@ -365,12 +356,10 @@ final class Frames {
     return -1;
   }
 
-  /** Gives a claimed frame back. */
-  void giveBack(int frame) {
-    residency.giveBack(frame);
+  void unclaim(int frame) {
+    residency.unclaim(frame);
   }
 
-  /** Makes a claimed frame free again. */
   void makeFree(int frame) {
     assert pid(frame) == 0 : "frame " + frame + " still holds page " + pid(frame);
     assert !FrameHeader.dirty(headers, frame) : "frame " + frame + " is dirty";
@@ -379,7 +368,7 @@ final class Frames {
       poison(frame);
       forget(frame);
       if (share != null) {
-        share.give();
+        share.refund();
       }
       free.add(frame);
     } catch (Error e) {
@@ -389,26 +378,26 @@ final class Frames {
     }
   }
 
-  /** In a share a free frame has no memory. */
+  /** Releases the memory of a free frame if it belongs to a share. */
   void forget(int frame) {
     if (share != null) {
       region.forget(base(frame), pageSize);
     }
   }
 
-  /** Gives the memory of a frame back to the system: it reads as zeros. */
+  /** Returns the memory of a frame to the system: it reads as zeros. */
   void forgetPage(int frame) {
     region.forget(base(frame), pageSize);
   }
 
-  /** Makes sure that nobody takes what is left in a free frame for a page. */
+  /** Overwrites a free frame, so that tests notice a reader that takes it for a page. */
   void poison(int frame) {
     if (POISON) {
       pages.asSlice(base(frame), pageSize).fill(POISON_BYTE);
     }
   }
 
-  /** The same for what is behind the header of a page that belongs to nobody. */
+  /** {@link #poison} for the bytes behind the header of a free page. */
   void poisonBody(int frame) {
     if (POISON) {
       long at = base(frame) + PageHeader.BYTES;
@@ -417,7 +406,7 @@ final class Frames {
   }
 
   /**
-   * Whether a page can leave its frame at once. Certain under the frame's exclusive latch; a hint
+   * Whether the page can leave its frame at once. Certain under the frame's exclusive latch; a hint
    * without it.
    */
   boolean coldAndClean(int frame) {
@@ -426,12 +415,12 @@ final class Frames {
         && !FrameHeader.writing(headers, frame);
   }
 
-  /** Whether a page can leave its frame at once for one that prefers that frame; a hint. */
+  /** Whether the page can leave at once for one that prefers the frame; a hint. */
   boolean expendable(int frame) {
     return coldAndClean(frame) && policy.expendable(frame);
   }
 
-  /** Takes the frame of a page that is cold and clean, and drops the page. */
+  /** Claims the frame of a cold and clean page, and drops the page. */
   boolean claimCold(int frame) {
     if (!coldAndClean(frame) || !Latch.tryExclusive(headers, frame)) {
       return false;
@@ -450,7 +439,7 @@ final class Frames {
     return mine;
   }
 
-  /** Takes the frame of a page that was given up before; -1 where none is ready. */
+  /** Claims the frame of a page that was made ready to leave; returns -1 if none is ready. */
   int claimReady() {
     for (int entry = ready.take(); entry != ReadyFrames.EMPTY; entry = ready.take()) {
       int frame = entry < 0 ? ~entry : entry;
@@ -463,14 +452,14 @@ final class Frames {
     return -1;
   }
 
-  /** Takes a page out of its exclusively latched frame, which is claimed afterwards. */
+  /** Removes a page from its exclusively latched frame, which is claimed afterwards. */
   void drop(int frame) {
     assert !FrameHeader.dirty(headers, frame) : "page " + pid(frame) + " is dirty";
     assert !FrameHeader.writing(headers, frame) : "page " + pid(frame) + " is being written";
     assert !swizzling.on || FrameHeader.parent(headers, frame) == 0
         : "page " + pid(frame) + " has a reference";
     // Partner of the release fence in WriteBack.written: the write of the page was over before
-    // writing was seen clear, so it is over for whoever finds the page absent and reads it again.
+    // writing was seen clear, so it is over for any thread that finds the page absent and reads it.
     VarHandle.acquireFence();
     try {
       long pid = pid(frame);
@@ -492,7 +481,7 @@ final class Frames {
   /**
    * Marks the page in an exclusively latched frame as newer than the file's.
    *
-   * <p>recLsn is an opaque store. What makes the checkpoint see it is the appender's slot: cleared
+   * <p>recLsn is an opaque store. The appender's slot makes it visible to the checkpoint: cleared
    * (release) after this, read (acquire) before the frames.
    */
   void markDirty(int frame, long recLsn) {
@@ -504,19 +493,18 @@ final class Frames {
   }
 
   /**
-   * Before the page in an exclusively latched frame is changed. Does not fail; but who has taken
-   * the latch gives it back if an error comes here.
+   * Saves the page in an exclusively latched frame for snapshots, before it is changed. If this
+   * throws, the caller must release the latch.
    */
   void beforeChange(int frame) {
     copies.before(frame, pid(frame), pages, base(frame));
   }
 
-  /** Zeroes the page in an exclusively latched frame. */
   void zero(int frame) {
     Mem.zero(pages, base(frame), pageSize);
   }
 
-  /** Gives the memory back to the system; addresses stay readable, and say nothing any more. */
+  /** Returns the memory to the system; its addresses stay readable, with undefined contents. */
   void release() {
     copies.end();
     region.release();
@@ -525,17 +513,16 @@ final class Frames {
     }
   }
 
-  /** Touches all memory, so that the system has found it. */
+  /** Touches all memory, so that the system backs it with pages. */
   void pretouch(BooleanSupplier stopped) {
     if (share != null || translator.own && !translator.stays) {
-      return; // it would take what is not its own
+      return; // it would take memory that belongs to other pools
     }
     MemorySegment all = region.segment();
-    // An atomic add of nothing: writes the page without changing what a user has put there.
+    // Adding 0 atomically writes the memory page and keeps what a thread may have stored there.
     Pretoucher.touch(plan.bytes(), stopped, at -> Mem.getAndAddLong(all, at, 0));
   }
 
-  /** What was done so far. */
   PoolStats stats() {
     return new PoolStats(
         residency.capacity(),

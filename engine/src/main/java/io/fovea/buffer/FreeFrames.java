@@ -14,17 +14,15 @@ import java.lang.invoke.VarHandle;
  *   header of each: unlisted = 0
  * </pre>
  *
- * <p>A frame is <i>free</i> when its header's page id is 0, and belongs to whoever latches it
- * exclusively then. The stack is only where to look: a frame may be taken as somebody's preferred
- * frame while it is still listed, and any thread that pops it then looks further. The unlisted byte
- * keeps a frame from being listed twice, so the stack never holds more than all frames. Frames that
- * were never popped are listed without being on the stack, so that opening a large pool touches
- * none of its memory.
+ * <p>A frame is <i>free</i> when its header's page id is 0, and belongs to the thread that latches
+ * it exclusively. A listed frame may be claimed as a preferred frame; a thread that pops it then
+ * tries the next one. The unlisted byte keeps a frame from being listed twice, so the stack never
+ * holds more than all frames. Frames that were never popped are listed without being on the stack,
+ * so that opening a large pool touches none of its memory.
  *
- * <p>{@code count} is the number of free frames that nobody has claimed; exact when nothing moves.
+ * <p>{@code count} is the number of free frames that are not claimed; exact while nothing changes.
  *
- * <p>A spin latch protects the stack; its holders take no other latch. Last in, first out: the page
- * of the frame that was freed last is most likely still in a cache.
+ * <p>A spin latch protects the stack; its holders take no other latch.
  */
 final class FreeFrames {
   private static final VarHandle LATCH;
@@ -51,7 +49,6 @@ final class FreeFrames {
 
   private volatile int count;
 
-  /** All frames are free, and all headers zero. */
   FreeFrames(MemorySegment headers, MemorySegment stack, int frames) {
     this.headers = headers;
     this.stack = stack;
@@ -59,23 +56,21 @@ final class FreeFrames {
     this.count = frames;
   }
 
-  /** How many frames are free. */
   int count() {
     return count;
   }
 
-  /** To be called by whoever claims a free frame, under its exclusive latch. */
+  /** Called by the thread that claims a free frame, under its exclusive latch. */
   void claimed() {
     COUNT.getAndAdd(this, -1);
   }
 
-  /** Lists a frame that is free from now on; its exclusive latch is held. */
+  /** Lists a frame that becomes free; its exclusive latch is held. */
   void add(int frame) {
     COUNT.getAndAdd(this, 1);
     list(frame);
   }
 
-  /** Lists a free frame if it is not listed. */
   void list(int frame) {
     lock();
     try {
@@ -89,7 +84,7 @@ final class FreeFrames {
     }
   }
 
-  /** A frame that may be free, or -1 where none is listed. */
+  /** Pops a frame that may be free; returns -1 if none is listed. */
   int pop() {
     lock();
     try {

@@ -13,8 +13,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Up to which height the pages of the free list may be holes of the file, and gives them their
- * space again before they are used.
+ * The height up to which the pages of the free list may be holes of the file, and the reservation
+ * of space for them before they are used.
  *
  * <pre>
  *   heights     7     6     5     4     3     2     1
@@ -23,40 +23,38 @@ import org.jspecify.annotations.Nullable;
  *   fill                   └► 20, 21: reserve ─► top = 3
  * </pre>
  *
- * <p><b>The rule:</b> pages at the top and below are not given out, and count for no promise. So a
- * page that is taken has space of the file system, and writing it does not find the disk full: who
- * needs more is refused before it can't go back, as where the file can't grow ({@link
- * PageReservations}).
+ * <p><b>The rule:</b> pages at the top height and below are not allocated, and back no reservation.
+ * So an allocated page has space of the file system, and writing it can't fail because the disk is
+ * full: a caller that needs more is refused before its point of no return, as when the file can't
+ * grow ({@link PageReservations}).
  *
  * <pre>
- *   pages above the top + room that has space  >=  promised         always
+ *   pages above the top + free space of the file  >=  reserved         always
  * </pre>
  *
- * <p>What may be a hole is known after a punch; in a file that had holes when it was opened, all of
- * the list may be. The top is an upper bound: a page that has space and lies below it costs a call
- * that does nothing, when its turn comes.
+ * <p>A punch records what may be a hole; in a file that had holes when it was opened, all of the
+ * list may be. The top is an upper bound: a page below it that has space costs a call without
+ * effect.
  *
- * <p><b>Why a page below the top stays where it is</b> while it is looked at: nobody takes it, and
- * {@link #changes} counts what changes the middle of the list. After a page was read, an unchanged
- * count says that its link was right; under the allocator's latch, that what was walked is still
- * there.
+ * <p><b>Why a page below the top stays while it is read</b>: it is not allocated, and {@link
+ * #changes} counts changes in the middle of the list. An unchanged count after the read shows that
+ * the link was right; under the allocator's latch, that the walked part is still there.
  *
- * <p>Writes to pages that are in the list, and may be holes, are those of links that {@link
- * FreeListWalk} changes: these pages get space first ({@link #prepare}), or stay as they are.
+ * <p>Pages in the list that may be holes are written only if {@link FreeListWalk} changes their
+ * links: these pages get space first ({@link #prepare}), or stay as they are.
  *
- * <p>A crash may take back what was reserved. Then recovery writes into holes, and needs the space
- * once more.
+ * <p>A crash may undo the reservation of space. Recovery then writes into holes, and needs the
+ * space again.
  *
- * <p>Any thread; one at a time fills. The numbers are written under the allocator's latch.
+ * <p>Thread-safe; one thread at a time fills. The numbers are written under the allocator's latch.
  *
  * <p><b>No deadlock.</b> A thread that has taken one page and wants another waits for the owner of
- * {@link #filling} with the first page latched. The owner waits for no page: in {@link #fill} it
- * looks at {@link #changes} again in each round, as a page may have been cut off the list and taken
- * since the last look; a punch goes without a page that is latched. What the owner may wait for are
- * a frame, a device, and the allocator's latch, whose holders do not wait for it.
+ * {@link #filling} with the first page latched. The owner waits for no page: {@link #fill} checks
+ * {@link #changes} in each round, as a page may have been cut off the list and taken since the last
+ * check; a punch skips latched pages. The owner may wait for a frame, a device, and the allocator's
+ * latch, whose holders do not wait for it.
  */
 final class FreeHoles {
-  /** How many pages get their space at a time. */
   private static final int FILL_PAGES = 64;
 
   private static final int BODY = PageAllocator.NEXT_FREE + Long.BYTES;
@@ -67,8 +65,8 @@ final class FreeHoles {
   private final FileExtent extent;
 
   /**
-   * A thread that has a fresh page latched may wait for it: the other page of a split. So its owner
-   * waits for no latch of a page, but tries, or validates ({@link Resolver#bring}).
+   * A thread that has a fresh page latched may wait for this lock: for the other page of a split.
+   * So its owner waits for no page latch, but tries, or validates ({@link Resolver#bring}).
    */
   private final ReentrantLock filling = new ReentrantLock();
 
@@ -88,7 +86,7 @@ final class FreeHoles {
     return top;
   }
 
-  /** Under the allocator's latch, at an opening: nobody knows which free pages are holes. */
+  /** Under the allocator's latch, at an opening, when any free page may be a hole. */
   void found(long length, long first, long mark) {
     if (extent.hasHoles()) {
       extent.backed(mark);
@@ -103,14 +101,14 @@ final class FreeHoles {
   }
 
   /**
-   * Before a punch of pages from a height on: they count for no promise any more.
+   * Called before a punch of pages from a height on: they no longer back reservations.
    *
-   * @return false if they are needed for what is promised
+   * @return false if reservations need them
    */
   boolean become(long height, long pid) {
     allocator.lock();
     try {
-      boolean can = allocator.unpromised() >= Math.max(0, height - top);
+      boolean can = allocator.unreservedPages() >= Math.max(0, height - top);
       if (can && height > top) {
         top = height;
         head = pid;
@@ -125,7 +123,7 @@ final class FreeHoles {
   // ---------------------------------------------------------------------------------------- fill
 
   /**
-   * Gives some of the highest pages that may be holes their space.
+   * Reserves space for some of the highest pages that may be holes.
    *
    * @return false if there is no space, or there are no such pages
    */
@@ -172,14 +170,14 @@ final class FreeHoles {
   }
 
   /**
-   * The same for whoever may not be able to go back, and finds room behind the mark where this
-   * fails: low pages come first.
+   * {@link #fill} without exceptions, for callers that may be past their point of no return, and
+   * that extend the file if this fails: low pages come first.
    */
   boolean fillOrNot(@Nullable Resolver resolver) {
     try {
       return fill(resolver);
     } catch (FoveaException e) {
-      return false; // a page that can't be read, or is damaged, is found by who promises
+      return false; // a page that is damaged or can't be read is reported when pages are reserved
     }
   }
 
@@ -196,7 +194,7 @@ final class FreeHoles {
       long next = Mem.getLong(pages, base + PageAllocator.NEXT_FREE);
       boolean isBare = next == pid + 1 && Mem.isZero(pages, base + BODY, frames.pageSize - BODY);
       boolean here = frames.pid(frame) == pid;
-      VarHandle.acquireFence(); // what was read before is of this version, if that still is
+      VarHandle.acquireFence(); // reads before this belong to the version, if it validates
       if (version == Latch.LATCHED || !here || !Latch.validate(frames.headers, frame, version)) {
         continue;
       }
@@ -213,8 +211,8 @@ final class FreeHoles {
   }
 
   /**
-   * Does something while no page that may be a hole gets its space. Nothing is latched before, and
-   * the work waits for no latch of a page.
+   * Runs an action while no page that may be a hole gets space. The caller holds no latch, and the
+   * action waits for no page latch.
    */
   <T> T alone(Supplier<T> work) {
     filling.lock();
@@ -231,7 +229,7 @@ final class FreeHoles {
     while (done < list.size()) {
       int to = done + 1;
       if (bare.get(done) == 0) {
-        done = to; // it was written since it was free
+        done = to; // it was written since it was freed
         continue;
       }
       while (to < list.size() && bare.get(to) != 0 && list.get(to) == list.get(to - 1) + 1) {
@@ -246,7 +244,7 @@ final class FreeHoles {
     return done;
   }
 
-  /** All of the pages, or as many as there is space for, about. */
+  /** Reserves space for all of the pages, or for the first ones; returns their number. */
   private int reserve(long pid, int n) {
     for (int some = n; some > 0; some >>>= 1) {
       try {
@@ -262,8 +260,8 @@ final class FreeHoles {
   // -------------------------------------------------------------------------------------- changes
 
   /**
-   * Before a change of the list: pages that get another link, and may be holes, get their space;
-   * and there is room for what is promised, as all of the list may be holes after it.
+   * Called before a change of the list. Reserves space for pages that get another link and may be
+   * holes, and for all reservations, because any page of the list may be a hole after the change.
    *
    * @return false if there is no space
    */
@@ -271,7 +269,7 @@ final class FreeHoles {
     if (top == 0) {
       return true;
     }
-    long promised = allocator.promised();
+    long reserved = allocator.reservedPages();
     try {
       LongList bare = change.bare();
       for (int i = 0, to; i < bare.size(); i = to) {
@@ -282,15 +280,15 @@ final class FreeHoles {
         extent.reserve(bare.get(i), to - i);
       }
       if (change.cut > 0) {
-        // What is cut off may be holes, and would be room.
-        long room = promised + FILL_PAGES;
-        if (room > change.cut) {
-          extent.ensure(change.mark + room);
+        // The pages cut off may be holes, and would count as free space.
+        long space = reserved + FILL_PAGES;
+        if (space > change.cut) {
+          extent.ensure(change.mark + space);
         }
-        extent.reserve(change.mark, Math.min(change.cut, room));
-        change.backed = change.mark + room;
+        extent.reserve(change.mark, Math.min(change.cut, space));
+        change.backed = change.mark + space;
       } else {
-        extent.ensure(allocator.highWater() + 2 * promised); // others may be promised more
+        extent.ensure(allocator.highWater() + 2 * reserved); // others may reserve more
       }
       return true;
     } catch (StorageFullException e) {
@@ -298,12 +296,12 @@ final class FreeHoles {
     }
   }
 
-  /** Under the allocator's latch: whether what is promised has room after a change. */
-  boolean allow(FreeListChange c, long promised, long mark) {
-    return top == 0 || promised <= (c.cut > 0 ? c.backed - c.mark : extent.backed() - mark);
+  /** Under the allocator's latch: whether reservations are backed after a change. */
+  boolean allow(FreeListChange c, long reserved, long mark) {
+    return top == 0 || reserved <= (c.cut > 0 ? c.backed - c.mark : extent.backed() - mark);
   }
 
-  /** Under the allocator's latch: a change was made, and any height may be that of a hole. */
+  /** Under the allocator's latch: after a change pages at any height may be holes. */
   void rearranged(FreeListChange c, long length, long first) {
     if (top > 0) {
       extent.backed(c.cut > 0 ? c.backed : Long.MAX_VALUE);

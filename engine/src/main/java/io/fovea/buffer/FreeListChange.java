@@ -3,13 +3,13 @@ package io.fovea.buffer;
 import io.fovea.memory.LongList;
 
 /**
- * A change in the middle of the free list, as {@link FreeListWalk} has found it to be possible. The
- * allocator makes it, if the list still is what was walked.
+ * A change in the middle of the free list, prepared by {@link FreeListWalk}. The allocator makes
+ * it, if the list still is what was walked.
  *
- * <p>One thread's.
+ * <p>Not thread-safe.
  */
 final class FreeListChange {
-  /** Pages whose link changes, and what it becomes. */
+  /** Pages whose link changes, and the new links. */
   private final LongList pids = new LongList();
 
   private final LongList nexts = new LongList();
@@ -17,43 +17,35 @@ final class FreeListChange {
   /** Those of them that may be holes: bare pages. */
   private final LongList bare = new LongList();
 
-  /** The height in the list, counted from its end, of the highest page that it is about. */
+  /** The height in the list, counted from its end, of the highest page affected. */
   long highest;
 
-  /** The head that the list must have, where that is one of these pages; else 0. */
+  /** The head that the list must have, if it is one of the pages to take out; otherwise 0. */
   long head;
 
-  /** What is the head without these pages, where {@link #head} is one. */
+  /** The head without these pages, if {@link #head} is one. */
   long below;
 
-  /** How many pages the file ends with that leave list and file; 0 where pages move to the top. */
+  /** The number of pages cut off the file; 0 if pages move to the top. */
   long cut;
 
-  /** The high-water mark after that. */
   long mark;
 
-  /** Up to which page the file has space behind the mark then, if there are holes. */
+  /** The number of pages of the file with space after the cut, if there are holes. */
   long backed;
 
-  /** The page that becomes the head; 0 for the one that is left. */
+  /** The new head; 0 for the one that is left. */
   long top;
 
-  /** The last of the pages that move to the top; its link is to what was on top before. */
+  /** The last of the pages that move to the top; its link is to the previous top. */
   long topEnd;
 
-  /**
-   * Where pages move to the top: up to which height the list is as it was walked, and stays so,
-   * without them.
-   */
+  /** If pages move to the top: up to this height the rest of the list stays as it was walked. */
   long stays;
 
-  /**
-   * Whether pages only change places below {@link #highest}, and are nothing but links then: {@link
-   * FreeRuns}.
-   */
+  /** Whether pages are only reordered below {@link #highest}, and become bare: {@link FreeRuns}. */
   boolean sorts;
 
-  /** What the allocator has made of it. */
   AllocatorState after = AllocatorState.EMPTY;
 
   void clear() {
@@ -77,7 +69,7 @@ final class FreeListChange {
     nexts.add(next);
   }
 
-  /** A page whose link changes is nothing but a link to the page with the next id. */
+  /** Marks a page whose link changes as bare: it consists only of a link to the next id. */
   void bare(long pid) {
     bare.add(pid);
   }
@@ -86,7 +78,7 @@ final class FreeListChange {
     return bare;
   }
 
-  /** The link of {@link #topEnd}, which is known last. */
+  /** Sets the link of {@link #topEnd}, which is known last. */
   void end(long next) {
     if (topEnd != 0) {
       link(topEnd, next);

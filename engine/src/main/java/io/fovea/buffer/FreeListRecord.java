@@ -7,8 +7,8 @@ import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What the log says of a change in the middle of the free list: MOVED puts pages on its top, and
- * TRUNCATED takes those out that the file ends with.
+ * A log record of a change in the middle of the free list: MOVED moves pages to its top, and
+ * TRUNCATED removes the pages at the end of the file.
  *
  * <pre>
  *   0          8           16          24      28     32
@@ -17,7 +17,7 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  *
  * <p>Like ALLOCATE and FREE it is reserved under the allocator's spin latch, together with the
- * change of the state. The pages of all links are latched until they are changed.
+ * change of the state. The pages of all links stay latched until they are changed.
  *
  * @since 0.1.0
  */
@@ -25,21 +25,21 @@ public final class FreeListRecord {
   static final int HEADER = 32;
   static final int LINK = 16;
 
-  /** Gets the links of a record. */
+  /** Receives the links of a record. */
   @FunctionalInterface
   public interface Visitor {
     /**
-     * A page of the free list whose link has changed.
+     * Receives a page of the free list whose link has changed.
      *
      * @param pid the page
-     * @param next the free page behind it; 0 for none
+     * @param next the next free page; 0 for none
      */
     void link(long pid, long next);
   }
 
   private FreeListRecord() {}
 
-  /** Whether a record of the log is one of these. */
+  /** Returns whether a log record is one of these. */
   public static boolean is(int type) {
     return type == RecordType.MOVED || type == RecordType.TRUNCATED;
   }
@@ -48,7 +48,6 @@ public final class FreeListRecord {
     return HEADER + LINK * links;
   }
 
-  /** What one takes of a grant. */
   static long space(int links) {
     return LogSession.space(bytes(links));
   }
@@ -69,12 +68,12 @@ public final class FreeListRecord {
   /**
    * Reads the body of a record.
    *
-   * @param src where it is
-   * @param at where it begins
-   * @param length of the body
+   * @param src the memory
+   * @param at the offset of the body
+   * @param length the length of the body
    * @param visitor gets the links
    * @return the allocator's state after it
-   * @throws CorruptionException where it is none
+   * @throws CorruptionException if it is damaged
    */
   public static AllocatorState visit(MemorySegment src, long at, int length, Visitor visitor) {
     int links = length < HEADER ? -1 : Mem.getInt(src, at + 24);

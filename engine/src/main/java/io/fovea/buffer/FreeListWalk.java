@@ -14,7 +14,7 @@ import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Goes along the free list, and takes pages out of its middle.
+ * Walks the free list, and takes pages out of its middle.
  *
  * <pre>
  *   list    head ─► 7 ─► 98 ─► 99 ─► 4 ─► 97 ─► 0           100 is the high-water mark
@@ -23,54 +23,55 @@ import org.jspecify.annotations.Nullable;
  *   raise   head ─► 4 ─► 7 ─► 98 ─► 99 ─► 97 ─► 0           MOVED {99: 97, 4: 7}
  * </pre>
  *
- * <p>A walk reads the pages of the list without latches, however long that takes: others push pages
- * onto it, and take pages off its top. The allocator knows how far down they have come, so that a
- * change is made exactly if everything that it relies on is still so.
+ * <p>A walk reads the pages of the list without latches, however long that takes, while other
+ * threads push and pop pages at its top. The allocator records how far down they have popped, so a
+ * change is made only if everything that it relies on still holds.
  *
  * <p><b>Heights.</b> A page at some height, counted from the end of the list, has the link that a
- * walk has read for as long as the list was not shorter than that: the allocator knows how long it
- * was at least since the walk began. So one comparison under its latch tells whether what was
- * walked still is so. Cutting pages off takes as many from the list as it gives room above the
- * mark, so promises are kept.
+ * walk has read as long as the list never became shorter than that: the allocator keeps its minimum
+ * length since the walk began. So one comparison under its latch validates the walk. Cutting pages
+ * off removes as many from the list as it adds free space above the mark, so reservations still
+ * hold.
  *
- * <p><b>Why the pages that are cut off are written first.</b> Whoever has read a reference to such
- * a page before it was freed may have it read from the file later. Then it must be a free page, or
+ * <p><b>Why the pages that are cut off are written first.</b> A thread that has read a reference to
+ * such a page before it was freed may read it from the file later. It must then be a free page, or
  * zeros, and not the node that it was.
  *
- * <p><b>Order.</b> 1. Pages that go are written. 2. The log's space is granted. 3. Pages whose
- * links change are loaded, and all pages that are in frames are latched, by trying: where one is
- * not to be had, all are given back. 4. The change, under the allocator's latch. 5. The links, and
- * the latches are given back. So nobody waits here with a latch, and the redo point is held back
- * from 2 to 5 only.
+ * <p><b>Order.</b> 1. Pages to be cut are written. 2. The log's space is granted. 3. Pages whose
+ * links change are loaded, and all pages that are in frames are latched, by trying; if one fails,
+ * all are released. 4. The change, under the allocator's latch. 5. The links are written, and the
+ * latches released. So no thread waits here with a latch, and the redo point is held back from 2 to
+ * 5 only.
  *
- * <p><b>What a walk reads.</b> A page that is in no frame is looked up in a copy of its part of the
- * file ({@link ExtentReader}), so a walk takes at most one read for each MiB of the file, whatever
- * the order of the list. Pages that get other links are read one by one.
+ * <p><b>Reading.</b> A page that is in no frame is read from a copy of its part of the file ({@link
+ * ExtentReader}), so a walk takes at most one read for each MiB of the file, whatever the order of
+ * the list. Pages that get other links are read one by one.
  *
- * <p><b>Latches of a cut</b> are of all pages that go and are in frames, for as long as it takes to
- * write a record and its links into memory: nothing that waits is done meanwhile.
+ * <p><b>A cut latches</b> all its pages that are in frames, for as long as it takes to write a
+ * record and its links to memory, without waiting.
  *
  * <p>One walk of a pool at a time.
  */
 final class FreeListWalk {
-  /** How many pages get another link by one record at most. */
   static final int CHANGE_PAGES = 256;
 
-  /** Which part of the frames may be latched for links of one; what is cut off comes on top. */
+  /**
+   * The fraction of the frames that may be latched for links of a record; cut pages come on top.
+   */
   private static final int LATCHED_PART = 8;
 
   private static final int TRIES = 64;
 
-  /** Of {@link #raise}: there is more to walk. */
+  /** Returned by {@link #raise}: there is more to walk. */
   static final int GOES_ON = -1;
 
-  /** After how many pages without a low one {@link #raise} lets its caller say how far it is. */
+  /** The number of pages without a low one after which {@link #raise} returns. */
   private static final int SLICE_PAGES = 1 << 16;
 
-  /** How often a walk along all of the list begins anew, because others take its first pages. */
+  /** How often a walk of the whole list restarts because others pop its first pages. */
   private static final int WALKS = 16;
 
-  /** Where what is behind the link of a free page begins. */
+  /** The offset of the unused part of a free page. */
   private static final int BODY = PageAllocator.NEXT_FREE + Long.BYTES;
 
   private final Frames frames;
@@ -82,7 +83,7 @@ final class FreeListWalk {
   private final ExtentReader file;
   private final FreeListChange change = new FreeListChange();
 
-  /** The list from its head on, as far as it was walked, and the page behind. */
+  /** The walked part of the list, from its head, and the next page. */
   private LongList list = new LongList();
 
   private long behind;
@@ -91,18 +92,18 @@ final class FreeListWalk {
   private long top;
 
   /**
-   * Of each page that was walked: its LSN, if it is nothing but a link to the page with the next
-   * id; else -1. Null where nobody wants to know.
+   * For each page walked: its LSN, if it is <i>bare</i>, i.e. consists only of a link to the next
+   * id; otherwise -1. Null if not needed.
    */
   private @Nullable LongList bare;
 
   private int[] latched = new int[64];
   private int latchedSize;
 
-  /** Whether {@link #list} and {@link #behind} are what a {@link #raise} has left for the next. */
+  /** Whether {@link #list} and {@link #behind} were left by a {@link #raise} for the next one. */
   private boolean raising;
 
-  /** Whether a {@link #raise} has put pages on top since the walk began. */
+  /** Whether a {@link #raise} has moved pages to the top since the walk began. */
   private boolean raised;
 
   FreeListWalk(
@@ -120,7 +121,7 @@ final class FreeListWalk {
     this.file = file;
   }
 
-  /** How many pages get another link by one record at most, in a pool of this size. */
+  /** The maximum number of links in one record, in a pool of this size. */
   int most() {
     return Math.max(1, Math.min(CHANGE_PAGES, frames.least() / LATCHED_PART / 2));
   }
@@ -131,10 +132,10 @@ final class FreeListWalk {
    * Cuts free pages off the end of the file, if there are enough.
    *
    * @param log has nothing begun
-   * @param least how many are enough
-   * @param max how many at most
-   * @param stop says that somebody wants it to end
-   * @return how many
+   * @param least the minimum number of pages
+   * @param max the maximum number of pages
+   * @param stop returns true to end early
+   * @return the number of pages cut
    */
   long cut(LogSession log, long least, long max, BooleanSupplier stop) {
     AllocatorState state = begin();
@@ -147,7 +148,7 @@ final class FreeListWalk {
     long from = mark - tail;
     AllocatorState now = allocator.state();
     if (now.freeHead() != state.freeHead() || now.freePages() != state.freePages()) {
-      state = begin(); // what was freed meanwhile may be at the end as well
+      state = begin(); // pages freed concurrently may be at the end as well
     }
     if (state.highWater() != mark) {
       return 0;
@@ -160,12 +161,12 @@ final class FreeListWalk {
         left--;
       }
     }
-    // What was not found is free, and not in the list: it is on its way there, or from there.
+    // A free page that was not found is not in the list: it is being freed or allocated.
     from += found.previousClearBit(tail - 1) + 1;
     if (mark - from < Math.max(1, least) || stop.getAsBoolean()) {
       return 0;
     }
-    // At once, where the pages that stay need few new links: each is a page to be read and written.
+    // At once if the remaining pages need few new links: each is a page to be read and written.
     long done = 0;
     long piece = mark - from;
     while (mark - done > from && !stop.getAsBoolean()) {
@@ -181,7 +182,7 @@ final class FreeListWalk {
     return done;
   }
 
-  /** How many pages before the mark are free, as it seems. */
+  /** How many pages before the mark seem to be free. */
   private int tail(long mark, long max, BooleanSupplier stop) {
     long most = Math.min(Math.min(max, allocator.state().freePages()), Integer.MAX_VALUE);
     int n = 0;
@@ -203,7 +204,7 @@ final class FreeListWalk {
 
   private long kindInPool(long pid) {
     for (int round = 0; ; round = frames.pause(round)) {
-      int frame = resolver.findAny(pid); // taken by its id: it may have been given out just now
+      int frame = resolver.findAny(pid); // by page id: it may have just been allocated
       if (frame == Loader.ABSENT) {
         return PageHeader.NEVER_WRITTEN;
       }
@@ -211,7 +212,7 @@ final class FreeListWalk {
       int type = PageHeader.type(pages, frames.base(frame));
       long tree = PageHeader.treeId(pages, frames.base(frame));
       boolean here = frames.pid(frame) == pid;
-      VarHandle.acquireFence(); // what was read before is of this version, if that still is
+      VarHandle.acquireFence(); // reads before this belong to the version, if it validates
       if (version != Latch.LATCHED && here && Latch.validate(headers, frame, version)) {
         return tree << 32 | type;
       }
@@ -219,12 +220,12 @@ final class FreeListWalk {
   }
 
   /**
-   * Names the trees of the pages of long values from one page on, each page at a moment of its own.
-   * Any thread.
+   * Visits the trees of the pages of long values from one page on, each page at another instant.
+   * Thread-safe.
    *
    * @param reader the caller's own
    * @param visitor gets the tree of each such page
-   * @param stop says that somebody wants it to end
+   * @param stop returns true to end early
    */
   void longValues(long from, ExtentReader reader, IntConsumer visitor, BooleanSupplier stop) {
     for (long pid = from; pid < allocator.highWater() && !stop.getAsBoolean(); pid++) {
@@ -253,20 +254,20 @@ final class FreeListWalk {
   // -------------------------------------------------------------------------------------- the top
 
   /**
-   * Puts free pages with low ids on top of the list, the lowest first, so that they are the next to
-   * be given out.
+   * Moves free pages with low ids to the top of the list, the lowest first, so that they are
+   * allocated next.
    *
-   * <p>The next call goes on where this one ended, as long as what it has left is untouched. It
-   * begins at the head again behind the end, if pages were raised since it was there: others may
-   * have been freed. So many calls walk along the list about once together, and once more to see
-   * that nothing is left.
+   * <p>The next call continues where this one ended, if what it has left is untouched. After the
+   * end it starts at the head again, if pages were raised since the last start, because others may
+   * have been freed. So many calls together walk the list about once, and once more to see that
+   * nothing is left.
    *
    * @param log has nothing begun
-   * @param below from which id on they stay where they are
-   * @param max how many at most
-   * @param stop says that somebody wants it to end
-   * @return how many pages with such ids are on top now; {@link #GOES_ON} if there may be some and
-   *     the next call looks further
+   * @param below the limit of low ids
+   * @param max the maximum number of pages
+   * @param stop returns true to end early
+   * @return how many pages with such ids are on top now; {@link #GOES_ON} if there may be some,
+   *     which the next call searches for
    */
   int raise(LogSession log, long below, int max, BooleanSupplier stop) {
     if (!raising || !isAsLeft()) {
@@ -310,7 +311,7 @@ final class FreeListWalk {
     return n;
   }
 
-  /** Keeps the last one of pages that follow each other, up to {@link #behind}. */
+  /** Keeps the last of the given pages, which precedes {@link #behind}. */
   private void leave(LongList walked) {
     long height = top - list.size(); // of the page behind
     int n = walked.size();
@@ -323,7 +324,7 @@ final class FreeListWalk {
     raising = true;
   }
 
-  /** Whether a low page that comes next has a predecessor that is known, or is the head. */
+  /** Whether the next page has a known predecessor, or is the head. */
   private boolean isAsLeft() {
     boolean linked = list.size() > 0 || allocator.isFreeHead(behind);
     return behind != 0 && linked && allocator.isUntouched(top);
@@ -332,9 +333,9 @@ final class FreeListWalk {
   // ---------------------------------------------------------------------------------- all of it
 
   /**
-   * Walks along all of the list.
+   * Walks the whole list.
    *
-   * @param stop says that it is to end early
+   * @param stop returns true to end early
    * @return whether it came to the end
    */
   boolean all(BooleanSupplier stop) {
@@ -352,17 +353,17 @@ final class FreeListWalk {
     return false;
   }
 
-  /** What {@link #all} has come along, from the head on. */
+  /** The pages that {@link #all} has walked, from the head on. */
   LongList list() {
     return list;
   }
 
-  /** The height of a page of that list, by its place in it. */
+  /** The height of a page of that list, by its index. */
   long height(int i) {
     return top - i;
   }
 
-  /** The LSN of such a page, if it is nothing but a link to the page with the next id; else -1. */
+  /** The LSN of such a page, if it is bare; otherwise -1. */
   long bareLsn(int i) {
     return Objects.requireNonNull(bare).get(i);
   }
@@ -373,7 +374,7 @@ final class FreeListWalk {
   }
 
   /**
-   * Gives pages other places below a height, and makes them nothing but links.
+   * Reorders pages below a height, and makes them bare.
    *
    * @param log has nothing begun
    * @return false if others were faster
@@ -387,7 +388,7 @@ final class FreeListWalk {
 
   private AllocatorState begin() {
     AllocatorState state = allocator.walk();
-    file.clear(false); // behind the beginning of the walk: see there
+    file.clear(false); // after the walk has begun: see ExtentReader
     list = new LongList();
     bare = null;
     raising = false;
@@ -397,7 +398,7 @@ final class FreeListWalk {
     return state;
   }
 
-  /** Gives memory back: the next {@link #raise} starts a new walk. */
+  /** Releases memory: the next {@link #raise} starts a new walk. */
   void forget() {
     file.clear(false);
     list = new LongList();
@@ -406,7 +407,7 @@ final class FreeListWalk {
     raised = false;
   }
 
-  /** Goes on by one page; false if it was taken off, or a thread wants to end. */
+  /** Advances by one page; returns false if it was popped, or the caller wants to end. */
   private boolean step(BooleanSupplier stop) {
     long pid = behind;
     long height = top - list.size();
@@ -431,12 +432,12 @@ final class FreeListWalk {
       long next = Mem.getLong(pages, base + PageAllocator.NEXT_FREE);
       long lsn = bare == null ? -1 : bareLsn(base, pid, next);
       boolean here = frames.pid(frame) == pid;
-      VarHandle.acquireFence(); // as in isFree
+      VarHandle.acquireFence(); // as in kindInPool
       if (version == Latch.LATCHED || !here || !Latch.validate(headers, frame, version)) {
         continue;
       }
       if (!allocator.isUntouched(height)) {
-        return false; // the page may be somebody's by now
+        return false; // the page may be in use by now
       }
       if (type != PageHeader.FREE || (next == 0) != (height == 1)) {
         throw new CorruptionException(
@@ -461,12 +462,12 @@ final class FreeListWalk {
     return is ? PageHeader.pageLsn(pages, base) : -1;
   }
 
-  /** Which pages leave their place. */
+  /** Selects the pages to take out. */
   private interface Unlinked {
     boolean is(long pid);
   }
 
-  /** Fills in the links around the pages that leave their place; returns the list without them. */
+  /** Adds the links around the pages to take out to the change; returns the list without them. */
   private LongList unlink(Unlinked unlinked) {
     LongList stay = new LongList();
     boolean gap = false;
@@ -549,7 +550,7 @@ final class FreeListWalk {
     }
   }
 
-  /** Brings the pages into frames that get other links; they count as used, and stay. */
+  /** Loads the pages that get other links; they count as used, and stay. */
   private void load() {
     for (int i = 0; i < change.links(); i++) {
       resolver.findSlow(change.pid(i));
@@ -559,7 +560,7 @@ final class FreeListWalk {
     }
   }
 
-  /** Links first, then what is cut off and in a frame. */
+  /** Latches the pages with new links, then those that are cut off and in a frame. */
   private boolean latch(long cutFrom, long cutEnd) {
     latchedSize = 0;
     for (int i = 0; i < change.links(); i++) {
@@ -578,7 +579,7 @@ final class FreeListWalk {
     return true;
   }
 
-  /** False where a page is not to be had at once: is latched, has gone, or must be written. */
+  /** False if a page is not available at once: it is latched, has gone, or must be written. */
   private boolean latch(long pid, boolean needed) {
     int frame = frames.translator.locate(pid);
     if (frame < 0) {
@@ -609,7 +610,7 @@ final class FreeListWalk {
         }
       }
     } catch (Error e) {
-      throw frames.stop(e); // a list that does not hold together
+      throw frames.stop(e); // the list is broken
     }
   }
 
@@ -625,7 +626,7 @@ final class FreeListWalk {
     latchedSize = 0;
   }
 
-  /** Writes those pages that the file does not have as they are. */
+  /** Writes dirty pages of a range to the file. */
   void write(long from, long mark) {
     writeBack.begin();
     try {

@@ -11,7 +11,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.LongConsumer;
 
 /**
- * Gives the space of free pages in the middle of the file back to the file system.
+ * Returns the space of free pages in the middle of the file to the file system.
  *
  * <pre>
  *   list     head ─► 7 ─► 31 ─► 12 ─► 30 ─► 33 ─► 5 ─► 32 ─► 0
@@ -20,69 +20,65 @@ import java.util.function.LongConsumer;
  *   punch    head ─► 7 ─► 12 ─► 5 ─► (30)  (31)  (32) ─► 33 ─► 0        holes, which read as zeros
  * </pre>
  *
- * <p><b>The rule:</b> a page of zeros below the high-water mark is a free page that the page with
- * the next id follows. So the holes of a run need no link, and the last page of each run keeps its
- * one. The superblock says whether the rule holds for a file; where it does not, a page of zeros is
- * damaged. Where it does, what names the page says which of the two it is: the free list, or a
- * tree, which finds a free page in the place of a node and says so.
+ * <p><b>The rule:</b> a page of zeros below the high-water mark is a free page whose successor is
+ * the next id. So the holes of a run need no link, and the last page of each run keeps its link.
+ * The superblock says whether the rule holds for a file; if not, a page of zeros is damaged. If it
+ * does, the origin of the reference decides: the free list, or a tree, which reports a free page
+ * found instead of a node.
  *
- * <p><b>Bare pages.</b> Only a page becomes a hole that already says what its zeros will say: it is
- * free, links to the next id, and has zeros behind the link. Header and link lie in its first 512
- * bytes. So whatever part of a punch a crash, or a read that is under way, finds done, the page is
- * the same free page. No sync is needed for a punch, and no record.
+ * <p><b>Bare pages.</b> Only a page that already says what its zeros will say becomes a hole: it is
+ * free, links to the next id, and has zeros behind the link. Header and link are in its first 512
+ * bytes. So whatever part of a punch is done after a crash, or during a concurrent read, the page
+ * is the same free page. A punch needs neither a sync nor a record.
  *
- * <p><b>Why recovery needs nothing of a hole.</b> A page may be punched whose LSN is not above the
- * redo point of a durable superblock, one that says that there may be holes. Then:
+ * <p><b>Why recovery is not affected.</b> A page may be punched if its LSN is not above the redo
+ * point of a durable superblock that allows holes. Then:
  *
  * <ul>
- *   <li>Replay begins behind the last record of the page. It does not go on from what the page was
- *       before it was free: without this, a change of a node would be made again on zeros. The next
- *       record about it that counts finds LSN 0, which is below its own, as the LSN of the page
- *       was.
- *   <li>The page is clean: a dirty one holds the redo point back. So no write of something older is
- *       under way that would come after the punch.
- *   <li>A copy in the double-write area, if that still has one, is of the newest batch that had the
- *       page, so of the bare page: restoring it undoes the punch, and nothing else.
- *   <li>A backup that has begun before would replay from before the redo point. While {@link
- *       PoolSpace#keep} counts one, nothing is punched. One that begins later has a redo point that
- *       is not below the one here. An increment has all pages of zeros, as their LSN says nothing.
- *   <li>A snapshot does not read what was free at its moment. What became free later was copied for
- *       it first, so a hole is never what it looks for.
+ *   <li>Replay begins after the last record of the page, so it does not apply a change of the
+ *       former node to zeros. The next record that counts finds LSN 0, which is below its own, as
+ *       the LSN of the page was.
+ *   <li>The page is clean, as a dirty one holds the redo point back. So no older write is in flight
+ *       that would follow the punch.
+ *   <li>A copy in the double-write area, if any, is of the newest batch with the page, so of the
+ *       bare page: restoring it only undoes the punch.
+ *   <li>A backup that began earlier would replay from before the redo point; while {@link
+ *       PoolSpace#keep} counts one, nothing is punched. A later one has a redo point that is not
+ *       below the one here. An incremental backup has all pages of zeros, as their LSN says
+ *       nothing.
+ *   <li>A snapshot does not read pages that were free when it was taken. Pages freed later were
+ *       copied for it first, so it never needs a hole.
  * </ul>
  *
  * <p><b>Without a log</b> nothing is replayed: a file that was not closed can't be opened. So any
- * bare page may be punched, once it is written: a write that comes later would only give it its
- * space again.
+ * bare page may be punched once it is written; a later write would only give it space again.
  *
- * <p><b>Why no page is punched that somebody uses.</b> Pages leave the list at its top alone, but
- * for those that a walk takes out of it, and there is one walk at a time. Who takes the top off
- * latches its page exclusively first. So while the first page of a run is latched here, and is in
- * the list at the height where it was walked, none below it can leave, and the whole run is free
- * until the punch is over: without the latch, a page could be taken, filled, written, and punched
- * then. Without the look at the height after the latch, all of that could have been before it. The
- * latch is only tried: a thread that has the page latched may wait for the lock of {@link
- * FreeHoles}, under which the punch is made, as it wants a second page.
+ * <p><b>Why no page is punched while in use.</b> Pages leave the list only at its top, or by a
+ * walk, and there is one walk at a time. A thread that pops the top latches its page exclusively
+ * first. So while the first page of a run is latched here, and is in the list at the height where
+ * it was walked, none below it can leave, and the whole run stays free during the punch. Excluded
+ * by the latch: a page is taken, filled, written, and then punched. Excluded by checking the height
+ * after the latch: all of that happened before. The latch is only tried: a thread with the page
+ * latched may wait for the lock of {@link FreeHoles}, under which the punch is made, because it
+ * wants a second page.
  *
- * <p><b>Gathering</b> gives pages other places below some height; how many there are below each
- * height stays, so what the allocator knows of the walk stays right, and one walk is enough for
- * many records. The head is never moved.
+ * <p><b>Gathering</b> reorders pages below some height; the number of pages below each height
+ * stays, so the allocator's record of the walk stays valid, and one walk is enough for many
+ * records. The head is never moved.
  *
- * <p>Pages are taken from the top of the list, and runs lie at its end: scattered pages are used
- * first. A page that is taken out of a hole has space of the file system again before: {@link
- * FreeHoles}.
+ * <p>Pages are taken from the top of the list, and runs are at its end, so scattered pages are used
+ * first. A hole has space of the file system again before it is allocated: {@link FreeHoles}.
  *
- * <p>One thread: the owner of {@link PoolSpace}'s lock.
+ * <p>For one thread: the owner of {@link PoolSpace}'s lock.
  */
 final class FreeRuns {
-  /** How many free pages in a row are a run. One of them keeps its space. */
+  /** The minimum length of a run of free pages. One of them keeps its space. */
   static final int RUN_PAGES = 8;
 
-  /**
-   * Runs end where a page id is a multiple of it, so that they are gathered one after the other.
-   */
+  /** Runs end at multiples of this page id, so that they are gathered one after the other. */
   static final int BLOCK_PAGES = 1024;
 
-  /** How often in a row it begins anew without having come further. */
+  /** The maximum number of failed attempts in a row. */
   private static final int FAILURES = 4;
 
   private final PageAllocator allocator;
@@ -90,7 +86,7 @@ final class FreeRuns {
   private final FreeListWalk walk;
   private final MemorySegment headers;
 
-  // What was walked, and the places that pages have now. A place is an index of the list as it was.
+  // The walked list, and the present order of its pages, by their index in the list as walked.
   private LongList list = new LongList();
   private int[] before = new int[0];
   private int[] behind = new int[0];
@@ -103,10 +99,9 @@ final class FreeRuns {
   /** Whether the last attempt ended because a page was busy, or others were faster. */
   private boolean failed;
 
-  /** Up to this LSN all is punched that may be. */
+  /** All eligible pages up to this LSN are punched. */
   private long punchedLsn;
 
-  /** How many pages were punched so far. */
   private long punched;
 
   FreeRuns(PageAllocator allocator, Resolver resolver, FreeListWalk walk, MemorySegment headers) {
@@ -119,15 +114,15 @@ final class FreeRuns {
   // -------------------------------------------------------------------------------------- gather
 
   /**
-   * Puts runs of free pages in order at the end of the list, and makes them bare.
+   * Moves runs of free pages to the end of the list, in order, and makes them bare.
    *
    * @param log has nothing begun
-   * @param max about how many pages at most: the run that is begun is finished
-   * @param stop says that it is to end early
-   * @return how many pages; 0 if there are no more runs, or others were faster each time
+   * @param max the approximate maximum number of pages: a run is completed once begun
+   * @param stop returns true to end early
+   * @return the number of pages; 0 if there are no more runs, or others were faster each time
    */
   long gather(LogSession log, long max, BooleanSupplier stop) {
-    int piece = (walk.most() - 1) / 2; // each has a page before it, whose link changes too
+    int piece = (walk.most() - 1) / 2; // for each page, the link of its predecessor changes too
     long done = 0;
     boolean more = piece > 0;
     for (int failures = 0; more && failures < FAILURES && !stop.getAsBoolean(); failures++) {
@@ -151,19 +146,19 @@ final class FreeRuns {
       sorted[i] = list.get(i);
     }
     Arrays.sort(sorted);
-    int[] places = new int[sorted.length];
+    int[] positions = new int[sorted.length];
     for (int i = 0; i < sorted.length; i++) {
-      places[Arrays.binarySearch(sorted, list.get(i))] = i;
+      positions[Arrays.binarySearch(sorted, list.get(i))] = i;
     }
     long done = 0;
     for (int from = 0, to; from < sorted.length && done < max; from = to) {
-      to = endOfRun(sorted, places, from);
-      if (to - from < RUN_PAGES || isGathered(places, from, to)) {
+      to = endOfRun(sorted, positions, from);
+      if (to - from < RUN_PAGES || isGathered(positions, from, to)) {
         continue;
       }
       for (int at = from; at < to; at += piece) {
         int end = Math.min(to, at + piece);
-        failed = stop.getAsBoolean() || !toTheEnd(Arrays.copyOfRange(places, at, end), log);
+        failed = stop.getAsBoolean() || !toTheEnd(Arrays.copyOfRange(positions, at, end), log);
         if (failed) {
           return done;
         }
@@ -204,39 +199,39 @@ final class FreeRuns {
     moved.clear();
   }
 
-  /** The end of the pages that follow each other in the file; the head is none of them. */
-  private static int endOfRun(long[] sorted, int[] places, int from) {
-    if (places[from] == 0) {
+  /** The end of a run of adjacent pages, which excludes the head. */
+  private static int endOfRun(long[] sorted, int[] positions, int from) {
+    if (positions[from] == 0) {
       return from + 1;
     }
     int to = from + 1;
     while (to < sorted.length
         && sorted[to] == sorted[to - 1] + 1
         && sorted[to] % BLOCK_PAGES != 0
-        && places[to] != 0) {
+        && positions[to] != 0) {
       to++;
     }
     return to;
   }
 
-  /** Whether a run is in order in the list, and all its pages but the last one are bare. */
-  private boolean isGathered(int[] places, int from, int to) {
+  /** Whether a run is in order in the list, and all its pages but the last are bare. */
+  private boolean isGathered(int[] positions, int from, int to) {
     for (int k = from; k + 1 < to; k++) {
-      if (places[k + 1] != places[k] + 1 || walk.bareLsn(places[k]) < 0) {
+      if (positions[k + 1] != positions[k] + 1 || walk.bareLsn(positions[k]) < 0) {
         return false;
       }
     }
     return true;
   }
 
-  /** Moves pages to the end of the list, in the order in which they are given. */
-  private boolean toTheEnd(int[] places, LogSession log) {
+  /** Moves pages to the end of the list, in the given order. */
+  private boolean toTheEnd(int[] positions, LogSession log) {
     Set<Integer> changed = new HashSet<>();
     int top = Integer.MAX_VALUE;
-    for (int place : places) {
-      int upper = before[place]; // there is one: the head stays
-      int lower = behind[place];
-      top = Math.min(top, moved.get(upper) ? place : Math.min(place, upper));
+    for (int position : positions) {
+      int upper = before[position]; // exists: the head stays
+      int lower = behind[position];
+      top = Math.min(top, moved.get(upper) ? position : Math.min(position, upper));
       behind[upper] = lower;
       changed.add(upper);
       if (lower >= 0) {
@@ -247,27 +242,26 @@ final class FreeRuns {
     }
     FreeListChange change = walk.change();
     change.clear();
-    // Those that were moved before, and lay above, lie below now.
+    // Pages that were above and moved are below now.
     change.highest = walk.height(top) + moved.get(0, top).cardinality();
-    for (int place : places) {
-      behind[last] = place;
+    for (int position : positions) {
+      behind[last] = position;
       changed.add(last);
-      before[place] = last;
-      behind[place] = -1;
-      last = place;
-      changed.add(place);
-      moved.set(place);
+      before[position] = last;
+      behind[position] = -1;
+      last = position;
+      changed.add(position);
+      moved.set(position);
     }
-    for (int place : changed) {
-      change.link(list.get(place), behind[place] < 0 ? 0 : list.get(behind[place]));
-      if (walk.bareLsn(place) >= 0) {
-        change.bare(list.get(place));
+    for (int position : changed) {
+      change.link(list.get(position), behind[position] < 0 ? 0 : list.get(behind[position]));
+      if (walk.bareLsn(position) >= 0) {
+        change.bare(list.get(position));
       }
     }
     return walk.sort(log);
   }
 
-  /** Names all free pages; false if it did not come to the end. */
   boolean visit(LongConsumer visitor, BooleanSupplier stop) {
     if (!walk.all(stop)) {
       return false;
@@ -281,21 +275,19 @@ final class FreeRuns {
 
   // --------------------------------------------------------------------------------------- punch
 
-  /** What has become of a punch. */
+  /** The result of a punch. */
   enum Outcome {
-    /** All is punched that may be. */
     DONE,
-    /** Something is left: others were faster, a backup runs, or it was to stop. */
+    /** Some are left: others were faster, a backup runs, or it was stopped. */
     PARTLY,
-    /** The file system can't. */
     IMPOSSIBLE
   }
 
   /**
    * Punches bare pages.
    *
-   * @param redo where replay begins, as a durable superblock says that knows of holes; else -1
-   * @param stop says that it is to end early
+   * @param redo the start of replay in a durable superblock that allows holes; otherwise -1
+   * @param stop returns true to end early
    */
   Outcome punch(long redo, BooleanSupplier stop) {
     if (!walk.all(stop)) {
@@ -315,7 +307,8 @@ final class FreeRuns {
       }
       if (any) {
         if (redo == PoolSpace.UNLOGGED) {
-          walk.write(pids.get(from), pids.get(from) + to - from); // else that comes after it
+          walk.write(
+              pids.get(from), pids.get(from) + to - from); // otherwise that would follow the punch
         }
         Outcome outcome = punch(pids.get(from), to - from, walk.height(from));
         if (outcome == Outcome.IMPOSSIBLE) {
@@ -324,7 +317,7 @@ final class FreeRuns {
         all &= outcome == Outcome.DONE;
       }
       if (to - from == BLOCK_PAGES) {
-        to--; // the next one begins there
+        to--; // the next run begins there
       }
     }
     if (all && redo != PoolSpace.UNLOGGED) {
@@ -357,7 +350,7 @@ final class FreeRuns {
   private Outcome punchAlone(long pid, int n, long height) {
     int frame = resolver.bring(pid);
     if (!resolver.tryShared(frame, pid)) {
-      return Outcome.PARTLY; // somebody takes it, and may wait for the lock that is held here
+      return Outcome.PARTLY; // a thread is taking it, and may wait for the lock that is held here
     }
     try {
       if (allocator.keepers.get() != 0

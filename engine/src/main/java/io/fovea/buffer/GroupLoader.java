@@ -8,46 +8,46 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Misses of one thread, many at a time: pages that are in no frame are read with one batch, while
- * the thread goes on.
+ * the thread continues.
  *
  * <pre>
  *   pids    p0      p1        p2      p3        p4
- *           │       there     │       another   │
- *           │       already   │       reads it  │            look-up; then enter, under the bucket
+ *           │       present   │       another   │
+ *           │                 │       reads it  │            lookup; then enter, under the bucket
  *           ▼                 ▼                 ▼
  *   frames  F, latched        G, latched        none left    claim: never waits
  *           └──── one batch ──┘
- *   the device's thread, for each as it comes:
+ *   the device's thread, for each read that ends:
  *           ok: unlatched     failed, or not sound: dropped, G free again; nothing is thrown
  * </pre>
  *
- * <p><b>Advice, no more.</b> A page that is not brought in, for whatever reason, is met again on
- * the ordinary way ({@link Loader}), which waits where it must and reports what is wrong. So page
- * ids need not be validated: at worst a page is read that nobody wants.
+ * <p><b>Advisory.</b> A page that does not arrive, for whatever reason, is requested again on the
+ * ordinary path ({@link Loader}), which waits and reports errors. So page ids need not be
+ * validated: at worst an unwanted page is read.
  *
- * <p><b>Once.</b> A page is entered in its bucket as a lone miss enters it, under the bucket's
- * latch and with the frame latched. A thread that entered it reads it; a thread that finds it
- * entered passes it over here, or, on the ordinary way, waits for the frame.
+ * <p><b>Once.</b> A page is entered as a single miss enters it, under the bucket's latch and with
+ * the frame latched. The thread that entered it reads it. Other threads skip it here, or wait for
+ * the frame on the ordinary path.
  *
- * <p><b>No deadlock.</b> The frames are latched, and no thread has to come back for them: whichever
- * thread of the device ends a read checks the page and unlatches its frame ({@link #ended}). So the
- * thread that began the group may wait for whatever it likes, another's group included. While it
- * takes frames it waits for nothing: latches by trying ({@link Residency#claim}: of frames that are
- * free, or hold a page that is cold and clean); bucket and free-list latches are held by threads
- * that wait for nothing; a page that another thread brings in is not waited for. The device's
- * thread takes bucket and free-list latches too, to drop a page, and no others. So every wait for
- * one of these frames leads to the device, and the device waits for no page and no frame. Were a
- * frame waited for, two groups that hold all frames between them would wait for each other.
+ * <p><b>No deadlock.</b> The latched frames do not depend on the thread that began the group:
+ * whichever thread of the device ends a read checks the page and unlatches its frame ({@link
+ * #ended}). So the beginner may wait for anything, another's group included. While it claims frames
+ * it waits for nothing: latches are tried ({@link Residency#claim}: frames that are free, or hold a
+ * cold and clean page); bucket and free-list latches are held by threads that wait for nothing; a
+ * page that another thread is reading is skipped. The device's thread takes bucket and free-list
+ * latches to drop a page, and no others. So every wait for one of these frames leads to the device,
+ * which waits for no page and no frame. Excluded: two groups that hold all frames between them wait
+ * for each other.
  *
- * <p><b>Bounds.</b> One group takes an eighth of the frames at most, and all groups together a
- * quarter: any thread that needs a single frame meanwhile finds one. Beyond that a group brings in
- * fewer pages, or none.
+ * <p><b>Bounds.</b> A group takes at most an eighth of the frames, all groups together a quarter,
+ * so that a thread that needs a single frame finds one. Beyond that a group reads fewer pages, or
+ * none.
  */
 final class GroupLoader {
   private static final int GROUP_SHIFT = 3;
   private static final int ALL_SHIFT = 2;
 
-  /** What {@link #enter(long)} says beside frames. */
+  /** Results of {@link #enter(long)} that are not frames. */
   static final int THERE = -1;
 
   static final int NO_FRAME = -2;
@@ -59,7 +59,7 @@ final class GroupLoader {
   private final BlockDevice device;
   private final int maxInFlightReads;
 
-  /** Frames that groups may hold right now. */
+  /** The number of frames that groups may hold. */
   private final AtomicInteger reserved = new AtomicInteger();
 
   private volatile boolean closed;
@@ -79,32 +79,32 @@ final class GroupLoader {
   }
 
   /**
-   * Lets no group begin any more, and waits for those under way: the device writes into their
-   * frames. A thread that begins reserves and then looks at {@code closed}; this sets it and then
-   * looks at what is reserved; all four are sequential, so one of the two sees the other.
+   * Refuses new groups, and waits for those in flight, because the device writes into their frames.
+   * A beginner reserves, then reads {@code closed}; this sets {@code closed}, then reads what is
+   * reserved. All four are sequentially consistent, so one of the two sees the other.
    */
   void close() {
     closed = true;
-    // What is done in a ring whose borrower is elsewhere is ended here.
+    // pauseAtEnd completes reads in rings whose borrowers are elsewhere.
     for (int round = 0; reserved.get() != 0; round = frames.pauseAtEnd(round)) {}
   }
 
-  /** How many pages one group brings in at most. */
+  /** The maximum number of pages that one group reads. */
   int pagesMax() {
     return Math.min(PageGroup.CAPACITY, frames.least() >>> GROUP_SHIFT);
   }
 
-  /** How many pages a {@link PageReads} may have under way in this pool. */
+  /** The maximum number of pages that a {@link PageReads} may have in flight in this pool. */
   int maxInFlightReads() {
     return Math.min(maxInFlightReads, frames.least() >>> GROUP_SHIFT);
   }
 
-  /** The device, for who reads pages that were entered here. */
+  /** The device, for callers that read pages entered here. */
   BlockDevice device() {
     return device;
   }
 
-  /** Where a frame's bytes are in {@link #pages}. */
+  /** The offset of a frame's bytes in {@link #pages}. */
   long base(int frame) {
     return frames.base(frame);
   }
@@ -118,11 +118,11 @@ final class GroupLoader {
   }
 
   /**
-   * Enters one page, if it is in no frame: the frame to read it into, latched, which {@link
-   * #ended(long, int, int, boolean)} gives up. It counts as used.
+   * Enters one page, if it is in no frame, and returns the latched frame to read it into, which
+   * {@link #ended(long, int, int, boolean)} unlatches. The page counts as used.
    *
-   * @return {@link #THERE} if the page is in a frame, or on its way, or no page at all; {@link
-   *     #NO_FRAME} if none is to be had at once
+   * @return {@link #THERE} if the page is in a frame, or being read, or not a page; {@link
+   *     #NO_FRAME} if no frame is available at once
    */
   int enter(long pid) {
     if (closed) {
@@ -138,7 +138,7 @@ final class GroupLoader {
     int frame = -1;
     int result = NO_FRAME;
     try {
-      // Reserved, and then a look at closed: see close.
+      // After the reservation: see close.
       if (closed) {
         throw new DatabaseClosedException();
       }
@@ -151,7 +151,7 @@ final class GroupLoader {
     } finally {
       if (result < 0) {
         if (frame >= 0) {
-          frames.giveBack(frame);
+          frames.unclaim(frame);
         }
         unreserve(1);
       }
@@ -159,12 +159,11 @@ final class GroupLoader {
     return result;
   }
 
-  /** Waits once for a frame, see {@link Frames#pause}. */
   int pause(int round) {
     return frames.pause(round);
   }
 
-  /** Whether a page can be looked at, or is in no frame: not while it is on its way into one. */
+  /** Whether a page is readable or in no frame, as opposed to being read. */
   boolean settled(long pid) {
     int frame = translator.lookup(pid);
     return frame < 0 || !Latch.isExclusive(frames.headers, frame) || frames.pid(frame) != pid;
@@ -173,24 +172,24 @@ final class GroupLoader {
   /** See {@link BufferPool#begin}. The caller holds no latch. */
   void begin(PageGroup group, boolean used) {
     group.await();
-    int room = reserve(Math.min(group.size, pagesMax()));
+    int budget = reserve(Math.min(group.size, pagesMax()));
     int kept = 0;
     try {
       if (closed) {
         throw new DatabaseClosedException();
       }
-      if (room > 0) {
-        kept = submit(group, room, used);
+      if (budget > 0) {
+        kept = submit(group, budget, used);
       }
     } finally {
-      unreserve(room - kept);
+      unreserve(budget - kept);
     }
   }
 
   /**
-   * Up to so many frames; what is not to be had now is not waited for. Nothing is called between
-   * the addition and the answer but what gives back: a failure there would leave frames reserved
-   * for ever, and {@link #close} would wait for them.
+   * Reserves up to the given number of frames without waiting. Nothing that can fail is called
+   * between the addition and its correction: frames would stay reserved forever, and {@link #close}
+   * would wait for them.
    */
   private int reserve(int wanted) {
     int left = (frames.least() >>> ALL_SHIFT) - reserved.getAndAdd(wanted);
@@ -205,53 +204,53 @@ final class GroupLoader {
     reserved.getAndAdd(-count);
   }
 
-  /** Frames that groups may hold right now. */
+  /** The number of frames that groups may hold. */
   int reserved() {
     return reserved.get();
   }
 
-  /** Hands the pages that are missing to the device; how many: they keep what was reserved. */
-  private int submit(PageGroup group, int room, boolean used) {
+  /** Submits the missing pages to the device; returns their number: they keep their reservation. */
+  private int submit(PageGroup group, int budget, boolean used) {
     IoBatch io = group.io;
     io.clear();
     group.begin(this, used);
     try {
-      enter(group, room, used);
+      enter(group, budget, used);
       int n = io.size();
       if (n == 1) {
-        // A lone read may be done by this thread, which saves two hand-overs.
+        // This thread may do a single read itself, which saves two handovers.
         device.run(io);
       } else if (n > 1) {
         device.submit(io);
       }
       return n;
     } catch (RuntimeException | Error e) {
-      // Where a device throws it has begun nothing: BlockDevice.submit promises that.
+      // A device that throws has begun nothing: BlockDevice.submit promises that.
       for (int entry = 0; entry < io.size(); entry++) {
-        drop(group, group.places[entry]);
+        drop(group, group.indexes[entry]);
       }
       throw e;
     }
   }
 
   /**
-   * The device has ended a read. On a thread of the device, or on the one that began the group.
+   * Called when the device has ended a read, by a thread of the device or by the beginner.
    *
-   * <p>What the group says of the page is written before the entry counts as done, and read by the
-   * owner after that ({@link IoBatch#await}). Giving up the reservation is last: {@link #close}
-   * waits for it, and then neither the device nor this touches a frame any more.
+   * <p>The group's fields are written before the entry counts as done, and the owner reads them
+   * after that ({@link IoBatch#await}). The reservation is released last: {@link #close} waits for
+   * it, and then neither the device nor this touches a frame.
    */
   void ended(PageGroup group, int entry, int errno) {
-    int place = group.places[entry];
-    int frame = group.frames[place];
-    // The owner looks at it when the entry counts as done.
-    group.frames[place] = -1;
-    if (ended(group.pids[place], frame, errno, group.used)) {
-      group.frames[place] = frame;
+    int index = group.indexes[entry];
+    int frame = group.frames[index];
+    // The owner reads it after the entry is done.
+    group.frames[index] = -1;
+    if (ended(group.pids[index], frame, errno, group.used)) {
+      group.frames[index] = frame;
     }
   }
 
-  /** A read has ended: the page is there for all, or dropped. Whether it is there. */
+  /** Publishes the page of an ended read, or drops it; returns whether it is there. */
   boolean ended(long pid, int frame, int errno, boolean used) {
     boolean whole = false;
     try {
@@ -279,9 +278,9 @@ final class GroupLoader {
   }
 
   /** Enters the pages that are in no frame, and adds them to the batch. */
-  private void enter(PageGroup group, int room, boolean used) {
+  private void enter(PageGroup group, int budget, boolean used) {
     long end = allocator.highWater();
-    for (int i = 0; i < group.size && group.io.size() < room; i++) {
+    for (int i = 0; i < group.size && group.io.size() < budget; i++) {
       long pid = group.pids[i];
       // 0 and 1 are the superblocks, which do not pass through the pool.
       if (pid <= 1 || pid >= end || translator.lookup(pid) >= 0) {
@@ -292,15 +291,15 @@ final class GroupLoader {
         return;
       }
       if (frame < 0) {
-        continue; // somebody brings it in, or has it
+        continue; // another thread reads it, or it is there
       }
       try {
         if (loader.enter(translator.bucket(pid), pid, frame) >= 0) {
-          frames.giveBack(frame);
+          frames.unclaim(frame);
           continue;
         }
         group.frames[i] = frame;
-        group.places[group.io.size()] = i;
+        group.indexes[group.io.size()] = i;
         group.io.read(pid << frames.pageShift, frames.pages, frames.base(frame), frames.pageSize);
       } catch (Error e) {
         group.frames[i] = -1;
@@ -308,22 +307,22 @@ final class GroupLoader {
           if (frames.pid(frame) != 0) {
             frames.drop(frame);
           }
-          frames.giveBack(frame);
+          frames.unclaim(frame);
         }
         throw e;
       }
     }
   }
 
-  /** A page that did not come. */
-  private void drop(PageGroup group, int place) {
-    int frame = group.frames[place];
-    group.frames[place] = -1;
+  /** Drops a page that did not arrive. */
+  private void drop(PageGroup group, int index) {
+    int frame = group.frames[index];
+    group.frames[index] = -1;
     drop(frame);
   }
 
   private void drop(int frame) {
     frames.drop(frame);
-    frames.giveBack(frame);
+    frames.unclaim(frame);
   }
 }

@@ -8,21 +8,20 @@ import io.fovea.memory.Mem;
  * branch says whether the page is in its preferred frame, a hash of the page id modulo the number
  * of frames.
  *
- * <p>The table is that of {@link OptimisticTranslation}. Where its entry is exactly the one of a
- * page in its preferred frame, the frame that is returned comes from the page id and not from the
- * entry: the CPU predicts the branch and reads the page while the entry is still on its way.
+ * <p>The table is that of {@link OptimisticTranslation}. If its entry is exactly that of a page in
+ * its preferred frame, the returned frame is computed from the page id and not from the entry: the
+ * CPU predicts the branch and reads the page while the entry is still being loaded.
  *
- * <p>That rests on the compiler keeping the branch. Returning {@code entry == expected ? preferred
- * : frameOf(entry)} would become a conditional move when hits are 18 to 82 %, and every access
- * would wait for the table; so the other side is a call of a method with a chain to walk, which
- * promotes the page now and then as well (by trying latches: any thread that predicts may hold
- * some). Comparing frames, not entries, would be worse: {@code a == b ? a : b} is simply b to the
- * compiler.
+ * <p>This relies on the compiler keeping the branch. {@code entry == expected ? preferred :
+ * frameOf(entry)} would become a conditional move at hit rates of 18 to 82 %, and every access
+ * would wait for the table. So the other side calls a method, which walks a chain and sometimes
+ * promotes the page (by trying latches, as any thread that predicts may hold some). Comparing
+ * frames instead of entries would be worse: the compiler reduces {@code a == b ? a : b} to b.
  */
 final class HashedTranslation {
   private HashedTranslation() {}
 
-  /** The page's position by its hash; the bucket comes from the other half of the bits. */
+  /** The preferred frame by the hash; the bucket comes from the other half of the bits. */
   static int preferred(Translator t, long hash) {
     return Translator.scale(hash << 32, t.frames);
   }
@@ -39,7 +38,8 @@ final class HashedTranslation {
   }
 
   /**
-   * The page is in another frame, in the chain (where its frame may be the right one), or absent.
+   * The page is in another frame, in the chain (where its frame may be the preferred one), or
+   * absent.
    */
   private static int elsewhere(Translator t, long pid, int preferred) {
     int frame = OptimisticTranslation.find(t, t.bucket(pid), pid, Translator.STEPS_MAX);

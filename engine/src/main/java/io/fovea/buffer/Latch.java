@@ -17,14 +17,13 @@ import java.lang.invoke.VarHandle;
  *                validate: the same word again, holders masked off
  *   shared       +1, if exclusive is clear and there are fewer than 255
  *   exclusive    CAS from a word without holders and without exclusive; release adds 1 &lt;&lt; 8,
- *                whose carry clears the bit and moves the version on
- *   another page the holder adds 1 &lt;&lt; 9: the version moves on, and the bit stays
+ *                whose carry clears the bit and advances the version
+ *   another page the holder adds 1 &lt;&lt; 9: the version advances, and the bit stays
  * </pre>
  *
- * <p>This is the idea of {@link java.util.concurrent.locks.StampedLock} in a word of native memory,
- * without its queue: latches are held for well under a microsecond, except by a thread that reads a
- * page from a device. A thread that waits spins, yields, then sleeps ({@link Backoff}). Not
- * reentrant.
+ * <p>This is {@link java.util.concurrent.locks.StampedLock} in a word of native memory, without the
+ * queue: latches are held for well under a microsecond, except by a thread that reads a page from a
+ * device. Waiters use {@link Backoff}. Not reentrant.
  *
  * <h2>Memory order</h2>
  *
@@ -33,23 +32,21 @@ import java.lang.invoke.VarHandle;
  *       #releaseExclusive}. A reader that sees version v sees every write of the holder that
  *       released v. Without it: new version, old content, and a validation that succeeds.
  *   <li><b>Acquire fence in {@link #validate}</b>, partner: the StoreStore fence after taking the
- *       latch. Forbidden: the reader's loads of the page sink below its second load of the word; or
- *       a writer's stores to the page rise above its store of the exclusive bit. Either lets a
- *       reader see half of a change between two equal words. With both: if any load of the page saw
- *       a store made under the latch, the second load of the word sees the exclusive bit, or a
- *       later word.
+ *       latch. If any load of the page saw a store made under the latch, the second load of the
+ *       word sees the exclusive bit or a later word. Forbidden: the reader's loads of the page sink
+ *       below its second load of the word; or a writer's stores to the page rise above its store of
+ *       the exclusive bit. Either lets a reader see half of a change between two equal words.
  *   <li><b>CAS in {@link #tryExclusive}, {@link #tryUpgrade}</b>: sequentially consistent, so it
- *       acquires what the last exclusive holder released and the last shared holder read. The
- *       StoreStore fence after it is needed because a CAS orders later stores after its load, not
- *       after its store, on machines with LL/SC (StampedLock has the same fence for that reason).
+ *       acquires what the last exclusive holder released and follows the reads of the last shared
+ *       holder. The StoreStore fence after it is needed because on LL/SC machines a CAS orders
+ *       later stores after its load, not after its store (StampedLock has the same fence).
  *   <li><b>Shared release</b> is a getAndAdd, sequentially consistent: loads under the shared latch
  *       are done before an exclusive CAS can see the holder gone.
- *   <li><b>Release of exclusive</b> is a release store and no CAS: while the bit is set nobody else
- *       changes the word, for shared and exclusive both come from words without it.
+ *   <li><b>Exclusive release</b> is a release store rather than a CAS: while the bit is set no
+ *       other thread changes the word, because shared and exclusive start from words without it.
  * </ol>
  *
- * <p>The version has 54 bits: at a release a nanosecond they last half a year; a frame's latch is
- * not released once a nanosecond.
+ * <p>The version has 54 bits, which last half a year at one release per nanosecond.
  *
  * <p>Cost, uncontended: optimistic and validate a load and a compare each; exclusive one CAS and a
  * store, shared one CAS and one atomic add.
@@ -58,7 +55,6 @@ final class Latch {
   static final long SHARED_MASK = 0xFF;
   static final long EXCLUSIVE = 1L << 8;
 
-  /** What {@link #optimistic} says of a frame that is latched exclusively: no version is -1. */
   static final long LATCHED = -1;
 
   private Latch() {}
@@ -71,19 +67,19 @@ final class Latch {
     return (word(headers, frame) & EXCLUSIVE) != 0;
   }
 
-  /** The version to validate against, or {@link #LATCHED}. */
+  /** Returns the version to validate against, or {@link #LATCHED}. */
   static long optimistic(MemorySegment headers, int frame) {
     long word = Mem.peekLongAcquire(headers, FrameHeader.at(frame));
     return (word & EXCLUSIVE) == 0 ? word & ~SHARED_MASK : LATCHED;
   }
 
-  /** Whether nothing was changed since the version was read. */
+  /** Whether the page is unchanged since the version was read. */
   static boolean validate(MemorySegment headers, int frame, long version) {
     VarHandle.acquireFence();
     return (Mem.peekLongOpaque(headers, FrameHeader.at(frame)) & ~SHARED_MASK) == version;
   }
 
-  /** Takes the latch exclusively if it is free and nothing has changed since the version. */
+  /** Takes the latch exclusively if it is free and still has the version. */
   static boolean tryUpgrade(MemorySegment headers, int frame, long version) {
     // A version has no holders and no exclusive bit: the CAS checks all three at once.
     if (!Mem.casLong(headers, FrameHeader.at(frame), version, version | EXCLUSIVE)) {
@@ -93,13 +89,13 @@ final class Latch {
     return true;
   }
 
-  /** Takes the latch exclusively if nobody holds it. */
+  /** Takes the latch exclusively if no thread holds it. */
   static boolean tryExclusive(MemorySegment headers, int frame) {
     long word = Mem.getLongOpaque(headers, FrameHeader.at(frame));
     return (word & (EXCLUSIVE | SHARED_MASK)) == 0 && tryUpgrade(headers, frame, word);
   }
 
-  /** Takes the latch shared if nobody holds it exclusively. */
+  /** Takes the latch shared if no thread holds it exclusively. */
   static boolean tryShared(MemorySegment headers, int frame) {
     long at = FrameHeader.at(frame);
     long word = Mem.getLongOpaque(headers, at);
@@ -114,8 +110,8 @@ final class Latch {
   }
 
   /**
-   * The version with which a latch was taken exclusively, or which the frame got with its page
-   * under this latch. Only for its holder.
+   * The version with which the latch was taken exclusively, or which {@link #advance} made since.
+   * Only for the holder.
    */
   static long heldVersion(MemorySegment headers, int frame) {
     long word = Mem.getLongOpaque(headers, FrameHeader.at(frame));
@@ -124,14 +120,14 @@ final class Latch {
   }
 
   /**
-   * Moves the version on while the exclusive latch stays held: the frame gets another page. After
-   * it even a release without a change ({@link #releaseExclusiveUnchanged}) leaves a version that
-   * the frame did not have with the page before, or while it was empty.
+   * Advances the version under the exclusive latch, because the frame receives another page. Even a
+   * release without a change ({@link #releaseExclusiveUnchanged}) then leaves a version that the
+   * frame did not have with the previous page, or while it was empty.
    *
    * <p>An opaque store is enough. The words of one hold are v, v + exclusive, v + 1 + exclusive,
    * and the released one, in this order for every reader, as for any single word. A reader that saw
    * a store made under the latch sees none of them before the second, by fence 2. A reader that
-   * takes the released word for its version has an acquire read, and its partner is the release.
+   * starts from the released word reads it with acquire, whose partner is the release.
    */
   static void advance(MemorySegment headers, int frame) {
     long at = FrameHeader.at(frame);
@@ -142,7 +138,7 @@ final class Latch {
     }
   }
 
-  /** Gives the exclusive latch back; what was read optimistically before is void. */
+  /** Releases the exclusive latch; optimistic reads from before fail validation. */
   static void releaseExclusive(MemorySegment headers, int frame) {
     long at = FrameHeader.at(frame);
     long word = Mem.getLongOpaque(headers, at);
@@ -150,18 +146,18 @@ final class Latch {
     Mem.putLongRelease(headers, at, word + EXCLUSIVE);
   }
 
-  /** A word of 0 is no latched one either, but what is left of a pool that was closed. */
+  /** Whether a word is latched exclusively; 0 is what a closed pool reads as. */
   private static boolean held(long word) {
     return (word & EXCLUSIVE) != 0 || word == 0;
   }
 
   /**
-   * Gives the exclusive latch back with the version that it was taken with; or with the one that
-   * {@link #advance} has made, if the frame got a page under this latch.
+   * Releases the exclusive latch with the version it was taken with, or with the one that {@link
+   * #advance} made if the frame received a page under this latch.
    *
-   * <p>Only for holders that changed nothing of the page that they found, or that came: then an
-   * optimistic reader from before the latch sees after it what it saw before, and may go on; and
-   * where the page is another one, no reader has the version.
+   * <p>Only for a holder that changed nothing of the page it found, or of the page that arrived:
+   * optimistic readers from before the latch stay valid, and no reader has the version of a page
+   * that just arrived.
    */
   static void releaseExclusiveUnchanged(MemorySegment headers, int frame) {
     long at = FrameHeader.at(frame);
@@ -171,8 +167,8 @@ final class Latch {
   }
 
   /**
-   * Gives the exclusive latches of two frames back, both with a version above what either had: a
-   * page that moved from one to the other never has a version again that it had before.
+   * Releases the exclusive latches of two frames, both with a version above what either had, so
+   * that a page that moved between them never has an earlier version again.
    */
   static void releaseMoved(MemorySegment headers, int a, int b) {
     long wordA = Mem.getLongOpaque(headers, FrameHeader.at(a));
@@ -183,7 +179,7 @@ final class Latch {
     Mem.putLongRelease(headers, FrameHeader.at(b), word);
   }
 
-  /** Turns the exclusive latch into a shared one; the version moves on. */
+  /** Turns the exclusive latch into a shared one and advances the version. */
   static void downgrade(MemorySegment headers, int frame) {
     long at = FrameHeader.at(frame);
     long word = Mem.getLongOpaque(headers, at);

@@ -3,13 +3,13 @@ package io.fovea.buffer;
 import io.fovea.memory.Mem;
 
 /**
- * The traditional pool, as the paper's baseline has it: a reader-writer spin latch for each bucket
- * of a chained table, and three dependent accesses (bucket, header, page).
+ * The traditional pool, the paper's baseline: a reader-writer spin latch per bucket of a chained
+ * table, and three dependent accesses (bucket, header, page).
  *
  * <p>The table is that of {@link ChainedTranslation}; its latch counts readers, and is -1 while a
- * writer has it.
+ * writer holds it.
  *
- * <p><b>Cost.</b> Two atomic writes to the bucket's line for every access, by every thread.
+ * <p><b>Cost.</b> Two atomic writes to the bucket's line per access, by every thread.
  */
 final class LatchedTranslation {
   private LatchedTranslation() {}

@@ -4,7 +4,7 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Leaves whose values end with the number of a frame: takes these numbers out of what is written.
+ * Clears the frame numbers that end the values of some leaves, before the leaf is written.
  *
  * <pre>
  *   layout 1 of a leaf     every value that is in the leaf ends with 4 bytes that name a frame + 1
@@ -12,19 +12,19 @@ import java.lang.foreign.MemorySegment;
  *   record at the offset              | length of the value 16 | suffix from byte 4 on | value |
  * </pre>
  *
- * <p>A frame's number means nothing in another run of the program, and checking it would cost the
- * first use of each entry a needless look. So neither the file nor an image in the log has any: two
- * files with the same contents don't differ by where their pages once were in memory.
+ * <p>A frame number means nothing in another process, and checking it would cost the first use of
+ * each entry a wasted read. So neither the file nor an image in the log has any, and files with
+ * equal contents are equal wherever their pages were in memory.
  *
- * <p>The layout of slots and records is the B-tree's ({@code BTreeNode}); it stands here again
- * because the pool writes pages and does not know trees. The copy is of a page that was latched, so
- * its offsets are whole; what they say of a damaged page is clamped to the page.
+ * <p>The layout of slots and records is the B-tree's ({@code BTreeNode}), repeated here because the
+ * pool does not depend on trees. The page was latched while it was copied, so its offsets are
+ * whole; those of a damaged page are clamped to the page.
  */
 public final class LeafHints {
-  /** The layout of a leaf whose values end with the number of a frame. */
+  /** The layout of a leaf whose values end with a frame number. */
   public static final int LAYOUT = 1;
 
-  /** How many bytes the number takes. */
+  /** The size of the number, in bytes. */
   public static final int BYTES = 4;
 
   private static final int COUNT = 32;
@@ -36,18 +36,18 @@ public final class LeafHints {
 
   private LeafHints() {}
 
-  /** Whether a page is a leaf of this layout. */
+  /** Returns whether a page is a leaf of this layout. */
   public static boolean has(MemorySegment s, long base) {
     return PageHeader.type(s, base) == PageHeader.LEAF && PageHeader.layout(s, base) == LAYOUT;
   }
 
   /**
-   * Sets the frames of all values of a copy of a page to 0, if it has any.
+   * Sets the frames of all values in a copy of a page to 0, if it has any.
    *
-   * @param s where the copy is
-   * @param base where in it the page begins
+   * @param s the memory of the copy
+   * @param base the offset of the copy
    * @param pageSize the size of the whole page
-   * @param hole how many bytes between slots and records were not copied; 0 for none
+   * @param hole the number of bytes between slots and records that were not copied; 0 for none
    */
   static void clear(MemorySegment s, long base, int pageSize, int hole) {
     if (!has(s, base)) {

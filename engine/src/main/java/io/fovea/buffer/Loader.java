@@ -8,16 +8,16 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Misses: brings a page into a frame, once however many threads want it.
+ * Misses: reads a page into a frame, once, however many threads want it.
  *
  * <pre>
  *   thread A                                       thread B
- *   look up: nowhere                               look up: nowhere
+ *   lookup: nowhere                                lookup: nowhere
  *   claim a frame F (latched, empty)               claim a frame G
  *   bucket latched: still nowhere                     :
  *     header of F := pid, entry := F    ◄──────────── waits for the bucket
  *   bucket unlatched                               bucket latched: it is in F
- *   device.read straight into F                    G back; waits for the latch of F
+ *   device.read straight into F                    releases G; waits for the latch of F
  *   check checksum and page id                        :
  *   latch released ─────────────────────────────►  reads F
  *
@@ -25,39 +25,35 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>The frame is claimed before the bucket is latched, because claiming may wait for a write.
- * While the device reads, the only latch that is held is the one of the frame that is filled. Many
- * misses of one thread at a time: {@link GroupLoader}.
+ * During the read only the latch of the receiving frame is held. For many misses of one thread at a
+ * time see {@link GroupLoader}.
  */
 final class Loader {
-  /** What a page is that the file has not, or has not whole, and that is neither hole nor cut. */
+  /** What to make of a page that is missing or damaged in the file, and neither a hole nor cut. */
   private enum Zeros {
     DAMAGE,
-    /** Zeros may be a page that somebody was given just now. It is not brought into the pool. */
+    /** Zeros may be a page that was just allocated; it is not entered. */
     NEW,
-    /** Whatever there is counts as zeros, for an image of the page follows. */
+    /** Whatever is there counts as zeros, because an image of the page follows. */
     ALL
   }
 
-  /** What {@link #loadAny} returns for a page of zeros: no frame has this number. */
+  /** Returned by {@link #loadAny} for a page of zeros; never a frame. */
   static final int ABSENT = Integer.MIN_VALUE;
 
-  /** A page and its LSN. */
   private record Newest(long pid, long lsn) {}
 
   private final Frames frames;
   private final BlockDevice device;
   private final PoolLog log;
 
-  /** Of the pages that came while no limit was known. */
+  /** The newest page that arrived while no limit was known. */
   private final AtomicReference<Newest> newest = new AtomicReference<>(new Newest(0, 0));
 
-  /** Set once the parts are wired up. */
   private @Nullable PageAllocator allocator;
 
-  /** See {@link PoolRecovery#unreadFrom}. */
   private volatile long unreadFrom = Long.MAX_VALUE;
 
-  /** See {@link PoolRecovery#writeAgain}; 0 where pages are clean when they have been read. */
   private volatile long againFrom;
 
   Loader(Frames frames, BlockDevice device, PoolLog log) {
@@ -75,45 +71,44 @@ final class Loader {
    *
    * @return the frame, latched exclusively, with the page in it; or the complement of the frame
    *     that another thread has the page in, not latched
-   * @throws CorruptionException where the page is not what was written, or is newer than the log
+   * @throws CorruptionException if the page is not what was written, or is newer than the log
    */
   int load(long pid) {
     return load(pid, Zeros.DAMAGE, false);
   }
 
   /**
-   * The same for a page that may have been given out just now, or that the device has lost: where
-   * it reads as zeros, nothing is brought in, and this returns {@link #ABSENT}. Entering a page
-   * made of zeros would hide the loss from whoever needs the page later.
+   * Loads a page that may have just been allocated, or that the device has lost: if it reads as
+   * zeros, nothing is entered, and this returns {@link #ABSENT}. Entering a page of zeros would
+   * hide the loss from later readers.
    */
   int loadAny(long pid) {
     return load(pid, Zeros.NEW, false);
   }
 
   /**
-   * The same for recovery, which has an image of the page: a damaged one is zeros, its LSN 0. One
-   * that was given out since the checkpoint is not even read: the log has all of it.
+   * Loads a page for recovery, which has an image of it: a damaged page becomes zeros with LSN 0. A
+   * page allocated since the checkpoint is not even read, because the log has all of it.
    */
   int loadForImage(long pid) {
     return load(pid, Zeros.ALL, pid >= unreadFrom);
   }
 
-  /** The same for a page whose content is of no interest: zeros, without a look at the file. */
+  /** Enters a page of zeros without reading the file, for callers that replace its contents. */
   int loadUnread(long pid) {
     return load(pid, Zeros.DAMAGE, true);
   }
 
-  /** Recovery: from this page on the log has everything about them. */
+  /** Recovery: from this page on the log has all contents. */
   void unreadFrom(long pid) {
     unreadFrom = pid;
   }
 
-  /** See {@link PoolRecovery#writeAgain}. */
   void writeAgain(long recLsn) {
     againFrom = recLsn;
   }
 
-  /** A page was read into an exclusively latched frame. */
+  /** Called after a page was read into an exclusively latched frame. */
   void arrived(int frame) {
     long recLsn = againFrom;
     if (recLsn != 0) {
@@ -137,12 +132,12 @@ final class Loader {
       resident = enter(bucket, pid, frame);
     } catch (Error e) {
       if (frames.stopped() == null) {
-        frames.giveBack(frame); // it was not entered
+        frames.unclaim(frame); // it was not entered
       }
       throw e;
     }
     if (resident >= 0) {
-      frames.giveBack(frame);
+      frames.unclaim(frame);
       return ~resident;
     }
     boolean brought = unread;
@@ -156,26 +151,26 @@ final class Loader {
       FrameHeader.setUsed(frames.headers, frame, true);
     } catch (RuntimeException | Error e) {
       frames.drop(frame);
-      frames.giveBack(frame);
+      frames.unclaim(frame);
       frames.counters.readFailures.increment();
       throw e;
     }
     if (!brought) {
       frames.drop(frame);
-      frames.giveBack(frame);
+      frames.unclaim(frame);
       return ABSENT;
     }
     return frame;
   }
 
   /**
-   * Brings a page into a claimed frame without reading it: it is new, or its old content is of no
-   * interest. Where a reader has the page for a moment this waits, and for longer than the
-   * operation may take: who calls can't give the page id back.
+   * Enters a page into a claimed frame without reading it: it is new, or its old contents do not
+   * matter. If a reader holds the page, this waits, even beyond the deadline of the operation,
+   * because the caller can't return the page id.
    *
    * @param claimed of {@link Residency#use}
-   * @return a frame, latched exclusively, that has the page entered. The claimed one, unless the
-   *     page was in a frame already
+   * @return the frame, latched exclusively, with the page entered. It is the claimed one, unless
+   *     the page was in a frame already
    */
   int create(long pid, int claimed) {
     if (frames.pid(claimed) == pid) {
@@ -188,7 +183,7 @@ final class Loader {
       if (resident < 0) {
         return claimed;
       }
-      // A reader with an outdated hint is looking at the page; its frame is taken over.
+      // A reader with an outdated hint is reading the page; its frame is taken over.
       if (Latch.tryExclusive(frames.headers, resident)) {
         boolean right = false;
         try {
@@ -199,14 +194,14 @@ final class Loader {
           }
         }
         if (right) {
-          frames.giveBack(claimed);
+          frames.unclaim(claimed);
           return resident;
         }
       }
     }
   }
 
-  /** Enters the page if it is in no frame; else says in which. The frame is claimed. */
+  /** Enters the page if it is in no frame; otherwise returns its frame. The frame is claimed. */
   int enter(int bucket, long pid, int frame) {
     Translator translator = frames.translator;
     try {
@@ -225,7 +220,7 @@ final class Loader {
     }
   }
 
-  /** Reads a page into its frame; false where it is {@link #ABSENT}. */
+  /** Reads a page into its frame; returns false for {@link #ABSENT}. */
   private boolean read(long pid, int frame, Zeros zeros) {
     long base = frames.base(frame);
     device.read(pid << frames.pageShift, frames.pages, base, frames.pageSize);
@@ -254,7 +249,7 @@ final class Loader {
     return true;
   }
 
-  /** Whether a page of zeros is a free one that the next page follows: {@link FreeRuns}. */
+  /** Whether a page of zeros is a free page whose successor is the next id: {@link FreeRuns}. */
   private boolean isHole(long pid, long base) {
     PageAllocator a = Objects.requireNonNull(allocator);
     return a.extent().hasHoles()
@@ -264,10 +259,10 @@ final class Loader {
   }
 
   /**
-   * Whether a page was free when it was cut off the end of the file: who wants it has read its id
-   * before. Before the mark went back, the file had it as a free page; since then it has that, or
-   * zeros, or while it is cut the beginning of the one and the end of the other. If the page was
-   * given out again, the thread that has it takes the frame over ({@link #create}).
+   * Whether a page was free when it was cut off the end of the file; the caller got its id before.
+   * Until the high-water mark was lowered, the file had it as a free page; since then it has that,
+   * or zeros, or, during the cut, the beginning of one and the end of the other. If the page has
+   * been allocated again, the thread that owns it takes the frame over ({@link #create}).
    */
   private boolean isCut(long pid, long base) {
     PageAllocator a = Objects.requireNonNull(allocator);
@@ -284,15 +279,14 @@ final class Loader {
     return device;
   }
 
-  /** The largest LSN that a page may have that was read before this is asked. */
+  /** The largest LSN that a page read before this call may have. */
   long lsnLimit() {
     return log.lsnLimit();
   }
 
   /**
-   * Whether the page that was read into a frame is what was written, and of this log: one beyond
-   * its end is not damaged, but belongs to another log, for no page is written before its log is
-   * durable.
+   * Whether the page in a frame is what was written, and of this log. An LSN beyond the end of the
+   * log means another log rather than damage, because no page is written before its log is durable.
    */
   boolean whole(long pid, int frame, long limit) {
     long base = frames.base(frame);
@@ -307,9 +301,9 @@ final class Loader {
   }
 
   /**
-   * Refuses pages that came while no limit was known and are newer than the log.
+   * Rejects pages that arrived while no limit was known, if they are newer than the log.
    *
-   * @param end where the log ends, which is known by now
+   * @param end the end of the log, which is known by now
    */
   void requireUpTo(long end) {
     Newest n = newest.get();

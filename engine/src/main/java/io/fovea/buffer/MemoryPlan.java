@@ -5,7 +5,7 @@ import io.fovea.config.Translation;
 import io.fovea.error.PoolTooSmallException;
 
 /**
- * Where everything of a pool is in its one region of memory.
+ * The layout of a pool's memory, which is one region.
  *
  * <pre>
  *   0                                                                                    bytes
@@ -16,30 +16,30 @@ import io.fovea.error.PoolTooSmallException;
  *     aligned to a huge page; all of it counts against the budget, nothing else is native memory
  * </pre>
  *
- * <p>Where a page's frame is its own ({@link ResidencyBudget}) there are as many frames as the file
- * may have pages, most of them without memory; no buckets; in the stack's place the places of pages
- * in memory, as many as there can be; and statistics for each place. The region is addresses then,
- * and what counts against the budget is said there.
+ * <p>If the frame of a page is its page id ({@link ResidencyBudget}), there are as many frames as
+ * the file may have pages, most of them without memory; no buckets; and instead of the stack, the
+ * list of resident pages, with statistics for each of them. The region then reserves addresses.
  *
- * <p>The write buffer holds what one batch writes to the double-write area: a header, and the
- * copies of an eighth of the frames, 8 to 256 of them; in a share, of those that are its own. A
- * batch costs two or three syncs where there is such an area, which is why it is that large.
+ * <p>The write buffer holds what one batch writes to the double-write area: a header and copies of
+ * an eighth of the frames (in a share, of the guaranteed ones), 8 to 256. A batch is that large
+ * because it costs two or three syncs if there is such an area.
  *
- * @param frames how many frames
- * @param least how many of them it can always have memory for: all, but in a share
- * @param places how many pages can be in memory: all frames, but where a page's frame is its own
- * @param batch how many pages a batch of writes has at most
- * @param bufferAt where the write buffer begins
- * @param headersAt where the headers begin
- * @param tableAt where the buckets begin
- * @param stackAt where the stack of free frames begins
- * @param statisticsAt where what the replacement policy remembers begins
- * @param bytes how large the region is
+ * @param frames the number of frames
+ * @param least the number of frames that always have memory: all, except in a share
+ * @param maxResidents the maximum number of pages in memory: all frames, unless the frame of a page
+ *     is its page id
+ * @param batch the maximum number of pages in a batch of writes
+ * @param bufferAt the offset of the write buffer
+ * @param headersAt the offset of the headers
+ * @param tableAt the offset of the buckets
+ * @param stackAt the offset of the stack of free frames
+ * @param statisticsAt the offset of the replacement policy's statistics
+ * @param bytes the size of the region
  */
 record MemoryPlan(
     int frames,
     int least,
-    int places,
+    int maxResidents,
     int batch,
     long bufferAt,
     long headersAt,
@@ -50,7 +50,7 @@ record MemoryPlan(
 
   private static final int BATCH_MIN = 8;
 
-  /** So many header lines are 64 GiB of addresses, and pages of 4 KiB are 4 TiB. */
+  /** The limit of VIRTUAL: header lines take 64 GiB of addresses, and pages of 4 KiB take 4 TiB. */
   private static final long FRAMES_MAX = 1L << 30;
 
   private static final int BATCH_MAX = DoubleWrite.PAGES_MAX;
@@ -59,7 +59,6 @@ record MemoryPlan(
     return Math.max(BATCH_MIN, Math.min(BATCH_MAX, frames / 8));
   }
 
-  /** Bytes of statistics for each frame. */
   static int statisticsBytes(Replacement kind) {
     return kind == Replacement.SAMPLING ? Sampling.BYTES : 0;
   }
@@ -79,7 +78,7 @@ record MemoryPlan(
             ? 0
             : (long) Translator.buckets(frames) * Translator.bucketBytes(translation);
     long stackAt = tableAt + table;
-    // Aligned to longs: an odd number of frames leaves four bytes of nothing where there are any.
+    // Statistics are aligned to longs.
     int each = statisticsBytes(replacement);
     long statisticsAt = stackAt + 4L * (each == 0 ? frames : frames + 1 & ~1);
     long bytes = statisticsAt + (long) each * frames;
@@ -87,19 +86,19 @@ record MemoryPlan(
         frames, least, frames, batch, bufferAt, headersAt, tableAt, stackAt, statisticsAt, bytes);
   }
 
-  // ------------------------------------------------------------------------ frames of their own
+  // ------------------------------------------------------------------------ VIRTUAL and DIRECT
 
-  /** For so many pages of the file for each page in memory there is room in {@link #bytes}. */
+  /** {@link #bytes} allows for this many pages of the file per page in memory. */
   private static final int FILE_PAGES = 12;
 
-  /** Bytes of a header line, and of an entry of the system's page table. */
+  /** Bytes of a header line and of an entry of the system's page table. */
   static final int FILE_PAGE_BYTES = FrameHeader.BYTES + Long.BYTES;
 
-  /** Headers, places and statistics end in the middle of a page of the system each. */
+  /** Headers, residents and statistics each end in the middle of a page of the system. */
   private static final long ROUNDED_BYTES = 3 * 4096;
 
-  /** What a page in memory takes, where its frame is its own. */
-  static int rightBytes(int pageSize, Replacement replacement) {
+  /** The cost of a page in memory, if the frame of a page is its page id. */
+  static int grantBytes(int pageSize, Replacement replacement) {
     return pageSize + Integer.BYTES + statisticsBytes(replacement);
   }
 
@@ -107,28 +106,27 @@ record MemoryPlan(
     return DoubleWrite.HEADER_BYTES + (long) batch * pageSize;
   }
 
-  /** What there is beside pages, and what grows with them, where a page's frame is its own. */
+  /** The memory not used for pages, without the part that grows with their number. */
   long ownFixedBytes() {
     return headersAt - bufferAt + ROUNDED_BYTES;
   }
 
   /**
-   * As many frames as the least number of pages in memory leaves room for in the budget, and no
+   * Plans as many frames as the budget allows with the minimum number of pages in memory, but no
    * more than the file may have pages.
    */
   private static MemoryPlan own(PoolConfig config) {
     int pageSize = config.pageSize();
     long budget = config.bufferBytes();
-    int right = rightBytes(pageSize, config.replacement());
-    long most = Math.min(budget / right, Integer.MAX_VALUE / 4);
+    int grant = grantBytes(pageSize, config.replacement());
+    long most = Math.min(budget / grant, Integer.MAX_VALUE / 4);
     int batch = batch((int) Math.min(most, Math.max(PoolConfig.FRAMES_MIN, most - most / 8)));
     long rest = budget - writeBufferBytes(pageSize, batch) - ROUNDED_BYTES;
-    int places = (int) Math.min(most, rest / right);
-    // Where no page leaves, each page of the file has memory; some more is for who asks for it
-    // early.
+    int maxResidents = (int) Math.min(most, rest / grant);
+    // DIRECT: each page of the file has memory, plus a reserve for grants taken ahead.
     boolean stays = config.translation() == Translation.DIRECT;
-    int each = FILE_PAGE_BYTES + (stays ? right : 0);
-    long pages = (rest - (long) PoolConfig.FRAMES_MIN * right) / each;
+    int each = FILE_PAGE_BYTES + (stays ? grant : 0);
+    long pages = (rest - (long) PoolConfig.FRAMES_MIN * grant) / each;
     if (config.fileBytesMax() > 0 && !stays) {
       pages = Math.min(pages, config.fileBytesMax() / pageSize);
     }
@@ -136,28 +134,38 @@ record MemoryPlan(
     long bufferAt = (long) frames * pageSize;
     long headersAt = bufferAt + writeBufferBytes(pageSize, batch);
     long stackAt = headersAt + (long) frames * FrameHeader.BYTES;
-    long statisticsAt = stackAt + 4L * (places + 1 & ~1);
-    long bytes = statisticsAt + (long) statisticsBytes(config.replacement()) * places;
+    long statisticsAt = stackAt + 4L * (maxResidents + 1 & ~1);
+    long bytes = statisticsAt + (long) statisticsBytes(config.replacement()) * maxResidents;
     return new MemoryPlan(
-        frames, places, places, batch, bufferAt, headersAt, stackAt, stackAt, statisticsAt, bytes);
+        frames,
+        maxResidents,
+        maxResidents,
+        batch,
+        bufferAt,
+        headersAt,
+        stackAt,
+        stackAt,
+        statisticsAt,
+        bytes);
   }
 
-  /** What a pool of so many frames takes. */
-  static long bytes(int pageSize, int frames, Translation translation, Replacement replacement) {
+  /** The size of a pool of the given number of frames. */
+  static long bytes(
+      int pageSize, int frames, Translation translation, Replacement replacement) {
     if (Translator.isOwn(translation)) {
-      int right = rightBytes(pageSize, replacement);
+      int grant = grantBytes(pageSize, replacement);
       long each =
           translation == Translation.DIRECT
-              ? right + FILE_PAGE_BYTES
-              : right + FILE_PAGES * FILE_PAGE_BYTES;
-      long beside = translation == Translation.DIRECT ? (long) PoolConfig.FRAMES_MIN * right : 0;
+              ? grant + FILE_PAGE_BYTES
+              : grant + FILE_PAGES * FILE_PAGE_BYTES;
+      long beside = translation == Translation.DIRECT ? (long) PoolConfig.FRAMES_MIN * grant : 0;
       int most = frames + frames / 2 + (beside == 0 ? 0 : PoolConfig.FRAMES_MIN);
       return writeBufferBytes(pageSize, batch(most)) + ROUNDED_BYTES + beside + frames * each;
     }
     return of(pageSize, frames, translation, replacement).bytes;
   }
 
-  /** The largest pool that fits. */
+  /** Plans the largest pool that fits. */
   static MemoryPlan fit(PoolConfig config) {
     int pageSize = config.pageSize();
     Translation translation = config.translation();
@@ -177,10 +185,9 @@ record MemoryPlan(
     return own > plan.frames ? fit(config, config.bufferBytes(), plan.frames) : plan;
   }
 
-  /** The largest of so many bytes, in batches for so many frames or for all. */
+  /** Plans the largest pool of the given size, with batches for the given number of frames. */
   private static MemoryPlan fit(PoolConfig config, long bytes, int least) {
     int pageSize = config.pageSize();
-    // Bytes grow with frames: bisect.
     int low = PoolConfig.FRAMES_MIN;
     int high = (int) Math.min(bytes / pageSize + 1, Integer.MAX_VALUE / 4);
     while (high - low > 1) {
@@ -198,7 +205,7 @@ record MemoryPlan(
     return of(config.pageSize(), frames, least, config.translation(), config.replacement());
   }
 
-  /** What there is beside the frames. */
+  /** The memory not used for frames. */
   long fixedBytes() {
     return bytes - bufferAt;
   }

@@ -14,10 +14,10 @@ import io.fovea.memory.Mem;
  *     tag = the low half of the page id's hash; the bucket comes from the high half
  * </pre>
  *
- * <p>The paper's readers validate a version of the bucket; here an entry is a hint that the frame's
- * header confirms or not, so there is nothing to validate.
+ * <p>The paper's readers validate a version of the bucket. Here an entry is a hint that the frame's
+ * header confirms or refutes, so there is nothing to validate.
  *
- * <p><b>Cost.</b> Bucket, then page (and header beside it): two dependent misses.
+ * <p><b>Cost.</b> Bucket, then page and header together: two dependent misses.
  */
 final class OptimisticTranslation {
   static final int BUCKET_BYTES = 16;
@@ -35,7 +35,7 @@ final class OptimisticTranslation {
     return hash << 32;
   }
 
-  /** The frame of the bucket's entry where the tag fits, else what a longer look finds. */
+  /** The frame of the bucket's entry if the tag matches, otherwise the result of a full search. */
   static int predict(Translator t, long pid) {
     long hash = Hash.spread(pid);
     long entry = Mem.getLongOpaque(t.table, at(Translator.scale(hash, t.buckets)) + ENTRY);
@@ -45,7 +45,7 @@ final class OptimisticTranslation {
     return predictByChain(t, hash, pid);
   }
 
-  /** A legal frame even where the page is in none. */
+  /** A legal frame even if the page is in none. */
   static int predictByChain(Translator t, long hash, long pid) {
     long bucket = at(Translator.scale(hash, t.buckets));
     return Math.max(
@@ -81,7 +81,7 @@ final class OptimisticTranslation {
       Mem.putLongRelease(t.table, at(bucket) + ENTRY, 0);
       return;
     }
-    // The entry first: a reader that came by it too early may still find the page in the chain.
+    // The entry first: a reader that passed it too early may still find the page in the chain.
     long pid = FrameHeader.pid(t.headers, link - 1);
     Mem.putLongRelease(t.table, at(bucket) + ENTRY, tag(Hash.spread(pid)) | link);
     Mem.putIntRelease(t.table, at(bucket) + CHAIN, FrameHeader.next(t.headers, link - 1));

@@ -14,52 +14,50 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gives pages out and takes them back.
+ * Allocates and frees pages of the file.
  *
  * <pre>
  *   0 1 2   3                          highWater          pages of the file
- *   |S|S|C| used, or in the free list  | never given out  |
+ *   |S|S|C| used, or in the free list  | never allocated  |
  *
  *   free list:  freeHead ──► page FREE ──► page FREE ──► 0        a stack through the pages
  *                            32: next      32: next
  * </pre>
  *
  * <p>Head, length and high-water mark are in the superblock; the links are in the pages, so the
- * list may be as long as it likes. A free page is an image of type FREE like any other: it is
- * dirty, is written before its frame is dropped, and is loaded like any page.
+ * list has no maximum length. A free page is an image of type FREE like any other: it is dirty, is
+ * written before its frame is dropped, and is loaded like any page.
  *
- * <p><b>Latches.</b> The spin latch here guards three numbers and nothing that waits is done under
- * it. Taking a page off the list needs its link: latch the page exclusively first, then see under
- * the spin latch that it is still the head. Since the page is latched nobody else can take it off,
- * use it, and free it again in between. Any thread that has it keeps it latched while it becomes a
- * node of a tree, so others wait for the latch only as long as the page is the head.
+ * <p><b>Latches.</b> The spin latch guards the numbers of this class, and its holders wait for
+ * nothing. Taking a page off the list needs its link: latch the page exclusively first, then check
+ * under the spin latch that it still is the head. While the page is latched, no other thread can
+ * take it off, use it, and free it again. A thread that takes it keeps it latched while it becomes
+ * a node of a tree, so others wait for the latch only while the page is the head.
  *
  * <p><b>The log.</b> A record is reserved under the spin latch, before the numbers change:
- * reserving never waits, and where it throws (the caller has granted too little) nothing has
- * changed. So the order of the records is the order of the changes, and a snapshot under the latch
- * has all that begin before the log's tail and none that begins later. The body is filled in right
- * after the latch, by nothing but stores, before anything that may wait: a thread that needs the
- * log to become durable waits for it. Pages with fixed ids ({@link #allocateAt}) have no record:
- * they are not in these numbers, and what makes them a tree has an image.
+ * reserving never waits, and if it throws (the caller has granted too little) nothing has changed.
+ * So the order of the records is the order of the changes, and a snapshot under the latch has
+ * exactly those that begin before the log's tail. The body is filled in right after the latch is
+ * released, only by stores, because a thread that makes the log durable waits for it. Pages with
+ * fixed ids ({@link #allocateAt}) have no record: they do not count in these numbers, and an image
+ * makes them a tree.
  *
- * <p><b>Page LSNs</b> never go back for a page id, or replay would take an old image for a new one:
- * a page that is used again keeps the LSN of the free page, and one above the high-water mark was
- * never written. What that means for a hole, whose LSN is 0: {@link FreeRuns}.
+ * <p><b>Page LSNs</b> never go back for a page id, otherwise replay would take an old image for a
+ * new one: a page that is reused keeps the LSN of the free page, and one above the high-water mark
+ * was never written. For holes, whose LSN is 0, see {@link FreeRuns}.
  *
- * <p><b>The file</b> grows ahead of the high-water mark ({@link FileExtent}); no page id is given
- * out before the file has room for it.
+ * <p><b>The file</b> grows ahead of the high-water mark ({@link FileExtent}); no page id is
+ * allocated before the file has space for it.
  *
- * <p><b>Promises</b> of pages are described at {@link PageReservations}, and what is changed in the
- * middle of the list at {@link FreeListWalk}.
+ * <p>For reservations of pages see {@link PageReservations}, for changes in the middle of the list
+ * {@link FreeListWalk}.
  *
- * <p><b>The mark goes back</b> when pages are cut off. Who has read a reference before may ask for
- * such a page later, and finds a free page ({@link #isCut}), and then that the reference is gone.
- * So {@code limit}, up to which references can be right, never goes back while the pool is open.
- *
- * <p>The file has more than 600 lines because all that the spin latch guards is in it.
+ * <p><b>The mark is lowered</b> when pages are cut off. A thread that has read a reference before
+ * may then request such a page; it finds a free page ({@link #isCut}), and then that the reference
+ * is gone. So {@code limit}, the bound of valid references, never goes back while the pool is open.
  */
 final class PageAllocator {
-  /** Where a free page has the next one. */
+  /** The offset of the next page's id in a free page. */
   static final int NEXT_FREE = PageHeader.BYTES;
 
   private static final VarHandle LATCH;
@@ -78,7 +76,6 @@ final class PageAllocator {
   private final FileExtent extent;
   private final FreeHoles holes;
 
-  /** Set once the parts are wired up. */
   private @Nullable Resolver resolver;
 
   @SuppressWarnings("unused") // through its VarHandle
@@ -88,29 +85,32 @@ final class PageAllocator {
   private volatile long freeHead;
   private volatile long freePages;
 
-  /** How many pages sessions may take that they have not taken yet. */
-  private volatile long promised;
+  /** The number of pages reserved by sessions and not yet taken. */
+  private volatile long reservedPages;
 
-  /** How long the list was at least since it was walked. Written under the latch. */
+  /** The minimum length of the list since a walk began. Written under the latch. */
   private volatile long untouched;
 
-  /** Above every page that was ever given out, as far as this pool knows. */
+  /** Above every page that was ever allocated, as far as this pool knows. */
   private volatile long limit;
 
-  /** From here on pages were cut off. */
+  /** The lowest page that was cut off. */
   private volatile long cutFrom = Long.MAX_VALUE;
 
-  /** How many need every page to stay below the mark: see {@link PoolSpace#keep}. */
+  /**
+   * The number of callers that need every page to stay below the mark: see {@link PoolSpace#keep}.
+   */
   final AtomicInteger keepers = new AtomicInteger();
 
   /**
-   * How many pages the mark has passed that are in no frame yet. It rises under the latch, with the
-   * mark, and falls when the page is entered: see {@link #awaitEntered}.
+   * The number of pages below the mark that are not yet in a frame. It rises under the latch, with
+   * the mark, and falls when the page is entered: see {@link #awaitEntered}.
    */
   final AtomicInteger entering = new AtomicInteger();
 
   /**
-   * Where the last TRUNCATED begins, and the highest mark of the log until then. Under the latch.
+   * The start of the last TRUNCATED record, and the highest mark of the log until then. Under the
+   * latch.
    */
   private long cutLsn;
 
@@ -127,7 +127,7 @@ final class PageAllocator {
     this.limit = state.highWaterMax();
     this.holes = new FreeHoles(frames, this, extent);
     extent.check(state);
-    frames.residency.fileHas(this::limit); // memory that was touched does not come back
+    frames.residency.fileHas(this::limit); // touched headers keep their memory
     holes.found(freePages, freeHead, highWater);
   }
 
@@ -139,20 +139,19 @@ final class PageAllocator {
     return highWater;
   }
 
-  /** Above every page that a reference can name. */
   long limit() {
     return limit;
   }
 
   /**
-   * Whether a page may have been cut off, so that zeros in its place are a free page. Who asks has
+   * Whether a page may have been cut off, so that zeros in the file are a free page. The caller has
    * entered the page, and has read it since.
    */
   boolean isCut(long pid) {
     return pid >= cutFrom || pid >= highWater;
   }
 
-  /** Whether a page is the next to leave the free list: a moment's truth. */
+  /** Whether a page is the head of the free list; may change at any time. */
   boolean isFreeHead(long pid) {
     return freeHead == pid;
   }
@@ -166,7 +165,6 @@ final class PageAllocator {
     }
   }
 
-  /** See {@link PoolCheckpoint#snapshot}. */
   AllocatorSnapshot snapshot(Log log, long redo) {
     lock();
     try {
@@ -174,31 +172,30 @@ final class PageAllocator {
       long length = freePages;
       long end = highWater;
       if (cutLsn < redo) {
-        markBeforeCut = 0; // the log that counts begins behind all that was cut off
+        markBeforeCut = 0; // the log that counts begins after all cuts
       }
       long max = Math.max(end, markBeforeCut);
       AllocatorState state = new AllocatorState(end, head, length, max, extent.hasHoles());
-      // Under the latch, as reservations are: what began before this has changed the numbers.
+      // Under the latch, as reservations are: records before the tail have changed the numbers.
       return new AllocatorSnapshot(state, log.tail());
     } finally {
       unlock();
     }
   }
 
-  // ---------------------------------------------------------------------------------- promises
+  // ------------------------------------------------------------------------------- reservations
 
-  /** See {@link PageReservations#promise}. */
-  void promise(LogSession log, int pages) {
+  void reserve(LogSession log, int pages) {
     int has = Math.max(0, log.pagesPromised());
     int more = pages - has;
     while (more > 0) {
       lock();
       boolean done;
       try {
-        done = unpromised() >= more;
+        done = unreservedPages() >= more;
         if (done) {
           log.pagesPromised(has + more);
-          promised = promised + more; // nothing fails between the two
+          reservedPages = reservedPages + more; // nothing fails between the two
           has += more;
           more = 0;
         }
@@ -206,20 +203,19 @@ final class PageAllocator {
         unlock();
       }
       if (!done) {
-        makeRoom(more);
+        provide(more);
       }
     }
     log.pagesPromised(has);
   }
 
-  /** See {@link PageReservations#release}. */
   void release(LogSession log, int keep) {
     int has = log.pagesPromised();
     int stays = extent.isFull() ? 0 : keep;
     if (has > stays) {
       lock();
       try {
-        promised = promised - (has - stays);
+        reservedPages = reservedPages - (has - stays);
       } finally {
         unlock();
       }
@@ -229,45 +225,42 @@ final class PageAllocator {
     }
   }
 
-  /** How many pages are promised to sessions: a moment's truth. */
-  long promised() {
-    return promised;
+  /** The number of pages reserved by sessions; may change at any time. */
+  long reservedPages() {
+    return reservedPages;
   }
 
-  /** How many pages could be given out that were promised to nobody. */
-  long unpromised() {
-    return freePages - holes.top() + extent.backed() - highWater - promised;
+  /** The number of pages that are neither used nor reserved. */
+  long unreservedPages() {
+    return freePages - holes.top() + extent.backed() - highWater - reservedPages;
   }
 
-  /** Tries to have so many pages that are promised to nobody; others may be faster. */
-  private void makeRoom(int pages) {
+  /** Tries to provide unreserved pages; others may take them. */
+  private void provide(int pages) {
     if (holes.top() == 0 || !holes.fill(resolver)) {
-      extent.ensure(highWater + promised + pages - (freePages - holes.top()));
+      extent.ensure(highWater + reservedPages + pages - (freePages - holes.top()));
     }
   }
 
-  /** Under the latch: whether there is a page for a session. */
   private boolean mayTake(LogSession log) {
-    return log.pagesPromised() > 0 || unpromised() > 0;
+    return log.pagesPromised() > 0 || unreservedPages() > 0;
   }
 
-  /** Under the latch: a session has taken a page. */
   private void taken(LogSession log) {
     int has = log.pagesPromised();
     if (has > 0) {
       log.pagesPromised(has - 1);
-      promised = promised - 1;
+      reservedPages = reservedPages - 1;
     }
   }
 
-  // ------------------------------------------------------------------------------------ giving
+  // --------------------------------------------------------------------------------- allocation
 
-  /** See {@link BufferPool#allocate}. */
   int allocate(int treeId, int type, LogSession log) {
     frames.requireRunning();
     while (true) {
-      if (log.pagesPromised() <= 0 && unpromised() <= 0) {
-        makeRoom(1);
+      if (log.pagesPromised() <= 0 && unreservedPages() <= 0) {
+        provide(1);
       }
       long head = freeHead;
       boolean free = head != 0 && (freePages > holes.top() || holes.fillOrNot(resolver));
@@ -278,7 +271,6 @@ final class PageAllocator {
     }
   }
 
-  /** See {@link BufferPool#allocateAt}. */
   int allocateAt(long pid, int treeId, int type) {
     extent.ensure(Math.max(pid + 1, highWater));
     Residency residency = frames.residency;
@@ -292,7 +284,9 @@ final class PageAllocator {
     }
   }
 
-  /** Takes the head of the free list; -1 where another thread was faster, or has all promised. */
+  /**
+   * Takes the head of the free list; -1 if another thread was faster, or all pages are reserved.
+   */
   private int reuse(long head, int treeId, int type, LogSession log) {
     int frame = Objects.requireNonNull(resolver).fixFreeHead(head);
     if (frame < 0) {
@@ -314,7 +308,7 @@ final class PageAllocator {
       locked = true;
       mine = freeHead == head && freePages > holes.top();
       sound = found == PageHeader.FREE && next >= 0 && next < highWater && next != head;
-      // The list ends where its length says; one that runs in a circle does not.
+      // The list ends where its length says; a circular one does not.
       sound &= (next == 0) == (freePages == 1);
       mine &= !sound || mayTake(log);
       if (mine && sound) {
@@ -349,21 +343,21 @@ final class PageAllocator {
       frames.markDirty(frame, AllocatorRecord.recordStart(log));
       return frame;
     } catch (Error e) {
-      throw frames.stop(e); // a page that is neither free nor given out
+      throw frames.stop(e); // a page that is neither free nor allocated
     }
   }
 
   /**
-   * Takes a page that was never used; -1 where the list has pages again. Its memory is reserved
-   * first: where none is to be had, no page id is lost. After the id is taken nothing throws but in
-   * a pool that has stopped: the wait for a reader of the page is firm ({@link
+   * Takes a page that was never used; -1 if the list has pages again. Its memory is reserved first,
+   * so that no page id is lost if there is none. After the id is taken nothing throws unless the
+   * pool has stopped: no deadline ends the wait for a reader of the page ({@link
    * Frames#pauseUntilStopped}).
    */
   private int extend(int treeId, int type, LogSession log) {
     long pid = highWater;
     Residency residency = frames.residency;
     int reserved = residency.reserve(pid);
-    boolean room;
+    boolean available;
     long at = 0;
     long head = 0;
     long left = 0;
@@ -371,8 +365,8 @@ final class PageAllocator {
     try {
       lock();
       locked = true;
-      room = freePages <= holes.top() && highWater < extent.backed() && mayTake(log);
-      if (room) {
+      available = freePages <= holes.top() && highWater < extent.backed() && mayTake(log);
+      if (available) {
         at = AllocatorRecord.reserve(log, RecordType.ALLOCATE, AllocatorRecord.ALLOCATE_BYTES);
         pid = highWater;
         head = freeHead;
@@ -391,7 +385,7 @@ final class PageAllocator {
         unlock();
       }
     }
-    if (!room) {
+    if (!available) {
       residency.cancel(reserved);
       return -1;
     }
@@ -403,19 +397,19 @@ final class PageAllocator {
       frames.markDirty(frame, AllocatorRecord.recordStart(log));
       return frame;
     } catch (Error e) {
-      throw frames.stop(e); // a page that is neither free nor given out
+      throw frames.stop(e); // a page that is neither free nor allocated
     }
   }
 
   /**
-   * Waits until each page that lies below the mark now has been in a frame. {@link #extend} moves
-   * the mark first and enters the page then; in between the page is neither in a frame nor in the
-   * file, and whoever reads pages by their ids would take it for one that the device has lost.
+   * Waits until each page below the present mark has been in a frame. {@link #extend} raises the
+   * mark first and then enters the page; in between the page is neither in a frame nor in the file,
+   * and a thread that reads pages by their ids would take it for one that the device has lost.
    *
-   * <p>Of two numbers, what is seen to be zero once is enough: the mark that the caller knows moved
-   * before this was called, so each page below it had raised {@link #entering} by then, and has
-   * lowered it again behind its entry. Where others extend the file all the time this looks again;
-   * a page is on its way for less than a microsecond, unless its thread loses the processor.
+   * <p>Seeing zero once is enough: the mark that the caller knows was raised before this call, so
+   * each page below it had raised {@link #entering} by then, and lowers it after its entry. While
+   * others keep extending the file this polls; each page takes less than a microsecond, unless its
+   * thread is descheduled.
    *
    * @throws io.fovea.error.DatabaseClosedException if the pool has stopped
    */
@@ -425,14 +419,16 @@ final class PageAllocator {
     }
   }
 
-  /** The numbers may be half changed: an exception is that of a reservation, before all of them. */
+  /**
+   * An error may leave the numbers half changed; an exception comes from the reservation before.
+   */
   private void stopAfter(Throwable e, boolean locked) {
     if (locked && e instanceof Error) {
       frames.stop(e);
     }
   }
 
-  /** Writes a new page's header into its exclusively latched frame, over zeros. */
+  /** Initializes a page in its exclusively latched frame: a header, and zeros. */
   private void init(int frame, int type, long pid, int treeId, long oldLsn, long newLsn) {
     long base = frames.base(frame);
     frames.swizzling.begin(frame);
@@ -443,9 +439,8 @@ final class PageAllocator {
     frames.markDirty(frame, 0);
   }
 
-  // ------------------------------------------------------------------------------------ taking
+  // ------------------------------------------------------------------------------------ freeing
 
-  /** See {@link BufferPool#free}. */
   void free(int frame, LogSession log) {
     long pid;
     boolean free;
@@ -468,14 +463,13 @@ final class PageAllocator {
     return new CorruptionException(what, pid, pid << frames.pageShift, expected, found);
   }
 
-  /** See {@link BufferPool#giveBack}. */
   void giveBack(int frame, LogSession log) {
     push(frame, frames.pid(frame), log, log.pagesPromised() >= 0);
   }
 
   /**
-   * See {@link BufferPool#freeUnread}. The LSN of the page, which is not known, is below that of
-   * the FREE record, like that of every change of it so far.
+   * See {@link BufferPool#freeUnread}. The unknown LSN of the page is below that of the FREE
+   * record, like that of every change of it so far.
    */
   void freeUnread(long pid, int treeId, LogSession log) {
     if (pid < AllocatorState.FIRST_PID || pid >= highWater) {
@@ -490,7 +484,7 @@ final class PageAllocator {
         throw new CorruptionException("owner of a node", pid, -1, treeId, owner);
       }
       if (unread) {
-        // A latch that is released without a change would leave zeros in the place of the page.
+        // Releasing the latch without a change would leave zeros in the page.
         PageHeader.init(pages, base, PageHeader.LEAF, pid, treeId);
         frames.markDirty(frame, 0);
       }
@@ -505,12 +499,12 @@ final class PageAllocator {
   }
 
   /**
-   * Puts the page of an exclusively latched frame onto the list; the latch is consumed.
+   * Pushes the page of an exclusively latched frame onto the list; the latch is consumed.
    *
-   * <p>Who calls has cut it loose from its tree. An error on the way, be it before the numbers are
-   * changed, leaves a page that is in no tree and not free: the pool stops.
+   * <p>The caller has removed the page from its tree. So any error, even before the numbers change,
+   * leaves a page that is in no tree and not free: the pool stops.
    */
-  void push(int frame, long pid, LogSession log, boolean promise) {
+  void push(int frame, long pid, LogSession log, boolean keepReserved) {
     long at;
     long next;
     long length;
@@ -525,8 +519,8 @@ final class PageAllocator {
       end = highWater;
       freeHead = pid;
       freePages = length;
-      if (promise) {
-        promised = promised + 1;
+      if (keepReserved) {
+        reservedPages = reservedPages + 1;
         log.pagesPromised(log.pagesPromised() + 1);
       }
     } catch (RuntimeException | Error e) {
@@ -545,7 +539,7 @@ final class PageAllocator {
         AllocatorRecord.putFree(log.buffer(), at, pid, next, length, end);
         log.complete();
       }
-      // Who wants the new head latches its page first: it sees the link.
+      // A thread that wants the new head latches its page first, and so sees the link.
       link(frame, pid, next, AllocatorRecord.recordStart(log), AllocatorRecord.recordEnd(log));
     } catch (Error e) {
       throw frames.stop(e); // a list whose head has no link
@@ -566,7 +560,7 @@ final class PageAllocator {
 
   // ------------------------------------------------------------------------ the middle of the list
 
-  /** A walk begins: from here on {@link #untouched} says what of it is still so. */
+  /** Begins a walk: from now on {@link #untouched} says which part of it is still valid. */
   AllocatorState walk() {
     lock();
     try {
@@ -577,7 +571,7 @@ final class PageAllocator {
     }
   }
 
-  /** Whether nobody has taken the page at a height, nor one below it, since the walk began. */
+  /** Whether the list was never shorter than the given height since the walk began. */
   boolean isUntouched(long height) {
     return height <= untouched;
   }
@@ -598,7 +592,7 @@ final class PageAllocator {
       if (c.cut > 0) {
         fits &= keepers.get() == 0 && highWater == c.mark + c.cut;
       }
-      fits &= holes.allow(c, promised, highWater);
+      fits &= holes.allow(c, reservedPages, highWater);
       if (!fits) {
         return false;
       }
@@ -639,17 +633,17 @@ final class PageAllocator {
   }
 
   /**
-   * Gives room at the end of the file back.
+   * Releases free space at the end of the file.
    *
-   * @param durable the mark of the superblock that counts: no page below it goes
-   * @param slack how many pages of room stay
+   * @param durable the mark of the superblock that counts: no page below it is removed
+   * @param slack the number of pages of free space that stay
    */
   boolean shrink(long durable, long slack) {
     return extent.shrink(
         () -> {
           lock();
           try {
-            long needed = highWater + Math.max(0, promised - (freePages - holes.top()));
+            long needed = highWater + Math.max(0, reservedPages - (freePages - holes.top()));
             long stay = Math.max(durable, needed) + slack;
             extent.leave(stay);
             return stay;
@@ -670,8 +664,8 @@ final class PageAllocator {
   // ---------------------------------------------------------------------------------- recovery
 
   /**
-   * See {@link PoolRecovery#recover}. The growth of the file is not in the log, and may be lost
-   * where a record of the page that it was for is not: so it is made up for.
+   * See {@link PoolRecovery#recover}. The growth of the file is not logged, and may be lost
+   * although a record of the page that needed it is not, so it is repeated.
    */
   void recover(AllocatorState state, long truncated) {
     state.check();
@@ -693,7 +687,7 @@ final class PageAllocator {
     }
   }
 
-  /** Raises the high-water mark for an image of a page; the file has room for it. */
+  /** Raises the high-water mark for an image of a page, and grows the file if necessary. */
   void raise(long wanted) {
     if (wanted > highWater) {
       extent.ensure(wanted);

@@ -5,45 +5,45 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pages that a thread is about to look at: a list to be filled and handed to {@link
- * BufferPool#begin}, which has those that are in no frame read at once, while the thread goes on.
+ * A list of pages that a thread is about to read. {@link BufferPool#begin} reads those that are in
+ * no frame with one batch, while the thread continues.
  *
- * <p>Made once and used again and again; owned by one thread at a time, by the device while it
- * reads; nothing is allocated but by the constructor. Nobody has to wait for the end, which is
- * waited for before the list is used again.
+ * <p>Reusable; owned by one thread at a time, and by the device while it reads. Only the
+ * constructor allocates. Waiting for the reads is optional: it happens at the latest when the list
+ * is used again.
  *
  * @since 0.1.0
  */
 public final class PageGroup {
-  /** How many pages it holds. */
+  /** The maximum number of pages. */
   public static final int CAPACITY = 32;
 
   final long[] pids = new long[CAPACITY];
 
-  /** By place in the list: the frame that the page was brought into, or -1. */
+  /** Per page of the list: the frame that the page was read into, or -1. */
   final int[] frames = new int[CAPACITY];
 
-  /** By entry of the batch: the place in the list. */
-  final int[] places = new int[CAPACITY];
+  /** Per entry of the batch: the index in the list. */
+  final int[] indexes = new int[CAPACITY];
 
   final IoBatch io = new IoBatch(CAPACITY, this::ended);
   private @Nullable GroupLoader loader;
   boolean used;
   int size;
 
-  /** Makes an empty list. */
+  /** Creates an empty list. */
   public PageGroup() {}
 
-  /** Forgets all pages; waits for those that are being read. */
+  /** Removes all pages; waits for those that are being read. */
   public void clear() {
     await();
     size = 0;
   }
 
   /**
-   * Adds a page; there must be room.
+   * Adds a page; the list must not be full.
    *
-   * @param pid any number: what is no page, or is in a frame, is passed over
+   * @param pid any number: one that is not a page, or whose page is in a frame, is skipped
    */
   public void add(long pid) {
     pids[size] = pid;
@@ -52,7 +52,7 @@ public final class PageGroup {
   }
 
   /**
-   * How many pages were added.
+   * Returns the number of pages in the list.
    *
    * @return 0 to {@link #CAPACITY}
    */
@@ -61,19 +61,19 @@ public final class PageGroup {
   }
 
   /**
-   * Waits until all pages have come that {@link BufferPool#begin} has asked for. A virtual thread
-   * parks. An interrupt does not end the wait; the flag is kept.
+   * Waits until all reads of {@link BufferPool#begin} have ended. A virtual thread parks. An
+   * interrupt does not end the wait; the flag is kept.
    */
   public void await() {
     io.await();
   }
 
   /**
-   * Where a page was put: a hint, for the page may be gone again. After {@link #await}.
+   * Returns the frame of a page: a hint, as the page may have left. To be called after {@link
+   * #await}.
    *
-   * @param i the page's place in the list, from 0
-   * @return a frame; -1 where the page was not brought in, as it was there already or for any other
-   *     reason
+   * @param i the index of the page in the list, from 0
+   * @return a frame; -1 if the page was not read, because it was present or for any other reason
    */
   public int frame(int i) {
     return frames[i];

@@ -5,7 +5,7 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The 32 bytes that every page begins with.
+ * The 32 bytes at the beginning of every page.
  *
  * <pre>
  *   0         4      5      6        8                16               24       28       32
@@ -13,22 +13,21 @@ import java.lang.foreign.MemorySegment;
  *   | checksum| type |layout| level  | pid            | pageLsn        | treeId | zero   | body
  *   +---------+------+------+--------+----------------+----------------+--------+--------+---
  *
- *   field     who writes it                    who reads it
- *   checksum  write-out, in the copy           load
- *   type      allocation, free                 everyone who follows a reference to a page
+ *   field     written by                       read by
+ *   checksum  write-back, in the copy          load
+ *   type      allocation, free                 every reader that follows a reference to a page
  *   layout    the owner of the page's body     the same
  *   level     the B-tree: 0 = leaf             the B-tree; promotion (through the type)
- *   pid       allocation                       load: a page that was written elsewhere shows here
- *   pageLsn   log (max, never back)            write-out: no page leaves before its log
- *   treeId    allocation, free (0)             everyone who follows a hint
+ *   pid       allocation                       load: detects a page written to a wrong location
+ *   pageLsn   log (max, never back)            write-back: no page is written before its log
+ *   treeId    allocation, free (0)             every reader that follows a hint
  * </pre>
  *
- * <p>All numbers are in native order (little-endian on every machine that is supported). A page's
- * offset in the file is {@code pid * pageSize}.
+ * <p>All numbers are in native order (little-endian on every supported machine). A page's offset in
+ * the file is {@code pid * pageSize}.
  *
- * <p>The checksum is a CRC32C of everything behind it, page id and LSN included, so that a page
- * that was written to another page's place does not check out. It is stale in memory: only the copy
- * that is written has it right.
+ * <p>The checksum is a CRC32C of everything behind it, including page id and LSN. In memory it is
+ * stale: only the copy that is written has it right.
  *
  * <p>Methods take the segment and the page's base offset in it, and neither check nor order
  * anything: an optimistic reader validates afterwards.
@@ -36,31 +35,31 @@ import java.lang.foreign.MemorySegment;
  * @since 0.1.0
  */
 public final class PageHeader {
-  /** Where the checksum is. */
+  /** The offset of the checksum. */
   public static final int CHECKSUM = 0;
 
-  /** Where the type is. */
+  /** The offset of the type. */
   public static final int TYPE = 4;
 
-  /** Where the layout is. */
+  /** The offset of the layout. */
   public static final int LAYOUT = 5;
 
-  /** Where the level is. */
+  /** The offset of the level. */
   public static final int LEVEL = 6;
 
-  /** Where the page id is. */
+  /** The offset of the page id. */
   public static final int PID = 8;
 
-  /** Where the page's LSN is. */
+  /** The offset of the page's LSN. */
   public static final int PAGE_LSN = 16;
 
-  /** Where the tree's id is. */
+  /** The offset of the tree's id. */
   public static final int TREE_ID = 24;
 
-  /** Where four bytes are that must be zero. */
+  /** The offset of four bytes that must be zero. */
   public static final int RESERVED = 28;
 
-  /** How long the header is: where a page's body begins. */
+  /** The size of the header, and the offset of a page's body. */
   public static final int BYTES = 32;
 
   /** A page that was never written; all its other bytes are zero as well. */
@@ -78,17 +77,17 @@ public final class PageHeader {
   /** A part of a value that is too long for a leaf. */
   public static final int OVERFLOW = 4;
 
-  /** A page that belongs to nobody: a link of the free list. */
+  /** A free page: a link of the free list. */
   public static final int FREE = 5;
 
   private PageHeader() {}
 
-  /** The checksum: what was written, not what would be right now. */
+  /** Returns the stored checksum, which is that of the page as written. */
   public static int checksum(MemorySegment seg, long base) {
     return Mem.getInt(seg, base + CHECKSUM);
   }
 
-  /** The type, one of the constants here in a page that is whole. */
+  /** Returns the type, one of the constants here if the page is whole. */
   public static int type(MemorySegment seg, long base) {
     return Mem.peekByte(seg, base + TYPE);
   }
@@ -98,7 +97,7 @@ public final class PageHeader {
     Mem.putByte(seg, base + TYPE, (byte) type);
   }
 
-  /** The layout of the body; what the numbers mean is up to the page's owner. */
+  /** Returns the layout of the body, whose meaning is up to the page's owner. */
   public static int layout(MemorySegment seg, long base) {
     return Mem.peekByte(seg, base + LAYOUT);
   }
@@ -108,7 +107,7 @@ public final class PageHeader {
     Mem.putByte(seg, base + LAYOUT, (byte) layout);
   }
 
-  /** The level: 0 for leaves. */
+  /** Returns the level: 0 for leaves. */
   public static int level(MemorySegment seg, long base) {
     return Mem.peekUnsignedShort(seg, base + LEVEL);
   }
@@ -118,24 +117,24 @@ public final class PageHeader {
     Mem.putShort(seg, base + LEVEL, (short) level);
   }
 
-  /** The page's id. */
+  /** Returns the page's id. */
   public static long pid(MemorySegment seg, long base) {
     return Mem.peekLong(seg, base + PID);
   }
 
-  /** The end of the last log record whose structure image the page contains. */
+  /** Returns the end of the last log record whose change the page contains. */
   public static long pageLsn(MemorySegment seg, long base) {
     return Mem.getLong(seg, base + PAGE_LSN);
   }
 
-  /** Moves the page's LSN on; it never goes back. */
+  /** Raises the page's LSN; it never goes back. */
   public static void raisePageLsn(MemorySegment seg, long base, long lsn) {
     if (lsn > Mem.getLong(seg, base + PAGE_LSN)) {
       Mem.putLong(seg, base + PAGE_LSN, lsn);
     }
   }
 
-  /** The tree that the page belongs to; 0 for none. */
+  /** Returns the tree that the page belongs to; 0 for none. */
   public static int treeId(MemorySegment seg, long base) {
     return Mem.peekInt(seg, base + TREE_ID);
   }
@@ -156,9 +155,9 @@ public final class PageHeader {
   }
 
   /**
-   * What the checksum of a page should be.
+   * Computes the checksum of a page.
    *
-   * @param seg where the page is
+   * @param seg the segment with the page
    * @param base its offset
    * @param pageSize its size
    * @return the CRC32C of everything behind the checksum
@@ -167,12 +166,12 @@ public final class PageHeader {
     return Checksum.crc32c(seg, base + TYPE, pageSize - TYPE);
   }
 
-  /** Whether a page is what was written as the page with an id: of one moment, and in its place. */
+  /** Whether a page is whole, and was written as the page with the id. */
   static boolean sound(MemorySegment seg, long base, int pageSize, long pid) {
     return checksum(seg, base) == sum(seg, base, pageSize) && pid(seg, base) == pid;
   }
 
-  /** Sets the checksum of a page that nobody changes. */
+  /** Sets the checksum of a page that no thread changes. */
   public static void seal(MemorySegment seg, long base, int pageSize) {
     Mem.putInt(seg, base + CHECKSUM, sum(seg, base, pageSize));
   }

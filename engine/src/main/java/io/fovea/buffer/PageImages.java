@@ -14,21 +14,21 @@ import java.lang.foreign.MemorySegment;
  *   +------+--------+--------+---------------------+--------------------+
  * </pre>
  *
- * What lies between from and to means nothing and is zero after replay. Checksum and page LSN are
- * those of the moment; replay sets the LSN to the end of the record.
+ * The bytes between from and to are unused, and zero after replay. Checksum and page LSN are those
+ * at the time of the record; replay sets the LSN to the end of the record.
  */
 public final class PageImages {
-  /** The bytes of an image before the page's. */
+  /** The size of an image's header, in bytes. */
   public static final int HEADER = 16;
 
   private PageImages() {}
 
-  /** How many bytes an image takes. */
+  /** Returns the size of an image, in bytes. */
   public static int bytes(int pageSize, int from, int to) {
     return HEADER + pageSize - (to - from);
   }
 
-  /** Writes an image, without the hints that are in it; returns where it ends. */
+  /** Writes an image, with its frame hints cleared; returns the offset of its end. */
   public static long put(
       MemorySegment dst,
       long at,
@@ -48,27 +48,27 @@ public final class PageImages {
   }
 
   /**
-   * Replays an image, where the page is older: where its LSN is less than the end of the record. A
-   * page that was never written, or is damaged, counts as LSN 0.
+   * Replays an image, if the page's LSN is less than the end of the record. A page that was never
+   * written, or is damaged, counts as LSN 0.
    *
-   * <p>The LSN decides, for the record was reserved with the page latched: what the page has of
-   * records that begin later came later, and moved its LSN beyond the end of this one.
+   * <p>The LSN decides, because the record was reserved with the page latched: changes by records
+   * that begin later were made later, and raised its LSN beyond the end of this one.
    *
-   * @param pool its high-water mark is raised, and its file grown, where the page needs it
+   * @param pool its high-water mark is raised, and its file grown, if the page needs it
    * @param src the log's memory
-   * @param at where the image begins
-   * @param limit where the record ends in the memory: nothing from there on is read
-   * @param recLsn where the record begins in the log
-   * @param pageLsn where it ends in the log
-   * @return where the image ends
-   * @throws CorruptionException where it is none
+   * @param at the offset of the image
+   * @param limit the end of the record in the memory: nothing from there on is read
+   * @param recLsn the start of the record in the log
+   * @param pageLsn the end of the record in the log
+   * @return the offset of the image's end
+   * @throws CorruptionException if it is damaged
    */
   public static long apply(
       BufferPool pool, MemorySegment src, long at, long limit, long recLsn, long pageLsn) {
     int pageSize = pool.pageSize();
-    long room = limit - at;
-    if (at < 0 || room < HEADER) {
-      throw new CorruptionException("length of an image in the log", -1, -1, HEADER, room);
+    long remaining = limit - at;
+    if (at < 0 || remaining < HEADER) {
+      throw new CorruptionException("length of an image in the log", -1, -1, HEADER, remaining);
     }
     long pid = Mem.getLong(src, at);
     int from = Mem.getInt(src, at + 8);
@@ -77,8 +77,8 @@ public final class PageImages {
       throw new CorruptionException("hole of an image in the log", pid, -1, pageSize, from);
     }
     int bytes = bytes(pageSize, from, to);
-    if (bytes > room) {
-      throw new CorruptionException("length of an image in the log", pid, -1, bytes, room);
+    if (bytes > remaining) {
+      throw new CorruptionException("length of an image in the log", pid, -1, bytes, remaining);
     }
     long head = at + HEADER;
     if (PageHeader.pid(src, head) != pid) {
@@ -96,7 +96,7 @@ public final class PageImages {
     Mem.copy(src, head, pages, base, from);
     Mem.zero(pages, base + from, to - from);
     Mem.copy(src, head + from, pages, base + to, pageSize - to);
-    // The LSN of the moment is less: it was that of a record before this one.
+    // The image's LSN is less: that of an earlier record.
     Mem.putLong(pages, base + PageHeader.PAGE_LSN, pageLsn);
     pool.swizzling().arrived(frame);
     pool.markDirty(frame, recLsn, pageLsn);

@@ -6,8 +6,8 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Promotion: brings a page that is used again to its preferred frame, so that its prediction is
- * right.
+ * Promotion: moves a page that is used again to its preferred frame, so that predicting it
+ * succeeds.
  *
  * <pre>
  *   h free, or cold and clean:   page p:  f ──copy──► h        odds 1/32
@@ -15,17 +15,16 @@ import java.util.concurrent.atomic.AtomicInteger;
  *   h: the preferred frame of p
  * </pre>
  *
- * <p>The odds are those of the paper for pages of 4 KiB; a larger page costs more to move, so they
- * go down with its size. A page that is used often gets its chance soon, a page that is used once
- * hardly ever: no statistics are kept.
+ * <p>The odds are those of the paper for pages of 4 KiB; a larger page costs more to move, so its
+ * odds are lower. Pages used often are promoted soon, pages used once rarely, without statistics.
  *
- * <p><b>Rules.</b> Both frames are latched by trying; where one is not to be had the page stays
- * where it is. No frame moves while it is being written. A page that is no inner node never pushes
- * an inner node out of its preferred frame. The LSNs and flags of the header move along. Both
- * versions go above what either was, so that no page shows a version a second time.
+ * <p><b>Rules.</b> Latches of both frames are only tried; on failure the page stays. A page that is
+ * being written does not move. Only an inner node displaces an inner node from its preferred frame.
+ * The LSNs and flags of the header move along. Both versions become greater than either was, so
+ * that no page shows a version twice.
  *
- * <p>The paper demotes into a free frame; a swap needs none, and no copy through a third page:
- * words are exchanged one by one.
+ * <p>The paper demotes into a free frame; a swap needs none, and no copy through a third page: it
+ * exchanges words one by one.
  */
 final class PagePromoter implements Translator.Promotion {
   private static final int ODDS_FREE = 32;
@@ -36,10 +35,10 @@ final class PagePromoter implements Translator.Promotion {
   private final int maskFree;
   private final int maskSwap;
 
-  /** Moves that may be under way; none begins while {@link #paused}. */
+  /** Moves in progress; none begins while {@link #paused}. */
   private final AtomicInteger moving = new AtomicInteger();
 
-  /** How many want all pages to stay where they are: a flush, a scan for the redo point. */
+  /** The number of threads that forbid moves: a flush, a scan for the redo point. */
   private final AtomicInteger paused = new AtomicInteger();
 
   PagePromoter(Frames frames) {
@@ -51,12 +50,12 @@ final class PagePromoter implements Translator.Promotion {
   }
 
   /**
-   * Promotes a page with the odds for it. The caller holds no latch of the two frames.
+   * Promotes a page with its odds. The caller holds no latch of the two frames.
    *
    * @param pid the page
-   * @param frame where it is, not its preferred frame
+   * @param frame its frame, which is not the preferred one
    * @param preferred its preferred frame
-   * @return where it is now
+   * @return its frame now
    */
   @Override
   public int maybePromote(long pid, int frame, int preferred) {
@@ -70,8 +69,8 @@ final class PagePromoter implements Translator.Promotion {
 
   /** Promotes a page if both frames can be latched at once and the rules allow it. */
   int promote(long pid, int frame, int preferred) {
-    // Both sides write one and then read the other, in sequential order: either the move sees the
-    // pause, or the pause sees the move and waits for it.
+    // Each side writes one word and then reads the other, sequentially consistent: either the move
+    // sees the pause, or the pause sees the move and waits for it.
     moving.getAndIncrement();
     try {
       return paused.get() != 0 ? frame : promoteNow(pid, frame, preferred);
@@ -86,7 +85,7 @@ final class PagePromoter implements Translator.Promotion {
     moving.getAndDecrement();
   }
 
-  /** Keeps all pages where they are, until {@link #resume}; no move is half done on return. */
+  /** Forbids moves until {@link #resume}; on return no move is in progress. */
   void pause() {
     paused.getAndIncrement();
     boolean done = false;
@@ -144,7 +143,7 @@ final class PagePromoter implements Translator.Promotion {
       frames.counters.evictionsClean.increment();
       move(pid, frame, preferred);
       if (frames.share != null) {
-        frames.share.give();
+        frames.share.refund();
       }
     } else {
       swap(pid, frame, other, preferred);
@@ -191,7 +190,7 @@ final class PagePromoter implements Translator.Promotion {
     FrameHeader.setUsed(headers, frame, FrameHeader.used(headers, preferred));
     FrameHeader.setDirty(headers, preferred, dirty);
     FrameHeader.setRecLsn(headers, preferred, recLsn);
-    // Not 0 where the last write of the page failed.
+    // Not 0 if the last write of the page failed.
     long writingRecLsn = FrameHeader.writingRecLsn(headers, frame);
     FrameHeader.setWritingRecLsn(headers, frame, FrameHeader.writingRecLsn(headers, preferred));
     FrameHeader.setWritingRecLsn(headers, preferred, writingRecLsn);

@@ -10,49 +10,47 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads of one thread that are always as many as may be: as soon as one has come, the next can
- * begin.
+ * A window of reads of one thread, kept full: as soon as one read ends, the next can begin.
  *
  * <pre>
- *   slot      free ──start──► added ──drive──► under way ──────► landed ──take──► free
- *                     │                         a ring of one's own (ReadRing), or
+ *   slot      free ──start──► added ──drive──► in flight ──────► landed ──take──► free
+ *                     │                         a ring of this thread (ReadRing), or
  *                     │                         the device's threads (IoBatch)
- *                     └─ in a frame already, or on its way there ─► followed ─ when it is there ─► take
+ *                     └─ in a frame already, or being read ──► followed ── when it is there ──► take
  * </pre>
  *
- * <p>As advisory as {@link PageGroup}, whose rules hold here too ({@link GroupLoader}): pages are
- * entered as a lone miss enters them, a page that is not brought in, for whatever reason, is met
- * again on the ordinary way, and any thread that ends a read unlatches the frame at once. A page
- * that is on its way already, by this thread or by another, is not read again; its slot is
- * <i>followed</i>: it can be taken when the frame is unlatched or the page is gone.
+ * <p>As advisory as {@link PageGroup}, by the rules of {@link GroupLoader}. A page that this or
+ * another thread is already reading is not read again; its slot is <i>followed</i>: it can be taken
+ * once the frame is unlatched or the page is gone.
  *
- * <p><b>Two doors.</b> A platform thread borrows a ring from the device with its first read and
- * gives it back with {@link #finish}: no thread is woken for anything. Where there is none (a
- * virtual thread, another device) what was added goes to the device's threads in batches, which set
- * a bit of {@link #landed} for each read that has come.
+ * <p><b>Two I/O backends.</b> A platform thread borrows a ring from the device with its first read
+ * and returns it in {@link #finish}; no other thread is woken. Without a ring (a virtual thread,
+ * another device) reads go to the device's threads in batches; these set a bit of {@link #landed}
+ * for each read that has ended.
  *
- * <p><b>No deadlock.</b> The thread that has reads under way may wait for others' reads, latches,
- * frames and locks. Its reads come to their end without it: those in its ring by whoever waits for
+ * <p><b>No deadlock.</b> The thread with reads in flight may wait for others' reads, latches,
+ * frames and locks. Its reads complete without it: those in its ring by the threads that wait for
  * them ({@link Frames#pause}, and the argument in {@link ReadRing}), those in batches by threads of
  * the device.
  *
- * <p><b>Memory order.</b> Who ends a read writes {@code frames[slot]} and then sets the slot's bit,
- * a sequential read-modify-write; the owner takes the bit by another, and then reads. The setter
- * looks at {@code waiter} after that, the owner at {@code landed} after it has set {@code waiter}.
+ * <p><b>Memory order.</b> The thread that ends a read writes {@code frames[slot]}, then sets the
+ * slot's bit by a sequentially consistent read-modify-write; the owner clears the bit by another,
+ * and then reads. The setter reads {@code waiter} after that; the owner reads {@code landed} after
+ * it has set {@code waiter}.
  *
- * <p>Owned by one thread between its first {@link #start} and {@link #finish}; nothing is allocated
+ * <p>Owned by one thread between its first {@link #start} and {@link #finish}; allocates nothing
  * after the first use.
  *
  * @since 0.1.0
  */
 public final class PageReads {
-  /** How many reads may be under way: slots are numbered from 0. */
+  /** The maximum number of reads in flight; slots are numbered from 0. */
   public static final int CAPACITY = ReadRing.DEPTH;
 
-  /** Smaller than the ring's: what lands first should not wait for many others to be used again. */
+  /** Smaller than a ring's, so that the slots of a batch are reusable sooner. */
   private static final int BATCH = 16;
 
-  /** With a read in each that is under way there is one for those that are added. */
+  /** Even with one read in flight in each batch there is one for added reads. */
   private static final int BATCHES = CAPACITY;
 
   private static final VarHandle LANDED;
@@ -67,25 +65,25 @@ public final class PageReads {
 
   private final long[] pids = new long[CAPACITY];
 
-  /** The frame that is filled; after the end of the read -1 where the page did not come. */
+  /** The frame to fill; after the read -1 if the page did not arrive. */
   private final int[] frames = new int[CAPACITY];
 
-  /** By bits: slots in use, and those that are followed. */
+  /** One bit per slot: slots in use, and slots that are followed. */
   private long used;
 
   private long followed;
 
-  /** By bits: what has come, and was not taken. */
+  /** One bit per slot: reads that have ended and are not taken. */
   private volatile long landed;
 
   private volatile @Nullable Thread waiter;
   private @Nullable GroupLoader loader;
   private @Nullable ReadRing ring;
 
-  /** Whether a ring was asked for. */
+  /** Whether a ring was requested. */
   private boolean asked;
 
-  /** Whether reads were begun since the last were handed over. */
+  /** Whether reads were started since the last {@link #handOver}. */
   private boolean begun;
 
   private final IoBatch.Completion completion = this::ended;
@@ -94,13 +92,13 @@ public final class PageReads {
   private int addedSize;
   private final @Nullable Batch[] batches = new Batch[BATCHES];
 
-  /** A batch, and which slots its entries are of. */
+  /** A batch and the slots of its entries. */
   private static final class Batch implements IoBatch.Completion {
     final PageReads owner;
     final IoBatch io = new IoBatch(BATCH, this);
     final int[] slots = new int[BATCH];
 
-    /** Whether the device has taken it, and the owner has not seen its end. */
+    /** Whether the device has it, and the owner has not seen its end. */
     boolean underWay;
 
     Batch(PageReads owner) {
@@ -113,16 +111,16 @@ public final class PageReads {
     }
   }
 
-  /** Makes one with no reads. */
+  /** Creates an object without reads. */
   public PageReads() {}
 
-  /** Whether a slot is in use. */
+  /** Returns whether a slot is in use. */
   public boolean busy() {
     return used != 0;
   }
 
   /**
-   * How many reads may be under way in a pool.
+   * Returns the maximum number of reads in flight in a pool.
    *
    * @param pool the pool
    * @return 1 to {@link #CAPACITY}
@@ -132,12 +130,12 @@ public final class PageReads {
   }
 
   /**
-   * Begins to read a page; {@link #drive} hands it over. The caller holds no latch.
+   * Starts reading a page; {@link #drive} submits it. The caller holds no latch.
    *
    * @param pool the pool, the same one until {@link #finish}
    * @param pid any number
-   * @return a slot, or -1 where there is no room as long as none was taken
-   * @throws io.fovea.error.DatabaseClosedException where the pool is closed
+   * @return a slot, or -1 if there is none before one is taken
+   * @throws io.fovea.error.DatabaseClosedException if the pool is closed
    */
   public int start(BufferPool pool, long pid) {
     GroupLoader groups = pool.groups();
@@ -146,7 +144,7 @@ public final class PageReads {
       return -1;
     }
     if (!asked) {
-      // Before a frame is latched: whatever this throws, nobody waits for a read that never begins.
+      // Before a frame is latched: if this throws, no thread waits for a read that never begins.
       asked = true;
       ring = groups.device().lend(completion);
     }
@@ -178,9 +176,9 @@ public final class PageReads {
   }
 
   /**
-   * Hands over what was started, in any case: other threads may wait for it, and this one goes on
-   * to wait for them, or for that very page. Forbidden is a read that is begun, whose frame is
-   * latched, and that the device does not know of, because another page had come meanwhile.
+   * Submits the started reads, in any case: other threads may wait for them, and the caller may
+   * wait for those threads, or for one of these pages. Excluded: a read is started and its frame
+   * latched, but the device does not know of it, because another page arrived first.
    *
    * @param wait whether to wait until a slot can be taken, if there is one in use
    */
@@ -211,7 +209,7 @@ public final class PageReads {
   }
 
   /**
-   * A slot whose page has come, or will not.
+   * Takes a slot whose page has arrived, or will not.
    *
    * @return a slot, which is free again; or -1
    */
@@ -246,18 +244,18 @@ public final class PageReads {
   }
 
   /**
-   * Where the page was put whose slot was taken last: a hint, for it may be gone again.
+   * Returns the frame of the page whose slot was taken last: a hint, as the page may have left.
    *
    * @param slot the slot
-   * @return a frame, or -1 where the page was not read for this slot
+   * @return a frame, or -1 if the page was not read for this slot
    */
   public int frame(int slot) {
     return frames[slot];
   }
 
-  /** Waits until all reads have ended, forgets them, and gives the ring back. */
+  /** Waits until all reads have ended, forgets them, and returns the ring. */
   public void finish() {
-    // Only after something was thrown.
+    // Only after an exception.
     dropAdded();
     while (used != followed) {
       drive(true);
@@ -292,15 +290,15 @@ public final class PageReads {
   // -------------------------------------------------------------------------------- by batches
 
   /**
-   * Hands over all of it: the pages are latched, and any thread that waits for one that is not on
-   * its way would wait for this thread.
+   * Submits everything that was added: the pages are latched, and a thread that waits for one that
+   * is not submitted would wait for this thread.
    */
   private void submit() {
     while (addedSize > 0) {
       try {
         submit(Math.min(BATCH, addedSize));
       } catch (RuntimeException | Error e) {
-        // Where a device throws it has begun nothing: BlockDevice.submit promises that.
+        // A device that throws has begun nothing: BlockDevice.submit promises that.
         dropAdded();
         throw e;
       }
@@ -319,7 +317,7 @@ public final class PageReads {
           pids[slot] << groups.pageShift(), groups.pages(), groups.base(frames[slot]), pageSize);
     }
     if (n == 1 && Long.bitCount(used & ~followed) == 1) {
-      // A lone one may be done by this thread, which saves two hand-overs.
+      // This thread may do a single read itself, which saves two handovers.
       groups.device().run(batch.io);
     } else {
       groups.device().submit(batch.io);
@@ -329,7 +327,7 @@ public final class PageReads {
     System.arraycopy(added, n, added, 0, addedSize);
   }
 
-  /** Gives up what was not handed over. */
+  /** Abandons what was not submitted. */
   private void dropAdded() {
     for (int i = 0; i < addedSize; i++) {
       ended(added[i], Errno.ECANCELED);
@@ -338,8 +336,8 @@ public final class PageReads {
   }
 
   /**
-   * A batch that is not under way. Those that are have a read each that has not ended, or that has
-   * landed this very moment, and then its thread has some instructions left to do.
+   * Returns a batch that is not in flight. Each of the others has a read that has not ended, or
+   * that has just landed and whose thread is a few instructions from its end.
    */
   private Batch idle() {
     for (int round = 0; ; round = Backoff.pause(round)) {

@@ -4,8 +4,8 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A reference from an inner node to a child: the page's id, which is always right, and beside it,
- * in the same word, a hint of the frame that the page is in.
+ * A reference from an inner node to a child: the page id, which is always right, and in the same
+ * word a hint of the page's frame.
  *
  * <pre>
  *   63                   38 37                                   0
@@ -13,49 +13,49 @@ import java.lang.foreign.MemorySegment;
  *   +-----------------------+------------------------------------+
  *     hint: memory only       name: memory and file
  *
- *   field   who writes it                                who reads it
- *   id      changes of structure, latched exclusively    everyone who goes down
- *   frame   changes of structure, with the id            the descent, which checks it
+ *   field   written by                                   read by
+ *   id      structure changes, latched exclusively       every descent
+ *   frame   structure changes, with the id               the descent, which checks it
  *           {@link ChildHints}, latched shared
  * </pre>
  *
- * <p>One aligned word, so that a reader without a latch sees the name with an old hint or with a
- * new one and never half of either; and no byte of a node is spent on it, so that nodes with and
- * without hints are the same to the file, which has zeros there: {@link #clear}.
+ * <p>One aligned word, so that a reader without a latch sees the id with an old or a new hint, and
+ * never half of either. Hints take no space in a node; in the file these bits are zeros: {@link
+ * #clear}.
  *
- * <p><b>Limits.</b> 38 bits of page ids are 1 PiB of pages of 4 KiB, 16 PiB of those of 64 KiB. 26
- * bits of frames are a pool of 256 GiB of pages of 4 KiB, or of 4 TiB; a larger one has no hints in
- * its nodes.
+ * <p><b>Limits.</b> 38 bits of page ids are 1 PiB with pages of 4 KiB, 16 PiB with pages of 64 KiB.
+ * 26 bits of frames are a pool of 256 GiB with pages of 4 KiB, or 4 TiB; a larger pool has no
+ * hints.
  *
  * @since 0.1.0
  */
 public final class PageRef {
-  /** How many bits a page id has at most. */
+  /** The number of bits of a page id. */
   public static final int PID_BITS = 38;
 
-  /** The largest page id, and the part of a reference that is one. */
+  /** The largest page id, and the mask of the page id in a reference. */
   public static final long PID_MASK = (1L << PID_BITS) - 1;
 
-  /** How many frames a pool has at most for references to name them. */
+  /** The maximum number of frames of a pool for which references can have hints. */
   public static final int FRAMES_MAX = (1 << Long.SIZE - PID_BITS) - 1;
 
-  /** Where an inner node says how many references it has, but one; 16 bits. */
+  /** The offset of the number of references in an inner node, minus one; 16 bits. */
   public static final int COUNT = 32;
 
-  /** Where the first reference of an inner node is. */
+  /** The offset of the first reference in an inner node. */
   public static final int FIRST = 136;
 
-  /** From one reference of an inner node to the next. */
+  /** The distance between references in an inner node. */
   public static final int STRIDE = 16;
 
   private PageRef() {}
 
-  /** The page id of a reference. */
+  /** Returns the page id of a reference. */
   public static long pid(long ref) {
     return ref & PID_MASK;
   }
 
-  /** The frame that a reference names, unchecked; -1 where it names none. */
+  /** Returns the frame that a reference names, unchecked; -1 for none. */
   public static int frame(long ref) {
     return hint(ref) - 1;
   }
@@ -65,18 +65,18 @@ public final class PageRef {
     return (int) (ref >>> PID_BITS);
   }
 
-  /** A reference of a page id and a hint as it is stored. */
+  /** Makes a reference of a page id and a hint as it is stored. */
   static long of(long pid, int hint) {
     return pid & PID_MASK | (long) hint << PID_BITS;
   }
 
   /**
-   * Takes the hints out of a copy of a page, if it is an inner node: what is in the file or in the
-   * log says nothing of memory.
+   * Clears the hints in a copy of a page, if it is an inner node: they mean nothing in the file or
+   * the log.
    *
-   * @param s where the copy is
-   * @param base where in it
-   * @param bytes how much of the page there is
+   * @param s the memory of the copy
+   * @param base the offset of the copy
+   * @param bytes the number of bytes of the page that were copied
    */
   static void clear(MemorySegment s, long base, int bytes) {
     if (PageHeader.type(s, base) != PageHeader.INNER) {

@@ -3,30 +3,29 @@ package io.fovea.buffer;
 import io.fovea.wal.LogSession;
 
 /**
- * What an operation makes sure of before it can't go back: that there will be pages of the file,
- * and frames for them. {@link BufferPool#promises}. Any thread; {@link PageAllocator} has the
- * accounts.
- *
- * <p><b>Promises.</b> Who can't go back any more must not find the disk full. So a commit has pages
- * promised to its session before its record is in the log, and takes from them afterwards:
+ * Reserves pages of the file and frames for an operation before its point of no return: {@link
+ * BufferPool#promises}. A commit reserves pages before its record is in the log, so that it never
+ * finds the disk full afterwards. Thread-safe.
  *
  * <pre>
- *   free pages + room of the file above the high-water mark  >=  promised         always;
- *               without those that may be holes: {@link FreeHoles}
- *   promise     promised += n, where that holds then; else the file grows, or refuses
- *   allocate    with a promise: promised -= 1; without one: only what was promised to nobody
- *   giveBack    promised += 1: a page that was taken and not needed
- *   release     promised -= what is left
+ *   free pages + file space above the high-water mark  >=  reserved         always;
+ *                 without those that may be holes: {@link FreeHoles}
+ *   promise     reserved += n, if the invariant holds then; otherwise the file grows, or refuses
+ *   allocate    with a reservation: reserved -= 1; without: only unreserved pages
+ *   giveBack    reserved += 1: a page that was taken and not needed
+ *   release     reserved -= the rest
  * </pre>
  *
- * Each of these is one step under the spin latch, so no page is promised twice. A session keeps a
- * few promised pages from one commit to the next, so that most commits need no step at all; where
- * the disk is full it keeps none.
+ * Each of these is one step under the spin latch of {@link PageAllocator}, so no page is reserved
+ * twice. A session keeps a few reserved pages from one commit to the next, so that most commits
+ * need no step at all; if the disk is full it keeps none.
  *
  * @since 0.1.0
  */
 public final class PageReservations {
-  /** What a change of structure takes at once: two new pages, and one on the way to them. */
+  /**
+   * The frames that a structure change needs at once: two new pages, and one on the way to them.
+   */
   private static final int CHANGE_FRAMES = 3;
 
   private final PageAllocator allocator;
@@ -41,46 +40,46 @@ public final class PageReservations {
     this.pageShift = frames.pageShift;
   }
 
-  /** Bytes of a page. */
+  /** Returns the page size, in bytes. */
   public int pageSize() {
     return 1 << pageShift;
   }
 
   /**
-   * Sees to it that a session can allocate so many pages, whatever others do and however full the
-   * storage gets; what it was promised before counts. Nothing is latched.
+   * Reserves pages, so that a session can allocate them whatever others do and however full the
+   * storage gets; its earlier reservation counts. The caller holds no latch.
    *
    * @param log one thread's; not {@link LogSession#NONE}
-   * @param pages how many, at least
-   * @throws io.fovea.error.StorageFullException where there is no space for them; what was promised
-   *     before stays
+   * @param pages the minimum number
+   * @throws io.fovea.error.StorageFullException if there is no space for them; the earlier
+   *     reservation stays
    */
   public void promise(LogSession log, int pages) {
     frames.checkOpen();
-    allocator.promise(log, pages);
+    allocator.reserve(log, pages);
   }
 
   /**
-   * Ends promises, in part or as a whole.
+   * Releases reservations, in part or as a whole.
    *
    * @param log the session
-   * @param keep how many pages it may keep for its next operation, where there is space enough
+   * @param keep how many pages it may keep for its next operation, unless the storage is full
    */
   public void release(LogSession log, int keep) {
     allocator.release(log, keep);
   }
 
   /**
-   * How many pages {@code inserts} new records of so many bytes may need, each in the worst leaf.
+   * Returns how many pages {@code inserts} new records may need, each in the worst leaf.
    *
-   * <p>A leaf is split once for a record, and more often where records are large; the first split
-   * of each leaf is one of those that there are. An inner node is split once for each split below
-   * it, and no more often than there are nodes of its level, which is estimated high: one for 16
-   * below. Roots need two pages.
+   * <p>A leaf is split once for a record, and more often if records are large; the first split of
+   * each leaf is of an existing one. An inner node is split once for each split below it, and no
+   * more often than there are nodes of its level, which is estimated high: one for 16 below. Roots
+   * need two pages.
    *
-   * @param inserts how many
-   * @param bytes of all records together
-   * @return pages
+   * @param inserts the number of records
+   * @param bytes the size of all records together
+   * @return the number of pages
    */
   public int pagesFor(int inserts, long bytes) {
     if (inserts == 0) {
@@ -96,10 +95,10 @@ public final class PageReservations {
   }
 
   /**
-   * For an operation that can't go back later: returns at once as long as pages can be written, and
-   * else only when frames are to be had all the same.
+   * Checks that frames are available, for an operation that can't be undone later: returns at once
+   * while pages can be written, and otherwise waits for frames.
    *
-   * @throws io.fovea.error.PoolExhaustedException where there are none
+   * @throws io.fovea.error.PoolExhaustedException if there are none
    */
   public void requireFrames() {
     if (writeBack.failure() == null) {

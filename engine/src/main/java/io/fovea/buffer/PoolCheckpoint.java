@@ -3,8 +3,8 @@ package io.fovea.buffer;
 import io.fovea.wal.Log;
 
 /**
- * What a checkpoint asks of a pool: {@link BufferPool#checkpoint}. One checkpoint at a time, while
- * everything goes on.
+ * Operations of a checkpoint: {@link BufferPool#checkpoint}. For one checkpoint at a time,
+ * concurrently with everything else.
  *
  * @since 0.1.0
  */
@@ -24,18 +24,18 @@ public final class PoolCheckpoint {
     this.dataSync = dataSync;
   }
 
-  /** The free pages as a whole, and the length of the file. Any thread. */
+  /** Returns the free pages as a whole, and the length of the file. Thread-safe. */
   public PoolSpace space() {
     return space;
   }
 
   /**
-   * Writes pages whose changes began before a position in the log, and waits for the log where they
-   * are newer than what is durable. Syncs nothing. Pages whose latches are held for longer than the
-   * pool waits for a frame stay dirty; {@link #minRecLsn} says how far it got.
+   * Writes pages whose changes began before a position in the log, and waits for the log if they
+   * are newer than what is durable. Does not sync. Pages whose latches are held for longer than the
+   * pool waits for a frame stay dirty; {@link #minRecLsn} accounts for them.
    *
-   * @throws io.fovea.error.StorageException where a page could not be written
-   * @throws io.fovea.error.DurabilityLostException where the log can't become durable any more
+   * @throws io.fovea.error.StorageException if a page could not be written
+   * @throws io.fovea.error.DurabilityLostException if the log can't become durable any more
    */
   public void flushOlder(long lsn) {
     frames.checkOpen();
@@ -45,8 +45,8 @@ public final class PoolCheckpoint {
   /**
    * Syncs the data file: what was written before the call is durable.
    *
-   * @throws io.fovea.error.StorageException where the sync failed, which is final
-   * @throws io.fovea.error.DurabilityLostException where an earlier one has
+   * @throws io.fovea.error.StorageException if the sync failed, which is final
+   * @throws io.fovea.error.DurabilityLostException if an earlier one has
    */
   public void sync() {
     frames.checkOpen();
@@ -54,17 +54,17 @@ public final class PoolCheckpoint {
   }
 
   /**
-   * The least recLsn of all dirty pages, including those whose write is under way: redo must not
+   * Returns the smallest recLsn of all dirty pages, including those being written: redo must not
    * begin after it.
    *
-   * @return an LSN, or {@link Long#MAX_VALUE} where no dirty page has one
+   * @return an LSN, or {@link Long#MAX_VALUE} if no dirty page has one
    */
   public long minRecLsn() {
     return flusher.minRecLsn();
   }
 
   /**
-   * Does nothing while the pool works.
+   * Checks that the pool works.
    *
    * @throws io.fovea.error.DatabaseClosedException if it has stopped: an operation failed while it
    *     changed pages
@@ -74,10 +74,10 @@ public final class PoolCheckpoint {
   }
 
   /**
-   * Which pages are in use, with the position in the log at which it was so.
+   * Returns which pages are in use, with the position in the log at which this was so.
    *
    * @param log the log
-   * @param redo the log from here on will count: what it names lies below {@link
+   * @param redo the log from here on will count: what it names is below {@link
    *     AllocatorState#highWaterMax}
    */
   public AllocatorSnapshot snapshot(Log log, long redo) {

@@ -3,44 +3,45 @@ package io.fovea.buffer;
 import io.fovea.wal.Log;
 
 /**
- * What a pool wants of the log: to know what is durable, to make it so, and to say that a sync of
- * the pages has failed.
+ * The log, as the pool needs it: what is durable, making it durable, and reporting a failed sync of
+ * pages.
  *
- * <p>It is no {@link Log}, because recovery has a pool before it has a log that can be appended to.
+ * <p>This is not {@link Log}, because recovery has a pool before it has a log to append to.
  *
- * <p>Any thread calls, never with a latch held.
+ * <p>Called by any thread, never with a latch held.
  *
  * @since 0.1.0
  */
 public interface PoolLog {
-  /** Everything is durable: there is no log. */
+  /** For pools without a log: everything is durable. */
   PoolLog NONE = () -> Long.MAX_VALUE;
 
   /**
-   * Up to where the log is durable: no page with a later LSN is written. Never goes back, is cheap
-   * and does not wait.
+   * Returns the position up to which the log is durable; pages with a later LSN are not written.
+   * Never goes back, is cheap and does not wait.
    */
   long durableLsn();
 
   /**
-   * The largest LSN that a page of the file may have: one beyond the end of the log says that the
-   * log was lost or replaced. Asked at each miss.
+   * Returns the largest LSN that a page of the file may have: a larger one means that the log was
+   * lost or replaced. Called at each miss.
    */
   default long lsnLimit() {
     return Long.MAX_VALUE;
   }
 
   /**
-   * Makes the log durable up to a position, if it can: the pages that wait for it are to leave.
+   * Makes the log durable up to a position, if possible, because pages that wait for it are to
+   * leave.
    *
-   * @throws io.fovea.error.DurabilityLostException where it can't
+   * @throws io.fovea.error.DurabilityLostException if it can't
    */
   default void awaitDurable(long lsn) {}
 
-  /** A sync of pages, or of the double-write area, has failed: durability is lost. */
+  /** Reports that a sync of pages, or of the double-write area, has failed: durability is lost. */
   default void fail(Throwable reason) {}
 
-  /** All of a log, which also says what LSN a page may have. */
+  /** Returns these methods of a log. */
   static PoolLog of(Log log) {
     return new PoolLog() {
       @Override

@@ -6,13 +6,13 @@ import io.fovea.wal.LogSession;
 import java.util.function.LongConsumer;
 
 /**
- * What a pool does for recovery, and for whoever checks its outcome: {@link BufferPool#recovery}.
- * One thread, while nobody else uses the pool.
+ * Operations of recovery and of checking its result: {@link BufferPool#recovery}. For one thread,
+ * while no other uses the pool.
  *
  * @since 0.1.0
  */
 public final class PoolRecovery {
-  /** The first page that is in the pool: before it are the superblocks. */
+  /** The first page in the pool: the superblocks precede it. */
   static final long FIRST_PAGE = 2;
 
   private final Frames frames;
@@ -28,13 +28,13 @@ public final class PoolRecovery {
   }
 
   /**
-   * What the allocator was when the log ended. The file is grown to where its last page is. The
-   * high-water mark may go back: then there are free pages above it.
+   * Sets the state of the allocator at the end of the log, and grows the file up to its last page.
+   * If the high-water mark is lowered, there are free pages above it.
    *
-   * @param state what it was
-   * @param truncated where the last TRUNCATED of the log begins; 0 for none
-   * @throws io.fovea.error.CorruptionException where the numbers contradict each other
-   * @throws io.fovea.error.StorageFullException where the file cannot grow
+   * @param state the state
+   * @param truncated the start of the log's last TRUNCATED record; 0 for none
+   * @throws io.fovea.error.CorruptionException if the numbers contradict each other
+   * @throws io.fovea.error.StorageFullException if the file cannot grow
    */
   public void recover(AllocatorState state, long truncated) {
     frames.checkOpen();
@@ -42,23 +42,23 @@ public final class PoolRecovery {
   }
 
   /**
-   * Refuses pages that were read before the end of the log was known and are newer than that: where
-   * it is known, each page is compared when it is read.
+   * Rejects pages that are newer than the log and were read before its end was known. Later reads
+   * check each page.
    *
-   * @param end where the log ends
-   * @throws io.fovea.error.CorruptionException where there is such a page
+   * @param end the end of the log
+   * @throws io.fovea.error.CorruptionException if there is such a page
    */
   public void requireUpTo(long end) {
     loader.requireUpTo(end);
   }
 
   /**
-   * Gives a page of the free list its link, where the page is older than the record.
+   * Sets the link of a page of the free list, if the page is older than the record.
    *
    * @param pid the page
-   * @param next the free page behind it; 0 for none
-   * @param start where the record begins
-   * @param end where it ends
+   * @param next the next free page; 0 for none
+   * @param start the start of the record
+   * @param end the end of the record
    */
   public void replayLink(long pid, long next, long start, long end) {
     frames.checkOpen();
@@ -76,8 +76,8 @@ public final class PoolRecovery {
   }
 
   /**
-   * From this page on, pages were given out after the checkpoint, so that the log has images of all
-   * that they ever were, and {@link #fixForImage} does not read them from the file.
+   * Declares that pages from this one on were allocated after the checkpoint: the log has images of
+   * all their contents, and {@link #fixForImage} does not read them from the file.
    *
    * @param pid the high-water mark at the checkpoint
    */
@@ -86,14 +86,14 @@ public final class PoolRecovery {
   }
 
   /**
-   * From now on each page that is read is written again, even if nothing is replayed on it.
+   * Makes each page that is read from now on be written again, even if nothing is replayed on it.
    *
    * <p>Pages are read through the system's cache. If a sync failed and the database is opened again
    * before the machine restarts, the cache may hold pages that the device never received. Later
    * syncs succeed without writing them; only another write does. Every such page was written after
-   * the last checkpoint, so the log has records of it behind the redo point, and recovery reads it.
+   * the last checkpoint, so the log has records of it after the redo point, and recovery reads it.
    *
-   * @param redo where replay begins, which holds back the redo point until a page is written; 0 to
+   * @param redo the start of replay, which holds back the redo point until a page is written; 0 to
    *     end it
    */
   public void writeAgain(long redo) {
@@ -102,10 +102,10 @@ public final class PoolRecovery {
 
   /**
    * Latches the page of an image exclusively, whatever the file has there: nothing, or a damaged
-   * page, whose LSN then is 0 and whose type {@link PageHeader#NEVER_WRITTEN}. The high-water mark
-   * is raised, and the file grown, where the page needs it.
+   * page, whose LSN then is 0 and whose type is {@link PageHeader#NEVER_WRITTEN}. Raises the
+   * high-water mark and grows the file if the page needs it.
    *
-   * @throws io.fovea.error.CorruptionException where there can be no such page, or it is newer than
+   * @throws io.fovea.error.CorruptionException if there can be no such page, or it is newer than
    *     the log
    */
   public int fixForImage(long pid) {
@@ -114,26 +114,26 @@ public final class PoolRecovery {
   }
 
   /**
-   * Puts a page into the free list that was given out and that nobody ended up using.
+   * Adds an allocated but unused page to the free list.
    *
    * @param log has {@link AllocatorRecord#FREE_SPACE} granted and begun
    */
   public void reclaim(long pid, LogSession log) {
     frames.checkOpen();
     if (pid < AllocatorState.FIRST_PID || pid >= allocator.highWater()) {
-      throw new CorruptionException("a page that nobody uses", pid, -1, allocator.highWater(), pid);
+      throw new CorruptionException("an unused page", pid, -1, allocator.highWater(), pid);
     }
-    // What is there may be anything: the free page that it was before it was given out, even.
+    // Its contents may be anything, even the free page that it was before its allocation.
     allocator.push(resolver.fixForImage(pid), pid, log, false);
   }
 
   /**
-   * Makes the page of a FREE a link of the free list, where the page is older. Of an ALLOCATE
-   * nothing is to be replayed but the state: whatever the page was used for has images.
+   * Makes the page of a FREE record a link of the free list, if the page is older. An ALLOCATE
+   * record only changes the state: the contents of the page have images.
    *
-   * @param record what the log says of the page
-   * @param start where the record begins
-   * @param end where it ends
+   * @param record the record
+   * @param start the start of the record
+   * @param end the end of the record
    */
   public void replay(AllocatorRecord record, long start, long end) {
     if (record.pageType() == PageHeader.FREE) {
@@ -143,10 +143,10 @@ public final class PoolRecovery {
   }
 
   /**
-   * Walks the free list. Nobody allocates or frees pages meanwhile.
+   * Walks the free list. No pages are allocated or freed concurrently.
    *
    * @param visitor gets each page id once
-   * @throws CorruptionException where the list is not what the allocator's state says
+   * @throws CorruptionException if the list contradicts the allocator's state
    */
   public void freePages(LongConsumer visitor) {
     frames.checkOpen();

@@ -12,95 +12,91 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Memory that several pools share, with a hard limit for all of them.
+ * Memory shared by several pools, with a hard limit for their total.
  *
  * <pre>
- *   limit = left + of each member:  fixed + max(least, held) frames
+ *   limit = left + for each member:  fixed + max(least, held) frames
  *
  *   free frame ──take──► claimed, used            a frame that holds a page has memory
  *       ▲                     │
- *       └── give ◄── memory given back to the system ──┘   one that is free has none
+ *       └─ refund ◄─ memory returned to the system ──┘   a free frame has none
  * </pre>
  *
- * <p>A member has address space for all of its frames, and memory for those that are held. A frame
- * changes hands only where it is free: so readers, and misses that evict a page of their own pool,
- * know nothing of this. What a member has beside its frames counts from the beginning ({@code
- * fixed}), and so does the {@code least} number of frames that it can always have.
+ * <p>A member has address space for all of its frames, and memory for those that are held. Only
+ * free frames change hands. A member's memory besides frames ({@code fixed}) counts from the
+ * beginning, and so does the {@code least} number of frames that are guaranteed to it.
  *
- * <p><b>Exact.</b> {@code held} changes by compare-and-set, one step at a time, and a step above
- * {@code least} is paid from {@code left} before, or to it after. So the sum above never exceeds
- * the limit, whatever happens at the same time; the memory of a frame is given back before it is
- * paid.
+ * <p><b>Exact.</b> {@code held} changes by compare-and-set, one at a time. A step above {@code
+ * least} is paid from {@code left} first, or refunded to it afterwards, when the frame's memory has
+ * been released. So the sum above never exceeds the limit, whatever happens concurrently.
  *
- * <p><b>Who gets what.</b> A pool that is refused a frame evicts a page of its own and goes on. Its
- * writer sees how often that was, and asks others for as many frames ({@link #demand}):
+ * <p><b>Distribution.</b> A pool that is refused a frame evicts one of its pages. Its writer asks
+ * others for as many frames as it was refused ({@link #demand}):
  *
  * <ol>
- *   <li>Below its due, an equal part of the limit, it gets them from those above theirs, whatever
- *       they have there: they evict what their replacement proposes.
- *   <li>Else it gets what others have not used for a second or more.
+ *   <li>Below its fair share, an equal part of the limit, it gets them from members above theirs,
+ *       whether in use or not: those evict what their replacement proposes.
+ *   <li>Otherwise it gets what others did not use for a second or more.
  * </ol>
  *
- * <p>Whoever owes frames takes none that is free, and while somebody below the due is waiting
- * nobody above takes any. All that is done by the pools' own writers; there is no thread of the
- * share.
+ * <p>A member that owes frames takes no free ones, and while a member below its fair share waits,
+ * no member above takes any. The share has no thread: the pools' writers do this.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 public final class PoolShare {
-  /** For how long frames are kept for those below their due. */
+  /** For how long frames are kept for members below their fair share. */
   private static final long PRESSED_NANOS = 200_000_000;
 
-  /** How long a new member waits for what others give back. */
+  /** How long a new member waits for memory of the others. */
   private static final long JOIN_NANOS = 30_000_000_000L;
 
-  private static final long LOOK_NANOS = 1_000_000;
+  private static final long RETRY_NANOS = 1_000_000;
 
   private final long limit;
   private final AtomicLong left;
   private final CopyOnWriteArrayList<Member> members = new CopyOnWriteArrayList<>();
 
-  /** What was promised to members: their fixed parts and least frames. Under the monitor. */
+  /** The memory promised to members: their fixed parts and least frames. Under the monitor. */
   private long promised;
 
-  /** Until when somebody below the due waits; 0 for nobody. */
+  /** Until when a member below its fair share waits; 0 for none. */
   private volatile long pressedUntil;
 
-  /** A share of so many bytes. */
+  /** Creates a share of the given number of bytes. */
   public PoolShare(long limit) {
     this.limit = limit;
     this.left = new AtomicLong(limit);
   }
 
-  /** The limit, in bytes. */
+  /** Returns the limit, in bytes. */
   public long limit() {
     return limit;
   }
 
-  /** What all have, in bytes, with what was promised to them. */
+  /** Returns the memory of all members, in bytes, including what was promised to them. */
   public long used() {
     return limit - left.get();
   }
 
-  /** How many pools there are. */
+  /** Returns the number of pools. */
   public int members() {
     return members.size();
   }
 
-  /** What each would have if all had as much. */
-  private long due() {
+  private long fairShare() {
     return limit / Math.max(1, members.size());
   }
 
   // -------------------------------------------------------------------------------------- members
 
   /**
-   * A pool comes.
+   * Adds a pool.
    *
-   * @param pageSize of its frames, in bytes
-   * @param fixed what it has beside frames, in bytes
-   * @param least how many frames it can always have
-   * @throws InvalidUseException if the share does not have so much
+   * @param pageSize the size of its frames, in bytes
+   * @param fixed its memory besides frames, in bytes
+   * @param least the number of frames guaranteed to it
+   * @throws InvalidUseException if the share does not have that much
    */
   Member join(int pageSize, long fixed, int least) {
     Member member = new Member(this, pageSize, fixed, least);
@@ -108,14 +104,14 @@ public final class PoolShare {
     synchronized (this) {
       if (needs > limit - promised) {
         throw new InvalidUseException(
-            "A database needs "
+            "A database needs at least "
                 + needs
-                + " bytes of a shared buffer at least, which has "
+                + " bytes of a shared buffer, which has "
                 + limit
                 + ", of which "
                 + promised
-                + " are promised to others. Enlarge the BufferShare, or give its databases a smaller"
-                + " bufferBytes, or a smaller part of it that is their own.");
+                + " are promised to others. Enlarge the BufferShare, or reduce the bufferBytes of its"
+                + " databases, or the part of it that each is guaranteed.");
       }
       promised += needs;
     }
@@ -133,7 +129,7 @@ public final class PoolShare {
     return member;
   }
 
-  /** It was promised, so others have more than they were promised. */
+  /** Waits for promised memory, which other members hold in excess of what was promised to them. */
   private void awaitLeft(Member member, long needs) {
     long end = System.nanoTime() + JOIN_NANOS;
     while (!pay(needs)) {
@@ -141,12 +137,12 @@ public final class PoolShare {
         throw new InvalidUseException(
             "A database needs "
                 + needs
-                + " bytes of a shared buffer, and the others did not give back so much within "
+                + " bytes of a shared buffer, but the others did not release as much within "
                 + JOIN_NANOS / 1_000_000_000
                 + " s: their pages can't be written, or are all in use.");
       }
       takeAway(member, needs, 0);
-      Waits.sleep(LOOK_NANOS);
+      Waits.sleep(RETRY_NANOS);
     }
   }
 
@@ -167,14 +163,14 @@ public final class PoolShare {
 
   // --------------------------------------------------------------------------------------- demand
 
-  /** Asks others for frames that a member was refused. By its writer, now and then. */
+  /** Asks others for the frames that a member was refused. By its writer, from time to time. */
   private void demand(Member who, long bytes) {
-    long due = due();
-    long below = Math.min(bytes, due - who.bytes());
+    long fairShare = fairShare();
+    long below = Math.min(bytes, fairShare - who.bytes());
     long asked = 0;
     if (below > 0) {
       pressedUntil = System.nanoTime() + PRESSED_NANOS | 1;
-      asked = takeAway(who, below, due);
+      asked = takeAway(who, below, fairShare);
     }
     for (Member m : richest(who)) {
       if (asked >= bytes) {
@@ -184,7 +180,7 @@ public final class PoolShare {
     }
   }
 
-  /** Lets those owe that have more than so much, the largest first; returns how much they owe. */
+  /** Makes members above the given size owe frames, the largest first; returns how many bytes. */
   private long takeAway(Member who, long bytes, long above) {
     long asked = 0;
     for (Member m : richest(who)) {
@@ -208,14 +204,13 @@ public final class PoolShare {
     return until != 0 && until - System.nanoTime() > 0;
   }
 
-  /** A pool of a share. */
   static final class Member {
-    /** How often a pool gives what nobody used meanwhile. */
+    /** The minimum interval between two evictions of idle pages for others. */
     private static final long IDLE_NANOS = 1_000_000_000;
 
     private static final long DEMAND_NANOS = 10_000_000;
 
-    /** What {@link #held} is of a pool that was closed: it takes nothing any more. */
+    /** The value of {@link #held} after the pool was closed: it takes nothing any more. */
     private static final int GONE = Integer.MIN_VALUE / 2;
 
     private final PoolShare share;
@@ -223,24 +218,22 @@ public final class PoolShare {
     private final long fixed;
     private final int least;
 
-    /** Frames that have memory. */
     private final AtomicInteger held = new AtomicInteger();
 
     /** Frames that others wait for. */
     private final AtomicInteger owed = new AtomicInteger();
 
-    /** The same, of those that are idle. */
+    /** Idle frames that others wait for. */
     private final AtomicInteger owedIdle = new AtomicInteger();
 
-    /** The frame that a move needs for a moment. */
+    /** Whether a move is using the one frame reserved for moves. */
     private final AtomicBoolean moving = new AtomicBoolean();
 
     private final LongAdder refused = new LongAdder();
 
-    /** Wakes the pool's writer. */
     private volatile Runnable wake = () -> {};
 
-    // Of the writer.
+    // Used by the writer only.
     private long refusedThen;
     private long askedAt = System.nanoTime();
     private long idleAt = System.nanoTime();
@@ -248,7 +241,7 @@ public final class PoolShare {
     private Member(PoolShare share, int pageSize, long fixed, int least) {
       this.share = share;
       this.pageSize = pageSize;
-      this.fixed = fixed + pageSize; // and the frame that a move needs
+      this.fixed = fixed + pageSize; // plus the frame for moves
       this.least = least;
     }
 
@@ -256,22 +249,20 @@ public final class PoolShare {
       wake = writer;
     }
 
-    /** How many frames it can always have. */
     int least() {
       return least;
     }
 
-    /** What it has, and was promised. */
+    /** The memory that it has or was promised. */
     long bytes() {
       return fixed + (long) Math.max(least, held.get()) * pageSize;
     }
 
-    /** What it has. */
     long bytesNow() {
       return fixed + (long) Math.max(0, held.get()) * pageSize;
     }
 
-    /** Asks for memory for a free frame. */
+    /** Requests memory for a free frame. */
     boolean take() {
       int now = held.get();
       while (now >= 0) {
@@ -294,19 +285,19 @@ public final class PoolShare {
     /** Pays for a frame above the least, if that is allowed and possible. */
     private boolean mayTake() {
       return owed.get() == 0
-          && !(share.isPressed() && bytes() >= share.due())
+          && !(share.isPressed() && bytes() >= share.fairShare())
           && share.pay(pageSize);
     }
 
-    /** A frame that was asked for is not needed. */
-    void giveUnused() {
+    /** Returns memory requested for a frame and not used. */
+    void refundUnused() {
       if (held.getAndDecrement() > least) {
         share.left.getAndAdd(pageSize);
       }
     }
 
-    /** The memory of a frame was given back. */
-    void give() {
+    /** Called after the memory of a frame was released. */
+    void refund() {
       int before = held.getAndDecrement();
       if (before > least) {
         share.left.getAndAdd(pageSize);
@@ -316,23 +307,23 @@ public final class PoolShare {
       }
     }
 
-    /** Memory for a frame to which a page moves from another one; for one move at a time. */
+    /** Takes memory for the frame that a page moves to; for one move at a time. */
     boolean takeForMove() {
       return !moving.get() && moving.compareAndSet(false, true);
     }
 
-    /** The other frame's memory was given back. */
+    /** Called after the memory of the page's old frame was released. */
     void moved() {
       moving.set(false);
     }
 
-    /** How many free frames it could have memory for at once, of so many. */
+    /** How many of the given number of free frames could get memory at once. */
     int free(int frames) {
       long more = owed.get() > 0 ? 0 : share.left.get() / pageSize;
       return (int) Math.min(frames, Math.max(0, least - held.get()) + more);
     }
 
-    /** The pool has given its memory back. */
+    /** Called after the pool has released its memory. */
     void leave() {
       share.members.remove(this);
       share.unpromise(fixed + (long) least * pageSize);
@@ -342,7 +333,7 @@ public final class PoolShare {
 
     // ------------------------------------------------------------------------------------- debts
 
-    /** Lets it owe so much, or what it has more than the least; how much that is. */
+    /** Makes it owe frames, but no more than it has above the least; returns how many bytes. */
     private long owes(long bytes) {
       int frames = frames(bytes);
       int before = owed.getAndUpdate(n -> Math.max(n, frames));
@@ -371,14 +362,15 @@ public final class PoolShare {
       return owed.get() > 0 || owedIdle.get() > 0;
     }
 
-    /** How many frames others wait for, whatever is in them. */
+    /** The number of frames that others wait for, in use or not. */
     int owed() {
       return owed.get();
     }
 
     /**
-     * How many frames others want that are not in use; asked once, since what is not there now will
-     * not be there before the next turn. Zero if the last turn was a moment ago.
+     * Takes the number of idle frames that others want; a request counts once, because what is not
+     * idle now will not be before the next round. Zero if the last round was less than a second
+     * ago.
      */
     int takeOwedIdle(long now) {
       int frames = owedIdle.getAndSet(0);
@@ -389,7 +381,7 @@ public final class PoolShare {
       return frames;
     }
 
-    /** By the writer: asks others for what this pool was refused since the last time. */
+    /** Called by the writer: asks others for what this pool was refused since the last call. */
     void demand(int free, long now) {
       if (now - askedAt < DEMAND_NANOS) {
         return;

@@ -13,30 +13,31 @@ import java.util.function.LongConsumer;
  * The free pages as a whole, and the length of the file: {@link PoolCheckpoint#space}.
  *
  * <pre>
- *   |.used.|free|.used.|free|.used.|free free free|  room           |
- *                                  ▲ the mark      ▲ the mark before ▲ the file's end
- *         1  {@link #cut}: TRUNCATED; from here on the pages are room
+ *   |.used.|free|.used.|free|.used.|free free free|  free space     |
+ *                                  ▲ the mark      ▲ the old mark   ▲ the file's end
+ *
+ *         1  {@link #cut}: TRUNCATED; from here on the pages are free space
  *         2  a checkpoint: a superblock with the new mark is durable
- *         3  {@link #shrink}: the file gets shorter, down to the durable mark and what is promised
+ *         3  {@link #shrink}: the file is shortened, down to the durable mark and the reservations
  * </pre>
  *
- * <p>2 comes before 3: as long as a superblock counts, the file has all pages below its mark.
+ * <p>2 precedes 3: while a superblock counts, the file has all pages below its mark.
  *
- * <p>Any thread. Changes are made one at a time. A walk along a long list takes its time, so a
- * checkpoint does not wait for another one: {@link #cut} does nothing then.
+ * <p>Thread-safe. Changes are made one at a time. Walking a long list takes time, so a checkpoint
+ * does not wait for that: {@link #cut} then does nothing.
  *
  * @since 0.1.0
  */
 public final class PoolSpace {
   private static final System.Logger LOG = System.getLogger("io.fovea");
 
-  /** Instead of a redo point, where there is no log: nothing is ever replayed. */
+  /** Stands for the redo point if there is no log: nothing is ever replayed. */
   public static final long UNLOGGED = Long.MAX_VALUE;
 
-  /** Which part of the file has to be free at its end. */
+  /** The fraction of the file that must be free at its end. */
   private static final int WORTH_PART = 32;
 
-  /** Where the pool is small, less than a MiB counts: such a part of it. */
+  /** In a small pool, less than a MiB counts: this fraction of it. */
   private static final int SMALL_PART = 4;
 
   private final Frames frames;
@@ -50,7 +51,7 @@ public final class PoolSpace {
   private final LongAdder pagesPunched = new LongAdder();
   private volatile boolean punchless;
 
-  /** Of {@link #raise}: what was walked so far has no such page, and the next call goes on. */
+  /** Returned by {@link #raise} if no such page was found so far; the next call continues. */
   public static final int GOES_ON = FreeListWalk.GOES_ON;
 
   PoolSpace(
@@ -68,14 +69,14 @@ public final class PoolSpace {
   }
 
   /**
-   * Takes free pages at the end of the file out of the free list: the high-water mark goes back.
-   * Does nothing while somebody {@linkplain #keep keeps} pages, or is at the list.
+   * Removes free pages at the end of the file from the free list: lowers the high-water mark. Does
+   * nothing while a caller {@linkplain #keep keeps} pages, or works on the list.
    *
    * @param log has nothing begun
-   * @param least how many are worth it
-   * @param max how many at most
-   * @param stop says that it is to end early
-   * @return how many it were
+   * @param least the minimum number of pages worth the work
+   * @param max the maximum number
+   * @param stop returns true to end early
+   * @return the number of pages removed
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    * @throws io.fovea.error.StorageException if a page could not be read or written
    */
@@ -91,12 +92,12 @@ public final class PoolSpace {
   }
 
   /**
-   * The same for all free pages at the end, however many or few, and however long that takes; waits
-   * for whoever is at the list.
+   * Removes all free pages at the end of the file, however few, and however long that takes; waits
+   * for other work on the list.
    *
    * @param log has nothing begun
-   * @param stop says that it is to end early
-   * @return how many it were
+   * @param stop returns true to end early
+   * @return the number of pages removed
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    * @throws io.fovea.error.StorageException if a page could not be read or written
    */
@@ -123,12 +124,11 @@ public final class PoolSpace {
   }
 
   /**
-   * Does something while the free list stays as it is, but for pages that are given out and taken
-   * back.
+   * Runs an action while the free list changes only by allocating and freeing pages.
    *
-   * @param what for messages: who waits may be interrupted
-   * @param check ends the wait for whoever is at the list
-   * @param work is done
+   * @param what for messages: the wait can be interrupted
+   * @param check ends the wait for other work on the list
+   * @param work the action
    * @throws io.fovea.error.OperationInterruptedException if the thread was interrupted; nothing was
    *     done
    */
@@ -142,14 +142,14 @@ public final class PoolSpace {
   }
 
   /**
-   * Puts free pages with low ids on top of the free list, the lowest first.
+   * Moves free pages with low ids to the top of the free list, the lowest first.
    *
    * @param log has nothing begun
-   * @param below which ids are low
-   * @param max how many are wanted
-   * @param stop says that it is to end early
+   * @param below the limit of low ids
+   * @param max the maximum number of pages
+   * @param stop returns true to end early
    * @return how many are on top now; 0 if there are none, or another thread was faster; {@link
-   *     #GOES_ON} if it has walked along many pages without one: the next call goes on there
+   *     #GOES_ON} if many pages of the list were walked without one: the next call continues there
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    */
   public int raise(LogSession log, long below, int max, BooleanSupplier stop) {
@@ -164,14 +164,14 @@ public final class PoolSpace {
     }
   }
 
-  /** Ends what {@link #raise} has begun, and gives its memory back. */
+  /** Ends what {@link #raise} has begun, and releases its memory. */
   public void endRaise() {
     if (lock.tryLock("raise free pages")) {
       unlockAndForget();
     }
   }
 
-  /** Releases the lock, and the memory of a walk that nobody continues. */
+  /** Releases the lock, and the memory of a walk that will not be continued. */
   private void unlockAndForget() {
     try {
       walk.forget();
@@ -181,13 +181,14 @@ public final class PoolSpace {
   }
 
   /**
-   * Puts runs of free pages in order at the end of the free list, so that {@link #punch} can give
-   * their space back.
+   * Moves runs of free pages to the end of the free list, in order, so that {@link #punch} can
+   * return their space.
    *
    * @param log has nothing begun
-   * @param max about how many pages at most
-   * @param stop says that it is to end early
-   * @return how many; 0 if there are no more, the file system can't punch, or others were faster
+   * @param max the approximate maximum number of pages
+   * @param stop returns true to end early
+   * @return the number of pages; 0 if there are no more, the file system can't punch, or others
+   *     were faster
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    */
   public long gather(LogSession log, long max, BooleanSupplier stop) {
@@ -203,12 +204,12 @@ public final class PoolSpace {
   }
 
   /**
-   * Looks which trees have pages of long values behind some place of the file. Others write
-   * meanwhile: there may be more or fewer.
+   * Visits the trees with pages of long values above a position of the file. Concurrent writers may
+   * add and remove such pages.
    *
-   * @param from such pages have this id or a higher one
+   * @param from the lowest page id
    * @param visitor gets the id of the tree of each such page
-   * @param stop says that it is to end early
+   * @param stop returns true to end early
    * @throws io.fovea.error.StorageException if a page could not be read
    */
   public void longValues(long from, IntConsumer visitor, BooleanSupplier stop) {
@@ -216,24 +217,24 @@ public final class PoolSpace {
     walk.longValues(from, new ExtentReader(frames, loader, allocator), visitor, stop);
   }
 
-  /** From now on free pages may be holes: the superblock of the next checkpoint says so. */
+  /** Allows free pages to become holes, as the superblock of the next checkpoint will say. */
   public void allowHoles() {
     allocator.extent().allowHoles();
   }
 
   /**
-   * Gives the space of free pages back that {@link #gather} has put in order. Does nothing while
-   * somebody {@linkplain #keep keeps} pages, or where the file system can't.
+   * Returns the space of free pages arranged by {@link #gather} to the file system. Does nothing
+   * while a caller {@linkplain #keep keeps} pages, or if the file system can't punch holes.
    *
-   * @param redo {@link #UNLOGGED}, or where replay begins, as a superblock says that is durable and
-   *     was made after {@link #allowHoles}
-   * @param stop says that it is to end early
-   * @return how many pages
+   * @param redo {@link #UNLOGGED}, or the start of replay in a durable superblock that was made
+   *     after {@link #allowHoles}
+   * @param stop returns true to end early
+   * @return the number of pages
    * @throws io.fovea.error.CorruptionException if the free list is damaged
-   * @throws io.fovea.error.StorageException if the file system refuses; nothing is lost
+   * @throws io.fovea.error.StorageException if the file system fails; nothing is lost
    */
   public long punch(long redo, BooleanSupplier stop) {
-    if (punchless || !lock.lock("give space of free pages back", stop)) {
+    if (punchless || !lock.lock("return the space of free pages", stop)) {
       return 0;
     }
     long before = runs.punched();
@@ -243,7 +244,8 @@ public final class PoolSpace {
         punchless = true;
         LOG.log(
             Level.INFO,
-            "The file system can't give the space of free pages in the middle of a file back.");
+            "The file system can't punch holes: the space of free pages in the middle of the file is"
+                + " not returned to it.");
       }
       return runs.punched() - before;
     } finally {
@@ -256,16 +258,16 @@ public final class PoolSpace {
   }
 
   /**
-   * Names all free pages, or more: those that are given out meanwhile may be among them. While
-   * somebody {@linkplain #keep keeps} pages no other becomes a hole.
+   * Visits all free pages, and possibly pages that are allocated concurrently. While a caller
+   * {@linkplain #keep keeps} pages no other page becomes a hole.
    *
    * @param visitor gets each page
-   * @param stop says that it is to end early
-   * @return false if it did not come to the end
+   * @param stop returns true to end early
+   * @return false if it ended early
    * @throws io.fovea.error.CorruptionException if the free list is damaged
    */
   public boolean freePages(LongConsumer visitor, BooleanSupplier stop) {
-    if (!lock.lock("name the free pages", stop)) {
+    if (!lock.lock("list the free pages", stop)) {
       return false;
     }
     try {
@@ -277,21 +279,22 @@ public final class PoolSpace {
   }
 
   /**
-   * Makes the file shorter, where it has more room than is needed and than it grows by at a time.
+   * Shortens the file if it has more free space at its end than is needed, and more than it grows
+   * by at a time.
    *
-   * @param durableMark the high-water mark of the superblock that counts; 0 where none does
-   * @param all whether any room is too much
-   * @return whether it is shorter now
+   * @param durableMark the high-water mark of the superblock that counts; 0 for none
+   * @param all whether to release any free space
+   * @return whether the file was shortened
    * @throws io.fovea.error.StorageException if that failed; nothing is lost
    */
   public boolean shrink(long durableMark, boolean all) {
     long chunk =
         all ? 0 : Math.min(allocator.extent().slack(), frames.residency.capacity() / SMALL_PART);
-    return roomAbove(durableMark) > chunk && allocator.shrink(durableMark, chunk / 2);
+    return spaceAbove(durableMark) > chunk && allocator.shrink(durableMark, chunk / 2);
   }
 
-  /** How many pages the file has behind the high-water mark, and behind one that is durable. */
-  private long roomAbove(long durableMark) {
+  /** The number of pages of the file above the high-water mark and a durable one. */
+  private long spaceAbove(long durableMark) {
     return allocator.extent().pages() - Math.max(durableMark, allocator.highWater());
   }
 
@@ -300,20 +303,20 @@ public final class PoolSpace {
   }
 
   /**
-   * Whether the file has so much more room than is needed now that a database that rests should
-   * give it back: a part of the file, and a MiB. Any thread.
+   * Returns whether an idle database should shorten the file: it has more free space at its end
+   * than a fraction of the file and a MiB. Thread-safe.
    *
    * @return whether it has
    */
   public boolean hasRoomAhead() {
-    return roomAbove(0) > Math.max(pagesOfMib(), allocator.highWater() / WORTH_PART);
+    return spaceAbove(0) > Math.max(pagesOfMib(), allocator.highWater() / WORTH_PART);
   }
 
   /**
-   * How many free pages at the end are worth being cut off: a part of the file, and a MiB, or a
-   * part of a small pool.
+   * Returns how many free pages at the end are worth cutting off: a fraction of the file and a MiB,
+   * or a fraction of a small pool.
    *
-   * @return the number; {@link Long#MAX_VALUE} if there are not as many free pages at all
+   * @return the number; {@link Long#MAX_VALUE} if there are fewer free pages in total
    */
   public long worthCutting() {
     AllocatorState state = allocator.state();
@@ -323,17 +326,17 @@ public final class PoolSpace {
   }
 
   /**
-   * From here until {@link #release} no page is cut off that {@link PoolCheckpoint#snapshot} counts
-   * from now on: a cut that is under way is before that, by the allocator's latch.
+   * Keeps the pages that a later {@link PoolCheckpoint#snapshot} counts from being cut off, until
+   * {@link #release}. The allocator's latch orders this after a cut in progress.
    */
   public void keep() {
     allocator.keepers.incrementAndGet();
   }
 
   /**
-   * Waits until each page below the present high-water mark has been in a frame: from then on, one
-   * that is in no frame was written, and zeros in its place are damage, or a hole. Nothing is
-   * latched.
+   * Waits until each page below the present high-water mark has been in a frame: from then on, a
+   * page in no frame was written, and zeros in the file are damage, or a hole. The caller holds no
+   * latch.
    *
    * @throws io.fovea.error.DatabaseClosedException if the pool has stopped
    */
@@ -346,22 +349,22 @@ public final class PoolSpace {
     allocator.keepers.decrementAndGet();
   }
 
-  /** Pages were moved to others with lower ids. */
+  /** Counts pages that were moved to lower ids. */
   public void moved(long pages) {
     pagesMoved.add(pages);
   }
 
-  /** How many pages were moved to others with lower ids since the pool was opened. */
+  /** Returns how many pages were moved to lower ids since the pool was opened. */
   public long pagesMoved() {
     return pagesMoved.sum();
   }
 
-  /** The space of how many free pages was given back since the pool was opened. */
+  /** Returns how many free pages were punched out of the file since the pool was opened. */
   public long pagesPunched() {
     return pagesPunched.sum();
   }
 
-  /** How many pages were cut off since the pool was opened. */
+  /** Returns how many pages were cut off since the pool was opened. */
   public long pagesCut() {
     return pagesCut.sum();
   }

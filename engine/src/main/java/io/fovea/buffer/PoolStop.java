@@ -4,7 +4,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a pool stops that can't go on, and who is told: {@link BufferPool#stopping}. Any thread.
+ * Stops a pool that can't continue, and notifies its waiting threads: {@link BufferPool#stopping}.
+ * Thread-safe.
  *
  * @since 0.1.0
  */
@@ -16,9 +17,9 @@ public final class PoolStop {
   }
 
   /**
-   * Says that something failed while pages or frames were half changed: nothing is given out any
-   * more, and any thread that waits for a latch, a frame or a page is told so. What was not spoiled
-   * stays as it is.
+   * Stops the pool because an operation failed while pages or frames were half changed. The pool
+   * returns no pages from now on, and every thread that waits for a latch, a frame or a page gets
+   * an exception. Pages that the operation did not touch stay as they are.
    *
    * @param cause what was thrown
    */
@@ -26,14 +27,14 @@ public final class PoolStop {
     frames.stop(cause);
   }
 
-  /** Why the pool has stopped, or null. */
+  /** Returns why the pool has stopped, or null. */
   public @Nullable Throwable stopped() {
     return frames.stopped();
   }
 
   /**
-   * Sets what each thread that stops the pool does before it releases what it has latched. It may
-   * run more than once and in several threads, and must not fail.
+   * Sets the action that each thread that stops the pool runs before it releases its latches. It
+   * may run more than once and in several threads, and must not fail.
    *
    * @param action gets the cause
    */
@@ -42,18 +43,18 @@ public final class PoolStop {
   }
 
   /**
-   * What is asked now and then by who waits for a latch or a frame and has waited for long: it
-   * throws where the waiting shall end.
+   * Sets the check that threads run from time to time in long waits for a latch or a frame: it
+   * throws if the wait must end.
    *
-   * @param look is called with nothing latched that others need
+   * @param check is called without latches that other threads need
    */
-  public void whileWaiting(Runnable look) {
-    frames.patience(look);
+  public void whileWaiting(Runnable check) {
+    frames.waitCheck(check);
   }
 
   /**
-   * Gives back the exclusive latch of a page that may be half changed, and stops the pool before
-   * anybody sees it. The page is never written: it gets an LSN that no log reaches.
+   * Stops the pool, then releases the exclusive latch of a page that may be half changed, so that
+   * no thread reads it first. The page is never written: it gets an LSN that no log reaches.
    *
    * @param frame the page's frame, exclusively latched; the latch is consumed
    * @param cause what was thrown

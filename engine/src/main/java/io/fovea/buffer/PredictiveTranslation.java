@@ -19,17 +19,14 @@ import io.fovea.memory.Mem;
  * entry of h names its frame; or its frame is in the chain of h. A page in its preferred frame has
  * no entry.
  *
- * <p><b>Cost.</b> In the preferred frame: no table is touched, and line and page are loaded
- * together, for both addresses follow from the page id. Elsewhere: the line just read names the
- * frame, so one more dependent miss (and the line of that frame beside the page).
- *
- * <p>Rejected: a table of its own, which costs a hit nothing but a wrong prediction two misses;
- * nodes for the chain, for a page elsewhere has its own header's {@code next} to spare.
+ * <p><b>Cost.</b> In the preferred frame: no table access; line and page are loaded together,
+ * because both addresses follow from the page id. Elsewhere: one more dependent miss, as the line
+ * just read names the frame.
  */
 final class PredictiveTranslation {
   private PredictiveTranslation() {}
 
-  /** Exact under the bucket's latch, a hint without it (then the chain may lead astray). */
+  /** Exact under the bucket's latch, a hint without it (the chain may be changing). */
   static int find(Translator t, int preferred, long pid, int steps) {
     long line = FrameHeader.at(preferred);
     if (Mem.getLongOpaque(t.headers, line + FrameHeader.PID) == pid) {
@@ -45,7 +42,7 @@ final class PredictiveTranslation {
         : t.walk(Mem.getIntOpaque(t.headers, line + FrameHeader.CHAIN), pid, steps);
   }
 
-  /** The frame that an entry names, if it names this page and the frame agrees; else -1. */
+  /** The frame that an entry names, if it names this page and the frame agrees; otherwise -1. */
   private static int named(Translator t, long entry, long tag, long pid) {
     if (((entry ^ tag) >>> 32) != 0 || entry == 0) {
       return -1;
@@ -95,8 +92,9 @@ final class PredictiveTranslation {
     }
     Mem.putLongRelease(t.headers, line + at, entry);
     if (link != 0) {
-      // After the entry: a reader without a latch that came by the entry too early may still find
-      // the page in the chain.
+      // After the entry: a reader without a latch that passed the entry too early may still find
+      // the page
+      // in the chain.
       Mem.putIntRelease(t.headers, line + FrameHeader.CHAIN, FrameHeader.next(t.headers, link - 1));
     }
   }

@@ -10,24 +10,23 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Touches memory before it is needed: several threads, in turns of a huge page.
+ * Touches memory before it is needed, by several threads in turn.
  *
  * <pre>
  *   0        2 MiB    4 MiB    6 MiB
  *   | thread 0 | thread 1 | thread 2 | thread 0 | ...
  * </pre>
  *
- * <p>The system finds memory on the node of the thread that touches it first, and clears it there.
- * One thread would put the whole buffer on one node, and takes a second for some GiB; several are
- * spread over the nodes by the system, and the buffer with them, in pieces.
+ * <p>The system places memory on the node of the thread that touches it first, and clears it there.
+ * One thread would put the whole buffer on one node, and takes a second for a few GiB. The system
+ * spreads several threads over the nodes, and with them the stripes of the buffer.
  *
- * <p>Of a pool: before it is opened, or beside what goes on in it.
+ * <p>Runs before the pool is opened, or concurrently with its use.
  */
 final class Pretoucher {
   private static final long PAGE = 4096;
   private static final long STRIPE = 2L << 20;
 
-  /** What a thread is worth being started for. */
   private static final long BYTES_EACH = 256L << 20;
 
   private static final int THREADS_MAX = 32;
@@ -35,7 +34,6 @@ final class Pretoucher {
   private final @Nullable Thread ahead;
   private volatile boolean stopped;
 
-  /** Touches the memory of frames as a pool wants it. */
   Pretoucher(Frames frames, Pretouch when) {
     if (when == Pretouch.BLOCKING) {
       frames.pretouch(() -> false);
@@ -47,11 +45,11 @@ final class Pretoucher {
     try {
       return Threads.start("fovea-pretouch", () -> frames.pretouch(() -> stopped));
     } catch (OutOfMemoryError none) {
-      return null; // the memory is touched when it is needed
+      return null; // memory is touched on first use
     }
   }
 
-  /** What follows it; where that fails the memory goes, so it ends first. */
+  /** Runs the next step of opening, and stops if it fails, because the memory is then released. */
   void orStop(Runnable next) {
     boolean done = false;
     try {
@@ -64,7 +62,7 @@ final class Pretoucher {
     }
   }
 
-  /** Ends it, before the memory goes. */
+  /** Stops and waits for the thread, before the memory is released. */
   void stop() {
     stopped = true;
     while (ahead != null && ahead.isAlive()) {
@@ -72,7 +70,7 @@ final class Pretoucher {
     }
   }
 
-  /** Touches each page of so many bytes once; returns when that is done, or stopped. */
+  /** Touches each page of the given range once; returns when that is done, or stopped. */
   static void touch(long bytes, BooleanSupplier stopped, LongConsumer touch) {
     int cpus = Runtime.getRuntime().availableProcessors();
     touch(bytes, threads(bytes, cpus), stopped, touch);
@@ -91,7 +89,7 @@ final class Pretoucher {
             Threads.start("fovea-pretouch", () -> stripes(bytes, number, threads, stopped, touch)));
       }
     } catch (OutOfMemoryError none) {
-      // This thread does what is left.
+      // This thread does the rest.
     }
     try {
       stripes(bytes, 0, threads, stopped, touch);
@@ -99,7 +97,7 @@ final class Pretoucher {
         stripes(bytes, i, threads, stopped, touch);
       }
     } finally {
-      // Whatever fails here: the memory goes then, which they touch.
+      // Even on failure: the memory that they touch is released afterwards.
       others.forEach(Waits::join);
     }
   }

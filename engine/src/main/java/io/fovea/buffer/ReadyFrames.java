@@ -4,25 +4,23 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Frames whose pages were given up by the policy, and that are still there to be used. There are
- * two such lists: of pages that are clean, and may leave at once; and of pages that the writer is
- * to write.
+ * Frames whose pages are eviction candidates and still usable. There are two such lists: clean
+ * pages, which may leave at once; and dirty pages, which the writer is to write.
  *
  * <pre>
  *   writer ──add────►  | f | f | f | f |  ──take──► a miss, which evicts the page
  *   a miss ──offer──►  | d | d | d | d |  ──take──► the writer, which writes the page
- *                        └─ used again: usage turns from given up to used; any thread that takes it goes on
+ *                        └─ used again: usage turns from candidate to used; threads that take it skip
  * </pre>
  *
- * <p>A list of hints, first in, first out: that a frame is in it says nothing about the page there
- * now. A page that is used again stays, without anybody telling the list. So a dirty page can be
- * written ahead of need and still be found by who needs it, until its frame is taken.
+ * <p>A list of hints, first in, first out: an entry says nothing about the page that the frame
+ * holds now. A page that is used again stays, although it is still listed. So a dirty page can be
+ * written ahead of need and still be found until its frame is taken.
  *
- * <p>Bounded; the oldest entry makes room for a new one, and its page is not given up any more. A
- * spin latch protects the list; its holders take no other latch.
+ * <p>Bounded: a new entry displaces the oldest, whose page is no longer a candidate. A spin latch
+ * protects the list; its holders take no other latch.
  */
 final class ReadyFrames {
-  /** No frame and no complement of one. */
   static final int EMPTY = Integer.MAX_VALUE;
 
   private final MemorySegment headers;
@@ -34,9 +32,9 @@ final class ReadyFrames {
   private volatile int size;
 
   /**
-   * A list.
+   * Creates a list.
    *
-   * @param least how many frames it has room for, or more
+   * @param least the minimum capacity
    */
   ReadyFrames(MemorySegment headers, int least) {
     this.headers = headers;
@@ -45,15 +43,15 @@ final class ReadyFrames {
     mask = length - 1;
   }
 
-  /** How many frames are listed, whether their pages are still given up or not. */
+  /** The number of listed frames, whether their pages are still candidates or not. */
   int size() {
     return size;
   }
 
   /**
-   * Lists a frame whose page was given up.
+   * Lists a frame whose page is an eviction candidate.
    *
-   * @param written whether the page was dirty, and was written for this
+   * @param written whether the page was dirty, and was written in order to leave
    */
   void add(int frame, boolean written) {
     int oldest = EMPTY;
@@ -72,14 +70,14 @@ final class ReadyFrames {
     }
   }
 
-  /** Lists a frame whose page was given up, if there is room; else it is the policy's again. */
+  /** Lists a candidate if the list is not full; otherwise the page is the policy's again. */
   boolean offer(int frame) {
-    boolean room = false;
+    boolean added = false;
     if (!full()) {
       lock();
       try {
-        room = tail - head < ring.length;
-        if (room) {
+        added = tail - head < ring.length;
+        if (added) {
           ring[tail++ & mask] = frame;
           size = tail - head;
         }
@@ -87,18 +85,19 @@ final class ReadyFrames {
         unlock();
       }
     }
-    if (!room) {
+    if (!added) {
       keep(frame);
     }
-    return room;
+    return added;
   }
 
-  /** Whether there is no room. */
   boolean full() {
     return size == ring.length;
   }
 
-  /** Takes an entry: a frame, its complement if the page was written for this, or EMPTY. */
+  /**
+   * Takes an entry: a frame, its complement if the page was written in order to leave, or EMPTY.
+   */
   int take() {
     if (size == 0) {
       return EMPTY;
@@ -113,7 +112,7 @@ final class ReadyFrames {
     }
   }
 
-  /** A page that is listed no more is the policy's business again. */
+  /** Returns a page that is no longer listed to the policy. */
   void keep(int frame) {
     if (FrameHeader.evictionCandidate(headers, frame)) {
       FrameHeader.setUsed(headers, frame, false);

@@ -4,39 +4,42 @@ import io.fovea.config.Replacement;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Says which page should leave; {@link FrameAllocator} and {@link BackgroundWriter} see to it.
+ * Proposes pages to evict; {@link FrameAllocator} and {@link BackgroundWriter} evict them.
  *
- * <p><b>What is guaranteed.</b> Nothing but progress: any thread that calls {@link #propose} again
- * and again, with a growing number of attempts, gets each frame whose page is not used in between
- * within two turns over all frames. Whether the page in a frame may leave is decided under the
- * frame's latch, in {@link Frames#claimCold}; a policy is a matter of hit ratios. So all that it
- * remembers is advisory: it is read and written without latches or fences by any thread, a store
- * may be lost, and what it knows of a frame may be of the page that was there before.
+ * <p><b>The only guarantee is progress</b>: a thread that keeps calling {@link #propose}, with a
+ * growing number of attempts, gets each frame whose page is not used in between within two turns
+ * over all frames. Whether a page may leave is decided under the frame's latch, in {@link
+ * Frames#claimCold}; a policy affects only hit ratios. So its state is advisory: it is read and
+ * written by any thread without latches or fences, a store may be lost, and what it records for a
+ * frame may concern an earlier page.
  *
- * <p>Slow path only: an interface call costs nothing beside a miss.
+ * <p>An interface, because the calls are on the slow path, where a miss costs much more.
  */
 interface ReplacementPolicy {
   /**
-   * Looks for a page that should leave; one step.
+   * Searches for a page that should leave; one step.
    *
-   * @param attempt how many steps of this search were in vain
-   * @param again whether a page may be proposed that is given up already, or being written: for who
-   *     wants one that leaves at once; dirty or clean, for that is no reason to leave
-   * @return a frame whose page was not in use a moment ago, which may be free; -1 where the step
-   *     found none
+   * @param attempt the number of failed steps of this search
+   * @param again whether to propose eviction candidates and pages being written as well: for
+   *     callers that need a page to leave at once, dirty or clean
+   * @return a frame whose page is not in use, which may be free; -1 if this step found none
    */
   int propose(int attempt, boolean again);
 
-  /** Whether a cold page may be pushed out of its frame although nobody proposed it. */
+  /** Whether a cold page may be displaced from its frame although it was not proposed. */
   boolean expendable(int frame);
 
   /** The page in an exclusively latched frame leaves it. */
   void left(int frame);
 
-  /** The pages in two exclusively latched frames change places; one of them may be free. */
+  /** The pages in two exclusively latched frames are swapped; one of them may be free. */
   void swapped(int a, int b);
 
-  /** Makes a policy; statistics: {@link MemoryPlan#statisticsBytes} bytes for each place, zero. */
+  /**
+   * Creates a policy.
+   *
+   * @param statistics {@link MemoryPlan#statisticsBytes} bytes per page in memory, zeroed
+   */
   static ReplacementPolicy of(
       Replacement kind, MemorySegment headers, MemorySegment statistics, Residency residency) {
     return switch (kind) {

@@ -16,97 +16,87 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Every page has a frame of its own, and no page has memory without a right to it: of {@link
- * VirtualTranslation}.
+ * Residency for {@link VirtualTranslation}: the frame of a page is its page id, and no page has
+ * memory without a grant for it.
  *
  * <pre>
- *   claim(p)                                          take, giveBack, after Frames.drop
- *     a right; or some pages evicted; or wait           all latched, clean, no I/O; header pid = 0
- *     tryExclusive(frame p)   no: right back, ~p        one call: the memory of all goes      (1)
- *     header pid != 0         : right back, ~p          their places are free                 (2)
- *     a place: names the frame                          their rights go back                  (3)
- *     bucket: header pid := p                           latches released, versions move       (4)
- *     the device reads; unlatched                       take keeps one right: the others are free
+ *   claim(p)                                          take, unclaim, after Frames.drop
+ *     a grant; or some pages evicted; or wait           all latched, clean, no I/O; header pid = 0
+ *     tryExclusive(frame p)   no: grant returned, ~p    one call: the memory of all goes      (1)
+ *     header pid != 0         : grant returned, ~p      their list entries are free           (2)
+ *     a list entry: names the frame                     their grants are returned             (3)
+ *     bucket: header pid := p                           latches released, versions advance    (4)
+ *     the device reads; unlatched                       take keeps one grant: the others are free
  *
- *   rights  = (bufferBytes - write buffer - 72 for each page that the file ever had)
- *             / (page + its place)
- *   places  | frame | frame | free | frame | ...      one for each right that there can be
+ *   grants    = (bufferBytes - write buffer - 72 for each page that the file ever had)
+ *               / (page + its list entry)
+ *   residents | frame | frame | free | frame | ...    one entry for each possible grant
  * </pre>
  *
  * <p>The 72 bytes are the header line of a page and its entry in the operating system's page table;
- * once touched they stay, though the file is cut. So rights become fewer as the file grows, and are
- * no more again as it shrinks, as long as the pool is open. They are taken back where a page
- * leaves: its right is not used again while more are held than there are.
+ * once touched they stay, even if the file is cut. So the number of grants falls as the file grows,
+ * and does not rise again while the pool is open. A grant is withdrawn when a page leaves: it is
+ * not reused while more are held than there are.
  *
  * <p><b>Rules, and what breaks without them.</b>
  *
  * <ul>
- *   <li><b>V1. The memory goes under the exclusive latch</b>: (1) before (4). Forbidden: A drops p
- *       and unlatches; B claims p, reads it in and unlatches; A's madvise zeroes it: a page of
+ *   <li><b>V1. Memory is released under the exclusive latch</b>: (1) before (4). Excluded: A drops
+ *       p and unlatches; B claims p, reads it in and unlatches; A's madvise zeroes it: a page of
  *       zeros under a valid version.
- *   <li><b>V2. The right goes back after the memory</b>: (3) after (1). Else as many pages as there
- *       are threads that drop are above the budget.
- *   <li><b>V3. A reader without a latch may meet zeros half-way</b>, and needs nothing more. The
- *       exclusive bit is set, by CAS, before the page is dropped, and the version moves after it. A
- *       read that saw a zero of the new mapping went through an entry of the page table that was
- *       written after that CAS: by an interrupt of this core, or by another core, whose store the
- *       walk of the table has seen. So the reader's second look at the version, which is behind an
- *       acquire fence, sees the bit or a later version. Zeros are a torn page like any other: count
- *       0, type 0.
- *   <li><b>V4. A read of a page that left maps the system's page of zeros: no memory, no signal. A
- *       write would take memory without a right.</b> So nobody writes without the exclusive latch
- *       of a page that is there: no pretouch, no poison in frames (zeros are the poison), no repair
- *       of hints, which {@link ChildHints} does not do here, for a reference needs none.
- *   <li><b>V5. No I/O but under the exclusive latch.</b> Reads land in frames only then; writes go
- *       from copies. Pages are never registered with a ring: the system would go on writing into
- *       the page that was there before.
- *   <li><b>V6. A place names a frame before the frame's header names the page, and after it does
- *       not any more</b>; both latched exclusively. So a dirty page has one place from its first
- *       change to its last write, which is what {@link Flusher#minRecLsn} argues with.
- *   <li><b>V7. A thread has at most {@value #TOGETHER} pages latched to leave together</b>, and
- *       fewer in a small pool. Forbidden: a pool half of which is latched, or empty ahead of need.
+ *   <li><b>V2. The grant returns after the memory</b>: (3) after (1). Otherwise each thread that
+ *       drops a page exceeds the budget by one.
+ *   <li><b>V3. A reader without a latch may see zeros half-way</b>, which needs no extra check. The
+ *       exclusive bit is set, by CAS, before the page is dropped, and the version advances after
+ *       it. A read that saw a zero of the new mapping used a page-table entry written after that
+ *       CAS: by an interrupt of this core, or by another core whose store the table walk has seen.
+ *       So the reader's second read of the version, behind an acquire fence, sees the bit or a
+ *       later version. Zeros are a torn page like any other: count 0, type 0.
+ *   <li><b>V4. Reading a page that left maps the system's page of zeros: no memory, no signal.
+ *       Writing to it would take memory without a grant.</b> So writing requires the exclusive
+ *       latch of a page that is there: no pretouch, no poison in frames (zeros are the poison), no
+ *       hint repair (references need no hints here, see {@link ChildHints}).
+ *   <li><b>V5. I/O into a frame requires the exclusive latch.</b> Writes come from copies. Pages
+ *       are never registered with a ring: the kernel would write into the released page.
+ *   <li><b>V6. The list of residents gains a frame before its header names the page, and loses it
+ *       afterwards</b>; both under the exclusive latch. So a dirty page keeps one entry from its
+ *       first change to its last write, on which {@link Flusher#minRecLsn} relies.
+ *   <li><b>V7. A thread latches at most {@value #TOGETHER} pages to evict them together</b>, fewer
+ *       in a small pool. Excluded: half of a pool is latched, or empty ahead of need.
  * </ul>
  *
- * <p><b>Pages that leave together</b> share a system call, and the interrupt of the other cores
- * whose TLBs may know them, which costs more than all else ({@link DropList}). Two kinds of threads
- * evict so: a miss that finds no right, which keeps one of those that it gets and leaves the others
- * to the next misses, its own and anybody's ({@link FrameAllocator}); and the background writer,
- * where few are free. A group of reads is misses of one thread: it gets as many rights with one
- * call as it has pages at most.
+ * <p><b>Pages evicted together</b> share a system call and the TLB shootdown of the other cores,
+ * which is the largest part of the cost ({@link DropList}). Misses without a grant do this, and the
+ * background writer.
  *
  * <ul>
- *   <li><i>V1 and V2 hold for each page as if it left alone</i>, for each step is made for all
- *       pages before the next step is made for one. The first latch that is released comes after
- *       the memory of the last page, and so does the first right.
- *   <li><i>The budget.</i> Pages with memory are never more than rights that are held: a right is
- *       held from before the page's memory comes to after it has gone. What is left over of a list
- *       is a right that nobody holds, with no memory behind it; who takes it does so by a
- *       compare-and-set below {@link #capacity}. Where the file has grown, and more are held than
- *       there are, all of a list are given up but one, and that one as well if it is still above.
- *   <li><i>Who waits.</i> A thread that wants a page of a list finds it latched, waits as it does
- *       for any frame that changes, then finds no page there, and reads it: it has to in any case.
- *       It waits for the rest of the list as well: some microseconds for each page, less than for
- *       the read.
- *   <li><i>No deadlock.</i> From its first page to its last a thread gets latches of frames by
- *       trying alone. What it waits for are the latches of buckets, of places and of lists of
- *       frames, whose holders wait for nothing; and the kernel, whose locks no thread holds while
- *       it waits for us. So whoever waits for a page that leaves waits for a thread that waits for
- *       nobody, whatever else that one has latched: the pages of its group, or those of a tree.
- *   <li><i>What fails.</i> A call that does less than all is made again for the rest; one that is
- *       refused is followed by a call for each page ({@link DropList}). An error of the JVM between
- *       the steps stops the pool, as for a lone page.
+ *   <li><i>V1 and V2 hold as for a single page</i>, because each step is done for all pages before
+ *       the next step is done for one.
+ *   <li><i>The budget.</i> A grant is held from before the page gets memory until after it is
+ *       released. The other grants of a batch are held by no thread and have no memory; they are
+ *       taken by a compare-and-set below {@link #capacity}. If the file has grown, and more are
+ *       held than there are, all grants of a batch are returned but one, and that one too if it is
+ *       still above.
+ *   <li><i>No deadlock.</i> From its first page to its last a thread only tries frame latches. It
+ *       waits for the latches of buckets, residents and lists of frames, whose holders wait for
+ *       nothing; and for the kernel, whose locks no thread holds while it waits for the pool. So a
+ *       thread that waits for a page that leaves waits for a thread that waits for none, whatever
+ *       else that one has latched: the pages of its group, or those of a tree.
+ *   <li><i>Failures.</i> A call that does part of the work is repeated for the rest; one that is
+ *       refused is followed by a call per page. An error of the JVM between the steps stops the
+ *       pool.
  * </ul>
  *
- * <p><b>Where no page leaves</b> ({@link Translation#DIRECT}) there is a right for each page that
- * the file may have, and nothing is given back but what could not be read.
+ * <p><b>Under {@link Translation#DIRECT}</b> no page leaves: there is a grant for each page that
+ * the file may have, and only those of pages that could not be read are returned.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 final class ResidencyBudget implements Residency {
-  /** See V7: as many as a {@link PageGroup} has. */
+  /** See V7: the capacity of a {@link PageGroup}. */
   static final int TOGETHER = 32;
 
-  /** Of so many pages in memory one may leave with others: a list has a part of them at most. */
+  /** A batch has at most this fraction of the pages in memory. */
   private static final int TOGETHER_PART = 32;
 
   private static final VarHandle LATCH;
@@ -122,58 +112,58 @@ final class ResidencyBudget implements Residency {
   private final Frames frames;
   private final MemorySegment headers;
 
-  /** What the buffer has for pages of the file and for pages in memory, in bytes. */
+  /** The memory for pages of the file and for pages in memory, in bytes. */
   private final long budget;
 
-  /** What a page in memory takes. */
   private final int pageBytes;
 
-  /** Of each place an int: a frame; or 0 or less, free: -1 - the next free one, 0 at the end. */
+  /**
+   * An int per list entry: a frame; or, if free, 0 or less: -1 - the next free one, 0 at the end.
+   */
   private final MemorySegment table;
 
-  private final int places;
+  private final int maxResidents;
 
-  /** Whether no page leaves: {@link Translation#DIRECT}. */
+  /** Whether pages never leave: {@link Translation#DIRECT}. */
   private final boolean stays;
 
-  /** The first free place that was used before; -1 for none. Under the latch. */
+  /** The first free entry that was used before; -1 for none. Under the latch. */
   private int freeHead = -1;
 
-  /** From here on no place was used yet. Under the latch. */
+  /** The first entry that was never used. Under the latch. */
   private int fresh;
 
   @SuppressWarnings("unused") // through its VarHandle
   private int latch;
 
-  /** Rights that are taken. Exact: a right is taken before its memory, and given back after it. */
+  /** Grants held. Exact: a grant is taken before its memory, and returned after it. */
   private final AtomicInteger held = new AtomicInteger();
 
-  /** Set once the parts are wired up. */
-  private @Nullable Room room;
+  private @Nullable Reclaimer reclaimer;
 
-  /** Up to where header lines may have been touched: never goes back. */
+  /** The number of header lines that may have been touched; never goes back. */
   private LongSupplier touched = () -> 0;
 
-  /** Tests ask for a call for each page, before anybody has a list. */
+  /** Set by tests before batches exist: one system call per page. */
   boolean oneByOne;
 
-  /** Tests hold a drop here: called with the number of the step that comes next. */
+  /** Lets tests pause a drop: called with the number of the next step. */
   volatile IntConsumer between = step -> {};
 
   ResidencyBudget(Frames frames, MemorySegment table, PoolConfig config) {
     this.frames = frames;
     this.headers = frames.headers;
     this.table = table;
-    this.places = frames.plan.places();
+    this.maxResidents = frames.plan.maxResidents();
     this.stays = frames.translator.stays;
-    this.pageBytes = MemoryPlan.rightBytes(config.pageSize(), config.replacement());
+    this.pageBytes = MemoryPlan.grantBytes(config.pageSize(), config.replacement());
     this.budget = config.bufferBytes() - frames.plan.ownFixedBytes();
   }
 
   /**
-   * Reserves the addresses of all pages, and sees whether the system takes memory back.
+   * Reserves the addresses of all pages, and checks that the system takes memory back.
    *
-   * @throws InvalidUseException if it does not, or has not so many addresses
+   * @throws InvalidUseException if it does not, or does not have enough addresses
    */
   static NativeRegion reserve(MemoryPlan plan, int pageSize) {
     NativeRegion region;
@@ -183,7 +173,7 @@ final class ResidencyBudget implements Residency {
       throw new InvalidUseException(
           "Translation VIRTUAL needs "
               + plan.bytes()
-              + " bytes of addresses, which the system refuses: "
+              + " bytes of address space, which the system refuses: "
               + e.getMessage()
               + " Enlarge \"ulimit -v\", do not set vm.overcommit_memory to 2, or set"
               + " ExperimentOptions.fileBytesMax.",
@@ -200,7 +190,7 @@ final class ResidencyBudget implements Residency {
         throw new InvalidUseException(
             "Translation VIRTUAL drops pages of "
                 + pageSize
-                + " bytes one by one, which the system does not do here: the process has locked its"
+                + " bytes one by one, which this system does not do: the process has locked its"
                 + " memory (mlockall), or the system's own pages are larger. Choose another"
                 + " translation, or a larger page size for a new file.");
       }
@@ -213,7 +203,7 @@ final class ResidencyBudget implements Residency {
     }
   }
 
-  /** Writes three pages, drops the one in the middle, and looks at all. */
+  /** Writes three pages, drops the middle one, and checks all three. */
   private static boolean drops(NativeRegion region, int pageSize) {
     MemorySegment s = region.segment();
     for (int i = 0; i < 3; i++) {
@@ -232,8 +222,8 @@ final class ResidencyBudget implements Residency {
   }
 
   @Override
-  public void wire(Room to) {
-    room = to;
+  public void wire(Reclaimer to) {
+    reclaimer = to;
   }
 
   @Override
@@ -241,16 +231,16 @@ final class ResidencyBudget implements Residency {
     touched = pages;
   }
 
-  private Room room() {
-    return Objects.requireNonNull(room);
+  private Reclaimer reclaimer() {
+    return Objects.requireNonNull(reclaimer);
   }
 
-  // -------------------------------------------------------------------------------- a page comes
+  // ------------------------------------------------------------------------ a page arrives
 
   @Override
   public int claim(long pid, boolean wait, boolean passing) {
-    int right = wait ? room().acquire(-1) : room().tryAcquire(-1);
-    if (right < 0) {
+    int grant = wait ? reclaimer().acquire(-1) : reclaimer().tryAcquire(-1);
+    if (grant < 0) {
       return NONE;
     }
     int frame = VirtualTranslation.frame(frames.translator, pid);
@@ -265,14 +255,14 @@ final class ResidencyBudget implements Residency {
       held.getAndDecrement();
       return ~frame;
     } catch (Error e) {
-      throw frames.stop(e); // a right is lost, or a frame latched by nobody
+      throw frames.stop(e); // a grant is lost, or a frame stays latched
     }
   }
 
-  /** What is reserved is a right, which has no number. */
+  /** What is reserved is a grant, which has no number. */
   @Override
   public int reserve(long likely) {
-    return room().acquire(-1);
+    return reclaimer().acquire(-1);
   }
 
   @Override
@@ -285,7 +275,7 @@ final class ResidencyBudget implements Residency {
       if (frames.pid(frame) == 0) {
         enter(frame);
       } else {
-        held.getAndDecrement(); // a reader with an outdated reference has brought it in
+        held.getAndDecrement(); // a reader with an outdated reference has read it in
       }
       return frame;
     }
@@ -308,7 +298,7 @@ final class ResidencyBudget implements Residency {
     return -1;
   }
 
-  /** A frame without a page is no memory. */
+  /** A frame without a page has no memory. */
   @Override
   public boolean takeFree(int frame) {
     return false;
@@ -317,7 +307,7 @@ final class ResidencyBudget implements Residency {
   @Override
   public int take(int emptied) {
     drop(emptied);
-    // More are held than there are, since the file has grown: this one is not used again.
+    // More are held than there are, because the file has grown: this one is not reused.
     boolean one = held.get() <= capacity();
     if (!one) {
       held.getAndDecrement();
@@ -339,7 +329,7 @@ final class ResidencyBudget implements Residency {
   }
 
   @Override
-  public void giveBack(int frame) {
+  public void unclaim(int frame) {
     try {
       drop(frame);
       held.getAndDecrement();
@@ -350,7 +340,7 @@ final class ResidencyBudget implements Residency {
     }
   }
 
-  /** (1) and (2). */
+  /** Steps (1) and (2). */
   private void drop(int frame) {
     assert frames.pid(frame) == 0 : "frame " + frame + " still has a page";
     between.accept(1);
@@ -372,7 +362,7 @@ final class ResidencyBudget implements Residency {
   public int take(EvictionBatch emptied) {
     try {
       drop(emptied, Objects.requireNonNull(emptied.memory));
-      // More are held than there are, since the file has grown: not even one is used again.
+      // More are held than there are, because the file has grown: not even one is reused.
       boolean one = held.addAndGet(1 - emptied.size()) <= capacity();
       if (!one) {
         held.getAndDecrement();
@@ -386,10 +376,10 @@ final class ResidencyBudget implements Residency {
   }
 
   @Override
-  public void giveBack(EvictionBatch emptied) {
+  public void unclaim(EvictionBatch emptied) {
     DropList memory = emptied.memory;
     if (memory == null) {
-      Residency.super.giveBack(emptied);
+      Residency.super.unclaim(emptied);
       return;
     }
     try {
@@ -402,7 +392,7 @@ final class ResidencyBudget implements Residency {
     }
   }
 
-  /** (1) and (2), each of all pages. Neighbours are one range. */
+  /** Steps (1) and (2), each for all pages. Adjacent pages are one range. */
   private void drop(EvictionBatch emptied, DropList memory) {
     int n = emptied.size();
     if (n == 0) {
@@ -423,7 +413,7 @@ final class ResidencyBudget implements Residency {
     between.accept(3);
   }
 
-  /** (4) of all. */
+  /** Step (4) for all pages. */
   private void unlatch(EvictionBatch emptied) {
     for (int i = 0; i < emptied.size(); i++) {
       unlatch(emptied.frames[i]);
@@ -438,43 +428,43 @@ final class ResidencyBudget implements Residency {
 
   @Override
   public int together() {
-    return stays ? 1 : Math.clamp(places / TOGETHER_PART, 1, TOGETHER);
+    return stays ? 1 : Math.clamp(maxResidents / TOGETHER_PART, 1, TOGETHER);
   }
 
   @Override
-  public EvictionBatch newLeaving() {
+  public EvictionBatch newBatch() {
     int n = together();
     return stays
         ? new EvictionBatch(n, null)
         : new EvictionBatch(n, new DropList(frames.region, n, !oneByOne));
   }
 
-  // -------------------------------------------------------------------------------------- places
+  // -------------------------------------------------------------------- the list of residents
 
-  /** Gives a frame a place; it is latched exclusively, and its header names no page yet: V6. */
+  /** Lists a frame, which is latched exclusively and whose header names no page yet: V6. */
   private void enter(int frame) {
     lock();
     try {
-      int place = freeHead;
-      if (place >= 0) {
-        freeHead = -1 - Mem.getIntOpaque(table, 4L * place);
+      int index = freeHead;
+      if (index >= 0) {
+        freeHead = -1 - Mem.getIntOpaque(table, 4L * index);
       } else {
-        place = fresh++;
+        index = fresh++;
       }
-      Mem.putLongOpaque(headers, FrameHeader.at(frame) + FrameHeader.ENTRY_0, place);
-      Mem.putIntOpaque(table, 4L * place, frame);
+      Mem.putLongOpaque(headers, FrameHeader.at(frame) + FrameHeader.ENTRY_0, index);
+      Mem.putIntOpaque(table, 4L * index, frame);
     } finally {
       unlock();
     }
   }
 
-  /** Takes it away; it is latched exclusively, and its header names no page any more: V6. */
+  /** Removes a frame, which is latched exclusively and whose header no longer names a page: V6. */
   private void exit(int frame) {
     lock();
     try {
-      int place = place(frame);
-      Mem.putIntOpaque(table, 4L * place, -1 - freeHead);
-      freeHead = place;
+      int index = indexOf(frame);
+      Mem.putIntOpaque(table, 4L * index, -1 - freeHead);
+      freeHead = index;
     } finally {
       unlock();
     }
@@ -491,8 +481,8 @@ final class ResidencyBudget implements Residency {
   }
 
   @Override
-  public int places() {
-    return places;
+  public int maxResidents() {
+    return maxResidents;
   }
 
   @Override
@@ -502,16 +492,16 @@ final class ResidencyBudget implements Residency {
   }
 
   @Override
-  public int place(int frame) {
+  public int indexOf(int frame) {
     return (int) Mem.getLongOpaque(headers, FrameHeader.at(frame) + FrameHeader.ENTRY_0);
   }
 
-  // ----------------------------------------------------------------------------------- how many
+  // ----------------------------------------------------------------------------------- numbers
 
   @Override
   public int capacity() {
     long rest = budget - MemoryPlan.FILE_PAGE_BYTES * touched.getAsLong();
-    return (int) Math.min(places, Math.max(0, rest / pageBytes));
+    return (int) Math.min(maxResidents, Math.max(0, rest / pageBytes));
   }
 
   @Override

@@ -8,8 +8,8 @@ import java.lang.foreign.MemorySegment;
  * The slow path: finds the frame of a page that is not where it was predicted, waits for it, or has
  * it loaded; and takes latches by page id.
  *
- * <p>A frame that is found is only where the page was a moment ago. A thread that needs more
- * latches the frame and looks at its page id again, or reads optimistically and validates.
+ * <p>A returned frame held the page at some instant. A caller that needs more latches the frame and
+ * checks the page id again, or reads optimistically and validates.
  */
 final class Resolver {
   private final Frames frames;
@@ -33,29 +33,27 @@ final class Resolver {
     closed = true;
   }
 
-  /** See {@link BufferPool#findSlow}. */
   int findSlow(long pid) {
     return find(pid, true, false);
   }
 
-  /** See {@link BufferPool#findQuietly}. */
   int findQuietly(long pid) {
     return find(pid, false, false);
   }
 
   /**
-   * The same for a thread that takes pages in the order of their ids, and has no reference to this
-   * one. Returns {@link Loader#ABSENT} for a page that reads as zeros: another thread has been
-   * given it and has not made anything of it yet, or the device has lost it.
+   * Finds a page for a scan in page id order, which has no reference to it. Returns {@link
+   * Loader#ABSENT} for a page that reads as zeros: another thread has allocated it and not yet
+   * filled it, or the device has lost it.
    */
   int findAny(long pid) {
     return find(pid, false, true);
   }
 
   /**
-   * The frame of a page, which is read if it is in none; waits for no latch of a page. The page may
-   * be latched, or gone again: who asks tries the latch, or validates. For threads that have a lock
-   * which holders of latches wait for. It is neither marked nor moved.
+   * Returns the frame of a page, which is read if it is in none; waits for no page latch. The page
+   * may be latched, or gone again: the caller tries the latch, or validates. For threads with a
+   * lock that holders of latches wait for. The page is neither marked as used nor promoted.
    */
   int bring(long pid) {
     check(pid);
@@ -75,7 +73,7 @@ final class Resolver {
     return frame;
   }
 
-  /** A page that is not used is neither marked nor moved. */
+  /** A page that is not used is neither marked nor promoted. */
   private int find(long pid, boolean used, boolean any) {
     check(pid);
     for (int round = 0; ; round = frames.pause(round)) {
@@ -102,7 +100,7 @@ final class Resolver {
     }
   }
 
-  /** The page was in the frame, and the frame was not latched exclusively, a moment ago. */
+  /** Called when the page was in the frame, and the frame not latched exclusively. */
   private int found(long pid, int frame) {
     FrameHeader.use(headers, frame, pid);
     int preferred = translator.preferred(pid);
@@ -114,7 +112,9 @@ final class Resolver {
     return pagePromoter.maybePromote(pid, frame, preferred);
   }
 
-  /** Waits until the frame is not latched exclusively; false where it holds another page then. */
+  /**
+   * Waits until the frame is not latched exclusively; returns false if it holds another page then.
+   */
   private boolean awaitPage(int frame, long pid) {
     if (Latch.isExclusive(headers, frame)) {
       frames.counters.latchWaits.increment();
@@ -128,7 +128,6 @@ final class Resolver {
     return frames.pid(frame) == pid;
   }
 
-  /** See {@link BufferPool#fixExclusive}. */
   int fixExclusive(long pid) {
     int frame = latchExclusive(pid);
     boolean kept = false;
@@ -162,11 +161,11 @@ final class Resolver {
   }
 
   /**
-   * Latches the head of the free list exclusively, as long as that is the head: any thread that
-   * takes it off keeps the latch for as long as a split takes, and nobody else has to wait for
+   * Latches the head of the free list exclusively, but only while it is the head: a thread that
+   * takes it off keeps the latch for as long as a split takes, and other threads need not wait for
    * that.
    *
-   * @return the frame; -1 where another page is the head now
+   * @return the frame; -1 if another page is the head now
    */
   int fixFreeHead(long pid) {
     for (int round = 0; allocator.isFreeHead(pid); round = frames.pause(round)) {
@@ -196,7 +195,6 @@ final class Resolver {
     return -1;
   }
 
-  /** See {@link PoolRecovery#fixForImage}. */
   int fixForImage(long pid) {
     // 0 and 1 are the superblocks, which do not pass through the pool.
     long end = PageRef.PID_MASK + 1;
@@ -221,8 +219,8 @@ final class Resolver {
   }
 
   /**
-   * Latches a page exclusively whose content is of no interest: where it is in no frame it is not
-   * read, but zeros.
+   * Latches a page exclusively whose contents will be replaced: if it is in no frame, it becomes
+   * zeros instead of being read.
    */
   int fixUnread(long pid) {
     check(pid);
@@ -230,7 +228,7 @@ final class Resolver {
       try {
         return fixExclusive(pid);
       } catch (CorruptionException e) {
-        // Who reads the snapshot there is told so.
+        // Reported to the readers of the snapshot.
       }
     }
     for (int round = 0; ; round = frames.pause(round)) {
@@ -249,7 +247,6 @@ final class Resolver {
     }
   }
 
-  /** See {@link BufferPool#fixShared}. */
   int fixShared(long pid) {
     check(pid);
     for (int round = 0; ; round = frames.pause(round)) {
@@ -269,7 +266,6 @@ final class Resolver {
     }
   }
 
-  /** See {@link BufferPool#tryExclusive}. */
   boolean tryExclusive(int frame, long pid) {
     if (!Latch.tryExclusive(headers, frame)) {
       return false;
@@ -288,7 +284,6 @@ final class Resolver {
     return right;
   }
 
-  /** See {@link BufferPool#tryShared}. */
   boolean tryShared(int frame, long pid) {
     if (!Latch.tryShared(headers, frame)) {
       return false;
@@ -304,7 +299,7 @@ final class Resolver {
     return right;
   }
 
-  /** The frame by prediction, or by a longer look; -1 where neither finds it. */
+  /** The frame by prediction or by a full search; -1 if neither finds the page. */
   private int resident(long pid) {
     int frame = translator.predict(pid);
     return frames.pid(frame) == pid ? frame : translator.lookup(pid);
@@ -352,7 +347,9 @@ final class Resolver {
     }
   }
 
-  /** A page id that was never given out is damage: ids are validated before they get here. */
+  /**
+   * Rejects a page id that was never allocated as damage: ids are validated before they get here.
+   */
   private void check(long pid) {
     requireOpen();
     frames.requireRunning();

@@ -5,55 +5,54 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Looks at some frames at random; of those that were not used lately, the page leaves whose uses,
- * weighted by how recent they are, count least.
+ * Visits random frames; of the pages not used lately, the one whose uses, weighted by recency,
+ * count least leaves.
  *
  * <pre>
- *   statistics of a frame, 8 bytes:  | credit, 32 | time, 32 |      0: nobody has looked at it yet
+ *   statistics of a frame, 8 bytes:  | credit, 32 | time, 32 |      0: not visited yet
  *
- *   a look at a frame:   first look at this page   credit := a sixteenth      probation
+ *   visit of a frame:    first visit to this page  credit := a sixteenth      probation
  *                        used                      credit := decayed + 1      usage byte cleared
  *                        not used                  a candidate: decayed credit is its score
- *   decayed:             halved for each {@value #HALF_LOOKS} looks that a frame gets on average
- *   time:                looks in all, over frames: {@value #TICKS} ticks for a look at every frame
+ *   decayed:             halved for each {@value #HALF_VISITS} visits that a frame gets on average
+ *   time:                total visits per frame: {@value #TICKS} ticks for one visit to every frame
  * </pre>
  *
- * <p>Readers only say whether a page was used since the last look. Looks are as frequent as pages
- * leave, {@value #SAMPLES} for one, so that a page that is used often gets one unit of credit for
- * every sixteenth of the pool that leaves. A page that was used for the last time loses its credit
- * by half in the time that half of the pool takes to leave.
+ * <p>Readers only record whether a page was used since the last visit. There are {@value #SAMPLES}
+ * visits per evicted page, so that a page used often gets one unit of credit for every sixteenth of
+ * the pool that leaves. A page no longer used loses half of its credit in the time that half of the
+ * pool takes to leave.
  *
- * <p><b>Probation.</b> The usage byte that a new page has at the first look is that of its own
- * load. It says nothing and earns next to nothing: pages that a scan reads once leave before those
- * that were used in two intervals, until the credit of these has been halved four times.
+ * <p><b>Probation.</b> At the first visit the usage byte of a new page only reflects its load, and
+ * earns little: pages that a scan reads once leave before those used in two intervals, until the
+ * credit of the latter has been halved four times.
  *
- * <p><b>Progress.</b> Looks at random can miss the only frame that could be had for any length of
- * time. After {@value #ATTEMPTS} steps in vain the search goes on with a clock over all frames.
+ * <p><b>Progress.</b> Random visits can miss the only evictable frame for any length of time. After
+ * {@value #ATTEMPTS} failed steps the search continues with a clock over all frames.
  *
- * <p><b>Races.</b> None that matters, see {@link ReplacementPolicy}: a statistics word is one
- * opaque long, so it is never torn; of two looks at a time one may be lost.
+ * <p><b>Races</b> are harmless, see {@link ReplacementPolicy}: a statistics word is one opaque
+ * long, so it is never torn; of two concurrent visits one may be lost.
  *
  * <p>Sources: the credit is the CRF of LRFU (D. Lee et al., "LRFU: A Spectrum of Policies that
  * Subsumes the LRU and LFU Policies", IEEE Trans. Computers 2001). Sampling with statistics in the
  * frame's header: A. Blankstein et al., "Hyperbolic Caching", USENIX ATC 2017; D. Vöhringer and V.
- * Leis, "Write-Aware Timestamp Tracking", PVLDB 2023. Their scores were tried in the place of this
- * one: docs/internals/buffer-pool.md.
+ * Leis, "Write-Aware Timestamp Tracking", PVLDB 2023. For their scores see
+ * docs/internals/buffer-pool.md, "Alternatives considered".
  */
 final class Sampling implements ReplacementPolicy {
-  /** Bytes of statistics for each frame. */
   static final int BYTES = 8;
 
   static final int SAMPLES = 16;
   static final int TICKS = 16;
-  static final int HALF_LOOKS = 8;
+  static final int HALF_VISITS = 8;
 
-  /** Steps at random before the clock takes over. */
+  /** The number of random steps before the clock takes over. */
   static final int ATTEMPTS = 16;
 
-  private static final int HALF_TICKS = HALF_LOOKS * TICKS;
+  private static final int HALF_TICKS = HALF_VISITS * TICKS;
   private static final int HALF_SHIFT = Integer.numberOfTrailingZeros(HALF_TICKS);
 
-  /** A use: fixed point, 16 bits behind it. The sum stays below 2^7 uses: one a look, and decay. */
+  /** One use, in fixed point with 16 fractional bits. Decay keeps the sum below 2^7 uses. */
   private static final int USE = 1 << 16;
 
   private static final int PROBATION = USE / 16;
@@ -62,20 +61,20 @@ final class Sampling implements ReplacementPolicy {
   private final MemorySegment headers;
   private final MemorySegment statistics;
   private final Residency residency;
-  private final int places;
+  private final int maxResidents;
   private final SecondChance clock;
 
-  /** Steps at random so far: the source of time, and of random numbers. */
+  /** The number of random steps so far: the source of time and of random numbers. */
   private final AtomicLong steps = new AtomicLong();
 
-  /** What pages that were proposed of late had for a score, on average; a racy hint. */
-  private volatile int mark;
+  /** The average score of recently proposed pages; a racy hint. */
+  private volatile int recentScore;
 
   Sampling(MemorySegment headers, MemorySegment statistics, Residency residency) {
     this.headers = headers;
     this.statistics = statistics;
     this.residency = residency;
-    this.places = residency.places();
+    this.maxResidents = residency.maxResidents();
     this.clock = new SecondChance(headers, residency);
   }
 
@@ -93,28 +92,27 @@ final class Sampling implements ReplacementPolicy {
       if (frame < 0) {
         continue;
       }
-      int credit = again && canLeave(frame) ? 0 : look(frame, now);
+      int credit = again && canLeave(frame) ? 0 : visit(frame, now);
       if (credit < least) {
         best = frame;
         least = credit;
       }
     }
     if (best >= 0) {
-      int old = mark;
-      mark = old + (least - old >> 4);
+      int old = recentScore;
+      recentScore = old + (least - old >> 4);
     }
     return best;
   }
 
-  /** Whether its page was given up, and is in the file as it is. */
   private boolean canLeave(int frame) {
     return FrameHeader.evictionCandidate(headers, frame)
         && !FrameHeader.dirty(headers, frame)
         && !FrameHeader.writing(headers, frame);
   }
 
-  /** Ages a frame; the score of its page, or the maximum where it is no candidate. */
-  private int look(int frame, int now) {
+  /** Ages a frame; returns the score of its page, or the maximum if it must not leave. */
+  private int visit(int frame, int now) {
     if (FrameHeader.pid(headers, frame) == 0
         || FrameHeader.evictionCandidate(headers, frame)
         || FrameHeader.writing(headers, frame)) {
@@ -135,14 +133,14 @@ final class Sampling implements ReplacementPolicy {
     return Integer.MAX_VALUE;
   }
 
-  /** A page that lost its use bit to a look a moment ago is not cold. */
+  /** A page whose usage byte was just cleared by a visit is not cold. */
   @Override
   public boolean expendable(int frame) {
     if (FrameHeader.evictionCandidate(headers, frame)) {
       return true;
     }
     long word = word(frame);
-    return word != 0 && decayed(word, time(steps.get())) <= mark;
+    return word != 0 && decayed(word, time(steps.get())) <= recentScore;
   }
 
   @Override
@@ -157,22 +155,24 @@ final class Sampling implements ReplacementPolicy {
     Mem.putLongOpaque(statistics, at(b), word);
   }
 
-  /** In units of a look at each frame, of {@value #TICKS} ticks; goes round after 2^28 of them. */
+  /**
+   * The time: {@value #TICKS} ticks for a visit to each frame; wraps around after 2^28 of those.
+   */
   private int time(long step) {
-    return (int) (step * SAMPLES * TICKS / places);
+    return (int) (step * SAMPLES * TICKS / maxResidents);
   }
 
-  /** The mix of splitmix64: frames in an order that repeats from run to run. */
+  /** The finalizer of splitmix64: an order of frames that is the same in each run. */
   private int random(long n) {
     long z = n * 0x9E37_79B9_7F4A_7C15L;
     z = (z ^ z >>> 30) * 0xBF58_476D_1CE4_E5B9L;
     z = (z ^ z >>> 27) * 0x94D0_49BB_1331_11EBL;
     z ^= z >>> 31;
-    return (int) ((z >>> 32) * places >>> 32);
+    return (int) ((z >>> 32) * maxResidents >>> 32);
   }
 
   private long at(int frame) {
-    return (long) residency.place(frame) * BYTES;
+    return (long) residency.indexOf(frame) * BYTES;
   }
 
   private long word(int frame) {
@@ -184,8 +184,8 @@ final class Sampling implements ReplacementPolicy {
   }
 
   /**
-   * The credit now: halved for each half-life, and a straight line between two halvings, which is
-   * within 6 % of the curve.
+   * The credit now: halved for each half-life, and linear between two halvings, which is within 6 %
+   * of the curve.
    */
   static int decayed(long word, int now) {
     int age = Math.max(0, now - (int) word);

@@ -12,31 +12,31 @@ import java.util.concurrent.atomic.AtomicLong;
  *   hand
  * </pre>
  *
- * <p>The hand is one counter for all threads; a thread that turns it owns the frame it passes. A
- * page that is read all the time costs one store for each turn of the hand.
+ * <p>The hand is one counter for all threads; a thread that advances it owns the frame it passes. A
+ * page that is read all the time costs one store per turn of the hand.
  *
  * <p>Source: F. J. Corbató, "A Paging Experiment with the Multics System", 1968.
  */
 final class SecondChance implements ReplacementPolicy {
   private final MemorySegment headers;
   private final Residency residency;
-  private final int places;
+  private final int maxResidents;
   private final AtomicLong hand = new AtomicLong();
 
   SecondChance(MemorySegment headers, Residency residency) {
     this.headers = headers;
     this.residency = residency;
-    this.places = residency.places();
+    this.maxResidents = residency.maxResidents();
   }
 
   @Override
   public int propose(int attempt, boolean again) {
-    int place = (int) Long.remainderUnsigned(hand.getAndIncrement(), places);
-    int frame = residency.resident(place);
+    int index = (int) Long.remainderUnsigned(hand.getAndIncrement(), maxResidents);
+    int frame = residency.resident(index);
     if (frame < 0) {
       return -1;
     }
-    // For the writer: what is being written keeps its chance, what is given up was proposed before.
+    // The writer passes over pages being written, and candidates, which were proposed before.
     if (!again
         && (FrameHeader.writing(headers, frame) || FrameHeader.evictionCandidate(headers, frame))) {
       return -1;

@@ -14,24 +14,24 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The pages of a pool as they were at a moment, as a device that is only read: a second pool over
- * it has the state of that moment.
+ * The pages of a pool as of a snapshot, as a read-only device: a second pool over it has the state
+ * of the snapshot.
  *
  * <pre>
  *   read page p
  *     a copy for this snapshot?  ──► that one
- *     in a frame of the pool?    ──► copied, validated, sealed          │ then looked again: a copy
+ *     in a frame of the pool?    ──► copied, validated, sealed          │ then checked again: a copy
  *     else                       ──► from the pool's device, checked    │ by now ──► that one
  * </pre>
  *
- * <p>Why the second look decides: {@link PageCopies}. A page that is in no frame is as the device
- * has it, for pages leave their frames when they were written. It may come into a frame, be changed
- * and be written while it is read here; then there is a copy when it is looked for, whatever was
- * read. One that does not hold together is read again.
+ * <p>For why the second check decides see {@link PageCopies}. A page that is in no frame is as the
+ * device has it, because pages leave their frames only after they were written. It may be loaded,
+ * changed and written while it is read here; then the second check finds a copy. A torn page is
+ * read again.
  *
- * <p>Reads leave no trace in the pool: no page is brought in, none counts as used.
+ * <p>Reads have no effect on the pool: no page is loaded, none counts as used.
  *
- * <p>Writes are refused. Any thread.
+ * <p>Writes are rejected. Thread-safe.
  */
 public final class SnapshotDevice extends AbstractBlockDevice {
   private static final int READS_MAX = 64;
@@ -45,13 +45,13 @@ public final class SnapshotDevice extends AbstractBlockDevice {
   private final int pageSize;
 
   /**
-   * Makes the device of a snapshot.
+   * Creates the device of a snapshot.
    *
    * @param name its name in messages
-   * @param pool the pool whose moment it is
+   * @param pool the pool
    * @param below the device of that pool
-   * @param snapshot the moment, which is closed with the device
-   * @param onClose is run before that
+   * @param snapshot the snapshot, which is closed with the device
+   * @param onClose runs before that
    */
   public SnapshotDevice(
       String name, BufferPool pool, BlockDevice below, PageSnapshot snapshot, Runnable onClose) {
@@ -108,7 +108,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
         } catch (StorageException e) {
           return e.errno() == 0 ? Errno.EIO : e.errno();
         }
-        // Who reads it checks it too, and says what is wrong with it.
+        // The reader checks it too, and reports what is wrong with it.
         read = PageHeader.sound(seg, at, pageSize, pid) || ++reads == READS_MAX;
       }
       if (read) {
@@ -118,7 +118,6 @@ public final class SnapshotDevice extends AbstractBlockDevice {
     }
   }
 
-  /** Puts the snapshot's copy of a page there, if it has one. */
   private boolean copied(long pid, MemorySegment seg, long at) {
     boolean copied;
     try {
@@ -137,7 +136,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
     }
   }
 
-  /** Copies a page from its frame; false where it was not there, or was being changed. */
+  /** Copies a page from its frame; returns false if it was not there, or was being changed. */
   private boolean copy(int frame, long pid, MemorySegment seg, long at) {
     long version = pool.glance(frame, pid);
     if (version == BufferPool.RESTART) {
@@ -152,11 +151,11 @@ public final class SnapshotDevice extends AbstractBlockDevice {
   }
 
   /**
-   * Pages that neither have copies nor are in frames are read together, as many at a time as the
+   * Reads pages that neither have copies nor are in frames together, as many at a time as the
    * pool's device can.
    *
-   * <p>Whatever fails, each entry ends, and nothing is thrown behind {@code accept}: a close waits
-   * for those that have been accepted, and a caller takes back the memory when this throws.
+   * <p>Whatever fails, each entry ends, and nothing is thrown after {@code accept}: a close waits
+   * for accepted entries, and a caller reuses the memory when this throws.
    */
   @Override
   public void submit(IoBatch batch) {
@@ -173,7 +172,6 @@ public final class SnapshotDevice extends AbstractBlockDevice {
     }
   }
 
-  /** What an entry ends with that was read together with others. */
   private int endApart(IoBatch batch, int i, IoBatch together, int k) {
     try {
       return whole(batch, i, together, k) ? 0 : perform(batch, i);
@@ -182,7 +180,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
     }
   }
 
-  /** Returns how many entries were read; which ones is in {@code entries}. */
+  /** Returns the number of entries read; {@code entries} has their indexes. */
   private int readTogether(IoBatch batch, int n, IoBatch together, int[] entries) {
     try {
       for (int i = 0; i < n; i++) {
@@ -194,14 +192,14 @@ public final class SnapshotDevice extends AbstractBlockDevice {
       below.run(together);
       return together.size();
     } catch (FoveaException e) {
-      return 0; // one by one: who asks for a page that can't be read is told
+      return 0; // one by one: the reader of a page that can't be read gets the error
     } catch (Throwable t) {
       unexpected(t);
       return 0;
     }
   }
 
-  /** Whether an entry is a page that is neither copied nor in a frame, as far as is known. */
+  /** Whether an entry is a page that seems to be neither copied nor in a frame. */
   private boolean isApart(IoBatch batch, int i) {
     long pid = batch.offset(i) / pageSize;
     return batch.op(i) == IoOp.READ
@@ -211,7 +209,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
         && !copies.has(snapshot, pid);
   }
 
-  /** Whether what was read together with others is the page of the snapshot. */
+  /** Whether a page that was read together with others is that of the snapshot. */
   private boolean whole(IoBatch batch, int i, IoBatch together, int k) {
     long pid = batch.offset(i) / pageSize;
     return together.error(k) == 0
@@ -220,7 +218,7 @@ public final class SnapshotDevice extends AbstractBlockDevice {
         && !snapshot.isGivenUp();
   }
 
-  // ---------------------------------------------------------------------------------- all the rest
+  // --------------------------------------------------------------------------- other operations
 
   @Override
   protected int writeNow(long offset, MemorySegment seg, long segOff, int len) {

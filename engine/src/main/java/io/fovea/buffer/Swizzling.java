@@ -6,9 +6,9 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * References that are believed: under {@link Translation#SWIZZLED} the frame in a reference from an
- * inner node to a child is no hint but where the child is, as a pointer would be. What has to be
- * done for that when pages come, leave, or change their parents, is here.
+ * Trusted references: under {@link Translation#SWIZZLED} the frame in a reference from an inner
+ * node to a child is not a hint but the child's location, like a pointer. This class keeps that
+ * true when pages arrive, leave, or change their parents.
  *
  * <pre>
  *   parent, in frame p                              header line of frame c
@@ -17,14 +17,14 @@ import org.jspecify.annotations.Nullable;
  *   +--------------------------------+  ◄─────────  +---------------------------------+
  *             swizzled; c + 1 = 0: not                PARENT = 0: no reference names c
  *
- *   field    who writes it                                       who reads it
- *   word     {@link #swizzle}, {@link #leave}, changes of structure     descents, believed
+ *   field    written by                                          read by
+ *   word     {@link #swizzle}, {@link #leave}, structure changes        descents, trusted
  *   PARENT   the same, and {@link #adopt}, {@link #disown}              {@link #leave}
  * </pre>
  *
- * <p>Swizzling and its way back: Graefe, Volos, Kimura, Kuno, Tucek, Lillibridge, Veitch,
+ * <p>Source of swizzling and unswizzling: Graefe, Volos, Kimura, Kuno, Tucek, Lillibridge, Veitch,
  * "In-Memory Performance for Big Data", PVLDB 8(1), 2014. The link to the parent is that of its
- * figure 9. A reference keeps its page id beside the frame, so that unswizzling looks nothing up.
+ * figure 9. A reference keeps its page id next to the frame, so that unswizzling needs no lookup.
  *
  * <h2>Rules</h2>
  *
@@ -32,49 +32,50 @@ import org.jspecify.annotations.Nullable;
  *   <li><b>S1. A frame in a reference is exact</b>: while the parent's version holds, or while the
  *       parent is latched, the child is in that frame, and PARENT there names the parent. So a
  *       descent compares no page id ({@link BufferPool#optimisticChild}). It reads the child's
- *       version (acquire) after the word and before it validates the parent: as long as the parent
+ *       version (acquire) after the word and before it validates the parent: if the parent
  *       validates, the child had not left when its version was read.
  *   <li><b>S2. To swizzle</b>, the child is latched shared and its header names it, and the parent
  *       is latched shared in the version in which the reference was read. PARENT first, then the
- *       word. Forbidden without the child's latch: the child is found; it leaves; another page
- *       comes into its frame; the word is stored, and that page is believed to be the child.
- *   <li><b>S3. To let a page go</b>, which is latched exclusively: where PARENT names a node, that
- *       is latched exclusively by one attempt, the frame is taken out of its word, and <i>its
- *       version moves on</i>. Forbidden with the version unchanged, as the repair of a hint leaves
- *       it: a reader has the word; the child leaves; another page comes into its frame; the reader
- *       takes that page's version, finds the parent unchanged, and searches a page of somebody
- *       else. Who has taken the child's version before sees that one move. The node does not get
- *       dirty and nothing is logged: the file would get what it has.
- *   <li><b>S4. An inner page with a swizzled child does not leave.</b> Forbidden: the node leaves
- *       with PARENT of its child left behind; the node is loaded again elsewhere, without frames;
- *       the child can't be let go, for nobody finds its word. So swizzling goes down the tree and
- *       unswizzling up. The words are looked through under the exclusive latch, some 100 ns; a
- *       count that is kept would cost every change of structure.
- *   <li><b>S5. PARENT is exact while its node is not latched exclusively</b>, and else a guess to
- *       who lets a page go. Changes of structure say where moved entries are now, by {@link #adopt}
- *       and {@link #reference}, before they give back the first of their latches; a page that is
- *       freed, or begun anew, has no parent, and its children have none ({@link #disown}). Who read
- *       PARENT before a split finds no word in that node, and takes another victim. Forbidden: a
- *       child without PARENT whose word stays, even while the node is latched: it leaves at once,
- *       and the word that names its frame is believed.
- *   <li><b>S6. Parents to children only.</b> Siblings, roots, positions, places, entries of indexes
- *       are guesses, checked as under every kind.
- *   <li><b>S7. Nothing of it is written, and nothing that is read is believed.</b> Copies for the
- *       file and the log have no frames ({@link PageCopy#forgetFrames}); those for snapshots may
- *       have some, of another pool, and a file can be forged: so whatever comes into a frame from a
- *       device or from the log is cleared of them first ({@link #arrived}).
+ *       word. Excluded by the child's latch: the child is found; it leaves; another page gets its
+ *       frame; the word is stored, and that page is taken for the child.
+ *   <li><b>S3. To evict a page</b>, which is latched exclusively: if PARENT names a node, that node
+ *       is latched exclusively by one attempt, the frame is cleared in its word, and <i>its version
+ *       advances</i>. Excluded, although a hint repair leaves the version unchanged: a reader has
+ *       the word; the child leaves; another page gets its frame; the reader takes that page's
+ *       version, finds the parent unchanged, and searches a foreign page. A reader that has taken
+ *       the child's version before sees that one change. The node does not become dirty and nothing
+ *       is logged: the file would get what it has.
+ *   <li><b>S4. An inner page with a swizzled child does not leave.</b> Excluded: the node leaves,
+ *       but PARENT of its child stays; the node is loaded again elsewhere, without frames; the
+ *       child can't be evicted, because its word is never found. So swizzling goes down the tree
+ *       and unswizzling up. The words are scanned under the exclusive latch, in about 100 ns;
+ *       maintaining a count would cost every structure change.
+ *   <li><b>S5. PARENT is exact while its node is not latched exclusively</b>, and otherwise a guess
+ *       to evictors. Structure changes record the new parents of moved entries, by {@link #adopt}
+ *       and {@link #reference}, before they release the first of their latches; a page that is
+ *       freed or initialized has no parent, and neither do its children ({@link #disown}). A thread
+ *       that read PARENT before a split finds no word in that node, and takes another victim.
+ *       Excluded: a child without PARENT whose word stays, even while the node is latched: it
+ *       leaves at once, and the word that names its frame is trusted.
+ *   <li><b>S6. Parents to children only.</b> Siblings, roots, cursor positions, key locations and
+ *       entries of indexes are hints, checked as under every kind.
+ *   <li><b>S7. Frames are never written, and those that are read are never trusted.</b> Copies for
+ *       the file and the log have no frames ({@link PageCopy#forgetFrames}); those for snapshots
+ *       may have some, of another pool, and a file can be forged: so they are cleared in whatever
+ *       arrives in a frame from a device or from the log ({@link #arrived}).
  * </ol>
  *
- * <h2>Each way by which a page leaves its frame, or becomes another</h2>
+ * <h2>Each way in which a page leaves its frame, or becomes another</h2>
  *
  * <pre>
  *   victim of a miss, of the writer, of a share       Residency.leave                     leave
  *   read that failed                                  Loader, GroupLoader                 (1)
  *   promoted, demoted, swapped                        PagePromoter                        (2)
  *   freed: merge, drop, cut, move, root that moved    PageAllocator.link                  disown
- *   given out, taken over                             PageAllocator.init                  disown
+ *   allocated, taken over                             PageAllocator.init                  disown
  *   cut off the end of the file                       FreeListWalk                        (3)
  *   image of the log over it                          PageImages.apply                    disown
+ *
  *   split                                             Splitter      reference, adopt of the right
  *   split of the root                                 Splitter      reference, adopt of both
  *   merge                                             Merger        reference, adopt of the left
@@ -83,31 +84,29 @@ import org.jspecify.annotations.Nullable;
  *   root lowered                                      RootMove      reference, adopt of the new
  *   children cut out of a parent                      RangeCut      disown of these, reference
  *   nodes of a tree that is dropped                   TreeDrop      forsake, before the first child
- *   built from below                                  BulkLoader                          (4)
+ *   bulk load                                         BulkLoader                          (4)
  *   part of a long value moved                        ChainMove                           (5)
  *
- *   (1) nobody has seen it: it was latched exclusively since it was entered
+ *   (1) no thread has seen it: it was latched exclusively since it was entered
  *   (2) the table has no preferred frames, so no page moves
  *   (3) free pages, which have neither parent nor children
- *   (4) references without frames; what was made is freed parents first, whose children then have
- *       none
+ *   (4) references without frames; on failure pages are freed parents first, whose children then
+ *       have none
  *   (5) no reference names the frame of a page that is no node
  * </pre>
  *
  * <p><b>Damage.</b> A page that two nodes name, by a defect or forged, has one PARENT: it is set
- * from 0 alone, so the second node's reference stays without a frame and is checked. And a page is
- * swizzled only where tree and level are a child's: so links never run in a circle, in which no
- * page could leave.
+ * only from 0, so the second node's reference stays without a frame and is checked. And a page is
+ * swizzled only if its tree and level are those of a child: so links never form a cycle, in which
+ * no page could leave.
  *
- * <p><b>Latches</b> are taken by trying, child before parent, which is against the order: nobody
- * waits here.
+ * <p><b>Latches</b> are only tried, because child before parent is against the latch order.
  *
- * <p>Where the kind is another one, all of this does nothing.
+ * <p>Under other translations all of this does nothing.
  *
  * @since 0.1.0
  */
 public final class Swizzling {
-  /** Whether references are believed. */
   final boolean on;
 
   private final MemorySegment pages;
@@ -151,7 +150,7 @@ public final class Swizzling {
     return PageHeader.type(pages, base(frame)) == PageHeader.INNER;
   }
 
-  /** Where the references of an inner node end: those of a damaged page within it. */
+  /** The last reference of an inner node; within the page even if it is damaged. */
   private long end(int frame) {
     long base = base(frame);
     long last =
@@ -161,24 +160,24 @@ public final class Swizzling {
     return Math.min(last, base + (1L << pageShift) - Long.BYTES);
   }
 
-  /** The child that a word names, if it is swizzled; -1 if not. */
+  /** The frame of the child that a word names, if it is swizzled; otherwise -1. */
   private int child(long word) {
     int frame = PageRef.frame(word);
     return frame >= 0 && frame < count ? frame : -1;
   }
 
-  // ------------------------------------------------------------------------------------- the hits
+  // -------------------------------------------------------------------------------- swizzling
 
   /**
-   * Lets a reference name the frame of its child (S2). Nothing is waited for; what is not done now
-   * the next descent does.
+   * Stores the frame of a child in its reference (S2). Waits for nothing; on failure, the next
+   * descent tries again.
    *
    * @param parent the frame of the parent
-   * @param version in which the reference was read
-   * @param at where the reference is
+   * @param version the version in which the reference was read
+   * @param at the offset of the reference
    * @param ref the reference
-   * @param frame where its page was a moment ago
-   * @return whether it names it
+   * @param frame the frame in which the child was found
+   * @return whether the reference names it
    */
   boolean swizzle(int parent, long version, long at, long ref, int frame) {
     if (!Latch.tryShared(headers, frame)) {
@@ -190,13 +189,13 @@ public final class Swizzling {
         return false;
       }
       try {
-        // Under the shared latch nothing moves the version any more.
+        // Under the shared latch the version stays.
         if (!Latch.validate(headers, parent, version)
             || !mayBeChild(parent, frame)
             || !FrameHeader.linkParent(headers, frame, parent + 1)) {
           return false;
         }
-        // Release: whoever sees the word sees PARENT, without latches too (problem).
+        // Release: a thread that sees the word sees PARENT, even without latches (problem).
         Mem.putLongRelease(pages, at, PageRef.of(ref, frame + 1));
         return true;
       } finally {
@@ -222,11 +221,11 @@ public final class Swizzling {
     return PageRef.of(pid, frame + 1);
   }
 
-  // ---------------------------------------------------------------------------------- the way back
+  // ------------------------------------------------------------------------------ unswizzling
 
   /**
-   * Whether a page may leave its frame; then no reference names it any more (S3, S4). Its frame is
-   * latched exclusively and stays so. False: nothing has changed, take another one.
+   * Whether a page may leave its frame; if so, no reference names it any more (S3, S4). Its frame
+   * is latched exclusively and stays so. False: nothing has changed, choose another victim.
    */
   boolean leave(int frame) {
     if (!on) {
@@ -270,7 +269,7 @@ public final class Swizzling {
     return false;
   }
 
-  /** Takes a frame out of the references of a node; of a damaged one out of several. */
+  /** Clears a frame in the references of a node; a damaged node may have several. */
   private boolean unswizzle(int parent, int frame) {
     boolean found = false;
     for (long at = base(parent) + PageRef.FIRST, end = end(parent);
@@ -285,21 +284,21 @@ public final class Swizzling {
     return found;
   }
 
-  // -------------------------------------------------------------------------- changes of structure
+  // ------------------------------------------------------------------------ structure changes
 
   /**
-   * Says that entries have moved into a node: their children have this parent now. All pages of the
-   * change are latched exclusively, those where the entries were as well.
+   * Records that entries have moved into a node, which is now the parent of their children. All
+   * pages of the change are latched exclusively, including those that the entries came from.
    *
-   * @param frame the node; or a page that is none, which adopts nobody
+   * @param frame the node; another page adopts none
    */
   public void adopt(int frame) {
     setParents(frame, frame + 1, false);
   }
 
   /**
-   * Says that the entries of a page go, or are built anew: its children have no parent. The page is
-   * latched exclusively. Children that have another parent by now keep it.
+   * Records that the entries of a page are removed or rebuilt: its children have no parent. The
+   * page is latched exclusively. Children that have another parent by now keep it.
    *
    * @param frame the page
    */
@@ -308,12 +307,12 @@ public final class Swizzling {
   }
 
   /**
-   * The same for some children of a node, whose references are taken out before its latch is given
-   * back.
+   * Records that some children of a node have no parent, because their references are removed
+   * before its latch is released.
    *
    * @param frame the node
-   * @param first the first of them, counted from 0
-   * @param last the last of them
+   * @param first the index of the first child, from 0
+   * @param last the index of the last child
    */
   public void disown(int frame, int first, int last) {
     for (int i = first; on && i <= last; i++) {
@@ -325,7 +324,7 @@ public final class Swizzling {
     }
   }
 
-  /** Who holds the node's latch may: a child that it is the parent of does not leave meanwhile. */
+  /** The caller holds the node's latch, so a child whose parent it is does not leave. */
   private void setParents(int frame, int parent, boolean clear) {
     if (!on || !isInner(frame)) {
       return;
@@ -343,11 +342,10 @@ public final class Swizzling {
   }
 
   /**
-   * Takes the frames out of all references of a page: before its children are freed and the page
-   * stays. The caller waits for the page's latch, holds no other, and gives it back with a new
-   * version.
+   * Clears the frames in all references of a page that stays while its children are freed. The
+   * caller waits for the page's latch, holds no other, and releases it with a new version.
    *
-   * @param frame of the page, latched exclusively
+   * @param frame the frame of the page, latched exclusively
    */
   public void forsake(int frame) {
     if (on) {
@@ -355,12 +353,12 @@ public final class Swizzling {
     }
   }
 
-  /** Whether references are believed at all. */
+  /** Returns whether references are trusted at all. */
   public boolean isOn() {
     return on;
   }
 
-  /** A page is begun anew, or free: it has no parent, and nobody has it as one. */
+  /** Records that a page was initialized or freed: it has no parent and is none. */
   void begin(int frame) {
     if (on) {
       disown(frame);
@@ -368,7 +366,7 @@ public final class Swizzling {
     }
   }
 
-  /** What has come into an exclusively latched frame names no frames of this pool (S7). */
+  /** Clears the frames in a page that arrived in an exclusively latched frame (S7). */
   void arrived(int frame) {
     if (on) {
       PageRef.clear(pages, base(frame), 1 << pageShift);
@@ -378,7 +376,7 @@ public final class Swizzling {
   // -------------------------------------------------------------------------------------- checking
 
   /**
-   * Looks whether a node's references are exact (S1).
+   * Checks that a node's references are exact (S1).
    *
    * @param frame the node's frame, latched
    * @return what is wrong with one of them; null if nothing is
@@ -414,7 +412,7 @@ public final class Swizzling {
   }
 
   /**
-   * Looks whether a page's parent names it: of a pool at rest.
+   * Checks that a page's parent names it, in an idle pool.
    *
    * @return what is wrong; null if nothing is
    */

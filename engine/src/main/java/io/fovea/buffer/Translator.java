@@ -8,28 +8,28 @@ import java.math.BigInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Page ids to frames: what all translations have in common, and the switch between them.
+ * Maps page ids to frames: the code common to all translations, and the switch between them.
  *
  * <pre>
  *   predict(pid)     hot; no latch (but LATCHED); a legal frame, perhaps the wrong one
- *   lookup(pid)      cold; no latch; a frame whose header said pid a moment ago, or -1
+ *   lookup(pid)      cold; no latch; a frame whose header said pid, or -1
  *   lock(bucket) ... find, insert, remove ... unlock(bucket)     exact
  * </pre>
  *
  * <p><b>Rules.</b>
  *
  * <ol>
- *   <li>A page is in one frame at most, and the header of that frame says so. The page id of a
+ *   <li>A page is in at most one frame, and the header of that frame says so. The page id of a
  *       header changes only while the frame is latched exclusively <i>and</i> the bucket of the
  *       page (the old or the new one) is latched. So under the bucket's latch "not resident" is
- *       certain. A frame that gets a page gets a version with it that it never had.
- *   <li>An entry is a hint. It is checked against the header, whose version settles the matter;
- *       therefore readers of entries need neither latch nor version: at worst they find nothing, or
- *       a frame that holds another page by now.
- *   <li>A page whose header says pid but whose frame is latched may be on its way in: that is the
- *       pending read, which others wait for instead of reading the page again.
- *   <li>Bucket latches are taken last and for some ten instructions. Their holders wait for nothing
- *       but, when a page moves, a second bucket of a higher number.
+ *       certain. A frame that receives a page gets a version that it never had.
+ *   <li>An entry is a hint, checked against the header, whose version decides. So readers of
+ *       entries need neither latch nor version: at worst they find nothing, or a frame with another
+ *       page.
+ *   <li>A frame that is latched and whose header says pid may be receiving the page: other threads
+ *       wait for that read instead of reading the page again.
+ *   <li>Bucket latches are taken last and held for about ten instructions. Their holders wait for
+ *       nothing except, when a page moves, a second bucket of a higher number.
  * </ol>
  *
  * <p>Kinds differ in speed and in nothing else, so that each can be measured against the next: the
@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
  * Trade-Offs" (Zinsmeister, Nguyen, Leis, Neumann; SIGMOD 2026).
  *
  * <pre>
- *                       first look             dependent misses of a hit        memory/frame
+ *                       first check            dependent misses of a hit        memory/frame
  *   LATCHED             table, shared latch    bucket, header, page              16 bytes
  *   OPTIMISTIC_CHAINED  table                  bucket, header, page              16
  *   OPTIMISTIC          table                  bucket, page                      32
@@ -48,8 +48,8 @@ import org.jspecify.annotations.Nullable;
  *   DIRECT              none                   page                              76 a page of the file
  * </pre>
  *
- * <p>The kind is final and every method is one predicted compare away from the static method of its
- * kind; in a JVM with one kind of database the other cases are never compiled.
+ * <p>The kind is final, and every method is one predicted compare away from the static method of
+ * its kind. A JVM with one kind of database never compiles the other cases.
  */
 final class Translator {
   static final int PREDICTIVE = Translation.PREDICTIVE.ordinal();
@@ -59,41 +59,42 @@ final class Translator {
   static final int LATCHED = Translation.LATCHED.ordinal();
 
   /**
-   * Chains have one link or two; a thread that walks further without a latch may walk in circles.
+   * The limit for walking a chain without a latch, which may lead in circles; chains usually have
+   * one link or two.
    */
   static final int STEPS_MAX = 64;
 
-  /** Under the bucket's latch a chain is walked to its end: "not resident" must be true. */
+  /**
+   * For walks under the bucket's latch: to the end of the chain, so that "not resident" is certain.
+   */
   static final int EXACT = Integer.MAX_VALUE;
 
   final int kind;
   final int frames;
   final MemorySegment headers;
 
-  /** The buckets; the headers themselves where the translation has no table. */
+  /** The buckets; the headers themselves if the translation has no table. */
   final MemorySegment table;
 
   final int buckets;
 
-  /** Whether a page has its own frame, whose number is its page id. */
+  /** Whether the frame of a page is its page id. */
   final boolean own;
 
-  /** Whether no page leaves. */
   final boolean stays;
 
-  /** Magic numbers of {@link #remainder}: see {@link #magic}. */
   private final long magic;
 
   private final int magicShift;
 
-  /** What brings pages that were found elsewhere to their preferred frame. */
+  /** Moves pages that were found elsewhere to their preferred frame. */
   interface Promotion {
-    /** Gives a page its chance; where it is now. */
+    /** May promote a page; returns its frame. */
     int maybePromote(long pid, int frame, int preferred);
   }
 
-  /** Set when the pool is put together; only PREDICTIVE_HASHED promotes while it predicts. */
-  private @Nullable Promotion mover;
+  /** Set by {@link #wire}; only PREDICTIVE_HASHED promotes in {@link #predict}. */
+  private @Nullable Promotion promoter;
 
   Translator(Translation translation, int frames, MemorySegment headers, MemorySegment table) {
     this.kind = translation.ordinal();
@@ -107,27 +108,26 @@ final class Translator {
     this.magic = magic(frames);
   }
 
-  void wire(Promotion mover) {
-    this.mover = mover;
+  void wire(Promotion promoter) {
+    this.promoter = promoter;
   }
 
-  /** Gives a page that was found outside its preferred frame its chance; where it is now. */
+  /** May promote a page that was found outside its preferred frame; returns its frame. */
   int maybePromote(long pid, int frame, int preferred) {
-    Promotion m = mover;
+    Promotion m = promoter;
     return m == null ? frame : m.maybePromote(pid, frame, preferred);
   }
 
-  /** Whether a page has its own frame, whose number is its page id. */
+  /** Returns whether the frame number of each page is its page id. */
   static boolean isOwn(Translation translation) {
     return translation == Translation.VIRTUAL || translation == Translation.DIRECT;
   }
 
-  /** Twice as many buckets as frames, as in the paper: half of them stay empty. */
+  /** Two buckets per frame, as in the paper: half of them stay empty. */
   static int buckets(int frames) {
     return 2 * frames;
   }
 
-  /** What a bucket of the table takes, in bytes. */
   static int bucketBytes(Translation translation) {
     return switch (translation) {
       case PREDICTIVE, VIRTUAL, DIRECT -> 0;
@@ -151,13 +151,13 @@ final class Translator {
         .longValueExact();
   }
 
-  /** pid modulo frames by two multiplications; legal for any argument, torn ones included. */
+  /** pid modulo frames by two multiplications; legal for any argument, even a torn one. */
   int remainder(long pid) {
     long p = pid & PageRef.PID_MASK;
     return (int) (p - (Math.multiplyHigh(p, magic) >>> magicShift) * frames);
   }
 
-  /** pid divided by frames: tells apart the pages with one preferred frame. */
+  /** pid divided by frames: distinguishes the pages with the same preferred frame. */
   int tag(long pid) {
     return (int) (Math.multiplyHigh(pid & PageRef.PID_MASK, magic) >>> magicShift);
   }
@@ -167,7 +167,6 @@ final class Translator {
     return (int) ((hash >>> 32) * n >>> 32);
   }
 
-  /** The frame to try first. */
   int predict(long pid) {
     return kind == PREDICTIVE ? remainder(pid) : predictByTable(pid);
   }
@@ -187,7 +186,7 @@ final class Translator {
         : ChainedTranslation.predict(this, pid);
   }
 
-  /** Where the page would like to be, or -1 where the translation has no preference. */
+  /** The preferred frame of the page, or -1 if the translation has none. */
   int preferred(long pid) {
     if (kind == PREDICTIVE) {
       return remainder(pid);
@@ -195,7 +194,6 @@ final class Translator {
     return kind == PREDICTIVE_HASHED ? HashedTranslation.preferred(this, Hash.spread(pid)) : -1;
   }
 
-  /** The number of the page's bucket. */
   int bucket(long pid) {
     if (kind == PREDICTIVE) {
       return remainder(pid);
@@ -203,7 +201,7 @@ final class Translator {
     return own ? VirtualTranslation.frame(this, pid) : scale(Hash.spread(pid), buckets);
   }
 
-  /** Looks for the page without a latch. */
+  /** Searches for the page without a latch. */
   int lookup(long pid) {
     if (kind == PREDICTIVE) {
       return PredictiveTranslation.find(this, remainder(pid), pid, STEPS_MAX);
@@ -219,7 +217,7 @@ final class Translator {
         : ChainedTranslation.find(this, bucket(pid), pid, STEPS_MAX);
   }
 
-  /** Looks for the page and takes the bucket's latch for it: -1 means that it is in no frame. */
+  /** Latches the bucket and searches for the page: -1 means that it is in no frame. */
   int locate(long pid) {
     int bucket = bucket(pid);
     lock(bucket);
@@ -230,7 +228,7 @@ final class Translator {
     }
   }
 
-  /** Looks for the page under its bucket's latch: -1 means that it is in no frame. */
+  /** Searches for the page under its bucket's latch: -1 means that it is in no frame. */
   int find(int bucket, long pid) {
     if (kind == PREDICTIVE) {
       return PredictiveTranslation.find(this, bucket, pid, EXACT);
@@ -246,12 +244,12 @@ final class Translator {
   /**
    * Enters the page and names it in the frame's header; the bucket and the frame are latched.
    *
-   * <p>The frame's version moves here, where it gets another page, and not only as it is released:
-   * the holder may release it unchanged. Without this, a scan copies page q of a frame with version
-   * v; q, clean and cold, makes way for the head of the free list, which the thread that has read
-   * it does not take, and releases unchanged; q is loaded elsewhere, and changed; and the frame
-   * validates v. Or a reader takes the version of the empty frame, reads half of the page that
-   * comes, and validates.
+   * <p>The frame's version advances here and not only at the release, because the holder may
+   * release the latch unchanged. Excluded: (1) A scan copies page q of a frame with version v. q,
+   * clean and cold, is evicted for the head of the free list; the thread that read the head does
+   * not take it, and releases unchanged. q is loaded elsewhere and changed, and the frame validates
+   * v. (2) A reader takes the version of the empty frame, reads half of the page that arrives, and
+   * validates.
    */
   void insert(int bucket, long pid, int frame) {
     Latch.advance(headers, frame);
@@ -277,23 +275,23 @@ final class Translator {
     FrameHeader.setPid(headers, frame, 0);
   }
 
-  /** Takes a bucket's latch; the holder is at most a few instructions from giving it back. */
+  /** Latches a bucket, which is held for a few instructions only. */
   void lock(int bucket) {
     long at = latchAt(bucket);
     int round = 0;
     while (!Mem.casInt(table, at, 0, -1)) {
-      // Never sleeps: the holder does not either, though the system may have taken its CPU.
+      // Never sleeps: the holder does not either, though it may be descheduled.
       round = Math.min(Backoff.pause(round), Backoff.PARK_FROM - 1);
     }
   }
 
   void unlock(int bucket) {
-    // Release: partner of the CAS in lock; a thread that finds the latch free finds the bucket
+    // Release, partner of the CAS in lock: a thread that finds the latch free finds the bucket
     // complete.
     Mem.putIntRelease(table, latchAt(bucket), 0);
   }
 
-  /** Takes one or two buckets' latches, in order of their numbers. */
+  /** Latches one or two buckets, in the order of their numbers. */
   void lockBoth(int a, int b) {
     int first = Math.min(a, b);
     int second = Math.max(a, b);
@@ -334,7 +332,7 @@ final class Translator {
    *
    * @param link the first frame + 1, 0 for an empty chain
    * @param pid the page
-   * @param steps how far at most
+   * @param steps the maximum number of links
    * @return the frame whose header says pid, or -1
    */
   int walk(int link, long pid, int steps) {
@@ -348,13 +346,13 @@ final class Translator {
     return -1;
   }
 
-  /** Puts a frame at the front of the chain whose head is at an offset of the table. */
+  /** Adds a frame to the front of the chain whose head is at an offset of the table. */
   void push(long head, int frame) {
     FrameHeader.setNext(headers, frame, Mem.getIntOpaque(table, head));
     Mem.putIntRelease(table, head, frame + 1);
   }
 
-  /** Takes a frame out of the chain whose head is at an offset of the table. */
+  /** Removes a frame from the chain whose head is at an offset of the table. */
   void unlink(long head, int frame) {
     int link = Mem.getIntOpaque(table, head);
     if (link == frame + 1) {

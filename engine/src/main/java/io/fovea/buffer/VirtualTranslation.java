@@ -1,24 +1,23 @@
 package io.fovea.buffer;
 
 /**
- * The frame of a page is its page id. Nothing is looked up: the page table of the operating system
- * translates, and the header line of the frame is all that is known of a page, in memory or not.
+ * The frame of a page is its page id. There is no lookup: the page table of the operating system
+ * translates, and the header line of the frame holds the state of the page, in memory or not.
  *
  * <pre>
  *   frame numbers   0   1   2   3   4   5   ...            as many as the file may have pages
  *   header lines    |   |   | 2 |   | 4 |   |              the page id while the page is in memory
- *   memory                  ███     ███                    while there is a right to it: {@link ResidencyBudget}
+ *   memory                  ███     ███                    while it has a grant: {@link ResidencyBudget}
  * </pre>
  *
- * <p>Frame 0 never has a page: it is where a number leads that is no page id of the file. The
- * bucket of a page is the latch in its own header line.
+ * <p>Frame 0 never has a page; it stands for numbers that are not page ids of the file. The bucket
+ * of a page is the latch in its own header line.
  *
  * <p>Source: V. Leis et al., "Virtual-Memory Assisted Buffer Management", SIGMOD 2023.
  */
 final class VirtualTranslation {
   private VirtualTranslation() {}
 
-  /** A legal frame for any number. */
   static int frame(Translator t, long pid) {
     return Long.compareUnsigned(pid, t.frames) < 0 ? (int) pid : 0;
   }

@@ -10,7 +10,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes dirty pages: in batches, sorted by page id, neighbours as one transfer.
+ * Writes dirty pages in batches, sorted by page id, adjacent pages as one transfer.
  *
  * <pre>
  *   collect (pid, frame) ──► sort ──► for each: shared latch, copy, writing = 1, dirty = 0, unlatch
@@ -19,45 +19,42 @@ import org.jspecify.annotations.Nullable;
  *                   └──► failed: dirty = 1 again; with an area: the same copies again, first of all
  * </pre>
  *
- * <p><b>Why a copy.</b> The page may be changed while it is written, so neither its checksum nor
- * its content would be of one moment; and nobody waits for the device.
+ * <p>Pages are copied because they may change while they are written.
  *
  * <p><b>Writing.</b> From the copy to the completion the frame's {@code writing} byte is set. It
- * forbids three things: a second write of the page at the same time (the device promises no order);
- * a drop (a reload would read the device before the write is there); and a move (the completion
- * would clear the byte of another page).
+ * forbids a second write of the page at the same time (the device promises no order); a drop (a
+ * reload could read the device before the write is there); and a move (the completion would clear
+ * the byte of another page).
  *
- * <p>A page whose write failed is marked dirty again under its latch, which is tried only: its
- * holder may wait for a frame, and so for the very thread that is at this (an allocation latches a
- * free page that is being written, and goes down a tree with it). Where it is not to be had the
- * page stays as being written, and is marked at the beginning of a later batch.
+ * <p>A page whose write failed is marked dirty again under its latch, which is only tried: its
+ * holder may be waiting for a frame, and so for this very thread (an allocation latches a free page
+ * that is being written, and descends a tree with it). If the latch is taken, the page stays marked
+ * as being written, until a later batch begins and tries again.
  *
- * <p><b>Log.</b> No copy is written that is newer than the durable log. There are two ways to see
- * to that. To leave such a page out is good enough where others will do. But a page that commits
- * change all the time is always newer than what is durable, and would be left out for ever, the
- * redo point with it: so a flush copies it as it is and waits until the log is durable up to the
- * copy, holding no latch. After durability was lost the wait throws, and nothing of the batch is
- * written.
+ * <p><b>Log.</b> No copy is written that is newer than the durable log. The background writer
+ * leaves such a page out. But a page that commits change all the time is always newer, and would
+ * hold back the redo point forever. So a flush copies it as it is and waits until the log is
+ * durable up to the copy, holding no latch. After durability was lost the wait throws, and nothing
+ * of the batch is written.
  *
- * <p><b>recLsn.</b> At the copy it moves to writingRecLsn, which is cleared when the write has
- * succeeded, and only then: after a failed write the change is named by both, until a later write
- * succeeds. So who reads recLsn first and then writingRecLsn sees one of them, however often copies
- * and failures come in between: see {@link Flusher#minRecLsn}.
+ * <p><b>recLsn.</b> At the copy it moves to writingRecLsn, which is cleared only once a write has
+ * succeeded: after a failed write both name the change. So a thread that reads recLsn first and
+ * then writingRecLsn sees one of them, however many copies and failures come in between: see {@link
+ * Flusher#minRecLsn}.
  *
- * <p>One batch at a time, under a lock that is held across the transfer: by the background writer,
- * or by a flush. The lock is fair: a checkpoint that writes batch after batch lets the background
- * writer in between.
+ * <p>One batch at a time, by the background writer or by a flush, under a fair lock that is held
+ * across the transfer.
  */
 final class WriteBack {
   private static final int SLOT_BITS = 12;
   private static final int SLOT_MASK = (1 << SLOT_BITS) - 1;
 
-  private static final String NOT_BEGUN = "a batch is used that has not begun, or has ended";
+  private static final String NOT_BEGUN = "no batch has begun, or it has ended";
 
   /** How often the latch of a page is tried whose write has failed. */
   private static final int MARK_TRIES = 64;
 
-  /** Where the copies begin in the buffer: behind what the double-write area puts before them. */
+  /** The offset of the copies in the buffer: behind the header of the double-write area. */
   private static final int COPIES = DoubleWrite.HEADER_BYTES;
 
   private final Frames frames;
@@ -77,10 +74,9 @@ final class WriteBack {
 
   private final int[] chosen;
 
-  /** By slot of the buffer. */
   private final int[] written;
 
-  /** First slot of each transfer, and first slot behind it. */
+  /** The first slot of each transfer, and the first slot behind it. */
   private final int[] runStart;
 
   private final int[] runEnd;
@@ -94,36 +90,34 @@ final class WriteBack {
 
   private int leftSize;
 
-  /** Whether the batch goes through the double-write area, where there is one. */
+  /** Whether the batch goes through the double-write area, if there is one. */
   private boolean protects = true;
 
-  /** How many of them are newer than the log. */
+  /** The number of pages in {@link #left} that are newer than the log. */
   private int leftForLog;
 
-  /** The largest LSN of the copies. */
   private long copiesLsn;
 
-  /** Frames whose write failed, and that were latched when they were to be marked dirty again. */
+  /** Frames whose write failed and that were latched when they should have been marked dirty. */
   private int[] unmarked = new int[16];
 
   private int unmarkedSize;
 
-  /** How many frames of {@link #written} are marked as being written, or were in this batch. */
+  /** The number of frames of {@link #written} that this batch has marked as being written. */
   private int marked;
 
-  /** How many of them are not any more. */
+  /** The number of those that are no longer marked. */
   private int settled;
 
-  /** Transfers of the last batch that failed and have a copy in the area: they come first. */
+  /** Failed transfers of the last batch with a copy in the area: they are repeated first. */
   private int unsettled;
 
-  /** The number of that batch. */
   private long batch;
 
-  /** Of the batch of {@link #lock}'s owner. */
+  /** The failure of the lock owner's batch. */
   private @Nullable Throwable batchFailure;
 
-  /** Of the last batch that wrote anything, for those who wait for frames. */
+  /** The failure of the last batch that wrote anything, for threads that wait for frames. */
   private volatile @Nullable Throwable failure;
 
   WriteBack(
@@ -149,8 +143,8 @@ final class WriteBack {
   }
 
   /**
-   * Begins a batch; no other thread begins one before {@link #end}, and none is under way. Whoever
-   * writes several batches without letting another thread in between may nest this.
+   * Begins a batch; waits for the one in progress, and excludes others until {@link #end}. May be
+   * nested, to write several batches without another thread's in between.
    */
   void begin() {
     lock.lock();
@@ -180,7 +174,7 @@ final class WriteBack {
     lock.unlock();
   }
 
-  /** How many pages of the batch were left out, as they were latched or newer than the log. */
+  /** The number of pages left out of the batch because they were latched or newer than the log. */
   int leftSize() {
     return leftSize;
   }
@@ -189,7 +183,7 @@ final class WriteBack {
     return left[i];
   }
 
-  /** How many pages of the batch were left out because they are newer than the log. */
+  /** The number of pages left out of the batch because they are newer than the log. */
   int leftForLog() {
     return leftForLog;
   }
@@ -202,7 +196,6 @@ final class WriteBack {
     return size == capacity;
   }
 
-  /** Adds a page that seems to be dirty. */
   void add(long pid, int frame) {
     assert lock.isHeldByCurrentThread() : NOT_BEGUN;
     chosen[size] = frame;
@@ -210,37 +203,37 @@ final class WriteBack {
     size++;
   }
 
-  /** The frame of entry i, as added. */
   int frame(int i) {
     return chosen[i];
   }
 
-  /** Why the owner's last batch failed, or null where it did not. */
+  /** Why the owner's last batch failed, or null. */
   @Nullable Throwable batchFailure() {
     return batchFailure;
   }
 
-  /** Why the last batch failed, or null where it did not; for anybody. */
+  /** Why the last batch failed, or null; for any thread. */
   @Nullable Throwable failure() {
     return failure;
   }
 
   /**
-   * Writes what was added, and waits for it. May be called again for the same batch.
+   * Writes the pages that were added, and waits for the writes. May be called again for the same
+   * batch.
    *
-   * @param awaitLog whether to wait for the log where a page is newer than what is durable; else
+   * @param awaitLog whether to wait for the log if a page is newer than what is durable; otherwise
    *     such pages are left out
-   * @return how many pages were written
+   * @return the number of pages written
    */
   int write(boolean awaitLog) {
     return write(awaitLog, true);
   }
 
   /**
-   * The same.
+   * As {@link #write(boolean)}, optionally without the double-write area.
    *
-   * @param protect whether a crash must not tear the pages. Without, nobody needs what they were
-   *     before, nor what they are now unless a sync comes first
+   * @param protect whether a crash must not tear the pages. False if the old contents are not
+   *     needed, and the new ones only after a sync
    */
   int write(boolean awaitLog, boolean protect) {
     assert lock.isHeldByCurrentThread() : NOT_BEGUN;
@@ -252,7 +245,7 @@ final class WriteBack {
       ended = true;
       return done;
     } finally {
-      // Of an error of the JVM: what is marked as being written would stay so, and dirty, for ever.
+      // After an error of the JVM: pages marked as being written would stay so, and dirty, forever.
       while (!ended && settled < marked) {
         notWritten(written[settled++]);
       }
@@ -287,7 +280,7 @@ final class WriteBack {
       begun = true;
       device.run(io);
     } catch (RuntimeException | Error e) {
-      // Before it was begun nothing was written in place; afterwards any of it may have been.
+      // Before begun nothing was written in place; after that any of it may have been.
       thrown = e;
     }
     return complete(copies, begun, thrown);
@@ -297,7 +290,6 @@ final class WriteBack {
     return COPIES + ((long) slot << frames.pageShift);
   }
 
-  /** Copies the pages that are still there and dirty; marks them as being written. */
   private int copy(long durable) {
     copiesLsn = 0;
     for (int i = 0; i < size; i++) {
@@ -313,7 +305,7 @@ final class WriteBack {
         if (frames.pid(frame) != pid || FrameHeader.writing(frames.headers, frame)) {
           left[leftSize++] = pid;
         } else if (!FrameHeader.dirty(frames.headers, frame)) {
-          // Somebody else wrote it.
+          // Another thread wrote it.
         } else if (lsn > durable || lsn == Long.MAX_VALUE) {
           left[leftSize++] = pid;
           leftForLog++;
@@ -330,8 +322,8 @@ final class WriteBack {
   }
 
   /**
-   * The frame is latched shared. Hints to frames may change under this copy, which has one or the
-   * other of them, or, since memory is copied in any pieces, a part of each: they are zeroed in it.
+   * The frame is latched shared. Frame hints may change during this copy and be torn in it; they
+   * are cleared in the copy.
    */
   private void copy(int frame, long base, int slot) {
     MemorySegment headers = frames.headers;
@@ -339,10 +331,10 @@ final class WriteBack {
     long recLsn = FrameHeader.recLsn(headers, frame);
     boolean done = false;
     try {
-      // Writing before clean: never do both bytes say that the page may be dropped.
+      // Writing before clean: the two bytes never say that the page may be dropped.
       FrameHeader.setWriting(headers, frame, true);
       FrameHeader.setWritingRecLsn(headers, frame, recLsn);
-      // Partner of the acquire fence in Flusher.minRecLsn. Forbidden: recLsn is seen cleared, and
+      // Partner of the acquire fence in Flusher.minRecLsn. Excluded: recLsn is seen cleared, and
       // writingRecLsn not yet set.
       VarHandle.releaseFence();
       FrameHeader.setRecLsn(headers, frame, 0);
@@ -359,7 +351,6 @@ final class WriteBack {
     }
   }
 
-  /** Makes one transfer of each run of neighbouring pages. */
   private void transfers(int copies) {
     runs = 0;
     int from = 0;
@@ -387,7 +378,9 @@ final class WriteBack {
     return PageHeader.pid(buffer, at(slot));
   }
 
-  /** Waits for the log, with no latch held. False: it can't be waited for, and is not durable. */
+  /**
+   * Waits for the log, with no latch held. False: not durable, and this log can't be waited for.
+   */
   private boolean logIsDurable() {
     if (copiesLsn > log.durableLsn()) {
       log.awaitDurable(copiesLsn);
@@ -395,13 +388,13 @@ final class WriteBack {
     return copiesLsn <= log.durableLsn();
   }
 
-  /** Makes the copies durable in the double-write area, where there is one. */
+  /** Makes the copies durable in the double-write area, if there is one. */
   private void protect(int copies) {
     DoubleWrite area = doubleWrite;
     if (area == null || !protects) {
       return;
     }
-    // The copies of the batch before the last are overwritten: its pages must be safe in place.
+    // This overwrites the copies of the batch before the last: its pages must be safe in place.
     dataSync.ensure(area.nextBatch() - 2);
     try {
       batch = area.protect(buffer, copies);
@@ -444,7 +437,7 @@ final class WriteBack {
         settled = slot + 1;
       }
       if (!ok) {
-        // torn <= run: what is overwritten was looked at.
+        // torn <= run, so this overwrites only entries that were already read.
         runStart[torn] = from;
         runEnd[torn++] = end;
       }
@@ -463,9 +456,9 @@ final class WriteBack {
   }
 
   /**
-   * Writes again what could not be written in place, from the same copies: pages there may be torn,
-   * and the area that has them whole is to be used again. Their frames are dirty, so nobody reads
-   * them from the device, and no newer copy was written meanwhile.
+   * Repeats the transfers that failed, from the same copies, before the area is used again: pages
+   * in place may be torn, and the area has them whole. Their frames are dirty, so no thread reads
+   * them from the device, and no newer copy was written since.
    */
   private boolean settle() {
     runs = unsettled;
@@ -513,7 +506,7 @@ final class WriteBack {
     unmarked[unmarkedSize++] = frame;
   }
 
-  /** Marks what failed before and was latched then. */
+  /** Marks frames that failed earlier and were latched then. */
   private void mark() {
     int left = 0;
     for (int i = 0; i < unmarkedSize; i++) {
@@ -524,16 +517,14 @@ final class WriteBack {
     unmarkedSize = left;
   }
 
-  /**
-   * Waits until all that failed before is dirty again. The owner, where no latch is held for long.
-   */
+  /** Waits until all failed pages are dirty again. For the owner, when latches are held briefly. */
   void awaitMarked() {
     for (int round = 0; unmarkedSize > 0; round = Backoff.pause(round)) {
       mark();
     }
   }
 
-  /** The frame still holds the page, for writing forbids every other end. */
+  /** The frame still holds the page, because writing forbids a drop and a move. */
   private boolean tryMark(int frame) {
     if (!Latch.tryShared(frames.headers, frame)) {
       return false;

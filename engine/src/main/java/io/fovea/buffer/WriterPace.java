@@ -1,7 +1,7 @@
 package io.fovea.buffer;
 
 /**
- * How far ahead the background writer works, and how much it hands to the device at once.
+ * How far ahead the background writer works, and how much it submits to the device at once.
  *
  * <pre>
  *   available:  0 ............ low ............... high ............ all
@@ -17,22 +17,18 @@ package io.fovea.buffer;
  * still pages of the pool, so a high mark costs no hits, only writes of pages that might have been
  * changed once more.
  *
- * <p>Reads of the foreground queue up behind a batch in the device, so a batch is what a reader has
- * to wait for at worst. But a batch costs two or three syncs where there is a double-write area,
- * which is why it does not become smaller than {@value #BATCH_MIN} pages. And those who want frames
- * wait for all of it, syncs and the writer's own turns on the processor included, which more pages
- * hardly lengthen: so a writer that is behind hands over more at once, however long that takes. A
- * smaller batch would be fewer pages a second, and the writer further behind.
+ * <p>Reads queue up behind a batch in the device. But a batch costs two or three syncs with a
+ * double-write area, and threads that want frames wait for all of it. So it has at least {@value
+ * #BATCH_MIN} pages, and a writer that is behind submits more, however long that takes.
  *
- * <p>No clock of its own, and one thread: the writer's. The marks are read by all.
+ * <p>Used by the writer's thread only, except that all threads may read the marks.
  */
 final class WriterPace {
-  /** How long a batch should hold the device. */
   static final long BATCH_NANOS = 4_000_000;
 
   static final int BATCH_MIN = 32;
 
-  /** Over how long the rate is measured at least. */
+  /** The minimum interval for measuring the rate. */
   private static final long RATE_NANOS = 2_000_000;
 
   private final int lowMin;
@@ -48,10 +44,10 @@ final class WriterPace {
   private volatile int low;
 
   /**
-   * The pace of a pool that does nothing yet.
+   * The pace of an idle pool.
    *
-   * @param frames how many there are
-   * @param batchMax how many pages a batch has at most
+   * @param frames the number of frames
+   * @param batchMax the maximum number of pages in a batch
    * @param now the time, in nanoseconds
    */
   WriterPace(int frames, int batchMax, long now) {
@@ -65,28 +61,27 @@ final class WriterPace {
     this.since = now;
   }
 
-  /** Fewer available than this: there is work to do. */
+  /** The writer works if fewer frames are available. */
   int low() {
     return low;
   }
 
-  /** So many available: it is done. */
+  /** The writer is done once this many frames are available. */
   int high() {
     return low + Math.min(batch, spread);
   }
 
-  /** How many frames should be free at least; the others may be ready. */
+  /** The minimum number of free frames; the others may be ready. */
   int free() {
     return Math.max(2, lowMin / 4);
   }
 
-  /** How many pages the next batch has at most. */
   int batch() {
     return batch;
   }
 
   /**
-   * Learns how fast frames are taken.
+   * Updates the rate at which frames are taken.
    *
    * @param taken how many were taken since the pool was opened
    * @param now the time
@@ -97,17 +92,17 @@ final class WriterPace {
       return;
     }
     double rate = (double) (taken - takenThen) / nanos;
-    // Up at once, for a burst can't wait; down by halves.
+    // Up at once, because a burst can't wait; down by halves.
     perNano = Math.max(rate, (perNano + rate) / 2);
     since = now;
     takenThen = taken;
-    mark();
+    updateMarks();
   }
 
   /**
-   * Learns how long a batch takes.
+   * Updates the duration of a batch.
    *
-   * @param pages how many it had
+   * @param pages the number of its pages
    * @param nanos from its copies to its completion
    * @param behind whether too few frames are available all the same
    */
@@ -116,16 +111,16 @@ final class WriterPace {
     if (behind) {
       batch = Math.min(batchMax, Math.max(batch, 2 * pages));
     } else if (nanos > BATCH_NANOS) {
-      // As much less as it was too long, but by half at most: one slow write says little.
+      // Shrinks in proportion, but at most by half: one slow write says little.
       long fits = pages * BATCH_NANOS / nanos;
       batch = (int) Math.max(batchMin, Math.max(fits, batch / 2));
     } else if (pages >= batch) {
       batch = Math.min(batchMax, batch + Math.max(1, batch / 4));
     }
-    mark();
+    updateMarks();
   }
 
-  private void mark() {
+  private void updateMarks() {
     double taken = 2 * perNano * batchNanos;
     low = (int) Math.max(lowMin, Math.min(lowMax, taken));
   }

@@ -30,20 +30,20 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What the log says of page ids is what the allocator did, in its order. */
+/** The allocator's log records are its changes, in their order. */
 @Tag("slow")
 @Timeout(120)
 class AllocatorLogTest {
   private static final int ROUNDS_MAX = 20;
 
-  /** The free list, as the records alone make it. */
+  /** The free list, rebuilt from the records alone. */
   private static final class Replay {
     final List<Long> stack = new ArrayList<>();
     AllocatorState state = AllocatorState.EMPTY;
 
     void apply(AllocatorRecord record) {
       if (record.pageType() == PageHeader.FREE) {
-        assertEquals(top(), record.next(), "the link of a page that came back");
+        assertEquals(top(), record.next(), "the link of a freed page");
         stack.add(record.pid());
       } else if (record.pid() < state.highWater()) {
         assertEquals(top(), record.pid(), "pages leave from the top");
@@ -89,12 +89,13 @@ class AllocatorLogTest {
   }
 
   /**
-   * Threads give and take while snapshots are made: each is the state of the log at its position.
+   * Threads allocate and free pages while snapshots are taken: each snapshot is the state of the
+   * log at its position.
    */
   @Test
   void theOrderOfTheLogIsThatOfTheStack() throws Exception {
     int[] changes = new int[2];
-    // Whether the end of the file is free while thread 1 looks is up to the threads.
+    // Whether the end of the file is free while thread 1 runs depends on scheduling.
     for (int round = 0; round < ROUNDS_MAX && (changes[0] == 0 || changes[1] == 0); round++) {
       followsTheStack(changes);
     }
@@ -164,7 +165,7 @@ class AllocatorLogTest {
     }
   }
 
-  /** The data file loses what was not synced; the log makes up for it. */
+  /** The data file loses what was not synced; the log restores it. */
   @Test
   void theLogMakesUpForTheFile() {
     for (long seed = 0; seed < 60; seed++) {
@@ -197,7 +198,7 @@ class AllocatorLogTest {
         PoolLogs.free(pool, session, pid);
         model.remove(pid);
       } else if (dice < 95) {
-        // Given out, and the machine dies before anything is made of it.
+        // Allocated, and the machine crashes before the page is filled.
         session.begin(AllocatorRecord.ALLOCATE_SPACE);
         int frame = pool.allocate(9, PageHeader.OVERFLOW, session);
         orphans.add(pool.pid(frame));
@@ -209,7 +210,7 @@ class AllocatorLogTest {
         pool.checkpoint().space().cut(session, 1, 1 + random.nextInt(30), () -> false);
         if (random.nextBoolean()) {
           log.awaitDurable(log.tail());
-          pool.checkpoint().sync(); // as the superblock would be
+          pool.checkpoint().sync(); // as for a superblock
           pool.checkpoint().space().shrink(0, true);
         }
       } else {
@@ -245,7 +246,7 @@ class AllocatorLogTest {
     check(again, model, before.highWater(), seed);
     next.close();
     again.close();
-    // A crash in recovery is another recovery.
+    // A crash in recovery leads to another recovery.
     BufferPool third =
         new BufferPool(
             new MemoryDevice(),
@@ -288,7 +289,7 @@ class AllocatorLogTest {
     }
   }
 
-  /** Each page is in use or free, and has what it should have. */
+  /** Each page is in use or free, and has the right contents. */
   private static void check(BufferPool pool, Map<Long, Long> model, long highWater, long seed) {
     Set<Long> free = new HashSet<>();
     pool.recovery().freePages(pid -> assertTrue(free.add(pid)));
@@ -298,7 +299,7 @@ class AllocatorLogTest {
     Pools.check(pool);
   }
 
-  /** A page that is used again has no LSN below that of its last life. */
+  /** A reused page has no LSN below its earlier ones. */
   @Test
   void theLsnOfAPageNeverGoesBack() {
     Log log = PoolLogs.create(new MemoryDevice());
@@ -318,7 +319,7 @@ class AllocatorLogTest {
     log.close();
   }
 
-  /** Who has granted too little is told so, and nothing has changed. */
+  /** A caller that has granted too little gets an exception, and nothing has changed. */
   @Test
   void withoutAGrantNothingChanges() {
     Log log = PoolLogs.create(new MemoryDevice());
@@ -352,7 +353,7 @@ class AllocatorLogTest {
     assertTrue(device.size() >= 1000 * 4096);
     assertEquals(1000, Pools.page(pool));
     pool.recovery().recover(new AllocatorState(500, 0, 0), 0);
-    assertEquals(500, pool.allocatorState().highWater(), "what was cut off is not there");
+    assertEquals(500, pool.allocatorState().highWater(), "pages cut off are not there");
     assertEquals(1001, pool.pidLimit(), "references to it may have been read before");
     for (AllocatorState wrong :
         new AllocatorState[] {
@@ -396,7 +397,7 @@ class AllocatorLogTest {
           assertTrue(record.pid() >= 3 && record.pid() < record.after().highWater());
           whole++;
         } catch (CorruptionException e) {
-          // Found.
+          // Detected.
         }
       }
       assertTrue(whole > 10, "some are records: " + whole);

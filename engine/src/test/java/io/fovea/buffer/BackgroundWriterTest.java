@@ -99,7 +99,7 @@ class BackgroundWriterTest {
     }
     pool.flushAll();
     int[] next = new int[1];
-    // Wanted are eight.
+    // Eight are wanted.
     Pools.await(
         "many are free",
         () -> {
@@ -110,7 +110,7 @@ class BackgroundWriterTest {
     pool.close();
   }
 
-  /** A device that does not get on makes threads wait for frames, which is counted and timed. */
+  /** A stalled device makes threads wait for frames; these waits are counted and timed. */
   @Test
   void backPressureHasAMetric() throws Exception {
     CountDownLatch goOn = new CountDownLatch(1);
@@ -125,7 +125,7 @@ class BackgroundWriterTest {
         };
     ExecutorService thread = Executors.newSingleThreadExecutor();
     Future<List<Long>> pids = thread.submit(() -> pages(pool));
-    Pools.await("somebody waits", () -> pool.stats().frameWaits() > 0);
+    Pools.await("a thread waits", () -> pool.stats().frameWaits() > 0);
     goOn.countDown();
     assertEquals(PAGES, pids.get().size());
     thread.shutdown();
@@ -135,8 +135,8 @@ class BackgroundWriterTest {
   }
 
   /**
-   * Sixteen threads, most of which wait for frames while a batch is written: each page has what was
-   * written to it last, whoever got which frame.
+   * Sixteen threads, most of which wait for frames while a batch is written: each page has its last
+   * contents, whichever thread got which frame.
    */
   @ParameterizedTest
   @EnumSource(Replacement.class)
@@ -145,7 +145,7 @@ class BackgroundWriterTest {
     List<Long> pids = pages(pool);
     AtomicBoolean over = new AtomicBoolean();
     long before = pool.stats().frameWaits();
-    // The first batches stay where they are until some threads wait.
+    // The first batches stall until some threads wait.
     device.beforeBatch =
         batch -> {
           while (!over.get() && pool.stats().frameWaits() < before + 4) {
@@ -186,8 +186,8 @@ class BackgroundWriterTest {
   }
 
   /**
-   * Whoever has latched a page whose write fails may wait for a frame: the writer goes on without
-   * that latch, and the page is written later.
+   * A thread that has latched a page whose write fails may wait for a frame: the writer continues
+   * without that latch, and the page is written later.
    */
   @Test
   void aFailedWriteDoesNotWaitForTheLatchOfItsPage() {
@@ -203,7 +203,7 @@ class BackgroundWriterTest {
         };
     AtomicBoolean failed = new AtomicBoolean();
     device.writeFails = at -> at == offset.get() && !failed.getAndSet(true);
-    final List<Long> pids = pages(pool); // six times what the pool has room for
+    final List<Long> pids = pages(pool); // six times the size of the pool
     assertTrue(failed.get(), "nothing failed");
     long pid = offset.get() / 4096;
     assertEquals(pid, pool.pid(latched.get()), "its page has left a latched frame");
@@ -219,7 +219,7 @@ class BackgroundWriterTest {
     assertEquals(0, device.overlaps.get());
   }
 
-  /** What was cleaned ahead is still there: a use of it reads nothing, and keeps it. */
+  /** A page that was cleaned ahead is still there: using it reads nothing, and keeps it. */
   @ParameterizedTest
   @EnumSource(Replacement.class)
   void pagesAreCleanedAheadAndStay(Replacement kind) {
@@ -228,8 +228,8 @@ class BackgroundWriterTest {
     Frames frames = pool.frames;
     pool.writeBack.begin();
     try {
-      // All that was given up may have been used since; more pages bring others.
-      for (int i = 0; i < PAGES && givenUp(frames) < 0; i++) {
+      // All candidates may have been used since; more pages bring others.
+      for (int i = 0; i < PAGES && candidate(frames) < 0; i++) {
         pool.writeBack.end();
         try {
           Pools.page(pool);
@@ -237,16 +237,16 @@ class BackgroundWriterTest {
           pool.writeBack.begin();
         }
       }
-      int frame = givenUp(frames);
-      assertTrue(frame >= 0, "there is one that is given up");
+      int frame = candidate(frames);
+      assertTrue(frame >= 0, "there is an eviction candidate");
       long pid = frames.pid(frame);
       long misses = pool.stats().misses();
       assertEquals(pid, Pools.word(pool, pid));
       assertEquals(misses, pool.stats().misses());
       for (int ready = frames.claimReady(); ready >= 0; ready = frames.claimReady()) {
-        frames.giveBack(ready);
+        frames.unclaim(ready);
       }
-      assertEquals(pid, frames.pid(frame), "it was used, and stays");
+      assertEquals(pid, frames.pid(frame), "it was used and stays");
     } finally {
       pool.writeBack.end();
     }
@@ -254,7 +254,7 @@ class BackgroundWriterTest {
   }
 
   /** A frame whose page was cleaned ahead and not used since, or -1. */
-  private static int givenUp(Frames frames) {
+  private static int candidate(Frames frames) {
     int frame = -1;
     for (int i = 0; i < frames.count; i++) {
       frame = frames.pid(i) != 0 && FrameHeader.evictionCandidate(frames.headers, i) ? i : frame;
@@ -262,7 +262,7 @@ class BackgroundWriterTest {
     return frame;
   }
 
-  /** While the data fits nothing is written, however often it is changed. */
+  /** While the data fits nothing is written, however often it changes. */
   @Test
   void nothingIsWrittenAheadOfNeed() {
     BufferPool pool = open(Replacement.SAMPLING);

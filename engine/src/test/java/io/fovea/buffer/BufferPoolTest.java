@@ -52,7 +52,7 @@ class BufferPoolTest {
   // ------------------------------------------------------------------------------ reading, loading
 
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void aPageIsReadOnceHoweverManyWantIt(Translation kind) throws Exception {
     BufferPool pool = Pools.open(device, kind, AllocatorState.EMPTY);
@@ -86,7 +86,7 @@ class BufferPoolTest {
           };
       threads.add(i < 4 ? Thread.ofPlatform().start(body) : Thread.ofVirtual().start(body));
     }
-    Pools.await("all threads are at it", () -> ways.get() == 6);
+    Pools.await("all threads work on it", () -> ways.get() == 6);
     Pools.await("one reads", () -> device.readsAt.containsKey(pids[7] * 4096));
     go.countDown();
     for (Thread thread : threads) {
@@ -115,7 +115,7 @@ class BufferPoolTest {
   }
 
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void aFailedReadIsThrownAndForgotten(Translation kind) {
     BufferPool pool = Pools.open(device, kind, AllocatorState.EMPTY);
@@ -123,7 +123,7 @@ class BufferPoolTest {
     Pools.evict(pool, pids[0], pids);
     device.readFails = offset -> offset == pids[0] * 4096;
     for (int i = 0; i < 100; i++) {
-      // More often than there are frames: none may be lost.
+      // More often than there are frames: none may leak.
       assertThrows(StorageException.class, () -> pool.findSlow(pids[0]));
       assertThrows(StorageException.class, () -> pool.fixExclusive(pids[0]));
     }
@@ -228,9 +228,11 @@ class BufferPoolTest {
 
   // ---------------------------------------------------------------------------- latches by page id
 
-  /** Between the mark and the frame a page counts as on its way, and whoever asks waits for it. */
+  /**
+   * A page below the mark that is not yet in a frame counts as arriving, and readers wait for it.
+   */
   @Test
-  void aPageThatIsGivenOutIsAwaited() throws Exception {
+  void aPageBeingAllocatedIsAwaited() throws Exception {
     BufferPool pool = Pools.open(device);
     long pid = pool.allocator.highWater();
     Translator translator = pool.frames.translator;
@@ -254,7 +256,7 @@ class BufferPoolTest {
     pool.close();
   }
 
-  /** The one batch of a pool belongs to others when it has ended. */
+  /** The one batch of a pool can be used by other threads after it has ended. */
   @Test
   void aBatchThatHasEndedIsNotUsed() {
     BufferPool pool = Pools.open(device);
@@ -279,7 +281,7 @@ class BufferPoolTest {
     assertEquals(BufferPool.RESTART, pool.optimistic(frame, pid + 1));
     assertFalse(pool.tryExclusive(frame, pid + 1));
     assertFalse(pool.tryShared(frame, pid + 1));
-    assertTrue(pool.validate(frame, version), "a try in vain changes nothing");
+    assertTrue(pool.validate(frame, version), "a failed attempt changes nothing");
     assertTrue(pool.tryShared(frame, pid));
     assertFalse(pool.tryExclusive(frame, pid));
     pool.releaseShared(frame);
@@ -297,11 +299,11 @@ class BufferPoolTest {
   // ---------------------------------------------------------------------------------- allocation
 
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void densePagesAreAtHome(Translation kind) {
     BufferPool pool = Pools.open(device, kind, AllocatorState.EMPTY);
-    // The writer keeps an eighth available where pages come as fast as here (WriterPace).
+    // The writer keeps an eighth available at this rate of allocation (WriterPace).
     long[] pids = pages(pool, Pools.FRAMES * 3 / 4);
     if (kind == Translation.PREDICTIVE) {
       for (long pid : pids) {
@@ -325,18 +327,18 @@ class BufferPoolTest {
       assertEquals(PageHeader.OVERFLOW, PageHeader.type(pool.pages(), base));
       assertEquals(9, PageHeader.treeId(pool.pages(), base));
       assertEquals(pool.pid(frame), PageHeader.pid(pool.pages(), base));
-      assertEquals(AllocatorState.FIRST_PID, pool.pid(frame), "the freed page is used again");
+      assertEquals(AllocatorState.FIRST_PID, pool.pid(frame), "the freed page is reused");
       assertTrue(Mem.isZero(pool.pages(), base + 32, 4096 - 32));
       Mem.putLong(pool.pages(), base + 100, -1);
       PageHeader.raisePageLsn(pool.pages(), base, 50 + round);
-      assertEquals(50 + round, PageHeader.pageLsn(pool.pages(), base), "the LSN goes on");
+      assertEquals(50 + round, PageHeader.pageLsn(pool.pages(), base), "the LSN advances");
       pool.free(frame, LogSession.NONE);
     }
     pool.close();
   }
 
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void freedPagesComeBackAlsoAfterReopening(Translation kind) {
     BufferPool pool = Pools.open(device, kind, AllocatorState.EMPTY);
@@ -407,7 +409,7 @@ class BufferPoolTest {
         full = e;
       }
     }
-    assertEquals((2 << 20) / 4096 - 3, pids.size(), "every page that fits is given out");
+    assertEquals((2 << 20) / 4096 - 3, pids.size(), "every page that fits is allocated");
     AllocatorState state = pool.allocatorState();
     assertThrows(StorageFullException.class, () -> Pools.page(pool));
     assertEquals(state, pool.allocatorState());
@@ -415,7 +417,7 @@ class BufferPoolTest {
       assertEquals(pid, Pools.word(pool, pid), "reads go on");
     }
     pool.free(pool.fixExclusive(pids.get(5)), LogSession.NONE);
-    assertEquals(pids.get(5), Pools.page(pool), "what is freed can be had");
+    assertEquals(pids.get(5), Pools.page(pool), "freed frames can be taken");
     Pools.check(pool);
     pool.close();
     small.close();
@@ -487,7 +489,7 @@ class BufferPoolTest {
     List<Long> more = new ArrayList<>();
     PoolExhaustedException exhausted = null;
     for (int i = 0; exhausted == null; i++) {
-      // What the background has written before can leave; a page that is new cannot.
+      // Pages that the writer has written can leave; a new one cannot.
       assertTrue(i <= Pools.FRAMES, "this must end");
       try {
         more.add(Pools.page(pool));
@@ -498,7 +500,7 @@ class BufferPoolTest {
     assertTrue(exhausted.getCause() instanceof StorageException, "it says why");
     assertTrue(pool.stats().writeFailures() > 0);
     for (long pid : pids) {
-      // One that was written in time may have left, and finds no frame now.
+      // A page that was written in time may have left, and finds no frame now.
       if (pool.resident(pid) >= 0) {
         assertEquals(pid, optimisticWord(pool, pid), "nothing is lost");
       }
@@ -520,7 +522,7 @@ class BufferPoolTest {
   }
 
   @Test
-  void aFailedWriteAtTheEndIsThrownAndTheMemoryGivenBack() {
+  void aFailedWriteAtTheEndIsThrownAndTheMemoryReleased() {
     BufferPool pool = Pools.open(device);
     Pools.page(pool);
     device.writeFails = offset -> true;
@@ -590,7 +592,7 @@ class BufferPoolTest {
     Pools.setWord(pool, pids[0], 1);
     Thread flush = Thread.ofPlatform().start(pool::flushAll);
     there.await();
-    // Changed again while the first state is on its way; the pool is put under pressure.
+    // Changed again while the first state is being written; the pool is put under pressure.
     Pools.setWord(pool, pids[0], 2);
     for (int i = 1; i < 200; i++) {
       assertEquals(pids[i], Pools.word(pool, pids[i]));
@@ -614,7 +616,7 @@ class BufferPoolTest {
     long version = pool.optimistic(frame, pid);
     pool.close();
     pool.close();
-    assertTrue(version > 0, "the version of a page is never that of memory that was given back");
+    assertTrue(version > 0, "the version of a page is never that of released memory");
     Mem.getLong(pool.pages(), pool.base(frame));
     assertThrows(DatabaseClosedException.class, () -> pool.findSlow(pid));
     assertThrows(DatabaseClosedException.class, () -> pool.fixShared(pid));

@@ -17,8 +17,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * A pool on a device whose threads can't be started: what is read together comes, what is written
- * is written, and all closes return.
+ * A pool on a device whose threads can't be started: group reads arrive, writes are done, and all
+ * closes return.
  */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class DeviceThreadsTest {
@@ -30,7 +30,7 @@ class DeviceThreadsTest {
     return AllocatorState.FIRST_PID + i;
   }
 
-  /** The device begins with as many threads as start before the one that fails. */
+  /** The device begins with the threads that start before the one that fails. */
   @ParameterizedTest
   @CsvSource({
     "1, false",
@@ -55,7 +55,7 @@ class DeviceThreadsTest {
       for (int i = 0; i < PAGES; i++) {
         assertEquals(pid(i), Pools.page(pool));
       }
-      // Every second page only: each is a transfer of its own.
+      // Every second page only: each is a separate transfer.
       pool.flushAll();
       for (int i = 0; i < PAGES; i += 2) {
         Pools.setWord(pool, pid(i), -pid(i));
@@ -88,7 +88,7 @@ class DeviceThreadsTest {
     }
   }
 
-  /** Pages through the window of reads. */
+  /** Reads pages through the window of reads. */
   private static void read(BufferPool pool) {
     PageReads reads = new PageReads();
     int next = 40;

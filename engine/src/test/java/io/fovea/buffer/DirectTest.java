@@ -34,7 +34,7 @@ class DirectTest {
     return new BufferPool(device, config(frames), state);
   }
 
-  /** Pages 3 to n + 2, and 2, which is nobody's until it is allocated at its place. */
+  /** Pages 3 to n + 2, and 2, which is allocated at its fixed id. */
   private static List<Long> fill(BufferPool pool, int n) {
     List<Long> pids = new ArrayList<>();
     pool.releaseExclusive(pool.allocateAt(2, 1, PageHeader.LEAF, LogSession.NONE));
@@ -53,7 +53,7 @@ class DirectTest {
     first.close();
     BufferPool pool = open(400, state);
     long word = pids.get(3);
-    // Asleep, a reference is checked.
+    // Before the preload a reference is checked.
     assertEquals(BufferPool.RESTART, pool.optimisticChild((int) word, word));
     pool.awaken();
     long misses = pool.stats().misses();
@@ -73,7 +73,9 @@ class DirectTest {
     pool.close();
   }
 
-  /** Awake, a reference is not checked: the frame is the page's whatever its header says. */
+  /**
+   * After the preload a reference is not checked: the frame has the page whatever its header says.
+   */
   @Test
   void aChildIsNotAskedWhoItIs() {
     BufferPool pool = open(100, AllocatorState.EMPTY);
@@ -88,7 +90,7 @@ class DirectTest {
     pool.close();
   }
 
-  /** D2: the page is another one, and whoever had its version before knows. */
+  /** D2: the page is another one, and readers with its old version notice. */
   @Test
   void aPageThatIsUsedAgainMovesItsVersion() {
     BufferPool pool = open(100, AllocatorState.EMPTY);
@@ -160,9 +162,9 @@ class DirectTest {
     other.close();
   }
 
-  /** Everybody who writes does so without pages that leave: dirty pages stay until a flush. */
+  /** All writers work without evictions: dirty pages stay until a flush. */
   @Test
-  void nobodyWritesButAFlush() {
+  void onlyAFlushWrites() {
     BufferPool pool = open(128, AllocatorState.EMPTY);
     fill(pool, pool.frames() - 8);
     for (int round = 0; round < 50; round++) {

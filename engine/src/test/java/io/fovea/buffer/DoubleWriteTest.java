@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** With the area every page is old or new after a crash at any place; without it some are torn. */
+/** With the area every page is old or new after a crash anywhere; without it some are torn. */
 @Timeout(120)
 class DoubleWriteTest {
   private static final String DATA = "data";
@@ -65,7 +65,7 @@ class DoubleWriteTest {
           area ? new DoubleWrite(disk.device(AREA), PAGE, 1) : null);
     }
 
-    /** Makes the file, whose pages are all there, durably. */
+    /** Creates the file, whose pages are all there, durably. */
     BufferPool begin() {
       BufferPool pool = open(AllocatorState.EMPTY);
       for (int i = 0; i < PAGES; i++) {
@@ -111,7 +111,7 @@ class DoubleWriteTest {
     return DoubleWrite.restore(disk.device(AREA), disk.device(DATA), PAGE);
   }
 
-  /** What is wrong with a page, or null: it is one of the versions that may be there. */
+  /** What is wrong with a page, or null if it is one of the versions that may be there. */
   private static @Nullable String wrong(SimDisk after, Workload work, long pid) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment page = arena.allocate(PAGE, PAGE);
@@ -140,7 +140,7 @@ class DoubleWriteTest {
   }
 
   /**
-   * Runs a workload with a crash before each operation; what is wrong after one of them, or null.
+   * Runs a workload with a crash before each operation; returns a fault found after one, or null.
    */
   private static @Nullable String crashEverywhere(long seed, boolean area, long failingWrite) {
     Workload work = new Workload(seed, area);
@@ -157,7 +157,7 @@ class DoubleWriteTest {
               try {
                 restore(after);
               } catch (StorageException e) {
-                // The power is gone.
+                // The power is off.
               }
               after = after.crash(SimCrash.RANDOM);
             }
@@ -206,7 +206,7 @@ class DoubleWriteTest {
     assertTrue(torn, "the test above shows nothing");
   }
 
-  /** Each operation of the workload fails in turn: no page is lost, and what is thrown is typed. */
+  /** Each operation of the workload fails in turn: no page is lost, and exceptions are typed. */
   @Test
   void anyOperationMayFail() {
     for (IoOp op : new IoOp[] {IoOp.WRITE, IoOp.SYNC}) {
@@ -263,7 +263,7 @@ class DoubleWriteTest {
   }
 
   @Test
-  void aFailedSyncIsFinalAndTheLogIsTold() {
+  void aFailedSyncIsFinalAndTheLogIsNotified() {
     for (String file : new String[] {DATA, AREA}) {
       SimDisk disk = new SimDisk(3);
       AtomicReference<Throwable> told = new AtomicReference<>();
@@ -302,10 +302,10 @@ class DoubleWriteTest {
 
   /**
    * Pages are whole in the system's memory, and a failed sync has left them torn on the device: the
-   * next opening gives their copies up, so it has to write them again.
+   * next opening voids their copies, so it has to write them again.
    */
   @Test
-  void whatAFailedSyncLeavesInDoubtIsWrittenAgain() {
+  void pagesOfAFailedSyncAreWrittenAgain() {
     for (long seed = 0; seed < 20; seed++) {
       Workload work = new Workload(seed, true);
       BufferPool pool = work.begin();
@@ -328,7 +328,7 @@ class DoubleWriteTest {
     BufferPool pool = work.begin();
     work.round(pool);
     pool.close();
-    // Opened again: the copies of before are void, whatever number the next batch has.
+    // Opened again: earlier copies are void, whatever number the next batch has.
     new DoubleWrite(work.disk.device(AREA), PAGE, 1);
     work.disk.flip(DATA, 5 * PAGE + 700, 3);
     DoubleWrite.Restored restored = restore(work.disk);
@@ -369,7 +369,7 @@ class DoubleWriteTest {
     }
   }
 
-  /** Any bytes in the area: it ends, changes no page that is whole, and what it throws is typed. */
+  /** Any bytes in the area: restore ends, changes no whole page, and throws typed exceptions. */
   @Test
   void anythingMayBeInTheArea() {
     SplittableRandom random = new SplittableRandom(21);
@@ -387,7 +387,7 @@ class DoubleWriteTest {
       restore(disk);
       assertEquals(null, wrong(disk, work));
     }
-    // With a checksum that is right, the numbers may still be wrong.
+    // With a right checksum the numbers may still be wrong.
     for (long pid : new long[] {-1, 0, 1L << 40, Long.MAX_VALUE, Long.MIN_VALUE, 3 + PAGES}) {
       SimDisk disk = work.disk.copy();
       forge(disk, 1, 5, PAGE, pid);

@@ -3,12 +3,12 @@ package io.fovea.buffer;
 import java.util.Arrays;
 
 /**
- * Looks at the frames of a pool without a latch, again and again, and fails where a frame shows two
- * pages, or a page and none, with one version: the rule that every optimistic reader relies on.
+ * Inspects the frames of a pool without a latch, repeatedly, and fails if a frame shows two pages,
+ * or a page and none, with one version: optimistic readers rely on that rule.
  *
- * <p>A version never goes back, so the last one of each frame is all that must be known of it.
+ * <p>A version never goes back, so remembering the last one of each frame is enough.
  *
- * <p>Of one thread.
+ * <p>For one thread.
  */
 public final class FrameVersions {
   private static final int FRAMES_MAX = 4096;
@@ -25,7 +25,7 @@ public final class FrameVersions {
     Arrays.fill(versions, Latch.LATCHED);
   }
 
-  /** One look at each frame. */
+  /** Inspects each frame once. */
   public void look() {
     for (int frame = 0; frame < versions.length; frame++) {
       long version = Latch.optimistic(pool.frames.headers, frame);

@@ -11,16 +11,16 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Those who wait sleep for ten minutes here, so that a wake-up that is lost is noticed. */
+/** Waiters sleep for ten minutes here, so that a lost wake-up is noticed. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FrameWaitsTest {
   private static final long TEN_MINUTES = 600_000_000_000L;
 
   private final FrameWaits waits = new FrameWaits(TEN_MINUTES);
 
-  /** Frames that are made one by one and taken by threads that wait: none is overlooked. */
+  /** Frames become ready one by one and waiting threads take them: none is overlooked. */
   @Test
-  void nobodySleepsBesideAFrame() throws Exception {
+  void noThreadSleepsWhileAFrameIsReady() throws Exception {
     int each = 2_000;
     AtomicInteger there = new AtomicInteger();
     AtomicInteger taken = new AtomicInteger();
@@ -89,11 +89,11 @@ class FrameWaitsTest {
   }
 
   /**
-   * A thread that was woken when it did not sleep, or no more, takes no permit along: its next park
-   * is the program's, and would return at once.
+   * A thread that was woken while it did not sleep keeps no permit, which would end its next park,
+   * one of the program, at once.
    */
   @Test
-  void nobodyTakesAWakeUpAlong() throws Exception {
+  void noPermitIsLeft() throws Exception {
     FrameWaits quick = new FrameWaits(50_000);
     AtomicBoolean stop = new AtomicBoolean();
     Thread writer =
@@ -120,7 +120,7 @@ class FrameWaitsTest {
         LockSupport.parkNanos(1_000_000);
         early += System.nanoTime() - begin < 500_000 ? 1 : 0;
       }
-      // The system may end some by itself.
+      // The system may end some spuriously.
       assertTrue(early <= 10, early + " of 200 sleeps ended at once");
     } finally {
       stop.set(true);
@@ -128,7 +128,7 @@ class FrameWaitsTest {
     }
   }
 
-  /** A wake-up goes to who sleeps, not to who has been woken and has not looked yet. */
+  /** A wake-up goes to a sleeping thread, not to one that was woken and has not tried again yet. */
   @Test
   void aWakeUpGoesToWhoSleeps() throws Exception {
     FrameWaits.Waiter first = waits.enter();

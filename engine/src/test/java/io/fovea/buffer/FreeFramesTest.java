@@ -30,7 +30,7 @@ class FreeFramesTest {
     FreeFrames free = list();
     for (int i = 0; i < N; i++) {
       free.list(i);
-      assertEquals(i, free.pop(), "listing what was never popped changes nothing");
+      assertEquals(i, free.pop(), "listing a frame that was never popped changes nothing");
     }
     assertEquals(-1, free.pop());
   }

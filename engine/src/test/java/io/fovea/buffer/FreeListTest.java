@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Threads that take pages from the free list at the same time. */
+/** Threads that take pages from the free list concurrently. */
 @Timeout(120)
 class FreeListTest {
   private static final int OTHERS = 200;
@@ -36,11 +36,11 @@ class FreeListTest {
   }
 
   /**
-   * Whoever took the head has it latched for as long as a split takes. Two threads want it while it
-   * is read from the device; then one has it, and keeps it until the other has a page too.
+   * A thread that took the head keeps it latched for as long as a split takes. Two threads want it
+   * while it is read from the device; then one has it, and keeps it until the other has a page too.
    */
   @Test
-  void nobodyWaitsForThePageThatAnotherHasTaken() throws Exception {
+  void noThreadWaitsForAPageThatAnotherHasTaken() throws Exception {
     TestDevice device = new TestDevice();
     BufferPool pool = Pools.open(device);
     long[] others = new long[OTHERS];
@@ -89,7 +89,7 @@ class FreeListTest {
     threads[0].start();
     reading.await();
     threads[1].start();
-    // It parks in its wait for the page that is being read, and nowhere else.
+    // It parks only while waiting for the page that is being read.
     Pools.await(
         "the second thread waits", () -> threads[1].getState() == Thread.State.TIMED_WAITING);
     go.countDown();
@@ -104,13 +104,13 @@ class FreeListTest {
   }
 
   /**
-   * A page id is given out before its page is made, and whoever walks the file by page ids meets
-   * that: the file has zeros there. They are no damage, and no page is made of them, which would be
-   * found later by whoever needs a page that the device has lost.
+   * A page id is allocated before its page is made, and a walk by page ids encounters it: the file
+   * has zeros there. They are no damage, and are not entered as a page, which would hide a page
+   * that the device has lost from later readers.
    */
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
-  void pagesThatWereGivenOutJustNowAreNoDamage(Translation translation) {
+  void pagesJustAllocatedAreNoDamage(Translation translation) {
     long end = AllocatorState.FIRST_PID + 20;
     TestDevice device = new TestDevice();
     device.resize(end * 4096);
@@ -128,12 +128,12 @@ class FreeListTest {
   }
 
   /**
-   * A thread brings the head of the free list in, and finds that another page is the head by now.
-   * It gives the page back as it is. The frame had another page before: who has copied that one
-   * must not find the version that it had.
+   * A thread reads the head of the free list, finds that another page is the head by now, and
+   * releases the page unchanged. The frame had another page before: a thread that has copied that
+   * one must not find its version valid.
    */
   @ParameterizedTest
-  // In DIRECT no page leaves.
+  // DIRECT evicts nothing.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void theHeadThatIsNotTakenHasAnotherVersionThanThePageBeforeIt(Translation translation)
       throws Exception {
@@ -175,7 +175,7 @@ class FreeListTest {
     pool.abandon();
   }
 
-  /** The same of every page that comes into a frame, by whichever way, and is not changed there. */
+  /** The same for every page that arrives in a frame, in any way, and is not changed there. */
   @ParameterizedTest
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void aFrameThatGetsAnotherPageGetsAnotherVersion(Translation translation) {
@@ -213,16 +213,18 @@ class FreeListTest {
     pool.abandon();
   }
 
-  /** Each translation; and whether the page id was given out by the mark, or is a fixed one. */
+  /**
+   * Each translation; and whether the page id was allocated by raising the mark, or is a fixed one.
+   */
   static Stream<Arguments> kindsOfNewPages() {
     return Stream.of(Translation.values())
         .flatMap(t -> Stream.of(true, false).map(fixed -> Arguments.of(t, fixed)));
   }
 
   /**
-   * A page is given out whose frame a reader with an outdated reference has: the page was cut off
-   * before. The thread that gets the page waits, with a page id that is in no list any more, for
-   * longer than its operation may take. It gets the page, and nothing is lost.
+   * A page is allocated whose frame a reader with an outdated reference has: the page was cut off
+   * before. The thread that gets the page waits, with a page id that is in no list, for longer than
+   * its operation may take. It gets the page, and nothing is lost.
    */
   @ParameterizedTest
   @MethodSource("kindsOfNewPages")
@@ -258,16 +260,17 @@ class FreeListTest {
                 failure.set(e);
               }
             });
-    pool.frames.patience(
+    pool.frames.waitCheck(
         () -> {
-          throw new IllegalStateException("its time is over");
+          throw new IllegalStateException("its deadline has passed");
         });
     taker.start();
-    Pools.await("it has waited for long", () -> device.looks.get() >= 200 || !taker.isAlive());
-    pool.frames.patience(() -> {});
+    Pools.await(
+        "it has waited for a long time", () -> device.looks.get() >= 200 || !taker.isAlive());
+    pool.frames.waitCheck(() -> {});
     pool.releaseShared(held);
     taker.join();
-    assertNull(failure.get(), () -> "the page is lost: " + failure.get());
+    assertNull(failure.get(), () -> "the page was lost: " + failure.get());
     assertEquals(free, pool.frames.residency.free());
     assertEquals(mark + (fixed ? 0 : 1), pool.allocatorState().highWater());
     Pools.check(pool);

@@ -16,7 +16,9 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Free pages at the end of the file go, and others are given out in the order of their ids. */
+/**
+ * Free pages at the end of the file are cut, and others are allocated in the order of their ids.
+ */
 @Timeout(60)
 class FreeListWalkTest {
   private static final LogSession NONE = LogSession.NONE;
@@ -51,7 +53,7 @@ class FreeListWalkTest {
   }
 
   @Test
-  void whatIsFreeAtTheEndGoes() {
+  void freePagesAtTheEndAreCut() {
     for (int i = 0; i < 40; i++) {
       allocate();
     }
@@ -82,7 +84,8 @@ class FreeListWalkTest {
     all.forEach(this::free);
     long gone = 0;
     for (int i = 0; i < 1000 && gone < 700; i++) {
-      gone += cut(1); // ends early where a page is busy, which is written or leaves its frame
+      gone +=
+          cut(1); // ends early if a page is busy, because it is being written or leaves its frame
     }
     assertEquals(700, gone);
     assertEquals(AllocatorState.EMPTY, pool.allocatorState());
@@ -123,7 +126,7 @@ class FreeListWalkTest {
   }
 
   @Test
-  void whoKeepsPagesKeepsThem() {
+  void keptPagesAreNotCut() {
     for (int i = 0; i < 10; i++) {
       allocate();
     }
@@ -175,11 +178,11 @@ class FreeListWalkTest {
     assertTrue(pool.checkpoint().space().shrink(0, true));
     assertEquals(13 * 4096, device.size());
     assertFalse(
-        pool.checkpoint().space().shrink(0, false), "there is no more room than it grows by");
+        pool.checkpoint().space().shrink(0, false), "there is no more space than it grows by");
     pool.close();
   }
 
-  /** What is promised has room in the file, whatever is given back. */
+  /** The file keeps space for reservations, whatever is cut off. */
   @Test
   void promisesAreKept() {
     TestDevice small = new TestDevice(100 * 4096);
@@ -201,7 +204,7 @@ class FreeListWalkTest {
     for (int i = 0; i < 30; i++) {
       full.releaseExclusive(full.allocate(1, PageHeader.LEAF, log));
     }
-    assertEquals(33 * 4096, small.size(), "none of the promised pages had to come from elsewhere");
+    assertEquals(33 * 4096, small.size(), "no reserved page had to come from elsewhere");
     full.close();
   }
 }

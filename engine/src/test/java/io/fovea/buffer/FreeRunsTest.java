@@ -39,7 +39,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Runs of free pages become holes, and no page does that somebody uses. */
+/** Runs of free pages become holes, but no page in use does. */
 @Tag("slow")
 class FreeRunsTest {
   private static final int PAGES = 300;
@@ -65,7 +65,7 @@ class FreeRunsTest {
     }
   }
 
-  /** Those of a range, in any order. */
+  /** The ids of a range, in random order. */
   private static List<Long> shuffled(long from, long to) {
     List<Long> pids = new ArrayList<>();
     for (long pid = from; pid < to; pid++) {
@@ -75,7 +75,7 @@ class FreeRunsTest {
     return pids;
   }
 
-  /** Where replay would begin after a checkpoint, whose superblock knows of holes. */
+  /** The start of replay after a checkpoint whose superblock allows holes. */
   private long redo() {
     space.allowHoles();
     long tail = log.tail();
@@ -84,7 +84,7 @@ class FreeRunsTest {
     return Math.min(end, Math.min(log.minActive(), pool.checkpoint().minRecLsn()));
   }
 
-  /** All that there are: a call ends early where pages are busy again and again. */
+  /** Gathers all: a call ends early if pages are busy repeatedly. */
   private long gather() {
     long all = 0;
     for (int none = 0; none < 3; ) {
@@ -92,7 +92,7 @@ class FreeRunsTest {
       all += some;
       none = some > 0 ? 0 : none + 1;
       if (some == 0) {
-        LockSupport.parkNanos(1_000_000); // the writer has its batch done meanwhile
+        LockSupport.parkNanos(1_000_000); // lets the writer finish its batch
       }
     }
     return all;
@@ -102,7 +102,7 @@ class FreeRunsTest {
     return space.punch(redo(), () -> false);
   }
 
-  /** Each page below the mark is in use, as it was written, or free. */
+  /** Each page below the mark is in use, with its contents, or free. */
   private static void check(BufferPool pool, Map<Long, Long> used) {
     Set<Long> all = new HashSet<>(used.keySet());
     pool.recovery().freePages(pid -> assertTrue(all.add(pid)));
@@ -111,9 +111,7 @@ class FreeRunsTest {
     Pools.check(pool);
   }
 
-  /**
-   * A page that is in use while others are gathered or written stays out of holes: not any page.
-   */
+  /** The first hole; not just any page, because one in use during a gather or write is no hole. */
   private long firstHole() {
     MemorySegment page = Arena.ofAuto().allocate(4096, 4096);
     for (long pid = AllocatorState.FIRST_PID; ; pid++) {
@@ -124,7 +122,7 @@ class FreeRunsTest {
     }
   }
 
-  /** Free pages in all orders, with some in use between and behind them. */
+  /** Free pages in random order, with some in use between and behind them. */
   private void scattered() {
     scattered(PAGES);
   }
@@ -141,7 +139,7 @@ class FreeRunsTest {
     scattered();
     AllocatorState before = pool.allocatorState();
     long gathered = gather();
-    assertTrue(gathered > 200, "gathered " + gathered); // some twice, where a page was busy
+    assertTrue(gathered > 200, "gathered " + gathered); // some twice, if a page was busy
     assertEquals(before.freePages(), pool.allocatorState().freePages());
     assertEquals(before.freeHead(), pool.allocatorState().freeHead());
     assertEquals(0, gather(), "nothing is left to do");
@@ -154,7 +152,7 @@ class FreeRunsTest {
     assertEquals(0, punch(), "not twice");
     assertTrue(pool.allocatorState().holes());
 
-    // As it is found again, by who knows nothing else.
+    // As a reader finds it that knows nothing else.
     pool.flushAll();
     AllocatorState state = pool.allocatorState();
     log.close();
@@ -172,7 +170,7 @@ class FreeRunsTest {
     assertFalse(strict.holes());
   }
 
-  /** What has no flag has no holes: zeros are damage there. */
+  /** Without the flag there are no holes: zeros are damage. */
   @Test
   void onlyWhereTheFileSaysSo() {
     scattered();
@@ -195,7 +193,7 @@ class FreeRunsTest {
     right.close();
   }
 
-  /** What a checkpoint does not cover yet, or a backup may have to replay, stays. */
+  /** Pages that no checkpoint covers yet, or that a backup may have to replay, are not punched. */
   @Test
   void notBeforeItsTime() {
     scattered();
@@ -206,7 +204,7 @@ class FreeRunsTest {
     space.keep();
     assertEquals(0, punch());
     space.release();
-    assertEquals(0, space.punch(redo(), () -> true), "it was to stop");
+    assertEquals(0, space.punch(redo(), () -> true), "it had to stop");
     assertTrue(punch() > 0);
     check(pool, used);
     log.close();
@@ -227,7 +225,7 @@ class FreeRunsTest {
     pool.close();
   }
 
-  /** A punch that the device refuses is an error, and changes nothing. */
+  /** A punch that the device rejects is an error, and changes nothing. */
   @Test
   void aPunchThatFails() {
     scattered();
@@ -245,9 +243,9 @@ class FreeRunsTest {
     pool.close();
   }
 
-  /** A page of the list that was freed anew is none of those that may be punched. */
+  /** A page of the list that was freed again may not be punched. */
   @Test
-  void whatWasUsedMeanwhileStays() {
+  void pagesUsedMeanwhileStay() {
     scattered();
     gather();
     long redo = redo();
@@ -268,18 +266,18 @@ class FreeRunsTest {
     pool.close();
   }
 
-  /** All free pages are one run, in order: the next page that is given out is its first one. */
+  /** All free pages are one run, in order: the next page to be allocated is its first one. */
   private void oneRun() {
     allocate(PAGES);
     free(shuffled(100, 160));
-    free(List.of(200L)); // the head, which gathering leaves where it is
+    free(List.of(200L)); // the head, which gathering leaves in its position
     gather();
     assertEquals(200, PoolLogs.page(pool, session));
     used.put(200L, 200L);
     assertEquals(100, pool.allocatorState().freeHead());
   }
 
-  /** Takes the next page, and has the file have it. */
+  /** Allocates the next page, and writes it to the file. */
   private void take(LogSession own) {
     long pid = PoolLogs.page(pool, own);
     used.put(pid, pid);
@@ -297,9 +295,9 @@ class FreeRunsTest {
     again.close();
   }
 
-  /** Between the walk and the punch: the run is not what was walked any more. */
+  /** Between the walk and the punch: the run is no longer what was walked. */
   @Test
-  void whoIsFasterThanThePunchKeepsThePages() {
+  void aThreadFasterThanThePunchKeepsThePages() {
     oneRun();
     long redo = redo();
     long steps = pool.allocatorState().freePages();
@@ -319,9 +317,9 @@ class FreeRunsTest {
     checkInTheFile();
   }
 
-  /** While it punches nobody gets a page of the run. */
+  /** During a punch no thread gets a page of the run. */
   @Test
-  void whoIsSlowerThanThePunchWaits() throws Exception {
+  void aThreadSlowerThanThePunchWaits() throws Exception {
     oneRun();
     long redo = redo();
     LogSession own = log.session();
@@ -333,7 +331,7 @@ class FreeRunsTest {
             other[0] = t;
             t.start();
             try {
-              t.join(300); // it waits for the latch, or has a page that is punched in a moment
+              t.join(300); // it waits for the latch, or has a page that is about to be punched
             } catch (InterruptedException e) {
               throw new AssertionError(e);
             }
@@ -344,9 +342,9 @@ class FreeRunsTest {
     checkInTheFile();
   }
 
-  /** Others take pages, write them, and free them, all the time. */
+  /** Other threads take pages, write them, and free them, all the time. */
   @Test
-  void besideOthers() throws Exception {
+  void withOtherThreads() throws Exception {
     scattered(3 * PAGES);
     Map<Long, Long> theirs = new ConcurrentHashMap<>();
     AtomicBoolean stop = new AtomicBoolean();
@@ -381,7 +379,7 @@ class FreeRunsTest {
             }
             if (!mine.isEmpty()) {
               long pid = mine.get(random.nextInt(mine.size()));
-              assertEquals(pid, Pools.word(pool, pid), "what was written");
+              assertEquals(pid, Pools.word(pool, pid), "the written contents");
             }
           }
           mine.forEach(pid -> theirs.put(pid, pid));
@@ -395,9 +393,9 @@ class FreeRunsTest {
     pool.close();
   }
 
-  /** A hole is no room: who wants more pages than have space is refused before it begins. */
+  /** A hole is no space: a caller that wants more pages than have space is refused beforehand. */
   @Test
-  void aHoleIsNoRoom() {
+  void aHoleIsNoSpace() {
     scattered();
     gather();
     assertTrue(punch() > 0);
@@ -414,7 +412,7 @@ class FreeRunsTest {
       assertTrue(got < free, got + " of " + free);
     }
     pool.promises().release(session, 0);
-    redo(); // all that is dirty is written
+    redo(); // everything dirty is written
     assertEquals(0, device.writesIntoHoles.get());
     device.space.set(20);
     int more = 0;
@@ -442,8 +440,8 @@ class FreeRunsTest {
     checkInTheFile();
   }
 
-  /** What goes along the list, or changes it, or keeps it as it is. */
-  private enum Beside {
+  /** Operations that walk the list, change it, or keep it as it is. */
+  private enum OtherWork {
     CUT,
     RAISE,
     GATHER,
@@ -452,21 +450,22 @@ class FreeRunsTest {
     STILL
   }
 
-  /** Each, and at which of its looks whether it is to end another thread has its first page. */
-  static Stream<Arguments> besideAndWhen() {
-    return Stream.of(Beside.values())
+  /**
+   * Each operation, and at which call of its stop condition another thread takes its first page.
+   */
+  static Stream<Arguments> otherWorkAndWhen() {
+    return Stream.of(OtherWork.values())
         .flatMap(what -> Stream.of(1, 30, 62, 63).map(when -> Arguments.of(what, when)));
   }
 
   /**
-   * A thread that has taken a page, and has it latched, takes another one, as a split of a root
-   * does. Whoever is at the list may wait for the first page, and the thread waits for nobody who
-   * does. The first page is the only one above those that may be holes, so that the second one
-   * needs its space.
+   * A thread that has a page latched takes another one, as the split of a root does. Another
+   * operation on the list may wait for the first page, and the thread waits for none that does. The
+   * first page is the only one above those that may be holes, so the second one needs space.
    */
   @ParameterizedTest
-  @MethodSource("besideAndWhen")
-  void whoHasAPageGetsAnother(Beside what, int when) throws Exception {
+  @MethodSource("otherWorkAndWhen")
+  void aThreadWithAPageGetsAnother(OtherWork what, int when) throws Exception {
     oneRun();
     assertTrue(punch() > 0);
     FreeHoles holes = pool.allocator.holes();
@@ -476,9 +475,9 @@ class FreeRunsTest {
     device.space.set(Long.MAX_VALUE);
     assertEquals(59, holes.top());
     assertEquals(60, pool.allocatorState().freePages());
-    if (what == Beside.CUT) {
+    if (what == OtherWork.CUT) {
       free(shuffled(PAGES - 10, PAGES + AllocatorState.FIRST_PID));
-    } else if (what == Beside.GATHER) {
+    } else if (what == OtherWork.GATHER) {
       free(shuffled(210, 240));
     }
     long redo = redo();
@@ -496,7 +495,7 @@ class FreeRunsTest {
                 int one = pool.allocate(1, PageHeader.LEAF, own);
                 hasOne.countDown();
                 Pools.await(
-                    "who is beside waits, or has ended",
+                    "the other operation waits, or has ended",
                     () ->
                         goesOn.get()
                             && (!other[0].isAlive() || other[0].getState() == State.TIMED_WAITING));
@@ -561,9 +560,9 @@ class FreeRunsTest {
     other[0].setDaemon(true);
     other[0].start();
     other[0].join(20_000);
-    assertTrue(what == Beside.STILL || looks.get() > 0);
+    assertTrue(what == OtherWork.STILL || looks.get() > 0);
     if (hasOne.getCount() > 0) {
-      begin.run(); // it has fewer looks
+      begin.run(); // it has fewer such calls
     }
     taker.join(20_000);
     assertFalse(taker.isAlive(), "the thread does not get its second page");
@@ -577,11 +576,11 @@ class FreeRunsTest {
   }
 
   /**
-   * Who gives pages their space looks at pages of the list, one of which may have been cut off and
-   * taken by a thread that waits now to give pages their space.
+   * A thread that reserves space for pages reads pages of the list, one of which may have been cut
+   * off and taken by a thread that now waits to reserve space.
    */
   @Test
-  void whoFillsWaitsForNoPageThatMayHaveLeftTheList() throws Exception {
+  void fillingWaitsForNoPageThatMayHaveLeftTheList() throws Exception {
     oneRun();
     assertTrue(punch() > 0);
     FreeHoles holes = pool.allocator.holes();
@@ -591,9 +590,9 @@ class FreeRunsTest {
     filler.setDaemon(true);
     filler.start();
     Pools.await("it waits", () -> filler.getState() == State.TIMED_WAITING);
-    assertTrue(holes.become(0, 0)); // a change of the list, whatever it is
+    assertTrue(holes.become(0, 0)); // any change of the list
     filler.join(20_000);
-    assertTrue(ended.get(), "who fills waits for the latch");
+    assertTrue(ended.get(), "the filling thread waits for the latch");
     pool.releaseExclusiveUnchanged(latched);
     check(pool, used);
     log.close();
@@ -601,8 +600,8 @@ class FreeRunsTest {
   }
 
   /**
-   * Holes are cut off the end while the file grows behind them. What the file grows by is room;
-   * what was cut off is none before it has space again.
+   * Holes are cut off the end while the file grows behind them. The growth is usable space; the
+   * pages cut off are none before they have space again.
    */
   @Test
   void theFileGrowsWhileHolesAreCutOff() throws Exception {
@@ -613,14 +612,14 @@ class FreeRunsTest {
     space = pool.checkpoint().space();
     allocate(PAGES);
     free(shuffled(200, PAGES + AllocatorState.FIRST_PID));
-    free(List.of(100L)); // the head, which gathering leaves where it is
+    free(List.of(100L)); // the head, which gathering leaves in its position
     gather();
     assertEquals(100, PoolLogs.page(pool, session));
     used.put(100L, 100L);
     assertTrue(punch() > 90);
     FileExtent extent = pool.allocator.extent();
     long before = extent.backed();
-    assertTrue(before >= PAGES + 64, "room for " + before + " pages");
+    assertTrue(before >= PAGES + 64, "space for " + before + " pages");
     CountDownLatch growing = new CountDownLatch(1);
     CountDownLatch go = new CountDownLatch(1);
     device.beforeResize =
@@ -641,7 +640,7 @@ class FreeRunsTest {
           space.cutAll(session, () -> false);
           return pool.allocatorState().highWater() == 200;
         });
-    assertTrue(extent.backed() < PAGES, "what was cut off may be holes");
+    assertTrue(extent.backed() < PAGES, "pages cut off may be holes");
     go.countDown();
     grower.join();
     device.beforeResize = () -> {};

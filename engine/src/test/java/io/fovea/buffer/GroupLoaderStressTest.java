@@ -22,9 +22,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Threads that read pages in groups beside threads that change them, give them back and get them
- * again, in a pool an eighth of the file, on a device that is slow now and then, out of order, and
- * fails.
+ * Threads read pages in groups while others change, free and reallocate them, in a pool an eighth
+ * of the file, on a device that is sometimes slow, reorders, and fails.
  */
 @Tag("slow")
 @Timeout(120)
@@ -38,7 +37,7 @@ class GroupLoaderStressTest {
 
   private final HeldDevice device = new HeldDevice(new MemoryDevice(), 42);
 
-  /** A page for each slot; 0 while a thread has freed it and got no other yet. */
+  /** A page for each slot; 0 while a thread has freed it and not yet got another. */
   private final AtomicLongArray pids = new AtomicLongArray(PAGES);
 
   private final AtomicLong added = new AtomicLong();
@@ -60,7 +59,7 @@ class GroupLoaderStressTest {
   }
 
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void amongWriters(Translation kind) throws Exception {
     BufferPool pool = open(kind);
@@ -101,9 +100,9 @@ class GroupLoaderStressTest {
     again.close();
   }
 
-  /** Nothing crashes and nobody hangs where a pool is closed under those who read groups. */
+  /** Nothing crashes or hangs if a pool is closed while threads read groups. */
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void close(Translation kind) throws Exception {
     BufferPool pool = open(kind);
@@ -130,12 +129,12 @@ class GroupLoaderStressTest {
               }
             }
           } catch (DatabaseClosedException e) {
-            // As it should be.
+            // Expected.
           }
         });
   }
 
-  /** What comes is what was written: a group's frames are looked at right away. */
+  /** Pages arrive as written: the frames of a group are read immediately. */
   private void fetch(BufferPool pool, PageGroup group, SplittableRandom random) {
     group.clear();
     int n = 1 + random.nextInt(16);
@@ -161,7 +160,7 @@ class GroupLoaderStressTest {
     }
   }
 
-  /** Slots belong to threads, so a page is freed by one only; others may still look at it. */
+  /** Slots belong to threads, so only one thread frees a page; others may still read it. */
   private void replace(BufferPool pool, int slot) {
     long old = pids.get(slot);
     if (old != 0) {

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Many misses of one thread at once: what comes, what does not, and who waits for whom. */
+/** Many misses of one thread at once: which pages arrive, which do not, and what waits. */
 @Timeout(60)
 class GroupLoaderTest {
   private static final int PAGES = 600;
@@ -69,7 +69,7 @@ class GroupLoaderTest {
     return Groups.fetch(pool, group, true);
   }
 
-  /** Reads a page where the group says that it is: it must be there. */
+  /** Reads a page in the frame that the group names: it must be there. */
   private static long wordThere(BufferPool pool, long pid, int frame) {
     long version = pool.optimistic(frame, pid);
     assertFalse(version == BufferPool.RESTART, "page " + pid + " is not in frame " + frame);
@@ -78,10 +78,11 @@ class GroupLoaderTest {
     return word;
   }
 
-  // ------------------------------------------------------------------------------ what is brought
+  // ------------------------------------------------------------------------------ pages that
+  // arrive
 
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void allThatIsMissingComesWithOneBatch(Translation kind) {
     BufferPool pool = cold(512, kind);
@@ -100,7 +101,7 @@ class GroupLoaderTest {
   }
 
   @Test
-  void whatIsNoPageIsPassedOver() {
+  void idsThatAreNotPagesAreSkipped() {
     BufferPool pool = cold(512);
     Pools.word(pool, pid(7));
     long[] pids = {0, 1, -5, 1L << 60, pid(PAGES), pid(7), pid(9), pid(9), pid(11)};
@@ -129,7 +130,7 @@ class GroupLoaderTest {
     int frame = group.frame(0);
     assertFalse(pool.glance(frame, pid(2)) == BufferPool.RESTART);
     assertEquals(frame, pool.findQuietly(pid(2)));
-    assertFalse(FrameHeader.used(pool.frames.headers, frame), "who passes by does not use");
+    assertFalse(FrameHeader.used(pool.frames.headers, frame), "reading ahead is not a use");
     assertFalse(FrameHeader.used(pool.frames.headers, pool.findQuietly(pid(3))));
     pool.optimistic(frame, pid(2));
     assertTrue(FrameHeader.used(pool.frames.headers, frame));
@@ -138,12 +139,12 @@ class GroupLoaderTest {
   }
 
   /**
-   * A page that is only passed by takes its preferred frame if it is free, and demotes no other.
+   * A page that is only read ahead takes its preferred frame if it is free, and displaces no other.
    */
   @Test
-  void whatPassesByPushesNobodyOut() {
+  void readingAheadDisplacesNoPage() {
     BufferPool pool = cold(64);
-    // With one preferred frame: the first is there, and cold; there is room elsewhere.
+    // With one preferred frame: the first is there, and cold; other frames are free.
     int preferred = Pools.where(pool, pid(0)) == 0 ? pool.findQuietly(pid(0)) : -1;
     group.add(pid(64));
     group.add(pid(65));
@@ -158,7 +159,7 @@ class GroupLoaderTest {
     pool.close();
   }
 
-  // ------------------------------------------------------------------------------- what is not
+  // ---------------------------------------------------------------------- pages that do not arrive
 
   @Test
   void aFailedEntryIsDroppedAndTheOthersCome() {
@@ -178,13 +179,13 @@ class GroupLoaderTest {
   }
 
   @Test
-  void aDamagedPageIsLeftToWhoLooksAtIt() {
+  void aDamagedPageIsReportedToItsReader() {
     BufferPool pool = cold(512);
     MemorySegment bytes = Arena.ofAuto().allocate(4096, 4096);
     device.below().read(offset(5), bytes, 0, 4096);
     Mem.putLong(bytes, 1000, 1);
     device.below().write(offset(5), bytes, 0, 4096);
-    // Another page in its place, sound in itself.
+    // Another page in its position, sound in itself.
     device.below().read(offset(7), bytes, 0, 4096);
     device.below().write(offset(6), bytes, 0, 4096);
     assertEquals(8, fetch(pool, 0, 10));
@@ -258,7 +259,7 @@ class GroupLoaderTest {
   }
 
   @Test
-  void whereThereIsNoFrameNobodyWaits() {
+  void withoutFramesNoThreadWaits() {
     TestDevice test = new TestDevice();
     BufferPool pool = Pools.open(test);
     long[] pids = new long[200];
@@ -298,7 +299,7 @@ class GroupLoaderTest {
     assertThrows(DatabaseClosedException.class, () -> Groups.fetch(pool, group, true));
   }
 
-  // --------------------------------------------------------------------------------- who waits
+  // --------------------------------------------------------------------------------- waiting
 
   @Test
   void groupsLeaveFramesToOthers() throws Exception {
@@ -321,7 +322,7 @@ class GroupLoaderTest {
                   }));
     }
     Pools.await("two groups of eight", () -> device.held.get() == 16);
-    // The others have brought nothing, and have not waited.
+    // The others have read nothing, and have not waited.
     Pools.await("four have ended", () -> threads.stream().filter(Thread::isAlive).count() == 2);
     assertEquals(0, brought.get());
     assertEquals(16, device.held.get());
@@ -330,14 +331,14 @@ class GroupLoaderTest {
       thread.join();
     }
     assertEquals(16, brought.get());
-    assertEquals(8, fetch(pool, 500, 532), "what was reserved is given back");
+    assertEquals(8, fetch(pool, 500, 532), "the reservation is released");
     Pools.check(pool);
     pool.close();
   }
 
-  /** Whatever a thread does next, the pages come that it has asked for. */
+  /** Whatever a thread does next, the pages that it has requested arrive. */
   @Test
-  void nobodyHasToComeBackForAGroup() {
+  void aGroupArrivesWithoutItsBeginner() {
     BufferPool pool = cold(512);
     device.hold(offset -> offset == offset(10));
     PageGroup forgotten = new PageGroup();
@@ -346,10 +347,10 @@ class GroupLoaderTest {
     }
     pool.begin(forgotten, true);
     try {
-      Pools.await("all others have come", () -> pool.stats().misses() == 19);
+      Pools.await("all others have arrived", () -> pool.stats().misses() == 19);
       for (int i = 0; i < 20; i++) {
         if (i != 10) {
-          assertEquals(pid(i), Pools.word(pool, pid(i)), "there although one is still on its way");
+          assertEquals(pid(i), Pools.word(pool, pid(i)), "there although one is still in flight");
         }
       }
     } finally {
@@ -363,7 +364,7 @@ class GroupLoaderTest {
 
   /** Each has begun a group and now waits for a page of the other's. */
   @Test
-  void whoHasBegunAGroupMayWaitForAnother() throws Exception {
+  void aBeginnerMayWaitForAnotherGroup() throws Exception {
     BufferPool pool = cold(512);
     device.hold(offset -> true);
     AtomicReference<Throwable> failure = new AtomicReference<>();
@@ -379,7 +380,7 @@ class GroupLoaderTest {
                   mine.add(pid(i));
                 }
                 pool.begin(mine, true);
-                Pools.await("both are on their way", () -> device.held.get() == 16);
+                Pools.await("both are being read", () -> device.held.get() == 16);
                 int other = 100 - from + 4;
                 pool.findSlow(pid(other));
               }));
@@ -397,9 +398,9 @@ class GroupLoaderTest {
     pool.close();
   }
 
-  /** One reads; who wants the page waits for it, who only might want it does not. */
+  /** One thread reads; a thread that needs the page waits, one that only reads ahead does not. */
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void aPageIsReadOnce(Translation kind) throws Exception {
     BufferPool pool = cold(512, kind);
@@ -421,7 +422,7 @@ class GroupLoaderTest {
     for (int i = 5; i < 25; i++) {
       other.add(pid(i));
     }
-    assertEquals(5, Groups.fetch(pool, other, true), "those that nobody reads yet");
+    assertEquals(5, Groups.fetch(pool, other, true), "those not being read yet");
     Pools.await("all have begun", () -> begun.get() == 4);
     device.release();
     first.join();
@@ -437,7 +438,7 @@ class GroupLoaderTest {
     pool.close();
   }
 
-  /** A lone miss is passed over by a group as well. */
+  /** A group also skips a single miss. */
   @Test
   void aGroupDoesNotWaitForALoneMiss() throws Exception {
     BufferPool pool = cold(512);
@@ -454,7 +455,7 @@ class GroupLoaderTest {
     pool.close();
   }
 
-  /** While a group is under way, everything else goes on: hits, misses, allocation, flushes. */
+  /** While a group is in flight, everything else continues: hits, misses, allocation, flushes. */
   @Test
   void othersGoOn() throws Exception {
     BufferPool pool = cold(64);
@@ -496,7 +497,7 @@ class GroupLoaderTest {
             }
           };
       Thread thread = virtual ? Thread.startVirtualThread(body) : Thread.ofPlatform().start(body);
-      Pools.await("the reads are under way", () -> device.held.get() == 10);
+      Pools.await("the reads are in flight", () -> device.held.get() == 10);
       thread.interrupt();
       device.release();
       thread.join();
@@ -506,7 +507,7 @@ class GroupLoaderTest {
     pool.close();
   }
 
-  /** Far more virtual threads than carriers miss at once, and all their reads are under way. */
+  /** Far more virtual threads than carriers miss at once, and all their reads are in flight. */
   @Test
   void virtualThreadsThatMissLeaveTheirCarriers() throws Exception {
     // A page for each, and groups, which are half of them, may hold a quarter of the frames.
@@ -533,7 +534,7 @@ class GroupLoaderTest {
                 }
               }));
     }
-    Pools.await("all are under way", () -> device.held.get() == threads || failure.get() != null);
+    Pools.await("all are in flight", () -> device.held.get() == threads || failure.get() != null);
     device.release();
     for (Thread thread : all) {
       thread.join();

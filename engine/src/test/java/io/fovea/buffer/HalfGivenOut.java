@@ -4,11 +4,11 @@ import io.fovea.memory.Mem;
 import io.fovea.wal.LogSession;
 
 /**
- * A page that the high-water mark has passed and that is in no frame yet, as an allocation leaves
- * it in between whose thread has lost the processor.
+ * A page below the high-water mark that is in no frame yet, as left by an allocation whose thread
+ * was descheduled in between.
  */
 public final class HalfGivenOut {
-  /** What the page's first word is when it is entered. */
+  /** The page's first word once it is entered. */
   public static final long WORD = 0x1234_5678_9ABC_DEF0L;
 
   private final BufferPool pool;
@@ -16,7 +16,7 @@ public final class HalfGivenOut {
   /** The page. */
   public final long pid;
 
-  /** Moves the mark, and does nothing more. */
+  /** Raises the mark, and does nothing more. */
   public HalfGivenOut(BufferPool pool) {
     this.pool = pool;
     this.pid = pool.allocator.highWater();
@@ -24,7 +24,7 @@ public final class HalfGivenOut {
     pool.allocator.raise(pid + 1);
   }
 
-  /** Does the rest. */
+  /** Completes the allocation. */
   public void enter() {
     int frame = pool.allocateAt(pid, 1, PageHeader.LEAF, LogSession.NONE);
     pool.allocator.entering.decrementAndGet();
@@ -32,12 +32,12 @@ public final class HalfGivenOut {
     pool.releaseExclusive(frame);
   }
 
-  /** Its thread has failed with an error: the pool stops. */
+  /** Fails the allocation with an error: the pool stops. */
   public void stop(Error cause) {
     pool.frames.stop(cause);
   }
 
-  /** Where the word is in a page. */
+  /** The offset of the word in a page. */
   public static int wordAt() {
     return (int) Pools.WORD;
   }

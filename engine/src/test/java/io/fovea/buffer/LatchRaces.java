@@ -12,7 +12,7 @@ import org.openjdk.jcstress.infra.results.JJ_Result;
 import org.openjdk.jcstress.infra.results.J_Result;
 import org.openjdk.jcstress.infra.results.ZZ_Result;
 
-/** jcstress: the latch of a frame, and what is read under it. Run by {@code RacesTest}. */
+/** jcstress: the latch of a frame, and reads under it. Run by {@code RacesTest}. */
 final class LatchRaces {
   private LatchRaces() {}
 
@@ -26,7 +26,7 @@ final class LatchRaces {
     final int frame = take();
     final int other = frame + 1;
 
-    /** The page: two longs that are always equal when nobody changes them. */
+    /** The page: two longs that are always equal while no thread changes them. */
     long a;
 
     long b;
@@ -36,7 +36,7 @@ final class LatchRaces {
       return next;
     }
 
-    /** Changes the page; whether the latch could be had. */
+    /** Changes the page; returns whether the latch was taken. */
     final boolean write() {
       if (!Latch.tryExclusive(HEADERS, frame)) {
         return false;
@@ -47,7 +47,7 @@ final class LatchRaces {
       return true;
     }
 
-    /** Reads both optimistically: -1, -1 to be done again. */
+    /** Reads both optimistically: -1, -1 to be repeated. */
     final void read(JJ_Result r) {
       long version = Latch.optimistic(HEADERS, frame);
       long first = a;
@@ -155,7 +155,7 @@ final class LatchRaces {
     }
   }
 
-  /** Exclusive, then shared, of a holder who has changed the page. */
+  /** Exclusive, then shared, by a holder that has changed the page. */
   @JCStressTest
   @State
   @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "before")
@@ -214,7 +214,7 @@ final class LatchRaces {
     }
   }
 
-  /** A holder who changed nothing keeps the version; one who comes after him does not. */
+  /** A holder that changed nothing keeps the version; a later one does not. */
   @JCStressTest
   @State
   @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "before")
@@ -235,7 +235,7 @@ final class LatchRaces {
     }
   }
 
-  /** A frame that gets another page, whose holder changes nothing of it then. */
+  /** A frame receives another page, whose holder then changes nothing. */
   @JCStressTest
   @State
   @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "before")
@@ -258,7 +258,7 @@ final class LatchRaces {
     }
   }
 
-  /** A version that was remembered from before a change is never valid after it. */
+  /** A version from before a change is never valid after it. */
   @JCStressTest
   @State
   @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "before")

@@ -16,7 +16,7 @@ import org.openjdk.jcstress.infra.results.III_Result;
 import org.openjdk.jcstress.infra.results.II_Result;
 
 /**
- * The memory-order argument of {@link Latch}, put to the test:
+ * Tests the memory order of {@link Latch}:
  *
  * <pre>{@code
  * java -cp <test class path> org.openjdk.jcstress.Main -t LatchStress
@@ -25,7 +25,7 @@ import org.openjdk.jcstress.infra.results.II_Result;
 public class LatchStress {
   private LatchStress() {}
 
-  /** Lines for states: jcstress makes many thousands of them at a time, and forgets them. */
+  /** Lines for states: jcstress creates many thousands at a time, and drops them. */
   private static final class Lines {
     private static final int COUNT = 1 << 20;
     private static final int STRIDE = 4 * FrameHeader.BYTES;
@@ -111,7 +111,7 @@ public class LatchStress {
     }
   }
 
-  /** Of two upgrades from one version one succeeds at most; what it read still holds. */
+  /** Of two upgrades from one version at most one succeeds; what it read still holds. */
   @JCStressTest
   @Outcome(id = "1, 0, 1", expect = ACCEPTABLE, desc = "the first")
   @Outcome(id = "0, 1, 1", expect = ACCEPTABLE, desc = "the second")
@@ -147,7 +147,7 @@ public class LatchStress {
       r.r2 = add();
     }
 
-    /** Looks. */
+    /** Reads the result. */
     @Arbiter
     public void sum(III_Result r) {
       r.r3 = (int) Mem.getLong(seg, A);

@@ -33,7 +33,7 @@ class LatchTest {
     assertTrue(Latch.tryShared(headers, 0));
     assertTrue(Latch.validate(headers, 0, version), "readers change nothing");
     assertEquals(version, Latch.optimistic(headers, 0), "holders are masked off");
-    assertFalse(Latch.tryUpgrade(headers, 0, version), "a reader is in the way");
+    assertFalse(Latch.tryUpgrade(headers, 0, version), "a reader has it latched");
     Latch.releaseShared(headers, 0);
     assertTrue(Latch.tryUpgrade(headers, 0, version));
     assertFalse(Latch.validate(headers, 0, version));
@@ -70,7 +70,7 @@ class LatchTest {
   }
 
   @Test
-  void sharedHasRoomFor255() {
+  void sharedHas255Holders() {
     for (int i = 0; i < 255; i++) {
       assertTrue(Latch.tryShared(headers, 0), "holder " + i);
     }

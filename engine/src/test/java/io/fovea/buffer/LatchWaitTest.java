@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class LatchWaitTest {
   @Test
-  void whoWaitsLetsTheHolderComeBack() throws InterruptedException {
+  void aWaiterLetsTheHolderContinue() throws InterruptedException {
     try (BufferPool pool = Pools.open(new MemoryDevice())) {
       long pid = Pools.page(pool);
       int frame = Pools.where(pool, pid);

@@ -36,12 +36,12 @@ class MemoryPlanTest {
     long statistics = replacement == Replacement.SAMPLING ? 8L * plan.frames() : 0;
     assertEquals(statistics, plan.bytes() - plan.statisticsAt());
     assertTrue(plan.statisticsAt() >= plan.stackAt() + 4L * plan.frames());
-    // One byte less takes a frame away at most.
+    // One byte less removes at most one frame.
     PoolConfig exact = PoolConfig.of(pageSize, plan.bytes(), kind, replacement, ReadRing.DEPTH);
     assertEquals(plan.frames(), MemoryPlan.fit(exact).frames());
   }
 
-  /** The file may grow until the least number of pages in memory is left, and no further. */
+  /** The file may grow until the minimum number of pages in memory is left, and no further. */
   @Property(tries = 1000)
   void aPageWithAFrameOfItsOwnIsPaidFor(
       @ForAll Replacement replacement,
@@ -55,16 +55,16 @@ class MemoryPlanTest {
             "fileBytesMax",
             fileBytesMax);
     MemoryPlan plan = MemoryPlan.fit(config);
-    int right = MemoryPlan.rightBytes(pageSize, replacement);
+    int grant = MemoryPlan.grantBytes(pageSize, replacement);
     long rest = bytes - plan.ownFixedBytes();
-    assertEquals(Math.min(rest / right, Integer.MAX_VALUE / 4), plan.places());
-    assertTrue(rest - (long) MemoryPlan.FILE_PAGE_BYTES * plan.frames() >= 64L * right);
+    assertEquals(Math.min(rest / grant, Integer.MAX_VALUE / 4), plan.maxResidents());
+    assertTrue(rest - (long) MemoryPlan.FILE_PAGE_BYTES * plan.frames() >= 64L * grant);
     if (fileBytesMax > 64L * pageSize) {
       assertTrue((long) plan.frames() * pageSize <= fileBytesMax);
     }
     assertEquals(0, plan.headersAt() % 64);
     assertEquals(0, plan.statisticsAt() % 8);
-    assertTrue(plan.statisticsAt() >= plan.stackAt() + 4L * plan.places());
+    assertTrue(plan.statisticsAt() >= plan.stackAt() + 4L * plan.maxResidents());
   }
 
   @Property(tries = 100)
@@ -74,12 +74,15 @@ class MemoryPlanTest {
       @ForAll @IntRange(min = 12, max = 16) int shift) {
     int pageSize = 1 << shift;
     long least = PoolConfig.bytesMin(pageSize, kind, replacement);
-    int places =
-        MemoryPlan.fit(PoolConfig.of(pageSize, least, kind, replacement, ReadRing.DEPTH)).places();
-    // Where frames are pages' own, there is room for pages of the file beside.
+    int maxResidents =
+        MemoryPlan.fit(PoolConfig.of(pageSize, least, kind, replacement, ReadRing.DEPTH))
+            .maxResidents();
+    // Under VIRTUAL there is also space for pages of the file.
     assertTrue(
-        Translator.isOwn(kind) ? places >= PoolConfig.FRAMES_MIN : places == PoolConfig.FRAMES_MIN,
-        "places: " + places);
+        Translator.isOwn(kind)
+            ? maxResidents >= PoolConfig.FRAMES_MIN
+            : maxResidents == PoolConfig.FRAMES_MIN,
+        "maxResidents: " + maxResidents);
     PoolTooSmallException e =
         assertThrows(
             PoolTooSmallException.class,

@@ -51,7 +51,7 @@ class PageImagesTest {
     return found;
   }
 
-  /** The references of an inner node, the last one and what is cut off among them. */
+  /** The references of an inner node, including the last one and one that is cut off. */
   @Test
   void takesHintsOutOfReferences() {
     for (int type : new int[] {PageHeader.INNER, PageHeader.LEAF}) {
@@ -69,7 +69,7 @@ class PageImagesTest {
           long ref = Mem.getLong(log, 8 + PageImages.HEADER + PageRef.FIRST + i * PageRef.STRIDE);
           assertEquals(inner ? 1000 + i : PageRef.of(1000 + i, 1 + i), ref);
         }
-        // All else is as it was.
+        // Everything else is unchanged.
         for (int at = PageHeader.BYTES; at < from; at++) {
           int slot = (at - PageRef.FIRST) / PageRef.STRIDE;
           boolean ref = at >= PageRef.FIRST && (at - PageRef.FIRST) % PageRef.STRIDE < 8;
@@ -172,9 +172,7 @@ class PageImagesTest {
     again.abandon();
   }
 
-  /**
-   * Whatever the log has: an image, or a typed exception, and nothing is read beyond the record.
-   */
+  /** Any log contents are an image or a typed exception, and nothing is read beyond the record. */
   @Test
   void anythingMayBeInTheLog() {
     SplittableRandom random = new SplittableRandom(3);
@@ -193,7 +191,7 @@ class PageImagesTest {
         }
       }
       long limit = random.nextInt(4) == 0 ? random.nextLong(end + 1) : end;
-      // Who reads beyond the limit gets an IndexOutOfBoundsException here.
+      // Reading beyond the limit throws IndexOutOfBoundsException here.
       MemorySegment exact = log.asSlice(0, limit);
       try {
         assertTrue(PageImages.apply(pool, exact, 8, limit, 4096 + i, 4200 + i) <= limit);

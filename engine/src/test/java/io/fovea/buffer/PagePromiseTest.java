@@ -18,7 +18,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Who was promised pages gets them, however full the file is and whoever else wants some. */
+/** Reserved pages can be allocated, however full the file is and whatever other threads want. */
 @Timeout(120)
 class PagePromiseTest {
   private static final int PAGES = 300;
@@ -90,7 +90,7 @@ class PagePromiseTest {
     run(threads, new ConcurrentLinkedQueue<>());
     assertTrue(refused.sum() > 0, "it was never full");
     assertTrue(kept.sum() > 0, "nothing was taken");
-    // All promises have ended: everything can be had by who was promised nothing.
+    // All reservations have ended: everything can be allocated without one.
     Set<Long> all = new HashSet<>();
     assertThrows(
         StorageFullException.class,
@@ -103,7 +103,7 @@ class PagePromiseTest {
     pool.abandon();
   }
 
-  /** Takes what was promised, or what there is; now and then one that is given back at once. */
+  /** Takes reserved pages, or available ones; sometimes returns one at once. */
   private static void use(
       BufferPool pool,
       LogSession log,
@@ -129,12 +129,12 @@ class PagePromiseTest {
       }
     } catch (StorageFullException e) {
       if (promised) {
-        throw new AssertionError("a promise of " + n + " pages was not kept", e);
+        throw new AssertionError("a reservation of " + n + " pages was not kept", e);
       }
     }
   }
 
-  /** No page is promised twice, whether it is free or was never used. */
+  /** No page is reserved twice, whether it is free or was never used. */
   @Test
   void promisesAddUp() {
     BufferPool pool = pool(100);
@@ -150,7 +150,7 @@ class PagePromiseTest {
     LogSession a = LogSession.unlogged();
     LogSession b = LogSession.unlogged();
     pool.promises().promise(a, 20);
-    pool.promises().promise(a, 10); // what it has counts
+    pool.promises().promise(a, 10); // its pages count
     assertThrows(StorageFullException.class, () -> pool.promises().promise(b, 11));
     pool.promises().promise(b, 10);
     assertThrows(StorageFullException.class, () -> allocate(pool, none));

@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.EnumSource.Mode;
 
-/** Promotion, step by step, on frames without a pool around them. */
+/** Promotion, step by step, on frames without a pool. */
 class PagePromoterTest {
   private static Frames frames(Translation kind) {
     return new Frames(PoolConfig.ofFrames(4096, 64, kind), null);
@@ -69,7 +69,7 @@ class PagePromoterTest {
     }
   }
 
-  /** 1 of 32 where the preferred frame is free: each of many pages gets one chance. */
+  /** 1 of 32 if the preferred frame is free: each of many pages gets one chance. */
   @Test
   void theOddsOfAFreeFrame() {
     int n = 16_000;
@@ -86,11 +86,11 @@ class PagePromoterTest {
   }
 
   /**
-   * A place names a page, which is looked for in its preferred frame. Who finds it elsewhere, by a
-   * hint, draws for it: nobody else would.
+   * A key location names a page, which is first tried in its preferred frame. A reader that finds
+   * it elsewhere, by a hint, gives it the chance of a promotion, because no other reader would.
    */
   @Test
-  void whoLooksForAPageAtHomeBringsItThere() {
+  void aReaderThatTriesThePreferredFramePromotes() {
     BufferPool pool =
         new BufferPool(
             new MemoryDevice(),
@@ -126,7 +126,7 @@ class PagePromoterTest {
     assertEquals(pid, frames.pid(frame));
   }
 
-  /** 1 of 512 where another page in use is there, which is demoted. */
+  /** 1 of 512 if another page in use is there, which is demoted. */
   @Test
   void theOddsOfADemotion() {
     Frames frames = frames(Translation.PREDICTIVE);
@@ -242,7 +242,7 @@ class PagePromoterTest {
     PagePromoter pagePromoter = new PagePromoter(frames);
     assertEquals(1, pagePromoter.promote(70, 1, 6));
     FrameHeader.setUsed(frames.headers, 6, false);
-    assertEquals(1, pagePromoter.promote(70, 1, 6), "not even when it seems cold");
+    assertEquals(1, pagePromoter.promote(70, 1, 6), "even if it seems cold");
     put(frames, 70 + 128, 2, PageHeader.INNER);
     assertEquals(6, pagePromoter.promote(70 + 128, 2, 6), "an inner node may");
     checkAt(frames, 70, 1);
@@ -260,12 +260,12 @@ class PagePromoterTest {
       assertEquals(1, pagePromoter.promote(70, 1, 6), "a reader is there");
       Latch.releaseShared(frames.headers, frame);
       FrameHeader.setWriting(frames.headers, frame, true);
-      assertEquals(1, pagePromoter.promote(70, 1, 6), "a write is under way");
+      assertEquals(1, pagePromoter.promote(70, 1, 6), "a write is in progress");
       FrameHeader.setWriting(frames.headers, frame, false);
     }
     assertEquals(1, pagePromoter.promote(71, 1, 7), "another page by now");
     pagePromoter.pause();
-    assertEquals(1, pagePromoter.promote(70, 1, 6), "a flush is under way");
+    assertEquals(1, pagePromoter.promote(70, 1, 6), "a flush is in progress");
     pagePromoter.resume();
     assertEquals(
         versions, Latch.optimistic(frames.headers, 1) ^ Latch.optimistic(frames.headers, 6));
@@ -273,8 +273,8 @@ class PagePromoterTest {
   }
 
   /**
-   * How often a page is promoted that is met away from its preferred frame: the paper's odds, for
-   * pages of 4 KiB, and less often where more has to be copied. Within five standard deviations.
+   * How often a page found outside its preferred frame is promoted: the paper's odds for pages of 4
+   * KiB, less often if more has to be copied. Within five standard deviations.
    */
   @ParameterizedTest
   @CsvSource({"4096, true, 32", "4096, false, 512", "16384, true, 128", "16384, false, 2048"})
@@ -293,7 +293,7 @@ class PagePromoterTest {
       FrameHeader.setUsed(frames.headers, preferred, !easy);
       if (pagePromoter.maybePromote(met, from, preferred) == preferred) {
         moved++;
-        // They have changed places, or the one that was cold has left.
+        // They were swapped, or the cold one has left.
         long other = home;
         home = met;
         met = other;

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A window of reads that is kept full, by both of its doors. */
+/** A window of reads that is kept full, by both I/O backends. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class PageReadsTest {
   private static final int PAGES = 600;
@@ -49,7 +49,7 @@ class PageReadsTest {
     return new BufferPool(device, config, state);
   }
 
-  /** A device that lends rings; no test where the kernel has none. */
+  /** A device that lends rings; skips the test if the kernel has none. */
   private BlockDevice rings() {
     BlockDevice device = Devices.open(dir.resolve("pages"), DeviceConfig.defaults().kind(Io.URING));
     assumeTrue(device.kind().startsWith("uring"), device.kind());
@@ -68,7 +68,7 @@ class PageReadsTest {
     return pid(i) * 4096;
   }
 
-  /** Takes what is there or comes: the place in the list of pages by slot. */
+  /** Takes the next page that is there or arrives; returns its index in the list of pages. */
   private int takeOne() {
     reads.drive(true);
     int slot = reads.take();
@@ -76,7 +76,9 @@ class PageReadsTest {
     return slot;
   }
 
-  /** All pages, one after the other through the window: each is read once, and is what it was. */
+  /**
+   * All pages, one after the other through the window: each is read once, with the right contents.
+   */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void eachPageComesOnce(boolean ring) {
@@ -169,7 +171,7 @@ class PageReadsTest {
     pool.close();
   }
 
-  /** A file that ends in the middle: the pages are zeros, which no page is. */
+  /** A file that ends in the middle: the pages are zeros, which are no page. */
   @Test
   void damageIsDroppedByTheRing() {
     try (BlockDevice device = rings();
@@ -186,7 +188,7 @@ class PageReadsTest {
     }
   }
 
-  /** What comes late does not hold up what comes early. */
+  /** A late read does not delay an early one. */
   @Test
   void outOfOrder() {
     HeldDevice device = new HeldDevice();
@@ -211,8 +213,8 @@ class PageReadsTest {
   }
 
   /**
-   * Two threads each wait for a page that the other one's ring is reading, and drive their own ring
-   * no more: who waits ends the reads.
+   * Two threads each wait for a page that the other one's ring is reading, and no longer drive
+   * their own ring: the waiting threads complete the reads.
    */
   @Test
   void readsEndWhileTheBorrowerWaitsForAnothers() throws Exception {
@@ -254,9 +256,9 @@ class PageReadsTest {
     }
   }
 
-  /** The borrower sleeps, where no system call of his can help: the page comes nevertheless. */
+  /** The borrower sleeps and makes no system call: the page arrives nevertheless. */
   @Test
-  void readsEndWhileTheBorrowerDoesSomethingElse() throws Exception {
+  void readsEndWhileTheBorrowerIsBusy() throws Exception {
     try (BlockDevice device = rings();
         BufferPool pool = cold(device, 512)) {
       CountDownLatch begun = new CountDownLatch(1);
@@ -337,9 +339,9 @@ class PageReadsTest {
   }
 
   /**
-   * One by one, as they come when others land one by one: all are handed over, however many batches
-   * that takes. What is latched and is not on its way would wait for the thread that reads, which
-   * may wait for it.
+   * Reads started one by one, as others land one by one: all are submitted, however many batches
+   * that takes. A latched page that is not in flight would wait for the reading thread, which may
+   * wait for it.
    */
   @Test
   void nothingIsKeptBack() {
@@ -362,20 +364,20 @@ class PageReadsTest {
   }
 
   /**
-   * What was begun is handed over although another page has come meanwhile. Else it stays latched
-   * and unread until this thread drives again, which may wait for it before that, or for a thread
-   * that waits for it.
+   * A started read is submitted even if another page has arrived. Otherwise it stays latched and
+   * unread until this thread drives again; before that, it may wait for the page, or for a thread
+   * that does.
    */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void whatIsBegunIsHandedOverWhereAnotherHasCome(boolean ring) {
+  void startedReadsAreSubmittedAlthoughAnotherEnded(boolean ring) {
     try (BlockDevice device = open(ring);
         BufferPool pool = cold(device, 512)) {
       assertEquals(pid(0), Pools.word(pool, pid(0)));
       int missing = reads.start(pool, pid(1));
       int there = reads.start(pool, pid(0));
       reads.drive(true);
-      // Whoever waits for it waits for the device alone, and not for this thread's next drive.
+      // A thread that waits for it waits only for the device, not for this thread's next drive.
       assertEquals(pid(1), Pools.word(pool, pid(1)));
       assertEquals(Set.of(missing, there), Set.of(takeOne(), takeOne()));
       reads.finish();
@@ -383,7 +385,7 @@ class PageReadsTest {
     }
   }
 
-  /** No ring, for a reason of its own: nothing was entered, and nobody waits for it. */
+  /** The ring fails: nothing was entered, and no thread waits for it. */
   @Test
   void aRingThatCannotBeMade() {
     HeldDevice device = new HeldDevice();
@@ -398,13 +400,13 @@ class PageReadsTest {
     assertTrue(reads.start(pool, pid(0)) >= 0);
     reads.finish();
     Pools.check(pool);
-    // Waits for what is reserved.
+    // Waits for reservations.
     pool.close();
   }
 
-  /** What was entered is nowhere again, as often as that happens. */
+  /** A page that was entered is removed again, as often as that happens. */
   @Test
-  void whatTheDeviceRefusesIsGivenUp() {
+  void readsThatTheDeviceRejectsAreAbandoned() {
     HeldDevice device = new HeldDevice();
     BufferPool pool = cold(device, 512);
     device.submitting =
@@ -415,7 +417,7 @@ class PageReadsTest {
       reads.start(pool, pid(1));
       reads.start(pool, pid(2));
       assertThrows(IllegalStateException.class, () -> reads.drive(false));
-      // And of those that were not handed over yet there is nothing to be refused.
+      // And reads that were not submitted yet can't be rejected.
       reads.start(pool, pid(3));
       reads.start(pool, pid(4));
       reads.finish();
@@ -429,7 +431,9 @@ class PageReadsTest {
     pool.close();
   }
 
-  /** The borrower is busy elsewhere for as long as closing takes: who closes ends his reads. */
+  /**
+   * The borrower is busy elsewhere for as long as closing takes: the closing thread ends its reads.
+   */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   void closingDoesNotWaitForTheBorrower(boolean ring) {

@@ -13,13 +13,13 @@ import io.fovea.wal.RecordType;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
-/** Small logs beside pools, and changes of pages that they know. */
+/** Small logs for pools, and logged changes of pages. */
 final class PoolLogs {
   static final UUID DATABASE = new UUID(1, 2);
   static final long OP_SPACE =
       AllocatorRecord.ALLOCATE_SPACE + LogSession.space(PageImages.HEADER + 4096) + 4096;
 
-  /** Nothing is written before somebody asks. */
+  /** Nothing is written before it is requested. */
   static final LogConfig IDLE = new LogConfig(256 << 10, 64 << 10, Long.MAX_VALUE / 4, 32 << 10);
 
   private PoolLogs() {}

@@ -26,14 +26,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Random operations on a tiny pool against a map of what every page should hold: allocation,
- * freeing, latched changes and reads, optimistic reads, upgrades, flushes, reopening, failing
- * devices.
+ * Random operations on a tiny pool, compared with a map of page contents: allocation, freeing,
+ * latched changes and reads, optimistic reads, upgrades, flushes, reopening, failing devices.
  */
 class PoolModelTest {
   private static final int STEPS = 1500;
 
-  /** What a step uses; the seed decides everything. */
+  /** The state of a run; the seed decides everything. */
   private static final class Run {
     final TestDevice device = new TestDevice();
     final BlockDevice seen;
@@ -70,7 +69,7 @@ class PoolModelTest {
           state);
     }
 
-    /** Again, as long as what it throws is the devices' fault. */
+    /** Repeats an action while its exceptions are the devices' fault. */
     void patiently(Runnable what) {
       surroundings.patiently(what);
     }
@@ -88,7 +87,7 @@ class PoolModelTest {
       @ForAll Replacement replacement,
       @ForAll @IntRange(min = 10, max = 400) int pagesMax,
       @ForAll long seed) {
-    Assume.that(kind != Translation.DIRECT); // it wants memory for all of the file: DirectTest
+    Assume.that(kind != Translation.DIRECT); // it needs memory for all of the file: DirectTest
     Surroundings plain = Surroundings.PLAIN;
     run(new Run(kind, replacement, pagesMax, seed, plain, plain.roughness(seed)), STEPS);
   }
@@ -100,7 +99,7 @@ class PoolModelTest {
     surroundings.each(
         3,
         (roughness, seed) -> {
-          // But the last: DIRECT wants memory for all of the file.
+          // Without the last: DIRECT needs memory for all of the file.
           Translation kind = Translation.values()[(int) (seed % (Translation.values().length - 1))];
           Replacement replacement = Replacement.values()[(int) (seed % 2)];
           run(
@@ -186,7 +185,7 @@ class PoolModelTest {
       frame = pool.findSlow(pid);
       long version = pool.optimistic(frame, pid);
       if (version == BufferPool.RESTART || !pool.tryUpgrade(frame, version)) {
-        // The pool's writer has it for a moment, or has just given it up.
+        // The pool's writer has it latched, or has just made it a candidate.
         frame = pool.fixExclusive(pid);
       }
     }
@@ -209,7 +208,7 @@ class PoolModelTest {
         state.highWater() - AllocatorState.FIRST_PID,
         run.pids.size() + state.freePages(),
         "every page is in use or free");
-    // Nothing is lost by a write that fails: the pages stay dirty. A close gives up after one.
+    // A failed write loses nothing: the pages stay dirty. A close fails after one.
     run.patiently(run.pool::flushAll);
     run.pool.close();
     run.pool = run.open(state);

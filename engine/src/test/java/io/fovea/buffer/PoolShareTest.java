@@ -20,7 +20,7 @@ import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Memory that pools share: the sum is exact, and who owes gives. */
+/** Memory that pools share: the sum is exact, and debts are paid. */
 class PoolShareTest {
   private static final int PAGE = 4096;
 
@@ -28,7 +28,7 @@ class PoolShareTest {
     return new PoolShare((long) frames * PAGE);
   }
 
-  /** A pool without anything beside its frames, but the one that moves need. */
+  /** A pool without anything besides its frames, but the one for moves. */
   private static PoolShare.Member join(PoolShare share, int least) {
     return share.join(PAGE, 0, least);
   }
@@ -42,30 +42,30 @@ class PoolShareTest {
   }
 
   @Test
-  void whatIsPromisedIsAlwaysThere() {
+  void guaranteedFramesAreAlwaysAvailable() {
     PoolShare share = share(20);
     PoolShare.Member a = join(share, 5);
     PoolShare.Member b = join(share, 5);
     assertEquals(12L * PAGE, share.used());
-    assertEquals(13, takeAll(a, 100), "its own 5, and all 8 that are nobody's");
+    assertEquals(13, takeAll(a, 100), "its own 5, and all 8 that are free");
     assertEquals(20L * PAGE, share.used());
     assertEquals(5, takeAll(b, 100));
     assertEquals(0, a.free(100));
     assertThrows(InvalidUseException.class, () -> join(share, 10));
     assertEquals(2, share.members());
-    a.give();
+    a.refund();
     assertEquals(1, b.free(100));
     assertTrue(b.take());
     a.leave();
     assertFalse(a.take(), "it has left");
-    a.give();
+    a.refund();
     assertEquals(7L * PAGE, share.used());
     b.leave();
     assertEquals(0, share.used());
   }
 
   @Test
-  void whoHasMoreThanItsDueOwes() {
+  void aMemberAboveItsFairShareOwes() {
     PoolShare share = share(22);
     AtomicInteger woken = new AtomicInteger();
     PoolShare.Member a = join(share, 2);
@@ -73,27 +73,27 @@ class PoolShareTest {
     a.wakes(woken::incrementAndGet);
     assertEquals(18, takeAll(a, 100));
     assertEquals(2, takeAll(b, 100));
-    // Its due is 11, its own are 3 of these.
+    // Its fair share is 11, and 3 of these are guaranteed to it.
     b.demand(4, System.nanoTime() + 1_000_000_000);
     assertEquals(1, a.owed(), "it was refused one");
     assertEquals(1, woken.get());
-    a.give();
+    a.refund();
     assertEquals(0, a.owed());
-    assertFalse(a.take(), "what was given is for the other one");
+    assertFalse(a.take(), "the released frame is for the other one");
     assertTrue(b.take());
     for (int i = 0; i < 20; i++) {
       assertFalse(b.take());
     }
     b.demand(100, System.nanoTime() + 2_000_000_000);
-    assertEquals(7, a.owed(), "up to the due of the other one, and not below its own");
+    assertEquals(7, a.owed(), "up to the fair share of the other one, and not below its own");
     while (a.owed() > 0) {
-      a.give();
+      a.refund();
     }
     assertEquals(7, takeAll(b, 100));
   }
 
   @Test
-  void whatIsIdleIsAskedFor() {
+  void idleFramesAreRequested() {
     PoolShare share = share(22);
     PoolShare.Member a = join(share, 2);
     PoolShare.Member b = join(share, 2);
@@ -102,16 +102,16 @@ class PoolShareTest {
     assertFalse(b.take());
     long now = System.nanoTime() + 5_000_000_000L;
     b.demand(100, now);
-    assertEquals(0, a.owed(), "both have their due");
+    assertEquals(0, a.owed(), "both have their fair share");
     assertTrue(a.isOwing());
     assertTrue(a.takeOwedIdle(now) > 0);
     assertFalse(a.isOwing());
     b.take();
     b.demand(100, now + 20_000_000);
-    assertEquals(0, a.takeOwedIdle(now + 30_000_000), "the last turn was a moment ago");
+    assertEquals(0, a.takeOwedIdle(now + 30_000_000), "the last round was less than a second ago");
   }
 
-  /** Steps of several pools by one thread, beside a count of what each has. */
+  /** Steps of several pools by one thread, compared with a model. */
   @Property(tries = 200)
   void theSumIsExact(
       @ForAll long seed,
@@ -135,10 +135,10 @@ class PoolShareTest {
       int i = random.nextInt(members.size());
       if (random.nextBoolean()) {
         boolean taken = members.get(i).take();
-        assertTrue(taken || held[i] >= least.get(i), "its own was refused");
+        assertTrue(taken || held[i] >= least.get(i), "a guaranteed frame was refused");
         held[i] += taken ? 1 : 0;
       } else if (held[i] > 0) {
-        members.get(i).give();
+        members.get(i).refund();
         held[i]--;
       }
       long sum = 0;
@@ -175,7 +175,7 @@ class PoolShareTest {
                     if (random.nextInt(3) > 0 && mine.take()) {
                       held++;
                     } else if (held > 0) {
-                      mine.give();
+                      mine.refund();
                       held--;
                     }
                     if (i % 1_000 == 0) {
@@ -184,7 +184,7 @@ class PoolShareTest {
                     assertTrue(share.used() <= share.limit());
                   }
                   for (; held > 0; held--) {
-                    mine.give();
+                    mine.refund();
                   }
                 }));
       }

@@ -14,8 +14,8 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class PoolStopTest {
   /**
-   * The thread that stops the pool second goes on to release the latch of a half-changed page,
-   * while the first has not yet run the action that keeps readers from believing it.
+   * The thread that stops the pool second releases the latch of a half-changed page while the first
+   * has not yet run the action that keeps readers from trusting the page.
    */
   @Test
   void noThreadReturnsFromStopBeforeTheActionHasRun() throws InterruptedException {

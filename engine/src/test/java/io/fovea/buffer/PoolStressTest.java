@@ -28,8 +28,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Threads that add to counters in random pages of a file four times the pool, beside readers
- * without a latch that must always see the two words of a page agree.
+ * Threads that add to counters in random pages of a file four times the pool, concurrently with
+ * readers without a latch that must always see the two words of a page agree.
  */
 @Tag("slow")
 @Timeout(120)
@@ -42,7 +42,7 @@ class PoolStressTest {
   private static final long MIRROR = 4088;
 
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void countersSurvive(Translation translation) throws Exception {
     countersSurvive(translation, Replacement.SECOND_CHANCE);
@@ -120,7 +120,7 @@ class PoolStressTest {
             for (int i = 0; i < ROUNDS; i++) {
               long pid = pids[random.nextInt(pids.length)];
               if (t == 0) {
-                // As promotion does, without waiting for luck.
+                // As promotion does, without the odds.
                 int frame = translator.lookup(pid);
                 int preferred = translator.preferred(pid);
                 if (frame >= 0 && frame != preferred) {
@@ -146,9 +146,9 @@ class PoolStressTest {
     }
   }
 
-  /** Pages are given out and taken back by all threads; each page belongs to one at a time. */
+  /** All threads allocate and free pages; each page belongs to one at a time. */
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void allocation(Translation translation) throws Exception {
     try (TestDevice device = new TestDevice()) {
@@ -199,9 +199,9 @@ class PoolStressTest {
     }
   }
 
-  /** A device that fails every now and then: a typed error or the right answer. */
+  /** A device that fails from time to time: a typed error or the right answer. */
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void failingDevice(Translation translation) throws Exception {
     try (TestDevice device = new TestDevice()) {
@@ -244,9 +244,9 @@ class PoolStressTest {
     }
   }
 
-  /** Flushes beside writers end, and what is flushed is on the device. */
+  /** Flushes concurrent with writers end, and flushed pages are on the device. */
   @Test
-  void flushBesideWriters() throws Exception {
+  void flushConcurrentWithWriters() throws Exception {
     try (TestDevice device = new TestDevice()) {
       PoolConfig config = PoolConfig.ofFrames(4096, 64, Translation.PREDICTIVE);
       BufferPool pool = new BufferPool(device, config, AllocatorState.EMPTY);
@@ -286,7 +286,7 @@ class PoolStressTest {
     inThreads(THREADS, body);
   }
 
-  /** Runs something in threads, the last of which is virtual. */
+  /** Runs an action in threads, the last of which is virtual. */
   static void inThreads(int count, IntConsumer body) throws Exception {
     AtomicReference<Throwable> failure = new AtomicReference<>();
     List<Thread> threads = new ArrayList<>();
@@ -319,7 +319,7 @@ class PoolStressTest {
 
   private static void work(BufferPool pool, long[] pids, SplittableRandom random) {
     for (int i = 0; i < ROUNDS; i++) {
-      // Skewed, so that promotion and eviction both have something to do.
+      // Skewed, so that both promotion and eviction occur.
       int bound = random.nextInt(4) == 0 ? pids.length : pids.length / 8;
       long pid = pids[random.nextInt(bound)];
       if (i % 2 == 0) {

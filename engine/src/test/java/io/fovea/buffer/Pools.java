@@ -7,7 +7,7 @@ import io.fovea.support.Records;
 import io.fovea.wal.LogSession;
 import java.util.function.BooleanSupplier;
 
-/** What the tests of this room do again and again. */
+/** Helpers for the tests of this package. */
 final class Pools {
   static final int FRAMES = 64;
   static final long WORD = PageHeader.BYTES;
@@ -56,7 +56,7 @@ final class Pools {
     pool.releaseExclusive(frame);
   }
 
-  /** Reads pages until a page is in no frame any more. */
+  /** Reads pages until a page is in no frame. */
   static void evict(BufferPool pool, long pid, long[] others) {
     for (int turn = 0; turn < 1000; turn++) {
       if (pool.pid(where(pool, pid)) != pid) {
@@ -71,7 +71,7 @@ final class Pools {
     throw new AssertionError("page " + pid + " stays");
   }
 
-  /** The frame that has the page, or 0 where none has. */
+  /** The frame that has the page, or 0. */
   static int where(BufferPool pool, long pid) {
     if (pool.frames.translator.own) {
       return Math.max(0, pool.resident(pid));
@@ -84,24 +84,24 @@ final class Pools {
     return 0;
   }
 
-  /** Waits for something that another thread does; fails when it does not. */
+  /** Waits until another thread has made a condition true; fails on a timeout. */
   static void await(String what, BooleanSupplier condition) {
     long end = System.nanoTime() + 20_000_000_000L;
     int round = 0;
     while (!condition.getAsBoolean()) {
       if (System.nanoTime() > end) {
-        throw new AssertionError("in vain: " + what);
+        throw new AssertionError("timed out waiting: " + what);
       }
       round = Backoff.pause(round);
     }
   }
 
   /**
-   * What must hold of a pool that nobody uses: no latch is held, a page is in one frame and the
-   * translation knows it, free frames are counted.
+   * The invariants of an idle pool: no latch is held, a page is in one frame and the translation
+   * finds it, free frames are counted.
    */
   static void check(BufferPool pool) {
-    // No batch is under way, and the background writer waits.
+    // No batch is in progress, and the background writer waits.
     pool.writeBack.begin();
     try {
       check(pool.frames);
@@ -113,7 +113,7 @@ final class Pools {
   private static void check(Frames frames) {
     int free = 0;
     Residency residency = frames.residency;
-    for (int i = 0; i < residency.places(); i++) {
+    for (int i = 0; i < residency.maxResidents(); i++) {
       int frame = residency.resident(i);
       if (frame < 0) {
         continue;
@@ -136,29 +136,27 @@ final class Pools {
                 + pid
                 + " is in frame "
                 + frame
-                + ", and said to be in "
+                + ", and expected in "
                 + frames.translator.locate(pid));
       } else if (PageHeader.pid(frames.pages, frames.base(frame)) != pid) {
         throw new AssertionError("frame " + frame + " has another page than its header says");
       }
     }
     if (frames.translator.own) {
-      checkPlaces(frames);
+      checkResidents(frames);
     } else if (free != frames.free.count()) {
       throw new AssertionError(free + " frames are free, and counted " + frames.free.count());
     }
   }
 
-  /**
-   * Every header that names a page has a place, which names it; every right that is held a page.
-   */
-  private static void checkPlaces(Frames frames) {
+  /** Every header that names a page is in the list of residents; every held grant has a page. */
+  private static void checkResidents(Frames frames) {
     Residency residency = frames.residency;
     int held = 0;
-    for (int i = 0; i < residency.places(); i++) {
+    for (int i = 0; i < residency.maxResidents(); i++) {
       int frame = residency.resident(i);
-      if (frame >= 0 && (frames.pid(frame) != frame || residency.place(frame) != i)) {
-        throw new AssertionError("place " + i + " names frame " + frame);
+      if (frame >= 0 && (frames.pid(frame) != frame || residency.indexOf(frame) != i)) {
+        throw new AssertionError("resident " + i + " names frame " + frame);
       }
       held += frame >= 0 ? 1 : 0;
     }
@@ -169,7 +167,7 @@ final class Pools {
     int taken = residency.capacity() - residency.free();
     if (held != taken || named != taken) {
       throw new AssertionError(
-          taken + " rights are held, of " + held + " places and " + named + " pages");
+          taken + " grants are held, of " + held + " residents and " + named + " pages");
     }
   }
 }

@@ -13,7 +13,7 @@ class ReadyFramesTest {
 
   private void ready(int frame, boolean written) {
     PagePromoterTest.put(frames, 64 + frame, frame, PageHeader.LEAF);
-    FrameHeader.giveUp(frames.headers, frame);
+    FrameHeader.markCandidate(frames.headers, frame);
     frames.ready.add(frame, written);
   }
 
@@ -32,9 +32,9 @@ class ReadyFramesTest {
     assertEquals(-1, frames.claimReady());
   }
 
-  /** A reader that finds the page makes it stay, and so does whoever changes it. */
+  /** A reader or a writer that finds the page makes it stay. */
   @Test
-  void whatIsUsedAgainStays() {
+  void aPageUsedAgainStays() {
     ready(1, true);
     ready(2, true);
     ready(3, true);
@@ -44,36 +44,36 @@ class ReadyFramesTest {
     assertTrue(Latch.tryShared(frames.headers, 3));
     assertEquals(-1, frames.claimReady());
     assertEquals(65, frames.pid(1));
-    assertTrue(FrameHeader.used(frames.headers, 1), "its use is not forgotten");
+    assertTrue(FrameHeader.used(frames.headers, 1), "its use still counts");
     assertFalse(
         FrameHeader.evictionCandidate(frames.headers, 2), "the policy may propose it again");
     assertFalse(FrameHeader.evictionCandidate(frames.headers, 3));
     assertEquals(0, frames.ready.size());
   }
 
-  /** Another page that came into the frame has nothing to do with the entry. */
+  /** Another page that arrived in the frame is not affected by the entry. */
   @Test
   void anotherPageIsNotTaken() {
     ready(1, true);
     assertTrue(frames.claimCold(1));
-    frames.giveBack(1);
+    frames.unclaim(1);
     PagePromoterTest.put(frames, 129, 1, PageHeader.LEAF);
     FrameHeader.setUsed(frames.headers, 1, false);
     assertEquals(-1, frames.claimReady());
     assertEquals(129, frames.pid(1));
   }
 
-  /** For the writer: what comes when there is no room is the policy's again. */
+  /** For the writer: a frame that does not fit is the policy's again. */
   @Test
-  void whatIsOfferedMakesNoRoom() {
+  void anOfferDisplacesNoEntry() {
     int room = frames.plan.batch();
     for (int frame = 0; frame < room; frame++) {
-      FrameHeader.giveUp(frames.headers, frame);
+      FrameHeader.markCandidate(frames.headers, frame);
       assertFalse(frames.unwritten.full());
       assertTrue(frames.unwritten.offer(frame));
     }
     assertTrue(frames.unwritten.full());
-    FrameHeader.giveUp(frames.headers, room);
+    FrameHeader.markCandidate(frames.headers, room);
     assertFalse(frames.unwritten.offer(room));
     assertFalse(FrameHeader.evictionCandidate(frames.headers, room));
     for (int frame = 0; frame < room; frame++) {
@@ -84,7 +84,7 @@ class ReadyFramesTest {
   }
 
   @Test
-  void theOldestMakesRoom() {
+  void aNewEntryDisplacesTheOldest() {
     for (int frame = 0; frame < 17; frame++) {
       ready(frame, frame % 2 == 0);
     }

@@ -12,8 +12,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * The scan for the redo point misses no page, whatever pages and their LSNs do meanwhile: moves
- * from frame to frame, copies for a write, writes that fail.
+ * The scan for the redo point misses no page, whatever happens to pages and their LSNs: moves
+ * between frames, copies for a write, failed writes.
  */
 @Timeout(60)
 class RecLsnScanTest {
@@ -53,7 +53,7 @@ class RecLsnScanTest {
     Latch.releaseExclusive(frames.headers, frame);
   }
 
-  /** Moves one old page about, from one end of the table to the other. */
+  /** Moves one old page from one end of the table to the other and back. */
   private void moves(SplittableRandom random, AtomicLong moved) {
     int frame = frames.translator.locate(70);
     int to = frame < COUNT / 2 ? COUNT - 1 - random.nextInt(8) : random.nextInt(8);
@@ -76,7 +76,7 @@ class RecLsnScanTest {
     assertEquals(null, failure.get());
   }
 
-  /** A page that moves from a frame ahead of the scan to one behind it. */
+  /** A page moves from a frame ahead of the scan to one behind it. */
   @Test
   void movesAreNotMissed() throws Exception {
     put(frames, 70, 0, REC);
@@ -90,7 +90,7 @@ class RecLsnScanTest {
     end(mover);
   }
 
-  /** A recLsn that goes to and fro between the two words, while the page also moves. */
+  /** A recLsn alternates between the two words, while the page also moves. */
   @Test
   void failedWritesAreNotMissed() throws Exception {
     put(frames, 70, 0, REC);
@@ -135,7 +135,7 @@ class RecLsnScanTest {
     }
   }
 
-  /** Several want pages to stay; the last of them lets them go. */
+  /** Several threads pause moves; the last one to resume ends the pause. */
   @Test
   void pausesNest() {
     put(frames, 70, 0, REC);

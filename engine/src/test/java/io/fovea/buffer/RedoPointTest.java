@@ -18,9 +18,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * What a checkpoint takes from the pool is enough: with the log from its redo point on, whatever is
- * left of the file becomes what it was. Threads change pages meanwhile, in a pool that is too small
- * for them, so that pages are written, dropped, loaded and moved all the time.
+ * What a checkpoint takes from the pool is sufficient: the log from its redo point on restores any
+ * state of the file. Threads change pages in a pool that is too small for them, so that pages are
+ * written, dropped, loaded and moved all the time.
  */
 @Timeout(180)
 class RedoPointTest {
@@ -28,7 +28,7 @@ class RedoPointTest {
   private static final int THREADS = 3;
   private static final int CHANGES = 1500;
 
-  /** Where recovery begins, and with what. */
+  /** The start of recovery, and its initial state. */
   private record Superblock(long redoLsn, AllocatorSnapshot snapshot) {}
 
   private final SimDisk disk = new SimDisk(17);
@@ -67,7 +67,7 @@ class RedoPointTest {
         THREADS,
         t -> {
           if (t == 0) {
-            do { // once at least, whenever it comes to run
+            do { // at least once, whenever it is scheduled
               checkpoint(pool, log);
               checkpoints.incrementAndGet();
             } while (running.get() > 0);

@@ -45,10 +45,10 @@ class ReplacementTest {
     return frames;
   }
 
-  /** One page goes, another one comes, as in a miss; the frame. */
+  /** One page leaves and another arrives, as in a miss; returns the frame. */
   private static int bring(Frames frames, FrameAllocator replacement, long pid) {
     int frame = replacement.acquire(-1);
-    frames.giveBack(frame);
+    frames.unclaim(frame);
     PagePromoterTest.put(frames, pid, frame, PageHeader.LEAF);
     return frame;
   }
@@ -79,7 +79,7 @@ class ReplacementTest {
     assertEquals(0, frames.counters.frameWaits.sum());
   }
 
-  /** The writer's view: no page twice, and none that is being written. */
+  /** For the writer: no page twice, and none that is being written. */
   @ParameterizedTest
   @EnumSource(Replacement.class)
   void thePolicyProposesEachPageOnce(Replacement kind) {
@@ -94,7 +94,7 @@ class ReplacementTest {
       if (frame >= 0) {
         assertFalse(proposed[frame], "frame " + frame + " a second time");
         proposed[frame] = true;
-        FrameHeader.giveUp(frames.headers, frame);
+        FrameHeader.markCandidate(frames.headers, frame);
         attempt = 0;
         found++;
       }
@@ -106,7 +106,9 @@ class ReplacementTest {
     }
   }
 
-  /** All frames but one are dirty, latched, being written, and all are hot: it is found at once. */
+  /**
+   * All frames but one are dirty, latched or being written, and all are hot: it is found at once.
+   */
   @ParameterizedTest
   @EnumSource(Replacement.class)
   void theOnlyFrameIsFound(Replacement kind) {
@@ -129,7 +131,7 @@ class ReplacementTest {
     }
   }
 
-  /** Whoever waits gets a frame soon when there is one, however hot all pages are. */
+  /** A waiting thread soon gets a frame when there is one, however hot all pages are. */
   @ParameterizedTest
   @EnumSource(Replacement.class)
   void everythingIsHot(Replacement kind) {
@@ -140,7 +142,7 @@ class ReplacementTest {
             frames,
             10_000,
             new FrameAllocator.Writer() {
-              /** Asked urgently for the third time, it cleans a page; all are used all the time. */
+              /** At the third urgent request, cleans a page; all are used all the time. */
               @Override
               public void wake(boolean urgent) {
                 for (int i = 0; i < FRAMES; i++) {
@@ -162,7 +164,7 @@ class ReplacementTest {
     }
     frames.counters.dirty.add(FRAMES);
     assertEquals(33, replacement.acquire(-1));
-    // Each look lists some of the dirty ones first, as many as a batch has.
+    // Each attempt lists some of the dirty ones first, as many as a batch has.
     assertTrue(wakes[0] >= 3 && wakes[0] <= 3 + 10 * FRAMES, wakes[0] + " looks");
     assertEquals(1, frames.counters.frameWaits.sum());
     assertTrue(frames.counters.frameWaitNanos.sum() > 0);
@@ -181,9 +183,9 @@ class ReplacementTest {
   }
 
   /**
-   * Misses that come across cold dirty pages list them for the writer, and turn the clock no
-   * further when it has enough to do: the clean pages, which are hot, keep their second chance
-   * however often that happens.
+   * Misses that encounter cold dirty pages list them for the writer, and stop the clock when it has
+   * enough to do: the clean pages, which are hot, keep their second chance however often that
+   * happens.
    */
   @Test
   void beingCleanIsNoReasonToLeave() {
@@ -206,13 +208,13 @@ class ReplacementTest {
     assertEquals(written, replacement.acquire(-1));
     assertEquals(-1, replacement.tryAcquire(-1));
     assertTrue(
-        FrameHeader.evictionCandidate(frames.headers, room + 1), "there was room for one more");
+        FrameHeader.evictionCandidate(frames.headers, room + 1), "there was space for one more");
     for (int i = 60; i < FRAMES; i++) {
       assertTrue(FrameHeader.used(frames.headers, i), "frame " + i);
     }
   }
 
-  /** Where dirty pages are the exception, a list of them that is full keeps nobody waiting. */
+  /** If dirty pages are rare, a full list of them makes no thread wait. */
   @Test
   void whereMostPagesAreCleanTheNextOneLeaves() {
     Frames frames = mostlyDirty(false);
@@ -230,7 +232,7 @@ class ReplacementTest {
     for (int i = 0; i < 24; i++) {
       assertEquals(i < room, FrameHeader.evictionCandidate(frames.headers, i), "frame " + i);
     }
-    // The others are in use now, so to speak: of half of them dirty it waits.
+    // The others count as in use now: with half of them dirty it waits.
     frames.counters.dirty.add(20 + 40);
     FrameHeader.setDirty(frames.headers, 23, false);
     assertEquals(-1, replacement.tryAcquire(-1));
@@ -238,9 +240,9 @@ class ReplacementTest {
     assertEquals(23, replacement.tryAcquire(-1));
   }
 
-  /** A flush writes what is listed for the writer, which has to wait for the end of the flush. */
+  /** A flush writes pages listed for the writer, which has to wait for the end of the flush. */
   @Test
-  void whatAFlushHasWrittenIsTakenOffTheList() {
+  void pagesThatAFlushHasWrittenLeaveTheList() {
     Frames frames = mostlyDirty(true);
     FrameAllocator replacement = new FrameAllocator(frames, 10_000, NO_WRITER);
     assertEquals(-1, replacement.tryAcquire(-1));
@@ -257,9 +259,9 @@ class ReplacementTest {
     assertTrue(FrameHeader.used(frames.headers, 63), "hot and clean");
   }
 
-  /** A writer that does not get on keeps nobody from a frame that needs no write. */
+  /** A stalled writer keeps no thread from a frame that needs no write. */
   @Test
-  void whoHasWaitedTakesWhatIsClean() {
+  void aThreadThatHasWaitedTakesCleanPages() {
     Frames frames = mostlyDirty(false);
     FrameAllocator replacement = new FrameAllocator(frames, 10_000, NO_WRITER);
     assertEquals(-1, replacement.tryAcquire(-1));
@@ -273,7 +275,7 @@ class ReplacementTest {
 
   /**
    * While no page can be written, the last clean ones come and go: a read that needs more of them
-   * at a time than there are would begin anew for ever, and each of its misses gets a frame.
+   * at a time than there are would start over forever, although each of its misses gets a frame.
    */
   @Test
   void aFewFramesAreNone() {
@@ -294,17 +296,17 @@ class ReplacementTest {
               }
             });
     int got = missesUntil(frames, replacement, 10_000);
-    assertTrue(got < 10_000, "misses went on");
-    // It passes with the failure, ...
+    assertTrue(got < 10_000, "misses continued");
+    // It ends with the failure, ...
     failure.set(null);
     assertEquals(40, missesUntil(frames, replacement, 40));
-    // ... and where there are enough.
+    // ... and if there are enough.
     failure.set(new StorageException("write", "db", 0, 5, "EIO"));
     frames.counters.dirty.add(-FrameAllocator.FEW);
     assertEquals(40, missesUntil(frames, replacement, 40));
   }
 
-  /** Takes the frame of a clean page, and reads one into it, again and again; how often. */
+  /** Takes the frame of a clean page, and reads one into it, repeatedly; returns how often. */
   private static int missesUntil(Frames frames, FrameAllocator replacement, int most) {
     for (int i = 0; i < most; i++) {
       try {
@@ -333,7 +335,7 @@ class ReplacementTest {
 
   /**
    * Thirty pages are used in turn with scans of four times the pool each. The clock keeps none of
-   * them over a scan; sampling knows them after a few rounds.
+   * them over a scan; sampling recognizes them after a few rounds.
    */
   @Test
   void aScanDoesNotEmptyThePool() {
@@ -349,7 +351,7 @@ class ReplacementTest {
     int misses = 0;
     int uses = 0;
     long scanned = 1000;
-    // They are used while the pool is not short of frames, or hardly: a hundred other pages come.
+    // They are used while the pool is hardly short of frames: a hundred other pages arrive.
     for (int i = 0; i < 400; i++) {
       for (int k = 0; k < hot; k++) {
         long pid = FRAMES + k;
@@ -376,7 +378,7 @@ class ReplacementTest {
   }
 
   /**
-   * A look takes the usage byte of a hot page away; that makes nobody push it out of its preferred
+   * A visit clears the usage byte of a hot page; that does not displace it from its preferred
    * frame.
    */
   @Test
@@ -390,8 +392,8 @@ class ReplacementTest {
     }
     FrameHeader.setUsed(frames.headers, 5, false);
     assertFalse(replacement.claimPreferred(5));
-    FrameHeader.giveUp(frames.headers, 5);
-    assertTrue(replacement.claimPreferred(5), "what the policy has given up may go");
+    FrameHeader.markCandidate(frames.headers, 5);
+    assertTrue(replacement.claimPreferred(5), "a candidate of the policy may leave");
   }
 
   @Test
@@ -410,23 +412,23 @@ class ReplacementTest {
     FrameHeader.setUsed(frames.headers, preferred, false);
     FrameHeader.setUsed(frames.headers, frame, false);
     assertFalse(frames.expendable(preferred));
-    // The frame that it left is free, or has a page of no credit.
+    // The frame that it left is free, or has a page without credit.
     frames.policy.left(preferred);
     bring(frames, replacement, 5000);
     FrameHeader.setUsed(frames.headers, preferred, false);
-    assertFalse(frames.expendable(preferred), "nobody has looked at it yet");
+    assertFalse(frames.expendable(preferred), "not visited yet");
   }
 
   @Test
   void creditIsHalvedWithTime() {
     long word = 0x1_0000L << 32 | 1000;
     assertEquals(0x1_0000, Sampling.decayed(word, 1000));
-    int half = Sampling.HALF_LOOKS * Sampling.TICKS;
+    int half = Sampling.HALF_VISITS * Sampling.TICKS;
     assertEquals(0x8000, Sampling.decayed(word, 1000 + half));
     assertEquals(0xC000, Sampling.decayed(word, 1000 + half / 2));
     assertEquals(0x2000, Sampling.decayed(word, 1000 + 3 * half));
     assertEquals(0, Sampling.decayed(word, 1000 + 100 * half));
-    assertEquals(0x1_0000, Sampling.decayed(word, 999), "a look from before");
+    assertEquals(0x1_0000, Sampling.decayed(word, 999), "an earlier visit");
     long wrapped = 0x1_0000L << 32 | Integer.toUnsignedLong(Integer.MAX_VALUE);
     assertEquals(0x8000, Sampling.decayed(wrapped, Integer.MAX_VALUE + half));
     int last = Integer.MAX_VALUE;
@@ -466,7 +468,7 @@ class ReplacementTest {
     assertEquals(innerPid, frames.pid(inner));
     assertTrue(replacement.claimPreferred(leaf));
     assertEquals(0, frames.pid(leaf));
-    frames.giveBack(leaf);
+    frames.unclaim(leaf);
     assertNotEquals(0, frames.free.count());
     pool.close();
   }
@@ -490,7 +492,7 @@ class ReplacementTest {
     assertFalse(frames.claimCold(frame), "being written");
     FrameHeader.setWriting(frames.headers, frame, false);
     assertTrue(frames.claimCold(frame));
-    frames.giveBack(frame);
+    frames.unclaim(frame);
     assertEquals(pid, Pools.word(pool, pid));
     pool.close();
   }

@@ -36,12 +36,12 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Frames of pages' own: what leaves while others read and change it, and what all of it takes.
+ * VIRTUAL: evictions while other threads read and change pages, and the memory in use.
  *
- * <p>Mutants that were tried, in {@link ResidencyBudget}, and are found by {@link
- * #aPageComesBackOnlyAfterItsMemoryWent} and {@link #aListLeavesStepByStep}: memory that goes after
- * the latch (V1), a right that goes back before the memory (V2), a write to a page that has left
- * (V4), a place that is given back while the header names the page (V6).
+ * <p>Mutants of {@link ResidencyBudget} found by {@link #aPageComesBackOnlyAfterItsMemoryWent} and
+ * {@link #aListLeavesStepByStep}: memory released after the latch (V1), a grant returned before the
+ * memory (V2), a write to a page that has left (V4), a list entry released while the header names
+ * the page (V6).
  */
 class ResidencyBudgetTest {
   private static final int PAGE = 4096;
@@ -96,23 +96,24 @@ class ResidencyBudgetTest {
 
   /**
    * Threads read without latches, change and scan four times what is in memory, in a pool where two
-   * pages leave together, and in one where sixteen do. Drops are held between their steps at
-   * random. Every page that validates is whole and itself (V1, V3); nothing is taken without a
-   * right, whatever the moment (V2, V4).
+   * pages leave together, and in one where sixteen do. Drops are paused between their steps at
+   * random. Every page that validates is whole and the right one (V1, V3); no memory is taken
+   * without a grant (V2, V4).
    */
   @ParameterizedTest
   @EnumSource(Replacement.class)
-  void whatLeavesWhileOthersReadIt(Replacement kind) throws Exception {
+  void pagesLeaveWhileOthersReadThem(Replacement kind) throws Exception {
     int size = kind == Replacement.SAMPLING ? 512 : 64;
     BufferPool pool = open(kind, size);
     ResidencyBudget residencyBudget = rights(pool);
     assertTrue(residencyBudget.together() >= size / 32, residencyBudget.together() + " pages");
     long[] pids = pages(pool, 5 * size);
     pool.flushAll();
-    // Headers, the write buffer, and pages that the system counts twice as they move meanwhile: it
-    // goes over 512 at a time.
+    // Headers, the write buffer, and pages that the system counts twice because they move: it
+    // visits 512 at
+    // a time.
     int twice = size == 64 ? 16 : 256;
-    long memory = inMemory(pool); // before the rights: pages only leave
+    long memory = inMemory(pool); // before the grants: pages only leave
     long beside =
         memory - (long) (residencyBudget.capacity() - residencyBudget.free() - twice) * PAGE;
     AtomicInteger dice = new AtomicInteger();
@@ -165,18 +166,19 @@ class ResidencyBudgetTest {
                 }
               }
             }));
-    // Who counts memory: never more pages than rights.
+    // A thread that counts memory: never more pages than grants.
     ends.add(
         threads.submit(
             () -> {
               while (!stop.get()) {
-                assertTrue(residencyBudget.free() >= 0, "more is held than there is");
+                assertTrue(residencyBudget.free() >= 0, "more grants are held than there are");
                 most.accumulateAndGet(inMemory(pool), Math::max);
                 LockSupport.parkNanos(2_000_000);
               }
             }));
-    // Readers get three seconds, by the clock: a park may return at once, for a permit of before.
-    // And more where others have the processors, until there are some reads.
+    // Readers get three seconds, by the clock, because a park may return at once with an earlier
+    // permit. And
+    // more on a busy machine, until there are some reads.
     long begin = System.nanoTime();
     for (long ran = 0; ran < 3_000 || read.get() <= 100 && ran < 30_000; ) {
       LockSupport.parkNanos(10_000_000);
@@ -190,9 +192,9 @@ class ResidencyBudgetTest {
     PoolStats stats = pool.stats();
     assertTrue(read.get() > 100, "validated: " + read + ", " + stats);
     long all = (long) residencyBudget.capacity() * PAGE + beside;
-    assertTrue(most.get() <= all, most + " bytes in memory, of rights to " + all);
+    assertTrue(most.get() <= all, most + " bytes in memory, of grants for " + all);
     Pools.await(
-        "nothing is in memory without a right",
+        "nothing is in memory without a grant",
         () ->
             inMemory(pool)
                 <= (long) (residencyBudget.capacity() - residencyBudget.free()) * PAGE + beside);
@@ -201,7 +203,7 @@ class ResidencyBudgetTest {
     pool.close();
   }
 
-  /** What the system says of the memory of a pool, in bytes; 0 where it says nothing. */
+  /** The system's figure for the memory of a pool, in bytes; 0 for none. */
   private static long inMemory(BufferPool pool) {
     Path maps = Path.of("/proc/self/smaps");
     if (!Files.isReadable(maps)) {
@@ -244,7 +246,7 @@ class ResidencyBudgetTest {
     return true;
   }
 
-  /** V1, step by step: who has the latch of a page that leaves has it until the memory is gone. */
+  /** V1, step by step: the latch of a page that leaves is held until the memory is released. */
   @Test
   void aPageComesBackOnlyAfterItsMemoryWent() {
     BufferPool pool = open(Replacement.SECOND_CHANCE);
@@ -263,17 +265,18 @@ class ResidencyBudgetTest {
           boolean zero = Mem.isZero(pool.pages(), pool.base(frame), PAGE);
           assertEquals(step > 1, zero, "zeros at step " + step);
           boolean back = residencyBudget.capacity() - residencyBudget.free() < taken;
-          assertEquals(step > 3, back, "the right at step " + step);
+          assertEquals(step > 3, back, "the grant at step " + step);
           assertEquals(0, pool.pid(frame), "V6: the header names no page");
         };
     final long memory = inMemory(pool);
     assertTrue(pool.frames.claimCold(frame));
-    assertEquals(frame, residencyBudget.resident(residencyBudget.place(frame)));
-    pool.frames.giveBack(frame);
+    assertEquals(frame, residencyBudget.resident(residencyBudget.indexOf(frame)));
+    pool.frames.unclaim(frame);
     residencyBudget.between = step -> {};
     assertEquals(List.of(1, 2, 3, 4), steps);
-    assertEquals(Math.max(0, memory - PAGE), inMemory(pool), "V4: nobody has written to it since");
-    assertTrue(Latch.word(pool.frames.headers, frame) > before, "the version moves");
+    assertEquals(
+        Math.max(0, memory - PAGE), inMemory(pool), "V4: no thread has written to it since");
+    assertTrue(Latch.word(pool.frames.headers, frame) > before, "the version advances");
     assertTrue(readOnce(pool, pids[0]));
     Pools.check(pool);
     pool.close();
@@ -299,8 +302,8 @@ class ResidencyBudgetTest {
   }
 
   /**
-   * V1 and V2 of pages that leave together: no latch is released, and no right goes back, before
-   * the memory of all is gone.
+   * V1 and V2 of pages that leave together: no latch is released, and no grant returned, before the
+   * memory of all is released.
    */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
@@ -310,7 +313,7 @@ class ResidencyBudgetTest {
     long[] pids = pages(pool, 12);
     pool.flushAll();
     long[] leave = {pids[9], pids[2], pids[3], pids[7], pids[4]};
-    EvictionBatch list = claimed(pool, residencyBudget.newLeaving(), leave);
+    EvictionBatch list = claimed(pool, residencyBudget.newBatch(), leave);
     int taken = residencyBudget.capacity() - residencyBudget.free();
     List<Integer> steps = new ArrayList<>();
     residencyBudget.between =
@@ -322,7 +325,7 @@ class ResidencyBudgetTest {
             assertEquals(step > 1, zero, "zeros at " + steps);
           }
           int back = taken - (residencyBudget.capacity() - residencyBudget.free());
-          assertEquals(step < 4 ? 0 : take ? 4 : 5, back, "rights at " + steps);
+          assertEquals(step < 4 ? 0 : take ? 4 : 5, back, "grants at " + steps);
         };
     final long memory = inMemory(pool);
     final long calls = pool.frames.counters.forgetCalls.sum();
@@ -330,16 +333,17 @@ class ResidencyBudgetTest {
     if (take) {
       assertEquals(0, residencyBudget.take(list));
     } else {
-      residencyBudget.giveBack(list);
+      residencyBudget.unclaim(list);
     }
     residencyBudget.between = step -> {};
     assertEquals(List.of(1, 2, 3, 4, 4, 4, 4, 4), steps);
     assertEquals(0, list.size());
     assertEquals(gone + 5, pool.frames.counters.pagesForgotten.sum());
-    // Three pages are neighbours.
+    // Three pages are adjacent.
     int most = new DropList(pool.frames.region, 1).together() ? 1 : 3;
     assertEquals(calls + most, pool.frames.counters.forgetCalls.sum());
-    assertEquals(Math.max(0, memory - 5 * PAGE), inMemory(pool), "V4: nobody has written to them");
+    assertEquals(
+        Math.max(0, memory - 5 * PAGE), inMemory(pool), "V4: no thread has written to them");
     if (take) {
       residencyBudget.cancel(0);
     }
@@ -351,7 +355,7 @@ class ResidencyBudgetTest {
     pool.close();
   }
 
-  /** An error between the steps stops the pool; nobody waits for a latch for ever. */
+  /** An error between the steps stops the pool; no thread waits for a latch forever. */
   @Test
   void anErrorWhilePagesLeaveStopsThePool() {
     for (int fails = 1; fails <= 3; fails++) {
@@ -361,7 +365,7 @@ class ResidencyBudgetTest {
         ResidencyBudget residencyBudget = rights(pool);
         long[] pids = pages(pool, 12);
         pool.flushAll();
-        EvictionBatch list = claimed(pool, residencyBudget.newLeaving(), pids[9], pids[2], pids[3]);
+        EvictionBatch list = claimed(pool, residencyBudget.newBatch(), pids[9], pids[2], pids[3]);
         OutOfMemoryError error = new OutOfMemoryError("of the test");
         residencyBudget.between =
             step -> {
@@ -376,7 +380,7 @@ class ResidencyBudgetTest {
                   if (take) {
                     residencyBudget.take(list);
                   } else {
-                    residencyBudget.giveBack(list);
+                    residencyBudget.unclaim(list);
                   }
                 });
         assertSame(error, e);
@@ -390,7 +394,7 @@ class ResidencyBudgetTest {
     }
   }
 
-  /** Threads that miss and the writer share calls, with and without the call for many ranges. */
+  /** Misses and the writer share calls, with and without the call for many ranges. */
   @Test
   void pagesLeaveTogether() {
     BufferPool pool = open(Replacement.SECOND_CHANCE, 1024);
@@ -419,18 +423,18 @@ class ResidencyBudgetTest {
     pool.close();
   }
 
-  /** As the file grows there are fewer rights: what is above leaves, and the least is left. */
+  /** As the file grows there are fewer grants: excess pages leave, and the minimum stays. */
   @Test
-  void rightsShrinkAsTheFileGrows() {
+  void grantsShrinkAsTheFileGrows() {
     BufferPool pool = open(Replacement.SECOND_CHANCE);
     ResidencyBudget residencyBudget = rights(pool);
     int before = residencyBudget.capacity();
     long[] pids = pages(pool, 700);
     assertTrue(
         residencyBudget.capacity() < before - 10,
-        before + " rights, then " + residencyBudget.capacity());
+        before + " grants, then " + residencyBudget.capacity());
     assertTrue(residencyBudget.capacity() >= PoolConfig.FRAMES_MIN);
-    Pools.await("what is above has left", () -> residencyBudget.free() >= 0);
+    Pools.await("the excess has left", () -> residencyBudget.free() >= 0);
     for (long pid : pids) {
       assertTrue(readOnce(pool, pid));
     }
@@ -439,9 +443,9 @@ class ResidencyBudgetTest {
     pool.close();
   }
 
-  /** What header lines and page tables have taken stays taken, if the file gets shorter or not. */
+  /** Memory of header lines and page tables stays in use, whether the file gets shorter or not. */
   @Test
-  void rightsDoNotComeBackAsTheFileShrinks() {
+  void grantsDoNotComeBackAsTheFileShrinks() {
     BufferPool pool = open(Replacement.SECOND_CHANCE);
     ResidencyBudget residencyBudget = rights(pool);
     long[] pids = pages(pool, 700);
@@ -459,15 +463,15 @@ class ResidencyBudgetTest {
     assertEquals(capacity, residencyBudget.capacity(), "the file has shrunk");
     assertEquals(fixed, fixedBytes(residencyBudget));
     pages(pool, 400);
-    assertEquals(capacity, residencyBudget.capacity(), "the file has what it had");
+    assertEquals(capacity, residencyBudget.capacity(), "the file is unchanged");
     pages(pool, 100);
-    assertTrue(residencyBudget.capacity() < capacity, "the file is larger than ever");
+    assertTrue(residencyBudget.capacity() < capacity, "the file is larger than before");
     pool.close();
   }
 
-  /** What the pool takes beside the pages in memory, between two pages that the writer drops. */
+  /** The memory besides pages, measured between two pages that the writer drops. */
   private static long fixedBytes(ResidencyBudget residencyBudget) {
-    int right = MemoryPlan.rightBytes(PAGE, Replacement.SECOND_CHANCE);
+    int right = MemoryPlan.grantBytes(PAGE, Replacement.SECOND_CHANCE);
     while (true) {
       int free = residencyBudget.free();
       long bytes = residencyBudget.bytes();
@@ -477,7 +481,9 @@ class ResidencyBudgetTest {
     }
   }
 
-  /** A file that would outgrow what its pages cost is refused like a full disk; all goes on. */
+  /**
+   * A file that would outgrow the cost of its pages is refused like a full disk; all else works.
+   */
   @Test
   void theFileIsFullWhereTheBufferIs() {
     PoolConfig config =
@@ -511,7 +517,7 @@ class ResidencyBudgetTest {
     return frame;
   }
 
-  /** As where the system's pages have 16 or 64 KiB: the half of one can't be dropped. */
+  /** With system pages of 16 or 64 KiB, half of one can't be dropped. */
   @Test
   void pagesSmallerThanTheSystemsAreRefused() {
     MemoryPlan plan = MemoryPlan.fit(PoolConfig.ofFrames(PAGE, 64, Translation.VIRTUAL));

@@ -21,7 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Where the memory of pages comes from: claimed, exchanged, dropped, given back; never lost. */
+/** Memory of pages is claimed, exchanged, dropped, released, and never lost. */
 class ResidencyTest {
   private static final int FRAMES = 64;
   private static final int PAGES = 400;
@@ -47,7 +47,7 @@ class ResidencyTest {
     return frames;
   }
 
-  /** What Loader does with a frame that it has claimed; false: somebody has the page. */
+  /** What Loader does with a claimed frame; false: another thread has the page. */
   private static boolean enter(Frames frames, long pid, int frame) {
     Translator t = frames.translator;
     int bucket = t.bucket(pid);
@@ -66,13 +66,13 @@ class ResidencyTest {
   private static void bring(Frames frames, long pid) {
     int frame = frames.residency.claim(pid, true, false);
     assertTrue(frame >= 0 && enter(frames, pid, frame));
-    FrameHeader.setUsed(frames.headers, frame, true); // so that no other page pushes it out
+    FrameHeader.setUsed(frames.headers, frame, true); // so that no other page displaces it
     Latch.releaseExclusive(frames.headers, frame);
   }
 
   private static int resident(Frames frames) {
     int n = 0;
-    for (int i = 0; i < frames.residency.places(); i++) {
+    for (int i = 0; i < frames.residency.maxResidents(); i++) {
       int frame = frames.residency.resident(i);
       n += frame >= 0 && frames.pid(frame) != 0 ? 1 : 0;
     }
@@ -80,20 +80,20 @@ class ResidencyTest {
   }
 
   private static void dropAll(Frames frames) {
-    for (int i = 0; i < frames.residency.places(); i++) {
+    for (int i = 0; i < frames.residency.maxResidents(); i++) {
       int frame = frames.residency.resident(i);
       if (frame >= 0 && frames.pid(frame) != 0) {
         FrameHeader.setUsed(frames.headers, frame, false);
         assertTrue(frames.claimCold(frame), "frame " + frame);
-        frames.giveBack(frame);
+        frames.unclaim(frame);
       }
     }
   }
 
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
-  void whatIsReservedBecomesAnyPage(Translation kind) {
+  void aReservationBecomesAnyPage(Translation kind) {
     Frames frames = frames(kind);
     Residency residency = frames.residency;
     int free = residency.free();
@@ -113,13 +113,11 @@ class ResidencyTest {
     frames.release();
   }
 
-  /**
-   * Each page has a place, in which it is found; the places of others are another's or nobody's.
-   */
+  /** Each page has an index, by which it is found; other indexes are of other pages, or free. */
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
-  void everyResidentHasAPlace(Translation kind) {
+  void everyResidentHasAnIndex(Translation kind) {
     Frames frames = frames(kind);
     Residency residency = frames.residency;
     int n = residency.free();
@@ -130,14 +128,16 @@ class ResidencyTest {
     assertEquals(n, resident(frames));
     for (long pid = 2; pid < 2 + n; pid++) {
       int frame = frames.translator.lookup(pid);
-      assertEquals(frame, residency.resident(residency.place(frame)));
+      assertEquals(frame, residency.resident(residency.indexOf(frame)));
     }
     frames.release();
   }
 
-  /** Where everything is in use nobody gets anything, and who does not wait is told at once. */
+  /**
+   * If all pages are in use no thread gets any memory, and one that does not wait returns at once.
+   */
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void exhausted(Translation kind) {
     Frames frames = frames(kind);
@@ -153,7 +153,7 @@ class ResidencyTest {
     residency.cancel(reserved[0]);
     int frame = residency.claim(2 + n, true, false);
     assertTrue(frame >= 0);
-    residency.giveBack(frame);
+    residency.unclaim(frame);
     for (int i = 1; i < n; i++) {
       residency.cancel(reserved[i]);
     }
@@ -163,13 +163,13 @@ class ResidencyTest {
 
   /** Four threads claim, exchange and drop at random: in the end everything is free again. */
   @ParameterizedTest
-  // In DIRECT no page leaves: DirectTest.
+  // DIRECT evicts nothing: DirectTest.
   @EnumSource(value = Translation.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
   void noneIsLost(Translation kind) throws Exception {
     noneIsLost(frames(kind), PAGES);
   }
 
-  /** The same where sixteen pages leave together, and any thread has what is left over of them. */
+  /** The same with sixteen pages that leave together, whose memory any thread may take. */
   @Test
   void noneIsLostWherePagesLeaveTogether() throws Exception {
     Frames frames = frames(Translation.VIRTUAL, 512);
@@ -204,7 +204,7 @@ class ResidencyTest {
           int frame = residency.use(residency.reserve(pid), pid);
           boolean there = frames.pid(frame) == pid;
           if (!there && !enter(frames, pid, frame)) {
-            residency.giveBack(frame);
+            residency.unclaim(frame);
           } else {
             Latch.releaseExclusive(frames.headers, frame);
           }
@@ -214,7 +214,7 @@ class ResidencyTest {
           if (frame >= 0) {
             FrameHeader.setUsed(frames.headers, frame, false);
             if (frames.claimCold(frame)) {
-              residency.giveBack(frame);
+              residency.unclaim(frame);
             }
           }
         }
@@ -223,14 +223,14 @@ class ResidencyTest {
           if (frame >= 0 && enter(frames, pid, frame)) {
             Latch.releaseExclusive(frames.headers, frame);
           } else if (frame >= 0) {
-            residency.giveBack(frame);
+            residency.unclaim(frame);
           }
         }
       }
     }
   }
 
-  /** All rights taken, and all pages cold and clean. */
+  /** All grants taken, and all pages cold and clean. */
   private static Frames full(boolean oneByOne) {
     Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL), null);
     ((ResidencyBudget) frames.residency).oneByOne = oneByOne;
@@ -248,7 +248,7 @@ class ResidencyTest {
 
   /**
    * One miss of {@link Residency#together} evicts, and for all the pages that the others evict: one
-   * call for all of them, or one for each where the system has no other, or another is not wanted.
+   * call for all of them, or one for each if the system has no other, or another is not wanted.
    */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
@@ -259,7 +259,7 @@ class ResidencyTest {
     assertEquals(ResidencyBudget.TOGETHER, together);
     int n = residencyBudget.capacity();
     boolean one = !oneByOne && new DropList(frames.region, 1).together();
-    // The clock passes every other page: no two that leave are neighbours.
+    // The clock passes every other page: no two that leave are adjacent.
     for (long pid = 3; pid < 2 + n; pid += 2) {
       FrameHeader.setUsed(frames.headers, (int) pid, true);
     }
@@ -277,7 +277,7 @@ class ResidencyTest {
     frames.release();
   }
 
-  /** Who finds all lists lent evicts a page alone; and who waits for nobody does as well. */
+  /** A thread that finds all batches lent evicts a single page; so does one that does not wait. */
   @Test
   void withoutAListAPageLeavesAlone() {
     Frames frames = new Frames(PoolConfig.ofFrames(4096, 1024, Translation.VIRTUAL), null);
@@ -301,19 +301,19 @@ class ResidencyTest {
     assertEquals(3 + n, frame);
     assertEquals(2, frames.counters.pagesForgotten.sum());
     lent.getFirst().add(7);
-    replacement.lists.giveBack(lent.getFirst());
+    replacement.lists.putBack(lent.getFirst());
     bring(frames, 4 + n);
     assertEquals(2 + ResidencyBudget.TOGETHER, frames.counters.pagesForgotten.sum());
-    frames.residency.giveBack(frame);
+    frames.residency.unclaim(frame);
     frames.release();
   }
 
   /**
-   * Where the file has grown, and more is held than there is, all of a list is given up, until what
-   * is held fits.
+   * If the file has grown, and more grants are held than there are, all of a batch are returned,
+   * until the held ones fit.
    */
   @Test
-  void aListOfRightsThatAreNoMoreIsGivenUp() {
+  void excessGrantsOfABatchAreReturned() {
     Frames frames = full(false);
     ResidencyBudget residencyBudget = (ResidencyBudget) frames.residency;
     int before = residencyBudget.capacity();
@@ -328,11 +328,11 @@ class ResidencyTest {
     assertTrue(frame >= 0);
     assertTrue(residencyBudget.free() >= 0, "over by " + -residencyBudget.free());
     assertEquals(3L * ResidencyBudget.TOGETHER, frames.counters.pagesForgotten.sum());
-    residencyBudget.giveBack(frame);
+    residencyBudget.unclaim(frame);
     frames.release();
   }
 
-  /** A list is one thread's at a time. */
+  /** A batch is owned by one thread at a time. */
   @Test
   void aListIsLentToOneThread() throws Exception {
     Frames frames = frames(Translation.VIRTUAL, 1024);
@@ -353,7 +353,7 @@ class ResidencyTest {
                     assertEquals(me, list.frames[0]);
                     assertEquals(me, list.frames[1]);
                     assertEquals(2, list.size());
-                    lists.giveBack(list);
+                    lists.putBack(list);
                   }
                 }
               }));

@@ -20,7 +20,7 @@ public final class StopRaces {
     return cause == FIRST ? 1 : cause == SECOND ? 2 : 0;
   }
 
-  /** What each thread finds when it has stopped the pool, and what is there afterwards. */
+  /** What each thread finds after it has stopped the pool, and the final state. */
   @JCStressTest
   @State
   @Outcome(id = "1, 1, 1", expect = Expect.ACCEPTABLE, desc = "the first cause stays")
@@ -50,9 +50,9 @@ public final class StopRaces {
   /** The action gets the first cause, in whichever thread it runs. */
   @JCStressTest
   @State
-  @Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "the first cause is told")
+  @Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "the action gets the first cause")
   @Outcome(id = "2, 2", expect = Expect.ACCEPTABLE, desc = "the second one came first")
-  @Outcome(expect = Expect.FORBIDDEN, desc = "another cause than the first is told")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "the action gets another cause than the first")
   public static class TwoActions {
     private final Frames.Stop stop = new Frames.Stop();
     private int low = 3;

@@ -13,7 +13,7 @@ import org.openjdk.jcstress.infra.results.J_Result;
 import org.openjdk.jcstress.infra.results.ZJ_Result;
 
 /**
- * jcstress: a reference that is believed, and a page that leaves meanwhile, whose frame another one
+ * jcstress: a trusted reference to a page that leaves concurrently, and whose frame another page
  * gets. Run by {@code RacesTest}.
  */
 final class SwizzleRaces {
@@ -63,7 +63,7 @@ final class SwizzleRaces {
       FrameHeader.setPid(HEADERS, frame, pid);
     }
 
-    /** The child leaves, if it may, and another page comes into its frame. */
+    /** The child leaves, if it may, and another page gets its frame. */
     final void evict() {
       if (!Latch.tryExclusive(HEADERS, child)) {
         return;
@@ -75,7 +75,7 @@ final class SwizzleRaces {
       Latch.releaseExclusive(HEADERS, child);
     }
 
-    /** What a descent does: the page id that stands in the child; -1: again. */
+    /** As a descent does: returns the page id in the child; -1: to be repeated. */
     final long read() {
       long seen = Latch.optimistic(HEADERS, parent);
       if (seen == Latch.LATCHED) {
@@ -98,7 +98,7 @@ final class SwizzleRaces {
   @State
   @Outcome(id = "20", expect = Expect.ACCEPTABLE, desc = "the child")
   @Outcome(id = "-1", expect = Expect.ACCEPTABLE, desc = "again")
-  @Outcome(expect = Expect.FORBIDDEN, desc = "the page of somebody else")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "another page")
   public static class ReaderAgainstEviction extends Family {
     public ReaderAgainstEviction() {
       super(true);
@@ -147,7 +147,7 @@ final class SwizzleRaces {
   @State
   @Outcome(id = "20", expect = Expect.ACCEPTABLE, desc = "the child")
   @Outcome(id = "-1", expect = Expect.ACCEPTABLE, desc = "again")
-  @Outcome(expect = Expect.FORBIDDEN, desc = "the page of somebody else")
+  @Outcome(expect = Expect.FORBIDDEN, desc = "another page")
   public static class ReaderSwizzlingAndEviction extends Family {
     public ReaderSwizzlingAndEviction() {
       super(false);

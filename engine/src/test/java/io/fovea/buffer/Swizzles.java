@@ -1,17 +1,17 @@
 package io.fovea.buffer;
 
-/** What must hold of the references of a pool that nobody uses. */
+/** The invariants of the references of an idle pool. */
 public final class Swizzles {
   private Swizzles() {}
 
   /**
-   * Checks all frames: whatever a reference names is there and has this node for its parent, and
-   * who has a parent is named by it.
+   * Checks all frames: the page that a reference names is there and has this node as its parent,
+   * and a parent names its children.
    *
-   * @return how many pages are named by a reference
+   * @return the number of pages named by a reference
    */
   public static int check(BufferPool pool) {
-    // No batch is under way, and the background writer lets nothing go.
+    // No batch is in progress, and the background writer evicts nothing.
     pool.writeBack.begin();
     try {
       Frames frames = pool.frames;
@@ -39,12 +39,12 @@ public final class Swizzles {
     }
   }
 
-  /** How many references were taken back so that a page could leave. */
+  /** The number of references cleared so that a page could leave. */
   public static long unswizzled(BufferPool pool) {
     return pool.frames.counters.unswizzled.sum();
   }
 
-  /** How many victims stayed, for a child or for their parent's latch. */
+  /** The number of victims that stayed, because of a child or their parent's latch. */
   public static long stayed(BufferPool pool) {
     return pool.frames.counters.staysForChildren.sum() + pool.frames.counters.staysForParent.sum();
   }

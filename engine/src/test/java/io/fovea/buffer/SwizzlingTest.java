@@ -16,10 +16,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * The rules of {@link Swizzling}, one at a time, with pages of this test's own: each interleaving
- * that a rule forbids is made by hand.
+ * The rules of {@link Swizzling}, one at a time, with pages made by this test: each interleaving
+ * that a rule excludes is made by hand.
  *
- * <p>Mutants that were tried, and what finds them: S2 without the child's latch, {@link
+ * <p>Mutants, and the tests that find them: S2 without the child's latch, {@link
  * #notWithoutTheChildsLatch}; S3 with the version unchanged, {@link
  * #aReaderThatHasTheWordIsRefused}; S4 left out, {@link #aParentStaysAsLongAsAChildIsNamed}; PARENT
  * kept by free, {@link #aFreedPageHasNoParent}. No adopt, and each of the others again: {@code
@@ -89,8 +89,8 @@ class SwizzlingTest {
     return tried;
   }
 
-  /** Lets a page go as a miss does; false where it stays. The frame is claimed then. */
-  private boolean letGo(int frame) {
+  /** Evicts a page as a miss does; false if it stays. The frame is claimed then. */
+  private boolean evictAsAMiss(int frame) {
     pool.flushAll();
     FrameHeader.setUsed(pool.frames.headers, frame, false);
     return pool.frames.claimCold(frame);
@@ -98,9 +98,9 @@ class SwizzlingTest {
 
   private boolean evict(long pid) {
     int frame = frame(pid);
-    boolean gone = letGo(frame);
+    boolean gone = evictAsAMiss(frame);
     if (gone) {
-      pool.frames.giveBack(frame);
+      pool.frames.unclaim(frame);
     }
     return gone;
   }
@@ -126,11 +126,11 @@ class SwizzlingTest {
     descend(parent, 0);
     descend(parent, 1);
     int frame = frame(one);
-    assertTrue(letGo(frame));
+    assertTrue(evictAsAMiss(frame));
     assertEquals(one, word(parent, 0));
     assertEquals(0, FrameHeader.parent(pool.frames.headers, frame));
     assertEquals(PageRef.of(two, frame(two) + 1), word(parent, 1));
-    pool.frames.giveBack(frame);
+    pool.frames.unclaim(frame);
     assertEquals(0, pool.stats().framesDirty(), "nothing of it is written");
     checkWhole();
     descend(parent, 0);
@@ -145,11 +145,11 @@ class SwizzlingTest {
     long version = pool.optimistic(above, parent);
     int frame = frame(one);
     Swizzling swizzling = pool.swizzling();
-    // A thread has found the child; before it comes to its reference another one lets the child go.
+    // A thread has found the child; before it stores the reference another one evicts the child.
     assertTrue(pool.tryExclusive(frame, one));
     assertFalse(swizzling.swizzle(above, version, at(above, 0), one, frame));
     pool.releaseExclusive(frame);
-    assertTrue(letGo(frame));
+    assertTrue(evictAsAMiss(frame));
     assertFalse(swizzling.swizzle(above, version, at(above, 0), one, frame));
     enter(frame, two + 100);
     assertFalse(swizzling.swizzle(above, version, at(above, 0), one, frame));
@@ -172,7 +172,7 @@ class SwizzlingTest {
     checkWhole();
   }
 
-  /** Another page comes into a claimed frame, and is there for all. */
+  /** Enters another page into a claimed frame, visible to all threads. */
   private void enter(int frame, long pid) {
     Translator translator = pool.frames.translator;
     int bucket = translator.bucket(pid);
@@ -185,7 +185,7 @@ class SwizzlingTest {
   private void takeOut(int frame, long pid) {
     assertTrue(pool.tryExclusive(frame, pid));
     pool.frames.drop(frame);
-    pool.frames.giveBack(frame);
+    pool.frames.unclaim(frame);
   }
 
   /** S3. */
@@ -198,13 +198,13 @@ class SwizzlingTest {
     long ref = word(parent, 0);
     long before = pool.optimisticChild(frame, ref);
     assertNotEquals(BufferPool.RESTART, before);
-    assertTrue(letGo(frame));
+    assertTrue(evictAsAMiss(frame));
     assertEquals(BufferPool.RESTART, pool.optimisticChild(frame, ref), "latched");
     enter(frame, two + 100);
     long after = pool.optimisticChild(frame, ref);
-    assertNotEquals(BufferPool.RESTART, after, "the frame is believed");
+    assertNotEquals(BufferPool.RESTART, after, "the frame is trusted");
     assertFalse(pool.validate(above, version), "and so the parent must have changed");
-    assertFalse(pool.validate(frame, before), "as must the frame for who was there before");
+    assertFalse(pool.validate(frame, before), "and so must the frame for earlier readers");
     takeOut(frame, two + 100);
     checkWhole();
   }
@@ -226,9 +226,9 @@ class SwizzlingTest {
     assertEquals(two, word(parent, 1));
   }
 
-  /** S5: the parent is being changed, or was, since its child learned of it. */
+  /** S5: the parent is being changed, or was changed since its child recorded it. */
   @Test
-  void whoFindsNoWordTakesAnotherVictim() {
+  void aVictimWithoutItsWordStays() {
     descend(parent, 0);
     int above = frame(parent);
     pool.flushAll();
@@ -240,7 +240,7 @@ class SwizzlingTest {
     long version = pool.heldVersion(above);
     pool.releaseExclusiveUnchanged(above);
     assertFalse(evict(one));
-    assertTrue(pool.validate(above, version), "whose readers are not disturbed for nothing");
+    assertTrue(pool.validate(above, version), "its readers are not disturbed");
     pool.swizzling().begin(frame(one));
     assertTrue(evict(one));
   }
@@ -291,7 +291,7 @@ class SwizzlingTest {
   }
 
   @Test
-  void aForsakenPageNamesNobody() {
+  void aForsakenPageNamesNoChild() {
     descend(parent, 0);
     int latched = pool.fixExclusive(parent);
     pool.swizzling().forsake(latched);
@@ -301,9 +301,9 @@ class SwizzlingTest {
     checkWhole();
   }
 
-  /** S7: what a file has in the place of frames says nothing. */
+  /** S7: frames in a file mean nothing. */
   @Test
-  void whatIsReadIsNotBelieved() {
+  void framesThatAreReadAreNotTrusted() {
     pool.flushAll();
     AllocatorState state = pool.allocatorState();
     try (Arena arena = Arena.ofConfined()) {
@@ -343,7 +343,7 @@ class SwizzlingTest {
     long above = node(PageHeader.INNER, 2, one);
     descend(above, 0);
     assertEquals(one, word(above, 0));
-    // Twice in one node: both words go together.
+    // Twice in one node: both words are cleared together.
     long twice = node(PageHeader.INNER, 1, two, two);
     descend(twice, 0);
     descend(twice, 1);

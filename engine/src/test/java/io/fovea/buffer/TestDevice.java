@@ -17,7 +17,7 @@ import java.util.function.Consumer;
 import java.util.function.LongPredicate;
 
 /**
- * A device in memory that counts, fails on demand, and notices what a pool must never do: two
+ * A device in memory that counts, fails on demand, and detects what a pool must never do: two
  * writes of one range at a time, or a read while the range is being written.
  */
 final class TestDevice implements BlockDevice {
@@ -31,7 +31,7 @@ final class TestDevice implements BlockDevice {
   final AtomicInteger overlaps = new AtomicInteger();
   final AtomicInteger syncs = new AtomicInteger();
 
-  /** How often a thread that waits for a frame has looked after others' reads. */
+  /** How often a thread that waits for a frame has checked others' reads. */
   final AtomicInteger looks = new AtomicInteger();
 
   volatile LongPredicate readFails = offset -> false;
@@ -43,12 +43,12 @@ final class TestDevice implements BlockDevice {
   volatile boolean punches = true;
   final AtomicLong punched = new AtomicLong();
 
-  /** Blocks without space; none is written to before space was set aside. */
+  /** Blocks without space; none is written to before space was reserved. */
   private final Set<Long> holes = ConcurrentHashMap.newKeySet();
 
   final AtomicInteger writesIntoHoles = new AtomicInteger();
 
-  /** For how many blocks there is space. */
+  /** The number of blocks with space. */
   final AtomicLong space = new AtomicLong(Long.MAX_VALUE);
 
   volatile Consumer<IoBatch> beforeBatch = batch -> {};
@@ -93,7 +93,7 @@ final class TestDevice implements BlockDevice {
   public void read(long offset, MemorySegment seg, long segOff, int len) {
     readsAt.computeIfAbsent(offset, k -> new AtomicInteger()).incrementAndGet();
     if (len > 4096) {
-      memory.read(offset, seg, segOff, len); // an extent: what is torn in it, its reader finds
+      memory.read(offset, seg, segOff, len); // an extent: its reader detects torn pages
       return;
     }
     enter(offset, len, false);

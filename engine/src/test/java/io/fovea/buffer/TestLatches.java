@@ -1,15 +1,15 @@
 package io.fovea.buffer;
 
-/** For tests: the latches of a pool that nobody but its own threads uses. */
+/** For tests: the latches of a pool that only its own threads use. */
 public final class TestLatches {
   private TestLatches() {}
 
-  /** Which frames stay latched or reserved; empty where none does. */
+  /** The frames that stay latched or reserved; empty if there are none. */
   public static String held(BufferPool pool) {
     StringBuilder held = new StringBuilder();
     Frames frames = pool.frames;
     for (int frame = 0; frame < frames.count; frame++) {
-      // The pool's own threads latch a frame for a moment.
+      // The pool's own threads latch frames briefly.
       int round = 0;
       while (round < 3_000 && latched(frames, frame)) {
         round = Backoff.pause(round);
@@ -62,12 +62,12 @@ public final class TestLatches {
     return (Latch.word(frames.headers, frame) & (Latch.EXCLUSIVE | Latch.SHARED_MASK)) != 0;
   }
 
-  /** Takes the latch of a page, as somebody does who then is slow. */
+  /** Takes the latch of a page, like a slow thread. */
   public static int latch(BufferPool pool, long pid) {
     return pool.fixExclusive(pid);
   }
 
-  /** Stops a pool, as an operation does that fails while it changes pages. */
+  /** Stops a pool, like an operation that fails while it changes pages. */
   public static void stop(BufferPool pool, Error cause) {
     pool.frames.stop(cause);
   }

@@ -90,7 +90,7 @@ class TranslatorTest {
     }
   }
 
-  /** A page is in the frame that has its number, or nowhere; 0 is nobody's. */
+  /** A page is in the frame that has its number, or in none; 0 is not used. */
   @Property(tries = 300)
   void aFrameOfItsOwn(@ForAll @IntRange(min = 64, max = 300) int frames, @ForAll long any) {
     Translator t = translator(Translation.VIRTUAL, frames);

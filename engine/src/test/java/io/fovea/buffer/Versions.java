@@ -9,14 +9,14 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * A data file that knows which version of each page was written, and which of them a sync covers.
+ * A data file that records which version of each page was written, and which of them a sync covers.
  * The version of a page is the first word of its body; all its sectors differ between versions.
  */
 final class Versions implements BlockDevice {
   private final BlockDevice device;
   private final int pageSize;
 
-  /** The newest version that was handed to the device. */
+  /** The newest version that was submitted to the device. */
   final Map<Long, Long> written = new HashMap<>();
 
   /** The newest version that a sync has made durable: none older may be found again. */

@@ -14,8 +14,8 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.JJ_Result;
 
 /**
- * jcstress: V3 of {@link ResidencyBudget}: a reader without a latch, and a page whose memory goes
- * meanwhile, and comes back. Zeros must not validate. Run by {@code RacesTest}.
+ * jcstress: V3 of {@link ResidencyBudget}: a reader without a latch, and a page whose memory is
+ * released concurrently, and which returns. Zeros must not validate. Run by {@code RacesTest}.
  */
 final class VirtualRaces {
   private static final long PID = 20;
@@ -32,7 +32,7 @@ final class VirtualRaces {
 
     private static final int LAST = PAGE - 64;
 
-    /** Pages that leave with another one: of each thread one. */
+    /** Pages that leave together with another one: one per thread. */
     private static final int SPARE = 64;
 
     private static final NativeRegion REGION =
@@ -47,7 +47,7 @@ final class VirtualRaces {
     /** One call for two ranges. */
     private static final class Together {
       final DropList list = new DropList(REGION, 2);
-      // Two apart, so that they are no neighbours of a frame, nor of each other.
+      // Two apart, so that they are adjacent neither to a frame nor to each other.
       final long spare = (COUNT + 1 + 2L * (THREADS.getAndIncrement() % SPARE)) * PAGE;
 
       void drop(int frame) {
@@ -79,7 +79,7 @@ final class VirtualRaces {
       Mem.putLong(PAGES, base + LAST, word);
     }
 
-    /** The page goes: its header first, then its memory, then the latch. */
+    /** The page leaves: its header first, then its memory, then the latch. */
     final void evict() {
       if (!Latch.tryExclusive(HEADERS, frame)) {
         return;
@@ -104,7 +104,7 @@ final class VirtualRaces {
     }
 
     /**
-     * It comes: the header first, as {@link ResidencyBudget#claim} has it, then what the device
+     * It arrives: the header first, as in {@link ResidencyBudget#claim}, then what the device
      * reads.
      */
     final void load() {
@@ -118,7 +118,7 @@ final class VirtualRaces {
       Latch.releaseExclusive(HEADERS, frame);
     }
 
-    /** What {@link BufferPool#optimistic} and its caller do; -1, -1: again. */
+    /** As {@link BufferPool#optimistic} and its caller do; -1, -1: to be repeated. */
     final void read(JJ_Result r) {
       r.r1 = -1;
       r.r2 = -1;

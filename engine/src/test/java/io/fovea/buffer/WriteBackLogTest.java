@@ -24,7 +24,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Pages wait for their log, and get on nevertheless. */
+/** Pages wait for their log, and make progress nevertheless. */
 @Timeout(60)
 class WriteBackLogTest {
   private final SimDisk logDisk = new SimDisk(1);
@@ -50,9 +50,9 @@ class WriteBackLogTest {
     return open(PoolLogs.config(), PoolLog.of(log));
   }
 
-  /** Nobody asks the log for durability but the pool that needs frames. */
+  /** Only the pool, which needs frames, asks the log for durability. */
   @Test
-  void whoNeedsAFrameGetsOneFromAnIdleLog() {
+  void aMissGetsAFrameThoughTheLogIsIdle() {
     BufferPool pool = open();
     List<Long> pids = new ArrayList<>();
     for (int i = 0; i < 600; i++) {
@@ -67,7 +67,7 @@ class WriteBackLogTest {
     assertEquals(0, data.overlaps.get());
   }
 
-  /** While all that is dirty waits for the log, the writer waits too, and asks once in a while. */
+  /** While all dirty pages wait for the log, the writer waits too, and asks only rarely. */
   @Test
   void theWriterDoesNotSpin() {
     AtomicLong asked = new AtomicLong();
@@ -94,7 +94,7 @@ class WriteBackLogTest {
         });
     assertEquals(0, data.writes.get());
     assertTrue(asked.get() > 0);
-    // 500 ms of backing off to 6.4 ms: a writer that spins asks ten thousands of times.
+    // 500 ms of backing off to 6.4 ms: a spinning writer asks ten thousands of times.
     assertTrue(asked.get() < 2_000, "asked " + asked);
     log.awaitDurable(log.tail());
     durable.set(log.durableLsn());
@@ -107,7 +107,7 @@ class WriteBackLogTest {
     log.close();
   }
 
-  /** A page that is changed all the time is newer than what is durable, always. */
+  /** A page that is changed all the time is always newer than what is durable. */
   @Test
   void aHotPageDoesNotHoldTheRedoPointBack() throws Exception {
     BufferPool pool = open();
@@ -131,7 +131,7 @@ class WriteBackLogTest {
       for (int i = 0; i < 20; i++) {
         long target = log.tail();
         pool.checkpoint().flushOlder(target);
-        assertTrue(pool.checkpoint().minRecLsn() >= target, "redo could begin at " + target);
+        assertTrue(pool.checkpoint().minRecLsn() >= target, "redo would begin at " + target);
         log.recycleBelow(target);
       }
     } finally {
@@ -145,7 +145,7 @@ class WriteBackLogTest {
   }
 
   @Test
-  void flushOlderWritesWhatIsOlderAndNothingElse() {
+  void flushOlderWritesOnlyOlderPages() {
     BufferPool pool =
         open(Records.with(PoolLogs.config(), "exhaustedMillis", 200L), PoolLog.of(log));
     List<Long> pids = new ArrayList<>();
@@ -162,7 +162,7 @@ class WriteBackLogTest {
     assertEquals(0, data.syncs.get());
     pool.checkpoint().sync();
     assertEquals(1, data.syncs.get());
-    // One whose latch is held is left, and keeps its place.
+    // One whose latch is held is left, and keeps its frame.
     int frame = pool.fixExclusive(pids.get(15));
     pool.checkpoint().flushOlder(starts.get(20));
     assertEquals(writes + 19, data.writes.get());
@@ -178,7 +178,7 @@ class WriteBackLogTest {
 
   /** The redo point stays at a page that is being written, until the write is over. */
   @Test
-  void aWriteUnderWayKeepsItsPlace() {
+  void aWriteInFlightHoldsTheRedoPoint() {
     BufferPool pool = open();
     final long start = log.tail();
     final long pid = PoolLogs.page(pool, session);
@@ -197,9 +197,9 @@ class WriteBackLogTest {
     log.close();
   }
 
-  /** The redo point stays at a page whose write fails, through all that comes after. */
+  /** The redo point stays at a page whose write fails, whatever follows. */
   @Test
-  void aFailedWriteKeepsItsPlace() {
+  void aFailedWriteHoldsTheRedoPoint() {
     BufferPool pool = open();
     final long start = log.tail();
     final long pid = PoolLogs.page(pool, session);
@@ -207,7 +207,7 @@ class WriteBackLogTest {
     for (int i = 0; i < 3; i++) {
       assertThrows(StorageException.class, () -> pool.checkpoint().flushOlder(Long.MAX_VALUE));
       assertEquals(start, pool.checkpoint().minRecLsn());
-      // Both words name it, for whoever has looked at the first one before.
+      // Both words name it, for a scan that has read the first one before.
       int frame = Pools.where(pool, pid);
       assertEquals(start, FrameHeader.recLsn(pool.frames.headers, frame));
       assertEquals(start, FrameHeader.writingRecLsn(pool.frames.headers, frame));
@@ -221,7 +221,7 @@ class WriteBackLogTest {
     log.close();
   }
 
-  /** After durability is lost: what is durable may be written, what is newer never is. */
+  /** After durability is lost: durable pages may be written, newer ones never are. */
   @Test
   void afterDurabilityIsLostNothingNewerIsWritten() {
     BufferPool pool =
@@ -238,7 +238,7 @@ class WriteBackLogTest {
     assertThrows(DurabilityLostException.class, () -> log.awaitDurable(log.tail()));
     assertThrows(DurabilityLostException.class, () -> pool.checkpoint().flushOlder(Long.MAX_VALUE));
     assertThrows(DurabilityLostException.class, pool::flushAll);
-    // Pages that are durable make room; then there is none any more, and it is said why.
+    // Durable pages leave; then there is no frame, and the exception has the cause.
     DurabilityLostException e =
         assertThrows(
             DurabilityLostException.class,
@@ -255,7 +255,7 @@ class WriteBackLogTest {
     log.close();
   }
 
-  /** A page that is newer than the log is of another log. */
+  /** A page that is newer than the log belongs to another log. */
   @Test
   void aPageBeyondTheEndOfTheLogIsRefused() {
     BufferPool pool = open();
@@ -281,7 +281,7 @@ class WriteBackLogTest {
     BufferPool whole = new BufferPool(data, config, state, PoolLogs.upTo(end), null);
     assertEquals(b, Pools.word(whole, b));
     whole.abandon();
-    // A recovery reads pages before it knows where the log ends.
+    // A recovery reads pages before it knows the end of the log.
     BufferPool early = new BufferPool(data, config, state);
     assertEquals(a, Pools.word(early, a));
     early.recovery().requireUpTo(end - 8);
@@ -295,7 +295,7 @@ class WriteBackLogTest {
     early.abandon();
   }
 
-  /** The log is told of a page that could not be synced, and commits end. */
+  /** The log is notified of a page that could not be synced, and commits end. */
   @Test
   void aFailedSyncOfThePagesEndsTheLog() {
     SimDisk disk = new SimDisk(2);

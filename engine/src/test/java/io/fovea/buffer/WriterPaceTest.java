@@ -42,7 +42,7 @@ class WriterPaceTest {
     for (int i = 1; i <= 20; i++) {
       pace.taken(4000, (40 + 100 * i) * MILLI);
     }
-    assertEquals(idle, pace.low(), "nobody takes any");
+    assertEquals(idle, pace.low(), "no frames are taken");
   }
 
   @Test
@@ -53,7 +53,7 @@ class WriterPaceTest {
     }
     assertEquals(256, pace.batch(), "a fast device");
     pace.wrote(256, 6 * MILLI, false);
-    assertEquals(170, pace.batch(), "what fits into 4 ms");
+    assertEquals(170, pace.batch(), "as many as fit into 4 ms");
     pace.wrote(170, 400 * MILLI, false);
     assertEquals(85, pace.batch(), "by half at most");
     for (int i = 0; i < 10; i++) {
@@ -61,12 +61,12 @@ class WriterPaceTest {
     }
     assertEquals(WriterPace.BATCH_MIN, pace.batch());
     pace.wrote(5, MILLI / 10, false);
-    assertEquals(WriterPace.BATCH_MIN, pace.batch(), "a small batch says nothing");
+    assertEquals(WriterPace.BATCH_MIN, pace.batch(), "a small batch does not count");
     pace.wrote(WriterPace.BATCH_MIN, MILLI, false);
     assertTrue(pace.batch() > WriterPace.BATCH_MIN);
   }
 
-  /** Those who wait for frames wait longer for two small batches than for one that is large. */
+  /** Threads that want frames wait longer for two small batches than for a large one. */
   @Test
   void aWriterThatIsBehindWritesMoreAtOnce() {
     WriterPace pace = new WriterPace(100_000, 256, 0);
