@@ -141,7 +141,6 @@ final class Frames {
     }
   }
 
-  /** Sets the device that pages come from, before any other thread sees the frames. */
   void wire(BlockDevice source) {
     device = source;
   }
@@ -340,7 +339,6 @@ final class Frames {
     return frame;
   }
 
-  /** Pops frames until one is free; returns -1 if there is none. */
   private int popFree() {
     for (int frame = free.pop(); frame >= 0; frame = free.pop()) {
       // Another thread may have latched the frame briefly, to check that it is free or to take it
@@ -388,7 +386,6 @@ final class Frames {
     }
   }
 
-  /** Returns the memory of a frame to the system: it reads as zeros. */
   void forgetPage(int frame) {
     region.forget(base(frame), pageSize);
   }
