@@ -37,7 +37,6 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
   private final WriteBack writeBack;
   private final WriterPace pace;
 
-  /** The number of frames emptied beyond those wanted; small in a small pool. */
   private final int more;
 
   private final EvictionBatch claimed;

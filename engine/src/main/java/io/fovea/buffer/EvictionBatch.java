@@ -21,7 +21,6 @@ final class EvictionBatch {
 
   private int size;
 
-  /** The index in {@link Lists}. */
   private int slot;
 
   EvictionBatch(int most, @Nullable DropList memory) {
@@ -59,7 +58,6 @@ final class EvictionBatch {
 
     private final AtomicReferenceArray<@Nullable EvictionBatch> lists;
 
-    /** Creates none if pages leave one by one. */
     Lists(Residency residency) {
       int together = residency.together();
       int most = residency.maxResidents() / 4 / together;

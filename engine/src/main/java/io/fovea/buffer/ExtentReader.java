@@ -175,7 +175,6 @@ final class ExtentReader {
     return known;
   }
 
-  /** Null if there is no memory for it: then pages are read one by one, into the pool. */
   private @Nullable MemorySegment buffer() {
     MemorySegment own = buffer;
     if (own == null) {

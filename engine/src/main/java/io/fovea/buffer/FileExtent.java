@@ -26,7 +26,6 @@ final class FileExtent {
   private final BlockDevice device;
   private final int pageShift;
 
-  /** The maximum number of pages; unlimited unless the pool limits it. */
   private final long pagesMax;
 
   private final ReentrantLock growing = new ReentrantLock();
@@ -44,7 +43,6 @@ final class FileExtent {
 
   private volatile boolean full;
 
-  /** See {@link AllocatorState#holes}; never reset. */
   private volatile boolean holes;
 
   FileExtent(BlockDevice device, int pageShift, long pagesMax) {

@@ -186,7 +186,6 @@ final class Flusher {
     return left;
   }
 
-  /** Fills a batch; returns the index behind the last page that was checked. */
   private int collect(long[] pids, int from, int size, long olderThan) {
     int i = from;
     int limit = olderThan == Long.MAX_VALUE ? Integer.MAX_VALUE : CHECKPOINT_BATCH;

@@ -63,7 +63,6 @@ final class FrameAllocator implements Residency.Reclaimer {
    */
   static final int FEW = 8;
 
-  /** The maximum number of steps between two pages of a batch. */
   private static final int MORE_STEPS = 64;
 
   private final Frames frames;
@@ -333,7 +332,6 @@ final class FrameAllocator implements Residency.Reclaimer {
     return -1;
   }
 
-  /** Whether most pages in memory are clean, so that the next one is near. */
   private boolean isMostlyClean() {
     Residency residency = frames.residency;
     int resident = residency.capacity() - Math.max(0, residency.free());

@@ -337,7 +337,6 @@ final class Frames {
     return frame;
   }
 
-  /** Pops frames until one is free; returns -1 if there is none. */
   private int popFree() {
     for (int frame = free.pop(); frame >= 0; frame = free.pop()) {
       // Another thread may have latched the frame briefly, to check that it is free or to take it
@@ -385,7 +384,6 @@ final class Frames {
     }
   }
 
-  /** Returns the memory of a frame to the system: it reads as zeros. */
   void forgetPage(int frame) {
     region.forget(base(frame), pageSize);
   }

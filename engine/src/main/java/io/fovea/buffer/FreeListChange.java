@@ -23,7 +23,6 @@ final class FreeListChange {
   /** The head that the list must have, if it is one of the pages to take out; otherwise 0. */
   long head;
 
-  /** The head without these pages, if {@link #head} is one. */
   long below;
 
   /** The number of pages cut off the file; 0 if pages move to the top. */
@@ -78,7 +77,6 @@ final class FreeListChange {
     return bare;
   }
 
-  /** Sets the link of {@link #topEnd}, which is known last. */
   void end(long next) {
     if (topEnd != 0) {
       link(topEnd, next);

@@ -182,7 +182,6 @@ final class FreeListWalk {
     return done;
   }
 
-  /** How many pages before the mark seem to be free. */
   private int tail(long mark, long max, BooleanSupplier stop) {
     long most = Math.min(Math.min(max, allocator.state().freePages()), Integer.MAX_VALUE);
     int n = 0;
@@ -311,7 +310,6 @@ final class FreeListWalk {
     return n;
   }
 
-  /** Keeps the last of the given pages, which precedes {@link #behind}. */
   private void leave(LongList walked) {
     long height = top - list.size(); // of the page behind
     int n = walked.size();
@@ -368,7 +366,6 @@ final class FreeListWalk {
     return Objects.requireNonNull(bare).get(i);
   }
 
-  /** The change that {@link #sort} makes. */
   FreeListChange change() {
     return change;
   }
@@ -398,7 +395,6 @@ final class FreeListWalk {
     return state;
   }
 
-  /** Releases memory: the next {@link #raise} starts a new walk. */
   void forget() {
     file.clear(false);
     list = new LongList();
@@ -462,12 +458,10 @@ final class FreeListWalk {
     return is ? PageHeader.pageLsn(pages, base) : -1;
   }
 
-  /** Selects the pages to take out. */
   private interface Unlinked {
     boolean is(long pid);
   }
 
-  /** Adds the links around the pages to take out to the change; returns the list without them. */
   private LongList unlink(Unlinked unlinked) {
     LongList stay = new LongList();
     boolean gap = false;
@@ -550,7 +544,6 @@ final class FreeListWalk {
     }
   }
 
-  /** Loads the pages that get other links; they count as used, and stay. */
   private void load() {
     for (int i = 0; i < change.links(); i++) {
       resolver.findSlow(change.pid(i));
@@ -626,7 +619,6 @@ final class FreeListWalk {
     latchedSize = 0;
   }
 
-  /** Writes dirty pages of a range to the file. */
   void write(long from, long mark) {
     writeBack.begin();
     try {

@@ -72,13 +72,11 @@ import java.util.function.LongConsumer;
  * <p>For one thread: the owner of {@link PoolSpace}'s lock.
  */
 final class FreeRuns {
-  /** The minimum length of a run of free pages. One of them keeps its space. */
   static final int RUN_PAGES = 8;
 
   /** Runs end at multiples of this page id, so that they are gathered one after the other. */
   static final int BLOCK_PAGES = 1024;
 
-  /** The maximum number of failed attempts in a row. */
   private static final int FAILURES = 4;
 
   private final PageAllocator allocator;
@@ -224,7 +222,6 @@ final class FreeRuns {
     return true;
   }
 
-  /** Moves pages to the end of the list, in the given order. */
   private boolean toTheEnd(int[] positions, LogSession log) {
     Set<Integer> changed = new HashSet<>();
     int top = Integer.MAX_VALUE;
@@ -275,7 +272,6 @@ final class FreeRuns {
 
   // --------------------------------------------------------------------------------------- punch
 
-  /** The result of a punch. */
   enum Outcome {
     DONE,
     /** Some are left: others were faster, a backup runs, or it was stopped. */

@@ -59,7 +59,6 @@ final class GroupLoader {
   private final BlockDevice device;
   private final int maxInFlightReads;
 
-  /** The number of frames that groups may hold. */
   private final AtomicInteger reserved = new AtomicInteger();
 
   private volatile boolean closed;
@@ -204,7 +203,6 @@ final class GroupLoader {
     reserved.getAndAdd(-count);
   }
 
-  /** The number of frames that groups may hold. */
   int reserved() {
     return reserved.get();
   }
@@ -314,7 +312,6 @@ final class GroupLoader {
     }
   }
 
-  /** Drops a page that did not arrive. */
   private void drop(PageGroup group, int index) {
     int frame = group.frames[index];
     group.frames[index] = -1;

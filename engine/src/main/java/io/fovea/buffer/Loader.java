@@ -220,7 +220,6 @@ final class Loader {
     }
   }
 
-  /** Reads a page into its frame; returns false for {@link #ABSENT}. */
   private boolean read(long pid, int frame, Zeros zeros) {
     long base = frames.base(frame);
     device.read(pid << frames.pageShift, frames.pages, base, frames.pageSize);

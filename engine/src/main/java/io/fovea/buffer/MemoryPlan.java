@@ -165,7 +165,6 @@ record MemoryPlan(
     return of(pageSize, frames, translation, replacement).bytes;
   }
 
-  /** Plans the largest pool that fits. */
   static MemoryPlan fit(PoolConfig config) {
     int pageSize = config.pageSize();
     Translation translation = config.translation();
@@ -205,7 +204,6 @@ record MemoryPlan(
     return of(config.pageSize(), frames, least, config.translation(), config.replacement());
   }
 
-  /** The memory not used for frames. */
   long fixedBytes() {
     return bytes - bufferAt;
   }

@@ -235,7 +235,6 @@ final class PageAllocator {
     return freePages - holes.top() + extent.backed() - highWater - reservedPages;
   }
 
-  /** Tries to provide unreserved pages; others may take them. */
   private void provide(int pages) {
     if (holes.top() == 0 || !holes.fill(resolver)) {
       extent.ensure(highWater + reservedPages + pages - (freePages - holes.top()));
@@ -428,7 +427,6 @@ final class PageAllocator {
     }
   }
 
-  /** Initializes a page in its exclusively latched frame: a header, and zeros. */
   private void init(int frame, int type, long pid, int treeId, long oldLsn, long newLsn) {
     long base = frames.base(frame);
     frames.swizzling.begin(frame);

@@ -35,7 +35,6 @@ final class PagePromoter implements Translator.Promotion {
   private final int maskFree;
   private final int maskSwap;
 
-  /** Moves in progress; none begins while {@link #paused}. */
   private final AtomicInteger moving = new AtomicInteger();
 
   /** The number of threads that forbid moves: a flush, a scan for the redo point. */
@@ -67,7 +66,6 @@ final class PagePromoter implements Translator.Promotion {
     return easy || (dice & maskSwap) == 0 ? promote(pid, frame, preferred) : frame;
   }
 
-  /** Promotes a page if both frames can be latched at once and the rules allow it. */
   int promote(long pid, int frame, int preferred) {
     // Each side writes one word and then reads the other, sequentially consistent: either the move
     // sees the pause, or the pause sees the move and waits for it.

@@ -80,7 +80,6 @@ public final class PageReads {
   private @Nullable GroupLoader loader;
   private @Nullable ReadRing ring;
 
-  /** Whether a ring was requested. */
   private boolean asked;
 
   /** Whether reads were started since the last {@link #handOver}. */
@@ -92,7 +91,6 @@ public final class PageReads {
   private int addedSize;
   private final @Nullable Batch[] batches = new Batch[BATCHES];
 
-  /** A batch and the slots of its entries. */
   private static final class Batch implements IoBatch.Completion {
     final PageReads owner;
     final IoBatch io = new IoBatch(BATCH, this);
@@ -327,7 +325,6 @@ public final class PageReads {
     System.arraycopy(added, n, added, 0, addedSize);
   }
 
-  /** Abandons what was not submitted. */
   private void dropAdded() {
     for (int i = 0; i < addedSize; i++) {
       ended(added[i], Errno.ECANCELED);
@@ -355,7 +352,6 @@ public final class PageReads {
     }
   }
 
-  /** Waits until a read has landed. */
   private void await() {
     boolean interrupted = false;
     waiter = Thread.currentThread();

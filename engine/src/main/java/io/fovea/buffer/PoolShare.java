@@ -253,7 +253,6 @@ public final class PoolShare {
       return least;
     }
 
-    /** The memory that it has or was promised. */
     long bytes() {
       return fixed + (long) Math.max(least, held.get()) * pageSize;
     }
@@ -262,7 +261,6 @@ public final class PoolShare {
       return fixed + (long) Math.max(0, held.get()) * pageSize;
     }
 
-    /** Requests memory for a free frame. */
     boolean take() {
       int now = held.get();
       while (now >= 0) {
@@ -323,7 +321,6 @@ public final class PoolShare {
       return (int) Math.min(frames, Math.max(0, least - held.get()) + more);
     }
 
-    /** Called after the pool has released its memory. */
     void leave() {
       share.members.remove(this);
       share.unpromise(fixed + (long) least * pageSize);
@@ -357,7 +354,6 @@ public final class PoolShare {
       return (int) Math.max(0, Math.min(wanted, held.get() - least));
     }
 
-    /** Whether others wait for frames of this pool. */
     boolean isOwing() {
       return owed.get() > 0 || owedIdle.get() > 0;
     }

@@ -112,7 +112,6 @@ final class ResidencyBudget implements Residency {
   private final Frames frames;
   private final MemorySegment headers;
 
-  /** The memory for pages of the file and for pages in memory, in bytes. */
   private final long budget;
 
   private final int pageBytes;
@@ -124,7 +123,6 @@ final class ResidencyBudget implements Residency {
 
   private final int maxResidents;
 
-  /** Whether pages never leave: {@link Translation#DIRECT}. */
   private final boolean stays;
 
   /** The first free entry that was used before; -1 for none. Under the latch. */
@@ -413,7 +411,6 @@ final class ResidencyBudget implements Residency {
     between.accept(3);
   }
 
-  /** Step (4) for all pages. */
   private void unlatch(EvictionBatch emptied) {
     for (int i = 0; i < emptied.size(); i++) {
       unlatch(emptied.frames[i]);

@@ -299,7 +299,6 @@ final class Resolver {
     return right;
   }
 
-  /** The frame by prediction or by a full search; -1 if neither finds the page. */
   private int resident(long pid) {
     int frame = translator.predict(pid);
     return frames.pid(frame) == pid ? frame : translator.lookup(pid);

@@ -46,7 +46,6 @@ final class Sampling implements ReplacementPolicy {
   static final int TICKS = 16;
   static final int HALF_VISITS = 8;
 
-  /** The number of random steps before the clock takes over. */
   static final int ATTEMPTS = 16;
 
   private static final int HALF_TICKS = HALF_VISITS * TICKS;

@@ -136,7 +136,6 @@ public final class SnapshotDevice extends AbstractBlockDevice {
     }
   }
 
-  /** Copies a page from its frame; returns false if it was not there, or was being changed. */
   private boolean copy(int frame, long pid, MemorySegment seg, long at) {
     long version = pool.glance(frame, pid);
     if (version == BufferPool.RESTART) {

@@ -87,9 +87,7 @@ final class Translator {
 
   private final int magicShift;
 
-  /** Moves pages that were found elsewhere to their preferred frame. */
   interface Promotion {
-    /** May promote a page; returns its frame. */
     int maybePromote(long pid, int frame, int preferred);
   }
 
@@ -201,7 +199,6 @@ final class Translator {
     return own ? VirtualTranslation.frame(this, pid) : scale(Hash.spread(pid), buckets);
   }
 
-  /** Searches for the page without a latch. */
   int lookup(long pid) {
     if (kind == PREDICTIVE) {
       return PredictiveTranslation.find(this, remainder(pid), pid, STEPS_MAX);
@@ -291,7 +288,6 @@ final class Translator {
     Mem.putIntRelease(table, latchAt(bucket), 0);
   }
 
-  /** Latches one or two buckets, in the order of their numbers. */
   void lockBoth(int a, int b) {
     int first = Math.min(a, b);
     int second = Math.max(a, b);

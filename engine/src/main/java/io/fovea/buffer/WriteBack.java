@@ -76,7 +76,6 @@ final class WriteBack {
 
   private final int[] written;
 
-  /** The first slot of each transfer, and the first slot behind it. */
   private final int[] runStart;
 
   private final int[] runEnd;
@@ -85,7 +84,6 @@ final class WriteBack {
 
   private int size;
 
-  /** Pages that were added and could not be copied. */
   private final long[] left;
 
   private int leftSize;
@@ -183,7 +181,6 @@ final class WriteBack {
     return left[i];
   }
 
-  /** The number of pages left out of the batch because they are newer than the log. */
   int leftForLog() {
     return leftForLog;
   }
@@ -388,7 +385,6 @@ final class WriteBack {
     return copiesLsn <= log.durableLsn();
   }
 
-  /** Makes the copies durable in the double-write area, if there is one. */
   private void protect(int copies) {
     DoubleWrite area = doubleWrite;
     if (area == null || !protects) {
@@ -506,7 +502,6 @@ final class WriteBack {
     unmarked[unmarkedSize++] = frame;
   }
 
-  /** Marks frames that failed earlier and were latched then. */
   private void mark() {
     int left = 0;
     for (int i = 0; i < unmarkedSize; i++) {

@@ -28,7 +28,6 @@ final class WriterPace {
 
   static final int BATCH_MIN = 32;
 
-  /** The minimum interval for measuring the rate. */
   private static final long RATE_NANOS = 2_000_000;
 
   private final int lowMin;

@@ -53,7 +53,7 @@ public final class MetadataBytes {
     if (translation == Translation.DIRECT && pools > 1) {
       return "no such file";
     }
-    int each = MemoryPlan.rightBytes(PAGE, Replacement.SECOND_CHANCE) - PAGE;
+    int each = MemoryPlan.grantBytes(PAGE, Replacement.SECOND_CHANCE) - PAGE;
     return percent((each + (double) MemoryPlan.FILE_PAGE_BYTES * pools) / PAGE);
   }
 
