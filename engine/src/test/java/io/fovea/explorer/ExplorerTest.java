@@ -40,6 +40,7 @@ class ExplorerTest {
     run(
         "ExplorerTest.everythingAtOnce",
         "--seconds=" + SECONDS,
+        "--delays",
         SECONDS >= LONG ? "--pairs" : "",
         "--shrink");
   }
