@@ -15,6 +15,13 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Delays {
   private static final int MAX = 1 << 15;
+
+  /** For how long a thread is stopped while the database ends. */
+  private static final long END_NANOS = 3_000_000_000L;
+
+  /** What was seen waiting so often in a row waits for a thread that was stopped. */
+  private static final int WAITS = 100;
+
   private static final AtomicInteger NUMBER = new AtomicInteger();
 
   /**
@@ -25,13 +32,10 @@ public final class Delays {
 
   private static final int[] PASSED = new int[MAX];
 
-  /** Where threads were stopped: a place that is not among these comes first. */
-  private static final boolean[] STOPPED_BEFORE = new boolean[MAX];
+  /** How often threads came to each place while some were to be stopped. */
+  private static final int[] MET = new int[MAX];
 
-  private static final boolean[] STOPPED_BEFORE_END = new boolean[MAX];
-
-  /** Of so many times that a thread comes to a place where none was stopped, it is once. */
-  private static final int NEW = 16;
+  private static final int[] MET_AT_END = new int[MAX];
 
   /** How threads are stopped now; null if they are not. */
   private static volatile @Nullable Stop stop;
@@ -41,14 +45,14 @@ public final class Delays {
 
   /** Threads come to stand where they are, each once, until all may go on. */
   private static final class Stop {
-    final boolean[] before;
-    final int rarely;
+    final int[] met;
+    final @Nullable Thread ending;
     final long nanos;
     volatile boolean over;
 
-    Stop(boolean[] before, int rarely, long nanos) {
-      this.before = before;
-      this.rarely = rarely;
+    Stop(int[] met, @Nullable Thread ending, long nanos) {
+      this.met = met;
+      this.ending = ending;
       this.nanos = nanos;
     }
   }
@@ -86,18 +90,17 @@ public final class Delays {
   /**
    * From now on each thread is stopped once somewhere, as if it had lost its processor.
    *
-   * @param atEnd whether the database is about to end: that has places of its own that are new
    * @param millis for how long at most
    */
-  public static void stop(Random random, boolean atEnd, int millis) {
-    stop =
-        new Stop(
-            atEnd ? STOPPED_BEFORE_END : STOPPED_BEFORE,
-            1 << 4 + random.nextInt(12),
-            millis * 1_000_000L);
-    if (atEnd && random.nextInt(4) != 0) {
-      LAST.set(stop); // this thread ends the database, and the others stand meanwhile
-    }
+  public static void stop(int millis) {
+    stop = new Stop(MET, null, millis * 1_000_000L);
+  }
+
+  /** The same while the calling thread ends the database: until it has, or waits. */
+  public static void stopAtEnd() {
+    Stop now = new Stop(MET_AT_END, Thread.currentThread(), END_NANOS);
+    LAST.set(now);
+    stop = now;
   }
 
   /**
@@ -111,16 +114,21 @@ public final class Delays {
     stop = null;
   }
 
+  /** Each place gets its turn about as often as any other one, however often threads come there. */
   private static void stop(Stop now, int site) {
-    int one = now.before[site] ? now.rarely : NEW;
-    if (ThreadLocalRandom.current().nextInt(one) != 0 || LAST.get() == now) {
+    if (LAST.get() == now) {
+      return;
+    }
+    int times = now.met[site]++;
+    if (ThreadLocalRandom.current().nextInt(16 + (times >> 2)) != 0) {
       return;
     }
     LAST.set(now);
-    now.before[site] = true;
     long until = System.nanoTime() + now.nanos;
-    while (!now.over && System.nanoTime() < until && delay(500_000)) {
-      // stands
+    Thread ending = now.ending;
+    int waits = 0;
+    while (!now.over && System.nanoTime() < until && waits < WAITS && delay(500_000)) {
+      waits = ending == null || ending.getState() == Thread.State.RUNNABLE ? 0 : waits + 1;
     }
   }
 

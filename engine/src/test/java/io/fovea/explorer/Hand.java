@@ -25,9 +25,9 @@ final class Hand {
     this.random = new Random(seed * 0x9E37_79B9L + id);
   }
 
-  /** Takes some milliseconds now and then, for others to do something meanwhile. */
-  void linger() {
-    if (oneIn(8)) {
+  /** Takes some milliseconds once in so many times, for others to do something meanwhile. */
+  void linger(int n) {
+    if (oneIn(n)) {
       LockSupport.parkNanos(random.nextInt(20_000_000));
     }
   }

@@ -64,7 +64,7 @@ final class Life {
   }
 
   /** Nothing takes so long: what waits for it waits for something that does not come. */
-  private static final long LATE_TICKS = 200;
+  private static final long LATE_TICKS = 300;
 
   final Setup setup;
   final Database db;
@@ -339,7 +339,7 @@ final class Life {
             hand,
             tx -> {
               body.run(tx);
-              hand.linger();
+              hand.linger(8);
               small.put(tx, key, value);
             });
     truth.committed(hand.id, n, durable);

@@ -125,20 +125,31 @@ final class Loads {
 
   /** Some sources take their time, long enough for others to fill the log. */
   private static final class Source {
+    /** So many milliseconds without a step are a standstill: the log is full. */
+    private static final int STILL = 200;
+
     private final Life life;
     private final int at;
-    private final long nanos;
+    private final int steps;
 
     Source(Life life, Random r, int n) {
       this.life = life;
       this.at = r.nextInt(4) == 0 ? r.nextInt(n) : -1;
-      this.nanos = r.nextInt(2_000) * 1_000_000L;
+      this.steps = r.nextInt(300);
     }
 
     void before(int record) {
-      long until = System.nanoTime() + nanos;
-      while (record == at && !life.stop && System.nanoTime() < until) {
+      if (record != at) {
+        return;
+      }
+      long until = life.steps.get() + steps;
+      long last = 0;
+      // Until enough was done, or nothing is done any more.
+      for (int still = 0; !life.stop && last < until && still < STILL; still++) {
         LockSupport.parkNanos(1_000_000);
+        long now = life.steps.get();
+        still = now == last ? still : 0;
+        last = now;
       }
     }
   }

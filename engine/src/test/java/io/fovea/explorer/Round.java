@@ -175,7 +175,7 @@ final class Round {
       int hoards = has(Feature.MEMORY) && !faulty ? random.nextInt(20) : 0;
       hoards = hoards < 8 ? hoards : 0;
       long wanted = stepsMax / 10 + random.nextInt(Math.max(1, stepsMax));
-      long until = System.nanoTime() + (1 + random.nextInt(4)) * 1_000_000_000L;
+      long until = System.nanoTime() + (1 + random.nextInt(6)) * 1_000_000_000L;
       boolean begun = false;
       for (long told = 0; forever != null && !life.stop; ) {
         LockSupport.parkNanos(1_000_000);
@@ -188,7 +188,7 @@ final class Round {
           LockSupport.parkNanos(2_000_000);
           if (setup.delays() > 0 && random.nextInt(50) == 0) {
             stops = i + 10;
-            Delays.stop(random, false, 1 + random.nextInt(150));
+            Delays.stop(1 + random.nextInt(150));
           }
           if (i == stops) {
             Delays.stopNoMore(false);
@@ -292,7 +292,7 @@ final class Round {
       LockSupport.parkNanos(random.nextInt(100_000_000));
       life.await(last, 100_000_000);
       if (setup.delays() > 0 && random.nextBoolean()) {
-        Delays.stop(random, true, 400);
+        Delays.stopAtEnd();
       }
       LockSupport.parkNanos(random.nextInt(5_000_000));
     }
