@@ -29,7 +29,7 @@ import java.util.logging.Logger;
  *   --hang=N          seconds of standstill that are a failure
  *   --kills=N         kills so many processes that use one database; another process follows it
  *   --pairs           fails where two features never overlapped that might have
- *   --delays          threads are delayed at random places of the engine, in half of the rounds
+ *   --delays          threads are delayed at random places of the engine, in most rounds
  *   --shrink          looks for the fewest features that fail, in other processes
  * </pre>
  *

@@ -110,7 +110,7 @@ final class Round {
   /** Lives until the deadline, and one at least. Throws what went wrong. */
   void run(long deadline) throws Throwable {
     try {
-      boolean brief = random.nextInt(3) == 0;
+      boolean brief = random.nextBoolean();
       int n = brief ? 20 : 2 + random.nextInt(5);
       renew();
       closed = true;
@@ -291,7 +291,7 @@ final class Round {
       Feature last = life.narrow(random, 4).getFirst();
       LockSupport.parkNanos(random.nextInt(100_000_000));
       life.await(last, 100_000_000);
-      if (setup.delays() > 0 && random.nextBoolean()) {
+      if (setup.delays() > 0) {
         Delays.stopAtEnd();
       }
       LockSupport.parkNanos(random.nextInt(5_000_000));

@@ -81,7 +81,7 @@ record Setup(
         r.nextInt(4) == 0,
         r.nextInt(3) * 100,
         r.nextInt(3) == 0 ? 0 : 200 + r.nextInt(1000),
-        r.nextBoolean() ? 0 : 4 << r.nextInt(4));
+        r.nextInt(4) == 0 ? 0 : 8 << r.nextInt(4));
   }
 
   static <E> E any(Random r, E[] all) {
