@@ -50,10 +50,10 @@ import org.jspecify.annotations.Nullable;
  * <p>Thread-safe. Works from platform and virtual threads; waiting keeps interrupt flags.
  *
  * <p>This class is a facade: translation is in {@link Translator}, latches in {@link Latch}, misses
- * in {@link Loader}, promotion in {@link PagePromoter}, replacement in {@link FrameAllocator}, writes
- * in {@link WriteBack}, page ids in {@link PageAllocator}. Operations for commits, checkpoints,
- * recovery and stopping are in {@link PageReservations}, {@link PoolCheckpoint}, {@link
- * PoolRecovery} and {@link PoolStop}.
+ * in {@link Loader}, promotion in {@link PagePromoter}, replacement in {@link FrameAllocator},
+ * writes in {@link WriteBack}, page ids in {@link PageAllocator}. Operations for commits,
+ * checkpoints, recovery and stopping are in {@link PageReservations}, {@link PoolCheckpoint},
+ * {@link PoolRecovery} and {@link PoolStop}.
  *
  * @since 0.1.0
  */

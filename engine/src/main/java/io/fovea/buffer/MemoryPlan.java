@@ -150,8 +150,7 @@ record MemoryPlan(
   }
 
   /** The size of a pool of the given number of frames. */
-  static long bytes(
-      int pageSize, int frames, Translation translation, Replacement replacement) {
+  static long bytes(int pageSize, int frames, Translation translation, Replacement replacement) {
     if (Translator.isOwn(translation)) {
       int grant = grantBytes(pageSize, replacement);
       long each =

@@ -15,8 +15,8 @@ import java.util.function.LongSupplier;
  *   reserve ──► memory for a page whose id is not known yet ──use(p)──► its frame, latched
  * </pre>
  *
- * <p>{@link FrameAllocator} chooses the pages to evict; this says which memory is free, and handles a
- * page that leaves.
+ * <p>{@link FrameAllocator} chooses the pages to evict; this says which memory is free, and handles
+ * a page that leaves.
  *
  * <p>Thread-safe, unless a method says otherwise. Implementations: {@link FrameResidency}, {@link
  * ResidencyBudget}.

@@ -453,8 +453,8 @@ public final class SequenceCore {
 
   /**
    * Returns the record that gives unused values back to the catalog, or null if all reserved values
-   * were used. Only after {@link #close}, under the schema lock: an open sequence would go on to use
-   * values that the catalog no longer has as reserved.
+   * were used. Only after {@link #close}, under the schema lock: an open sequence would go on to
+   * use values that the catalog no longer has as reserved.
    */
   byte @Nullable [] rest() {
     long places = Math.min(given, count);

@@ -8,9 +8,8 @@
  * io.fovea.inspection.Restoring} inspects the copy of a backup in that way before it gets its final
  * name.
  *
- * <p>May import: everything below it, with the exported packages {@code schema}, {@code config}
- * and {@code error}.
- * Threading: one thread each.
+ * <p>May import: everything below it, with the exported packages {@code schema}, {@code config} and
+ * {@code error}. Threading: one thread each.
  */
 @NullMarked
 package io.fovea.inspection;

@@ -195,10 +195,10 @@ final class DeviceFile {
   }
 
   /**
-   * Returns whether a {@link #writeDurably} reports errors of its own bytes only. That holds for direct
-   * writes: the system gets the error from the device, and nothing is in the page cache, whose
-   * errors are reported once, to the first thread that syncs. A concurrent sync does not consume
-   * the error.
+   * Returns whether a {@link #writeDurably} reports errors of its own bytes only. That holds for
+   * direct writes: the system gets the error from the device, and nothing is in the page cache,
+   * whose errors are reported once, to the first thread that syncs. A concurrent sync does not
+   * consume the error.
    */
   boolean writesApart() {
     return file.direct() && file.writesDurably();

@@ -41,9 +41,9 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Reads land in memory of the ring</b>, a block per slot that the kernel has pinned
  * permanently, and the thread that ends them copies them from there. The extra copy is faster: the
  * same few blocks stay in the caches of whatever fills them, whereas frames of a pool are cold
- * memory, and the page is in this processor's cache when it is used. If
- * the ring fails, the kernel can write nowhere else. Reads of more than a block go straight to
- * their destination, as do all reads if the kernel refuses to pin memory.
+ * memory, and the page is in this processor's cache when it is used. If the ring fails, the kernel
+ * can write nowhere else. Reads of more than a block go straight to their destination, as do all
+ * reads if the kernel refuses to pin memory.
  *
  * <p><b>Memory order.</b> The ring, {@code underWay} and {@code strays} are guarded by the lock, a
  * compare-and-set and a release store. The borrower writes the description of a slot before it

@@ -112,14 +112,14 @@ public record TxConfig(
    * The same for data that nobody writes: under the protocol that has nothing to do then, with as
    * little memory as it takes.
    *
-   * @param bytesMax of keys and values, where anything takes them
+   * @param maxBytes of keys and values, where anything takes them
    * @param remembered how many reads a transaction remembers
    * @param least timestamps that are never used
    */
-  public TxConfig withoutWriters(long bytesMax, int remembered, TimestampConfig least) {
+  public TxConfig withoutWriters(long maxBytes, int remembered, TimestampConfig least) {
     return new TxConfig(
         contexts,
-        bytesMax,
+        maxBytes,
         remembered,
         least,
         revalidateAll,

@@ -51,8 +51,11 @@ final class Catalogs {
       spec = spec.with(IndexSpec.unique("by_b", B1));
     }
     RowTable t = db.table(spec);
-    int n = 1 + r.nextInt(200);
-    db.run(tx -> fill(tx, t, n));
+    int n = r.nextInt(6) == 0 ? 2_000 + r.nextInt(2_000) : 1 + r.nextInt(200);
+    for (int i = 0; i < n; i += 200) {
+      int from = i;
+      db.run(tx -> fill(tx, t, from, Math.min(n, from + 200)));
+    }
     if (r.nextBoolean()) {
       Violation.unless(db.renameTable(name, name + "x"), "rename " + name);
       name = name + "x";
@@ -64,9 +67,9 @@ final class Catalogs {
     }
   }
 
-  private static void fill(Transaction tx, RowTable t, int n) {
+  private static void fill(Transaction tx, RowTable t, int from, int n) {
     Row row = t.row();
-    for (int i = 0; i < n; i++) {
+    for (int i = from; i < n; i++) {
       t.insert(tx, t.key().set(i), row.clear().setLong(A1, i % 7).setText(B1, "row " + i));
     }
   }
@@ -140,7 +143,7 @@ final class Catalogs {
     db.dropTable(name);
     RowTable old = db.table(TableSpec.of(name, KEY, LAYOUT1));
     int n = 1 + hand.random.nextInt(100);
-    db.run(tx -> fill(tx, old, n));
+    db.run(tx -> fill(tx, old, 0, n));
     TableSpec spec =
         TableSpec.builder(name, KEY, LAYOUT2)
             .version(2, Step.rename("b", "c"), Step.add("n", 42))

@@ -3,6 +3,7 @@ package io.fovea.explorer;
 import io.fovea.config.Protocol;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.EnumSet;
@@ -28,6 +29,7 @@ import java.util.logging.Logger;
  *   --hang=N          seconds of standstill that are a failure
  *   --kills=N         kills so many processes that use one database; another process follows it
  *   --pairs           fails where two features never overlapped that might have
+ *   --delays          threads are delayed at random places of the engine, in most rounds
  *   --shrink          looks for the fewest features that fail, in other processes
  * </pre>
  *
@@ -58,6 +60,15 @@ final class Explorer {
   }
 
   public static void main(String[] all) throws Exception {
+    boolean woven =
+        Explorer.class.getClassLoader().getClass().getSimpleName().equals("DelayWeaver");
+    if (!woven && List.of(all).contains("--delays")) {
+      ClassLoader loader = new DelayWeaver(Explorer.class.getClassLoader());
+      Method main = loader.loadClass(Explorer.class.getName()).getMethod("main", String[].class);
+      main.setAccessible(true);
+      main.invoke(null, (Object) all);
+      return;
+    }
     QUIET.setLevel(Level.OFF);
     Explorer e = new Explorer(all);
     Runtime.getRuntime().halt(e.run());

@@ -40,6 +40,7 @@ class ExplorerTest {
     run(
         "ExplorerTest.everythingAtOnce",
         "--seconds=" + SECONDS,
+        SECONDS >= LONG ? "--delays" : "",
         SECONDS >= LONG ? "--pairs" : "",
         "--shrink");
   }

@@ -1,6 +1,7 @@
 package io.fovea.explorer;
 
 import java.util.Random;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /** A thread that takes steps: its number, its random stream, and what it does at the moment. */
@@ -14,11 +15,21 @@ final class Hand {
   /** When the step began, in ticks of the watchdog. */
   volatile long since;
 
+  /** Whether a transaction of the step had a limit of its own for its time. */
+  boolean limited;
+
   volatile @Nullable Thread thread;
 
   Hand(int id, long seed) {
     this.id = id;
     this.random = new Random(seed * 0x9E37_79B9L + id);
+  }
+
+  /** Takes some milliseconds once in so many times, for others to do something meanwhile. */
+  void linger(int n) {
+    if (oneIn(n)) {
+      LockSupport.parkNanos(random.nextInt(20_000_000));
+    }
   }
 
   /** True once in so many times. */

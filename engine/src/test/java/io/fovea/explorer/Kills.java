@@ -77,6 +77,9 @@ final class Kills {
         command.add(kept + "=" + args.get(kept));
       }
     }
+    if (args.containsKey("--delays")) {
+      command.add("--delays");
+    }
     Process p = new ProcessBuilder(command).redirectErrorStream(true).start();
     StringBuilder said = new StringBuilder();
     Thread follower = null;

@@ -29,9 +29,12 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
@@ -39,6 +42,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -59,6 +63,9 @@ final class Life {
     void run(Transaction tx) throws RuntimeException;
   }
 
+  /** Nothing takes so long: what waits for it waits for something that does not come. */
+  private static final long LATE_TICKS = 300;
+
   final Setup setup;
   final Database db;
   final Truth truth;
@@ -72,7 +79,10 @@ final class Life {
   final @Nullable BufferShare share;
 
   final Set<Feature> features;
-  final List<Feature> deck = new ArrayList<>();
+
+  /** What hands choose their next steps from. */
+  private volatile List<Feature> deck = List.of();
+
   final List<Hand> hands;
   final Overlaps overlaps;
   final Watchdog watchdog;
@@ -119,10 +129,8 @@ final class Life {
     this.watchdog = round.watchdog;
     for (Feature f : Feature.values()) {
       places.put(f, new Semaphore(f.atOnce));
-      for (int i = 0; features.contains(f) && f.suits(setup) && i < f.weight; i++) {
-        deck.add(f);
-      }
     }
+    deal(features);
     small = db.table(TableSpec.bytes("small", 32)).bytes();
     lists = db.table(TableSpec.bytes("lists", 32)).bytes();
     longs = db.table(TableSpec.bytes("longs", 32)).bytes();
@@ -144,6 +152,40 @@ final class Life {
 
   // ------------------------------------------------------------------------------------- threads
 
+  /** From now on hands take steps of these features. */
+  private void deal(Collection<Feature> some) {
+    List<Feature> all = new ArrayList<>();
+    for (Feature f : some) {
+      for (int i = 0; i < f.weight; i++) {
+        all.add(f);
+      }
+    }
+    deck = all;
+  }
+
+  /** From now on hands take steps of some features, of which at least one is such a step. */
+  List<Feature> narrow(Random random, int max) {
+    List<Feature> all = new ArrayList<>(features);
+    all.removeIf(f -> f.weight == 0);
+    Collections.shuffle(all, random);
+    List<Feature> some = List.copyOf(all.subList(0, Math.min(all.size(), 1 + random.nextInt(max))));
+    deal(some);
+    return some;
+  }
+
+  /** Returns when a step of a feature is under way; or not, if that takes too long. */
+  void await(Feature f, long nanosMax) {
+    long until = System.nanoTime() + nanosMax;
+    while (!stop && System.nanoTime() < until) {
+      for (Hand h : hands) {
+        if ((h.busy & 1L << f.ordinal()) != 0) {
+          return;
+        }
+      }
+      Thread.onSpinWait();
+    }
+  }
+
   /** Takes steps until it is told to stop. */
   void work(Hand hand) {
     hand.thread = Thread.currentThread();
@@ -160,9 +202,11 @@ final class Life {
   }
 
   private void step(Hand hand) {
-    Feature f = deck.get(hand.random.nextInt(deck.size()));
+    List<Feature> all = deck;
+    Feature f = all.get(hand.random.nextInt(all.size()));
     Semaphore place = places.get(f);
     if (!place.tryAcquire()) {
+      LockSupport.parkNanos(50_000); // there may be nothing else to be done
       return;
     }
     try {
@@ -177,12 +221,13 @@ final class Life {
     overlaps.begins(f, hands);
     besideEndings(f);
     hand.since = watchdog.ticks();
+    hand.limited = false;
     hand.busy = before | 1L << f.ordinal();
     try {
       step.run(this, hand);
       overlaps.done.incrementAndGet(f.ordinal());
     } catch (Throwable t) {
-      judge(f, t);
+      judge(f, hand, t);
     } finally {
       hand.busy = before;
       steps.incrementAndGet();
@@ -213,13 +258,13 @@ final class Life {
   }
 
   /** Whether a feature may throw this now; what it may not is a violation. */
-  private void judge(Feature f, Throwable thrown) {
+  private void judge(Feature f, Hand hand, Throwable thrown) {
     Throwable t = thrown;
     while ((t instanceof CompletionException || t instanceof ExecutionException)
         && t.getCause() != null) {
       t = t.getCause();
     }
-    if (may(f, t)) {
+    if (may(f, hand, t)) {
       String what = f + " " + t.getClass().getSimpleName();
       if (t instanceof TransactionAbortedException a) {
         what += " " + a.abortCause();
@@ -237,12 +282,13 @@ final class Life {
                   + (faults ? ", faults" : "")
                   + (refused ? ", refused memory" : "")
                   + "): "
-                  + t,
+                  + t
+                  + (t instanceof TransactionAbortedException ? "\n" + watchdog.slow() : ""),
               thrown));
     }
   }
 
-  private boolean may(Feature f, Throwable t) {
+  private boolean may(Feature f, Hand hand, Throwable t) {
     if (t instanceof OutOfMemoryError) {
       return refused;
     }
@@ -253,8 +299,12 @@ final class Life {
       return false;
     }
     if (t instanceof TransactionAbortedException a) {
-      // Nothing here takes as long as the limit for all.
-      return a.abortCause() != AbortCause.USER;
+      boolean late =
+          a.abortCause() == AbortCause.TIMEOUT
+              && !hand.limited
+              && watchdog.ticks() - hand.since > LATE_TICKS;
+      return a.abortCause() != AbortCause.USER
+          && (!late || state == State.KILLED || faults || refused);
     }
     if (t instanceof DatabaseClosedException || t instanceof DurabilityLostException) {
       return state != State.RUNNING || faults || refused;
@@ -289,6 +339,7 @@ final class Life {
             hand,
             tx -> {
               body.run(tx);
+              hand.linger(8);
               small.put(tx, key, value);
             });
     truth.committed(hand.id, n, durable);
@@ -343,10 +394,12 @@ final class Life {
               .join();
       case EXPLICIT -> explicitly(hand, body);
       case PESSIMISTIC -> db.run(TxOptions.defaults().pessimisticAfterAborts(0), body::run);
-      case LIMIT ->
-          db.run(
-              TxOptions.defaults().timeout(Duration.ofMillis(1 + hand.random.nextInt(50))),
-              body::run);
+      case LIMIT -> {
+        hand.limited = true;
+        db.run(
+            TxOptions.defaults().timeout(Duration.ofMillis(1 + hand.random.nextInt(50))),
+            body::run);
+      }
       case VIRTUAL -> {
         AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
         Thread t =

@@ -19,6 +19,7 @@ import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 import java.nio.ByteBuffer;
 import java.util.Random;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -67,7 +68,8 @@ final class Loads {
     Table<byte[], byte[]> t = life.db.table(TableSpec.bytes("loaded", 20)).bytes();
     long generation = 1 + generation(life.db, t);
     int n = 1 + r.nextInt(r.nextInt(4) == 0 ? 3_000 : 300);
-    int size = 16 + r.nextInt(r.nextInt(20) == 0 ? 2_000 : 100);
+    int size = 16 + r.nextInt(r.nextInt(8) == 0 ? 2_000 : 100);
+    Source source = new Source(life, r, n);
     boolean fails = r.nextInt(8) == 0;
     try {
       t.load(
@@ -76,6 +78,7 @@ final class Loads {
             byte[] value = new byte[size];
             ByteBuffer.wrap(value).putLong(generation).putLong(n);
             for (int i = 0; i < n; i++) {
+              source.before(i);
               into.add(Life.key("k", i), value);
             }
             if (fails) {
@@ -120,6 +123,37 @@ final class Loads {
         });
   }
 
+  /** Some sources take their time, long enough for others to fill the log. */
+  private static final class Source {
+    /** So many milliseconds without a step are a standstill: the log is full. */
+    private static final int STILL = 200;
+
+    private final Life life;
+    private final int at;
+    private final int steps;
+
+    Source(Life life, Random r, int n) {
+      this.life = life;
+      this.at = r.nextInt(4) == 0 ? r.nextInt(n) : -1;
+      this.steps = r.nextInt(300);
+    }
+
+    void before(int record) {
+      if (record != at) {
+        return;
+      }
+      long until = life.steps.get() + steps;
+      long last = 0;
+      // Until enough was done, or nothing is done any more.
+      for (int still = 0; !life.stop && last < until && still < STILL; still++) {
+        LockSupport.parkNanos(1_000_000);
+        long now = life.steps.get();
+        still = now == last ? still : 0;
+        last = now;
+      }
+    }
+  }
+
   private static void rows(Life life, Hand hand) {
     Random r = hand.random;
     Database db = life.db;
@@ -127,11 +161,13 @@ final class Loads {
     long generation = 1 + newest(db, t);
     int n = 1 + r.nextInt(500);
     byte[] pad = new byte[r.nextInt(200)];
+    Source source = new Source(life, r, n);
     t.load(
         how(r),
         into -> {
           Row row = t.row();
           for (int i = 0; i < n; i++) {
+            source.before(i);
             row.clear().setLong(GENERATION, generation);
             into.add(t.key().set(i), row.setBytes(PAD, pad));
           }

@@ -10,6 +10,7 @@ final class Misuses {
     int which = hand.random.nextInt(6);
     life.db.run(
         tx -> {
+          hand.linger(2);
           try {
             switch (which) {
               case 0 -> life.db.verify();

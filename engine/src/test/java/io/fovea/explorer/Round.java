@@ -110,11 +110,12 @@ final class Round {
   /** Lives until the deadline, and one at least. Throws what went wrong. */
   void run(long deadline) throws Throwable {
     try {
-      int n = 2 + random.nextInt(5);
+      boolean brief = random.nextBoolean();
+      int n = brief ? 20 : 2 + random.nextInt(5);
       renew();
       closed = true;
       for (int i = 0; i < n && (i == 0 || System.nanoTime() < deadline); i++) {
-        live();
+        live(brief ? 200 : 2_500);
       }
     } finally {
       watchdog.watch(() -> 0, List.of());
@@ -131,10 +132,11 @@ final class Round {
     java.nio.file.Files.createDirectories(scratch);
     closed = false;
     forever = told;
-    live();
+    live(0);
   }
 
-  private void live() throws Throwable {
+  /** One opening, in which so many steps are taken at most. */
+  private void live(int stepsMax) throws Throwable {
     lives++;
     if (setup.place() == Setup.Place.MEMORY) {
       truth.forget();
@@ -162,14 +164,18 @@ final class Round {
       watchdog.watch(life.steps::get, hands);
       watchdog.phase("running");
       Life l = life;
+      Delays.choose(random, setup.delays());
+      if (random.nextBoolean()) {
+        life.narrow(random, Feature.values().length);
+      }
       for (Hand h : hands) {
         threads.add(Thread.ofPlatform().daemon().name("hand-" + h.id).start(() -> l.work(h)));
       }
       boolean faulty = has(Feature.FAULT) && disk(1) && random.nextInt(3) == 0;
       int hoards = has(Feature.MEMORY) && !faulty ? random.nextInt(20) : 0;
       hoards = hoards < 8 ? hoards : 0;
-      long wanted = 200 + random.nextInt(2_500);
-      long until = System.nanoTime() + (1 + random.nextInt(4)) * 1_000_000_000L;
+      long wanted = stepsMax / 10 + random.nextInt(Math.max(1, stepsMax));
+      long until = System.nanoTime() + (1 + random.nextInt(6)) * 1_000_000_000L;
       boolean begun = false;
       for (long told = 0; forever != null && !life.stop; ) {
         LockSupport.parkNanos(1_000_000);
@@ -178,8 +184,15 @@ final class Round {
         }
       }
       try (Hoard hoard = new Hoard()) {
-        while (!life.stop && life.steps.get() < wanted && System.nanoTime() < until) {
+        for (int i = 0, stops = 0; goesOn(life, wanted, until); i++) {
           LockSupport.parkNanos(2_000_000);
+          if (setup.delays() > 0 && random.nextInt(50) == 0) {
+            stops = i + 10;
+            Delays.stop(1 + random.nextInt(150));
+          }
+          if (i == stops) {
+            Delays.stopNoMore(false);
+          }
           if (faulty && !begun && life.steps.get() > wanted / 2) {
             begun = true;
             fault(life);
@@ -195,6 +208,7 @@ final class Round {
         end(life, threads);
       }
     } finally {
+      Delays.stopNoMore(true);
       if (life != null) {
         life.stop = true;
         steps += life.steps.get();
@@ -215,6 +229,10 @@ final class Round {
     if (t != null) {
       throw t;
     }
+  }
+
+  private static boolean goesOn(Life life, long wanted, long until) {
+    return !life.stop && life.steps.get() < wanted && System.nanoTime() < until;
   }
 
   /** Keeps what a life began with, for whoever looks for the reason. */
@@ -268,6 +286,16 @@ final class Round {
             && random.nextInt(2) == 0
             && life.failure.get() == null;
     boolean beside = has(Feature.CLOSE) && random.nextInt(3) != 0;
+    if (kill || beside) {
+      // The last that hands begin is a few kinds of steps, in the midst of one of which it ends.
+      Feature last = life.narrow(random, 4).getFirst();
+      LockSupport.parkNanos(random.nextInt(100_000_000));
+      life.await(last, 100_000_000);
+      if (setup.delays() > 0) {
+        Delays.stopAtEnd();
+      }
+      LockSupport.parkNanos(random.nextInt(5_000_000));
+    }
     if (kill) {
       kill(life);
     } else if (!beside) {
@@ -283,6 +311,7 @@ final class Round {
       close(life);
       overlaps.done.incrementAndGet(Feature.CLOSE.ordinal());
     }
+    Delays.stopNoMore(true);
     life.stop = true;
     watchdog.phase("joining after " + (kill ? "kill" : "close"));
     join(threads);

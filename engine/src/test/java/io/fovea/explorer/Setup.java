@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param place where its files are
  * @param hands how many threads use it
+ * @param delays one place of the engine of so many delays threads; 0 for none
  */
 record Setup(
     long seed,
@@ -38,7 +39,8 @@ record Setup(
     boolean cacheAllKeyLocations,
     boolean revalidate,
     int graceMillis,
-    int checkpointMillis) {
+    int checkpointMillis,
+    int delays) {
   /** Where the files are. */
   enum Place {
     MEMORY,
@@ -68,7 +70,7 @@ record Setup(
         r.nextInt(8) == 0 ? Durability.NONE : r.nextBoolean() ? Durability.SYNC : Durability.ASYNC,
         pageSize,
         pool + (translation == Translation.DIRECT ? 64 << 20 : 0),
-        (pageSize / 4096) << (r.nextInt(3) == 0 ? 22 : 19),
+        (pageSize / 4096) << (r.nextInt(3) == 0 ? 22 : 18 + r.nextInt(2)),
         r.nextInt(3) == 0 ? 0 : 1 << (18 + r.nextInt(4)),
         2 + r.nextInt(10),
         6 + r.nextInt(10),
@@ -78,7 +80,8 @@ record Setup(
         r.nextInt(4) == 0,
         r.nextInt(4) == 0,
         r.nextInt(3) * 100,
-        r.nextInt(3) == 0 ? 0 : 200 + r.nextInt(1000));
+        r.nextInt(3) == 0 ? 0 : 200 + r.nextInt(1000),
+        r.nextInt(4) == 0 ? 0 : 8 << r.nextInt(4));
   }
 
   static <E> E any(Random r, E[] all) {
@@ -103,7 +106,7 @@ record Setup(
                 txs.maxActive(maxActive)
                     .leakDetection(LeakDetection.OFF)
                     .strictSerializability(revalidate)
-                    .timeout(Duration.ofSeconds(100))
+                    .timeout(Duration.ofSeconds(60))
                     .closeTimeout(Duration.ofMillis(graceMillis)))
         .experiments(
             exp ->

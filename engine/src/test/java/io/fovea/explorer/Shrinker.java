@@ -76,6 +76,9 @@ final class Shrinker {
           command.add(kept + "=" + args.get(kept));
         }
       }
+      if (args.containsKey("--delays")) {
+        command.add("--delays");
+      }
       Process p =
           new ProcessBuilder(command)
               .redirectErrorStream(true)

@@ -9,6 +9,10 @@
  *                 │                └─steps─► Feature    one kind of operation, with its own check
  *                 └──reopens, checks──► Truth           what must have survived
  * </pre>
+ *
+ * <p>With {@code --delays} the engine runs with delays at random places ({@link
+ * io.fovea.explorer.Delays}); while a database ends, its threads are stopped in the midst of what
+ * they do until the end has overtaken them.
  */
 @NullMarked
 package io.fovea.explorer;

@@ -15,7 +15,6 @@ import io.fovea.ChangeBatch;
 import io.fovea.ChangePosition;
 import io.fovea.Changes;
 import io.fovea.Codec;
-import io.fovea.CommitHandle;
 import io.fovea.CompactOptions;
 import io.fovea.CompactReport;
 import io.fovea.Cursor;
@@ -27,7 +26,6 @@ import io.fovea.Index;
 import io.fovea.IndexCursor;
 import io.fovea.Key;
 import io.fovea.KeyCodec;
-import io.fovea.LeakDetection;
 import io.fovea.LoadOptions;
 import io.fovea.LoadReport;
 import io.fovea.ObjectSpec;
@@ -48,6 +46,7 @@ import io.fovea.TxOptions;
 import io.fovea.VerifyReport;
 import io.fovea.config.Duplicates;
 import io.fovea.config.Durability;
+import io.fovea.config.LeakDetection;
 import io.fovea.error.AbortCause;
 import io.fovea.error.CorruptionException;
 import io.fovea.error.DuplicateKeyException;
@@ -1006,7 +1005,8 @@ class GuideTest {
     // end
     assertTrue(paid);
     // begin docs/guide/transactions.md
-    TxOptions patient = TxOptions.defaults().timeout(Duration.ofMinutes(10)).pessimisticAfterAborts(0);
+    TxOptions patient =
+        TxOptions.defaults().timeout(Duration.ofMinutes(10)).pessimisticAfterAborts(0);
     db.run(
         patient,
         tx -> invoices.forEach(tx, null, null, (number, i) -> invoices.put(tx, i.paidAt(NOW))));
@@ -1062,9 +1062,9 @@ class GuideTest {
   @Test
   void ahead() {
     // begin docs/guide/transactions.md
-    Receipt receipt = db.runPipelined(tx -> invoices.delete(tx, 17L));
+    CommitHandle commitHandle = db.runPipelined(tx -> invoices.delete(tx, 17L));
     // ... start the work of another client ...
-    receipt.await(); // now report the commit to the first client
+    commitHandle.await(); // now report the commit to the first client
     // end
     assertTrue(commitHandle.isDurable());
   }

@@ -121,7 +121,7 @@ class OptionsPageTest {
   @Test
   void aTableThatIsRememberedIsReadWhereItsRecordsWereSeen() {
     // begin docs/reference/options.md
-    TableSpec accounts = TableSpec.of("accounts", KEY, LAYOUT).remembered();
+    TableSpec accounts = TableSpec.of("accounts", KEY, LAYOUT).cacheLocations();
     // end
     try (Database db = Database.inMemory(Options.defaults())) {
       RowTable table = db.table(accounts);

@@ -1,0 +1,107 @@
+package io.fovea.explorer;
+
+import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassReader;
+import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassVisitor;
+import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassWriter;
+import com.tngtech.archunit.thirdparty.org.objectweb.asm.MethodVisitor;
+import com.tngtech.archunit.thirdparty.org.objectweb.asm.Opcodes;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.util.Set;
+
+/**
+ * Loads the engine once more, with a call of {@link Delays} at the entry of each method of the
+ * packages in which threads meet, and of the simulated disk: a window between two steps, which is
+ * some instructions wide, becomes some milliseconds wide now and then.
+ *
+ * <p>The explorer is loaded here too, and not woven.
+ */
+final class DelayWeaver extends ClassLoader {
+  private static final String PROBE = "io/fovea/explorer/Delays";
+
+  private static final Set<String> PACKAGES =
+      Set.of(
+          "io.fovea.btree",
+          "io.fovea.buffer",
+          "io.fovea.catalog",
+          "io.fovea.changes",
+          "io.fovea.copies",
+          "io.fovea.index",
+          "io.fovea.inspection",
+          "io.fovea.io",
+          "io.fovea.recovery",
+          "io.fovea.store",
+          "io.fovea.support",
+          "io.fovea.txn",
+          "io.fovea.wal");
+
+  DelayWeaver(ClassLoader parent) {
+    super(parent);
+  }
+
+  @Override
+  protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+    if (!name.startsWith("io.fovea.")
+        || name.startsWith("io.fovea.bindings.")
+        || name.equals(Delays.class.getName())) {
+      return super.loadClass(name, resolve);
+    }
+    synchronized (getClassLoadingLock(name)) {
+      Class<?> c = findLoadedClass(name);
+      return c != null ? c : define(name);
+    }
+  }
+
+  private Class<?> define(String name) throws ClassNotFoundException {
+    String file = name.replace('.', '/') + ".class";
+    try (InputStream in = getParent().getResourceAsStream(file)) {
+      if (in == null) {
+        throw new ClassNotFoundException(name);
+      }
+      byte[] bytes = in.readAllBytes();
+      if (PACKAGES.contains(name.substring(0, name.lastIndexOf('.')))) {
+        ClassReader reader = new ClassReader(bytes);
+        ClassWriter writer = new ClassWriter(ClassWriter.COMPUTE_MAXS);
+        reader.accept(new Woven(writer), 0);
+        bytes = writer.toByteArray();
+      }
+      return defineClass(name, bytes, 0, bytes.length);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static final class Woven extends ClassVisitor {
+    private String owner = "";
+
+    Woven(ClassVisitor next) {
+      super(Opcodes.ASM9, next);
+    }
+
+    @Override
+    public void visit(
+        int version, int access, String name, String signature, String base, String[] interfaces) {
+      owner = name.substring(name.lastIndexOf('/') + 1);
+      super.visit(version, access, name, signature, base, interfaces);
+    }
+
+    @Override
+    public MethodVisitor visitMethod(
+        int access, String name, String descriptor, String signature, String[] exceptions) {
+      MethodVisitor next = super.visitMethod(access, name, descriptor, signature, exceptions);
+      if (name.startsWith("<")) {
+        return next;
+      }
+      String where = owner + "." + name;
+      return new MethodVisitor(Opcodes.ASM9, next) {
+        @Override
+        public void visitCode() {
+          super.visitCode();
+          super.visitLdcInsn(Delays.site(where));
+          super.visitMethodInsn(Opcodes.INVOKESTATIC, PROBE, "at", "(I)V", false);
+        }
+      };
+    }
+  }
+}
