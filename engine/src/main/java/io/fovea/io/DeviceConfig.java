@@ -39,7 +39,6 @@ public record DeviceConfig(
     }
   }
 
-  /** Returns the defaults. */
   public static DeviceConfig defaults() {
     return DEFAULTS;
   }
