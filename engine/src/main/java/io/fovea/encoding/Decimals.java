@@ -101,7 +101,6 @@ public final class Decimals {
     return true;
   }
 
-  /** Reads a number from a row. */
   public static BigDecimal getRow(MemorySegment seg, long off, int width, int scale) {
     return get(seg, off, width, scale, false);
   }

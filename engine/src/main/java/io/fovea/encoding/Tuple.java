@@ -54,7 +54,6 @@ public final class Tuple {
   /** A double. */
   public static final int FLOAT64 = 6;
 
-  /** 16 bytes. */
   public static final int UUID = 7;
 
   /** A point in time. */
@@ -138,7 +137,6 @@ public final class Tuple {
     return off + 1;
   }
 
-  /** Reads a boolean. */
   public static boolean getBoolean(MemorySegment seg, int off) {
     return Mem.getByte(seg, off) != 0;
   }
@@ -150,7 +148,6 @@ public final class Tuple {
     return off + 8;
   }
 
-  /** Reads a double. */
   public static double getFloat64(MemorySegment seg, int off) {
     long bits = Mem.getLongBE(seg, off);
     return Double.longBitsToDouble(bits ^ (~bits >> 63 | Long.MIN_VALUE));
@@ -163,7 +160,6 @@ public final class Tuple {
     return off + 16;
   }
 
-  /** Reads a UUID. */
   public static UUID getUuid(MemorySegment seg, long off) {
     return new UUID(Mem.getLongBE(seg, off), Mem.getLongBE(seg, off + 8));
   }
@@ -175,7 +171,6 @@ public final class Tuple {
     return off + Times.BYTES;
   }
 
-  /** Reads an instant. */
   public static Instant getInstant(MemorySegment seg, int off) {
     return Times.of(getInt64(seg, off), Mem.getIntBE(seg, off + 8));
   }
@@ -208,7 +203,6 @@ public final class Tuple {
     return off + width;
   }
 
-  /** Reads a decimal. */
   public static BigDecimal getDecimal(MemorySegment seg, int off, int width, int scale) {
     return Decimals.get(seg, off, width, scale, true);
   }

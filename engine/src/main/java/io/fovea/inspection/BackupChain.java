@@ -187,7 +187,6 @@ public final class BackupChain {
     }
   }
 
-  /** Checks the files against the manifest. */
   private static void verify(BackupManifest manifest, Path at, String name) throws IOException {
     for (String suffix : List.of(Storage.DATA, Storage.LOG, BackupManifest.PAGES)) {
       BackupManifest.Part part =

@@ -41,7 +41,6 @@ interface BackupSource {
    */
   void copyTo(Path file) throws IOException;
 
-  /** Returns the backup at a path. */
   static BackupSource at(Path path) throws IOException {
     if (Files.isDirectory(path)) {
       return beside(dataFile(path));

@@ -189,7 +189,6 @@ public final class Inspection implements AutoCloseable {
     }
   }
 
-  /** Reads the log from the redo point to its end. */
   private void log(Superblock superblock) {
     logEnd = Long.MAX_VALUE; // not known yet: no page is compared with it
     if (!storage.exists(Storage.LOG)) {

@@ -44,7 +44,6 @@ final class LogDump {
     this.all = all;
   }
 
-  /** Decodes a record. */
   void decode(LogReader r, Map<String, @Nullable Object> out) {
     out.put("type", RecordType.name(r.type()));
     out.put("bytes", r.bodyLength());

@@ -73,7 +73,6 @@ public final class OpenFile implements AutoCloseable {
     }
   }
 
-  /** Returns the superblock. */
   public Superblock superblock() {
     return superblock;
   }
@@ -136,7 +135,6 @@ public final class OpenFile implements AutoCloseable {
 
   // -------------------------------------------------------------------------------------- pages
 
-  /** Returns the number of pages of the file. */
   public long pages() {
     return (data.size() + superblock.pageSize() - 1) / superblock.pageSize();
   }
@@ -156,7 +154,6 @@ public final class OpenFile implements AutoCloseable {
     }
   }
 
-  /** Returns the bytes of a page. */
   public byte[] bytes(long pid) {
     try (Arena arena = Arena.ofShared()) {
       byte[] all = new byte[superblock.pageSize()];

@@ -83,11 +83,7 @@ public abstract class AbstractBlockDevice implements BlockDevice {
     return blockSize;
   }
 
-  /**
-   * Returns the path, or another name for messages.
-   *
-   * @return the name
-   */
+  /** Returns the path, or another name for messages. */
   public final String name() {
     return name;
   }

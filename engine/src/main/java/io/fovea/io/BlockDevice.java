@@ -48,11 +48,7 @@ public interface BlockDevice extends AutoCloseable {
    */
   int blockSize();
 
-  /**
-   * Returns the length of the device.
-   *
-   * @return bytes
-   */
+  /** Returns the length of the device, in bytes. */
   long size();
 
   /**
@@ -188,11 +184,7 @@ public interface BlockDevice extends AutoCloseable {
    */
   String kind();
 
-  /**
-   * Returns counters of operations.
-   *
-   * @return live counters
-   */
+  /** Returns counters of operations. */
   IoStats stats();
 
   /**

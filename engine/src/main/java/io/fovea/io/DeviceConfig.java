@@ -41,7 +41,6 @@ public record DeviceConfig(
     }
   }
 
-  /** Returns the defaults. */
   public static DeviceConfig defaults() {
     return DEFAULTS;
   }

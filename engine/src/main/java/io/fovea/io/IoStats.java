@@ -19,7 +19,6 @@ public final class IoStats {
   private final LongAdder batches = new LongAdder();
   private final LongAdder bounces = new LongAdder();
 
-  /** Creates a set of counters, all zero. For devices. */
   public IoStats() {}
 
   private static LongAdder[] adders() {
@@ -34,7 +33,6 @@ public final class IoStats {
    * Returns how often an operation was performed, including failures.
    *
    * @param op the operation
-   * @return operations
    */
   public long count(IoOp op) {
     return counts[op.ordinal()].sum();
@@ -54,26 +52,17 @@ public final class IoStats {
    * Returns how often an operation failed.
    *
    * @param op the operation
-   * @return operations
    */
   public long errors(IoOp op) {
     return errors[op.ordinal()].sum();
   }
 
-  /**
-   * Returns how many batches were started.
-   *
-   * @return batches
-   */
+  /** Returns how many batches were started. */
   public long batches() {
     return batches.sum();
   }
 
-  /**
-   * Returns how many transfers took a copy because their memory was not aligned.
-   *
-   * @return operations
-   */
+  /** Returns how many transfers took a copy because their memory was not aligned. */
   public long bounces() {
     return bounces.sum();
   }

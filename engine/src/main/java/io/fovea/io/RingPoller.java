@@ -247,14 +247,12 @@ final class RingPoller {
     }
   }
 
-  /** Keeps a read of the eventfd pending. */
   private void arm(Ring ring) {
     if (!wakeArmed && !stopping) {
       wakeArmed = ring.read(eventfd, wakeCount.address(), 8, 0, WAKE);
     }
   }
 
-  /** Fills slots from the queue. */
   private void take(Ring ring) {
     while (free > 0) {
       IoBatch batch = current;

@@ -9,7 +9,6 @@ public interface Storage {
   /** The file of pages. */
   String DATA = "";
 
-  /** The log. */
   String LOG = ".log";
 
   /** The double-write area. */
@@ -30,7 +29,6 @@ public interface Storage {
   /** Opens a file, creating it if it does not exist. */
   BlockDevice open(String suffix);
 
-  /** Returns whether a file exists. */
   boolean exists(String suffix);
 
   /** Deletes a file durably, if it exists. */

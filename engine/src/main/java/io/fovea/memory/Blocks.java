@@ -202,7 +202,6 @@ public final class Blocks {
     return used + kept;
   }
 
-  /** Returns the bytes of blocks in use. */
   public long bytesUsed() {
     return used;
   }

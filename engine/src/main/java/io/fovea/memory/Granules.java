@@ -155,20 +155,12 @@ public final class Granules {
     return view;
   }
 
-  /**
-   * Returns the size of a granule.
-   *
-   * @return bytes
-   */
+  /** Returns the size of a granule, in bytes. */
   public int granuleBytes() {
     return granuleBytes;
   }
 
-  /**
-   * Returns the maximum number of granules.
-   *
-   * @return granules
-   */
+  /** Returns the maximum number of granules. */
   public int max() {
     return max;
   }
@@ -249,7 +241,6 @@ public final class Granules {
       super(reason);
     }
 
-    /** Returns the reason. */
     public String reason() {
       return String.valueOf(getMessage());
     }

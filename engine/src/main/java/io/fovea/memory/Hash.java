@@ -31,7 +31,6 @@ public final class Hash {
    * numbers are unrelated; the hash relies on that.
    *
    * @param number any number
-   * @return a seed
    */
   public static long seed(long number) {
     return mix(mix(number ^ S0, S1) ^ S2, S1 ^ number);

@@ -7,7 +7,6 @@ public final class LongList {
   private long[] values = new long[16];
   private int size;
 
-  /** Creates an empty list. */
   public LongList() {}
 
   /** Adds a value at the end. */
@@ -18,7 +17,6 @@ public final class LongList {
     values[size++] = value;
   }
 
-  /** Returns the value at an index. */
   public long get(int index) {
     assert index < size;
     return values[index];
@@ -29,12 +27,10 @@ public final class LongList {
     size--;
   }
 
-  /** Returns the number of values. */
   public int size() {
     return size;
   }
 
-  /** Removes all values. */
   public void clear() {
     size = 0;
   }

@@ -70,20 +70,12 @@ public final class MappingBudget {
     return false;
   }
 
-  /**
-   * Returns the number of mappings in use.
-   *
-   * @return mappings
-   */
+  /** Returns the number of mappings in use. */
   public int used() {
     return used.get();
   }
 
-  /**
-   * Returns the maximum number of mappings.
-   *
-   * @return mappings
-   */
+  /** Returns the maximum number of mappings. */
   public int limit() {
     return limit;
   }

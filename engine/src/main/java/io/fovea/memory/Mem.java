@@ -114,12 +114,10 @@ public final class Mem {
 
   // ------------------------------------------------------------------------------- plain access
 
-  /** Reads a byte. */
   public static byte getByte(MemorySegment seg, long off) {
     return (byte) BYTE.get(seg, off);
   }
 
-  /** Writes a byte. */
   public static void putByte(MemorySegment seg, long off, byte value) {
     BYTE.set(seg, off, value);
   }
@@ -129,7 +127,6 @@ public final class Mem {
     return (byte) BYTE.get(seg, off) & 0xFF;
   }
 
-  /** Reads a short in native order. */
   public static short getShort(MemorySegment seg, long off) {
     return (short) SHORT.get(seg, off);
   }
@@ -139,27 +136,22 @@ public final class Mem {
     return (short) SHORT.get(seg, off) & 0xFFFF;
   }
 
-  /** Writes a short in native order. */
   public static void putShort(MemorySegment seg, long off, short value) {
     SHORT.set(seg, off, value);
   }
 
-  /** Reads an int in native order. */
   public static int getInt(MemorySegment seg, long off) {
     return (int) INT.get(seg, off);
   }
 
-  /** Writes an int in native order. */
   public static void putInt(MemorySegment seg, long off, int value) {
     INT.set(seg, off, value);
   }
 
-  /** Reads a long in native order. */
   public static long getLong(MemorySegment seg, long off) {
     return (long) LONG.get(seg, off);
   }
 
-  /** Writes a long in native order. */
   public static void putLong(MemorySegment seg, long off, long value) {
     LONG.set(seg, off, value);
   }
@@ -169,7 +161,6 @@ public final class Mem {
     return (short) SHORT_BE.get(seg, off) & 0xFFFF;
   }
 
-  /** Writes a big-endian short. */
   public static void putShortBE(MemorySegment seg, long off, short value) {
     SHORT_BE.set(seg, off, value);
   }
@@ -179,7 +170,6 @@ public final class Mem {
     return (int) INT_BE.get(seg, off);
   }
 
-  /** Writes a big-endian int. */
   public static void putIntBE(MemorySegment seg, long off, int value) {
     INT_BE.set(seg, off, value);
   }
@@ -189,7 +179,6 @@ public final class Mem {
     return (long) LONG_BE.get(seg, off);
   }
 
-  /** Writes a big-endian long. */
   public static void putLongBE(MemorySegment seg, long off, long value) {
     LONG_BE.set(seg, off, value);
   }
@@ -201,37 +190,30 @@ public final class Mem {
     return (byte) BYTE.getOpaque(seg, off);
   }
 
-  /** Writes a byte with opaque order. */
   public static void putByteOpaque(MemorySegment seg, long off, byte value) {
     BYTE.setOpaque(seg, off, value);
   }
 
-  /** Reads an aligned int with opaque order. */
   public static int getIntOpaque(MemorySegment seg, long off) {
     return (int) ATOMIC_INT.getOpaque(seg, off);
   }
 
-  /** Writes an aligned int with opaque order. */
   public static void putIntOpaque(MemorySegment seg, long off, int value) {
     ATOMIC_INT.setOpaque(seg, off, value);
   }
 
-  /** Reads an aligned int with acquire order. */
   public static int getIntAcquire(MemorySegment seg, long off) {
     return (int) ATOMIC_INT.getAcquire(seg, off);
   }
 
-  /** Writes an aligned int with release order. */
   public static void putIntRelease(MemorySegment seg, long off, int value) {
     ATOMIC_INT.setRelease(seg, off, value);
   }
 
-  /** Reads an aligned int with sequential order. */
   public static int getIntVolatile(MemorySegment seg, long off) {
     return (int) ATOMIC_INT.getVolatile(seg, off);
   }
 
-  /** Writes an aligned int with sequential order. */
   public static void putIntVolatile(MemorySegment seg, long off, int value) {
     ATOMIC_INT.setVolatile(seg, off, value);
   }
@@ -251,32 +233,26 @@ public final class Mem {
     return (int) ATOMIC_INT.getAndSet(seg, off, value);
   }
 
-  /** Reads an aligned long with opaque order. */
   public static long getLongOpaque(MemorySegment seg, long off) {
     return (long) ATOMIC_LONG.getOpaque(seg, off);
   }
 
-  /** Writes an aligned long with opaque order. */
   public static void putLongOpaque(MemorySegment seg, long off, long value) {
     ATOMIC_LONG.setOpaque(seg, off, value);
   }
 
-  /** Reads an aligned long with acquire order. */
   public static long getLongAcquire(MemorySegment seg, long off) {
     return (long) ATOMIC_LONG.getAcquire(seg, off);
   }
 
-  /** Writes an aligned long with release order. */
   public static void putLongRelease(MemorySegment seg, long off, long value) {
     ATOMIC_LONG.setRelease(seg, off, value);
   }
 
-  /** Reads an aligned long with sequential order. */
   public static long getLongVolatile(MemorySegment seg, long off) {
     return (long) ATOMIC_LONG.getVolatile(seg, off);
   }
 
-  /** Writes an aligned long with sequential order. */
   public static void putLongVolatile(MemorySegment seg, long off, long value) {
     ATOMIC_LONG.setVolatile(seg, off, value);
   }
@@ -318,48 +294,40 @@ public final class Mem {
   // If the JVM denies native access, peeks are checked too, and anything outside the segment reads
   // as 0, which is as meaningless as the contents of a guard.
 
-  /** {@link #getByte} without checks; see above. */
   public static byte peekByte(MemorySegment seg, long off) {
     return RAW ? (byte) BYTE.get(EVERYTHING, seg.address() + off) : nearByte(seg, off);
   }
 
-  /** {@link #getUnsignedShort} without checks; see above. */
   public static int peekUnsignedShort(MemorySegment seg, long off) {
     return RAW
         ? (short) SHORT.get(EVERYTHING, seg.address() + off) & 0xFFFF
         : nearUnsignedShort(seg, off);
   }
 
-  /** {@link #getInt} without checks; see above. */
   public static int peekInt(MemorySegment seg, long off) {
     return RAW ? (int) INT.get(EVERYTHING, seg.address() + off) : nearInt(seg, off);
   }
 
-  /** {@link #getIntBE} without checks; see above. */
   public static int peekIntBE(MemorySegment seg, long off) {
     return RAW ? (int) INT_BE.get(EVERYTHING, seg.address() + off) : nearIntBE(seg, off);
   }
 
-  /** {@link #getLong} without checks; see above. */
   public static long peekLong(MemorySegment seg, long off) {
     return RAW ? (long) LONG.get(EVERYTHING, seg.address() + off) : nearLong(seg, off);
   }
 
-  /** {@link #getLongOpaque} without checks; see above. */
   public static long peekLongOpaque(MemorySegment seg, long off) {
     return RAW
         ? (long) ATOMIC_LONG.getOpaque(EVERYTHING, seg.address() + off)
         : nearLongOpaque(seg, off);
   }
 
-  /** {@link #getLongAcquire} without checks; see above. */
   public static long peekLongAcquire(MemorySegment seg, long off) {
     return RAW
         ? (long) ATOMIC_LONG.getAcquire(EVERYTHING, seg.address() + off)
         : nearLongAcquire(seg, off);
   }
 
-  /** {@link #getLongVolatile} without checks; see above. */
   public static long peekLongVolatile(MemorySegment seg, long off) {
     return RAW
         ? (long) ATOMIC_LONG.getVolatile(EVERYTHING, seg.address() + off)
@@ -589,7 +557,6 @@ public final class Mem {
     }
   }
 
-  /** Sets bytes to zero. */
   public static void zero(MemorySegment seg, long off, long len) {
     if (len > LONG_BYTES) {
       seg.asSlice(off, len).fill((byte) 0);

@@ -13,14 +13,12 @@ import io.fovea.bindings.MemoryCalls;
  * @since 0.1.0
  */
 public interface MemoryFiles {
-  /** The kernel. */
   MemoryFiles KERNEL = new MemoryFiles() {};
 
   /**
    * Creates an empty memory file.
    *
    * @param name its name in {@code /proc/self/maps}
-   * @return its descriptor
    */
   default int create(String name) {
     return FileCalls.memfdCreate(name, FileCalls.MFD_CLOEXEC);

@@ -26,6 +26,5 @@ public abstract class Padding {
   private long p15;
   private long p16;
 
-  /** Creates the padding. */
   protected Padding() {}
 }

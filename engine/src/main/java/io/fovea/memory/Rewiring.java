@@ -108,11 +108,7 @@ public final class Rewiring {
     return area;
   }
 
-  /**
-   * Returns the number of slots.
-   *
-   * @return slots
-   */
+  /** Returns the number of slots. */
   public int slots() {
     return shown.length;
   }
@@ -168,7 +164,6 @@ public final class Rewiring {
     return true;
   }
 
-  /** Returns the increase in the number of mappings. */
   private int more(int slot, int granule, int n) {
     return borders(slot, granule, n) - borders(slot, n);
   }

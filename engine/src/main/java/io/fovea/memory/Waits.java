@@ -56,7 +56,6 @@ public final class Waits {
    * hundred years, by which a program means "forever", count as a hundred years.
    *
    * @param limit not negative
-   * @return nanoseconds
    */
   public static long nanos(Duration limit) {
     return (limit.compareTo(LONGEST) < 0 ? limit : LONGEST).toNanos();

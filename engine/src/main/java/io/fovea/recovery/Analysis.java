@@ -159,12 +159,10 @@ final class Analysis implements StructureRecord.Visitor {
     this.counts = new CountsReplay(superblock);
   }
 
-  /** Returns the number of images. */
   long images() {
     return images;
   }
 
-  /** Returns the number of records. */
   long records() {
     return records;
   }

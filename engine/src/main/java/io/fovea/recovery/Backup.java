@@ -231,7 +231,6 @@ public final class Backup implements AutoCloseable {
    * @param pool the same pages, for those that cannot be read
    * @param superblock the copy's superblock: it says that the copy is clean
    * @param unchanged whether the file is as it was closed with a log
-   * @return the result
    */
   public Result cold(
       BlockDevice device, BufferPool pool, Superblock superblock, boolean unchanged) {
@@ -410,7 +409,6 @@ public final class Backup implements AutoCloseable {
     }
   }
 
-  /** Writes the manifest, and renames all files. */
   private Result finish(
       Superblock s,
       long pages,
@@ -460,7 +458,6 @@ public final class Backup implements AutoCloseable {
     return changed.size();
   }
 
-  /** Copies a run of pages. */
   private void copy(BackupPages reader, long from, long to, int pageSize) throws IOException {
     for (long pid = from; pid < to; ) {
       checkInterrupt();
@@ -543,14 +540,12 @@ public final class Backup implements AutoCloseable {
     target.begin(suffix, length);
   }
 
-  /** Ends a file; returns its length. */
   private long end(String suffix) throws IOException {
     target.end();
     parts.add(new BackupManifest.Part(suffix, fileBytes, (int) crc.getValue()));
     return fileBytes;
   }
 
-  /** Writes the first bytes of {@link #bytes}. */
   private void put(int len) throws IOException {
     target.write(bytes, 0, len);
     crc.update(bytes, 0, len);

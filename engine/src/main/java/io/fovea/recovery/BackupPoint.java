@@ -40,7 +40,6 @@ public record BackupPoint(UUID id, long lsn, long unlogged) {
     }
   }
 
-  /** Returns the point as text. */
   public String text() {
     return id + "/" + lsn + "/" + unlogged;
   }

@@ -20,7 +20,6 @@ interface BackupTarget extends AutoCloseable {
   /** Writes the next bytes. */
   void write(byte[] from, int off, int len) throws IOException;
 
-  /** Ends the file. */
   void end() throws IOException;
 
   /** Ends the backup. */

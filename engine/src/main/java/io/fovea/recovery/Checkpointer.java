@@ -423,7 +423,6 @@ public final class Checkpointer implements AutoCloseable {
     }
   }
 
-  /** Returns counters of checkpoints. */
   public Stats stats() {
     lock.lock();
     try {

@@ -175,12 +175,10 @@ public final class CountsRecord {
     return from;
   }
 
-  /** Returns the tree. */
   public int treeId() {
     return treeId;
   }
 
-  /** Returns the number of records. */
   public long records() {
     return records;
   }
@@ -195,7 +193,6 @@ public final class CountsRecord {
     return (int) contexts;
   }
 
-  /** Returns a context. */
   public int context(int i) {
     return Mem.getInt(segment, contextsAt + (long) i * CONTEXT_BYTES);
   }

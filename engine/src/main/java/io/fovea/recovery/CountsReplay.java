@@ -143,7 +143,6 @@ final class CountsReplay {
     }
   }
 
-  /** Returns the counts. */
   RecoveredRowCounts result() {
     RecoveredRowCounts known = new RecoveredRowCounts();
     trees.forEach((id, t) -> known.put(id, t.records, t.bytes));

@@ -42,12 +42,10 @@ public final class PageScan {
       return innerPages;
     }
 
-    /** Returns the number of pages of long values. */
     public long longPages() {
       return longPages;
     }
 
-    /** Returns the number of all pages. */
     public long pages() {
       return leafPages + innerPages + longPages;
     }
@@ -72,7 +70,6 @@ public final class PageScan {
       return roomBytes;
     }
 
-    /** Returns the bytes of long values. */
     public long longBytes() {
       return longBytes;
     }

@@ -134,7 +134,6 @@ public final class RangeRecord {
     return id;
   }
 
-  /** Returns the tree. */
   public int treeId() {
     return treeId;
   }

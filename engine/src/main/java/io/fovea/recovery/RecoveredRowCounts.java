@@ -17,10 +17,8 @@ public final class RecoveredRowCounts {
   private final Map<Integer, Counts> trees = new HashMap<>();
   private final Map<Integer, Counts> changes = new HashMap<>();
 
-  /** Creates an empty set of counts. */
   public RecoveredRowCounts() {}
 
-  /** Sets the counts of a tree. */
   public void put(int treeId, long records, long bytes) {
     trees.put(treeId, new Counts(records, bytes));
   }

@@ -37,7 +37,6 @@ public record RecoveryReport(
   public static final RecoveryReport NONE =
       new RecoveryReport(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
-  /** Returns the bytes of log that were read. */
   public long logBytes() {
     return endLsn - redoLsn;
   }

@@ -335,7 +335,6 @@ final class Replay {
     return first > 0 && complete.get(first) != PidMap.ABSENT;
   }
 
-  /** Waits until the next chunk is free. */
   private ReplayChunk free() {
     ReplayChunk chunk = chunks[(int) (next % chunks.length)];
     lock.lock();
@@ -400,7 +399,6 @@ final class Replay {
     }
   }
 
-  /** Publishes the last chunk. */
   private void finish() {
     ReplayChunk chunk = free();
     chunk.last = true;

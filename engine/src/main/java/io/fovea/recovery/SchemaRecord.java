@@ -49,7 +49,6 @@ public final class SchemaRecord {
 
   // ------------------------------------------------------------------------------------- writing
 
-  /** Returns the size of a record. */
   public static int bytes(int published, int dropped, int opBytes, int adopted, int released) {
     return HEADER
         + published * ID_BYTES

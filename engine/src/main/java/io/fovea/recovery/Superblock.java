@@ -70,7 +70,6 @@ public record Superblock(
   /** The maximum number of earlier sessions in a superblock. */
   static final int ANCESTORS_MAX = 64;
 
-  /** The id of the catalog tree. */
   public static final int CATALOG_TREE_ID = 1;
 
   /** The page of the catalog tree's root. */
@@ -82,7 +81,6 @@ public record Superblock(
    */
   public static final int FORMAT_VERSION = 4;
 
-  /** Returns the superblock of a new file. */
   public static Superblock ofNew(int pageSize) {
     return new Superblock(
         pageSize,

@@ -212,7 +212,6 @@ public final class SuperblockFile {
     }
   }
 
-  /** Checks the contents of a whole superblock. */
   private static void check(long offset, int pid, Superblock s) {
     for (long lsn : new long[] {s.redoLsn(), s.snapshotLsn(), s.endLsn(), s.changes()}) {
       if (lsn < 0 || (lsn & 7) != 0) {

@@ -21,7 +21,6 @@ final class TreeTable {
     Arrays.fill(dense, -1);
   }
 
-  /** Adds a tree. */
   void add(BTree tree) {
     if (tree.treeId() < DENSE) {
       dense[tree.treeId()] = trees.size();

@@ -241,7 +241,6 @@ final class DurabilityWaiters {
     }
   }
 
-  /** Notes that a thread is blocked on a position. */
   private void block(long lsn, LogWriter writer) {
     if (lsn > writer.underWay()) {
       blocked = lsn;

@@ -277,7 +277,6 @@ public final class DurableRecords implements AutoCloseable {
     return type;
   }
 
-  /** Returns the position at which the record begins. */
   public long start() {
     return start;
   }
@@ -299,7 +298,6 @@ public final class DurableRecords implements AutoCloseable {
     return body;
   }
 
-  /** Returns the length of the body. */
   public int bodyLength() {
     return bodyLength;
   }

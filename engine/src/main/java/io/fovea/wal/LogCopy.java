@@ -78,7 +78,6 @@ public final class LogCopy {
     }
   }
 
-  /** Returns the size of the copy. */
   public long bytes() {
     return segments.size() * segmentBytes;
   }

@@ -78,7 +78,6 @@ public final class LogIdentity {
     this.device = device;
   }
 
-  /** Returns the number of a new session. */
   public static long newSession() {
     long session;
     do {

@@ -192,7 +192,6 @@ public final class LogReader implements AutoCloseable {
     return groupOffset + Group.fileBytes(headerBytes, payload);
   }
 
-  /** Enters the next group. */
   private boolean group() {
     if (offset + Group.BLOCK > segmentEnd) {
       return false;
@@ -225,7 +224,6 @@ public final class LogReader implements AutoCloseable {
     return true;
   }
 
-  /** Reads the record at {@link #end}. */
   private boolean record() {
     long left = Math.min(groupEnd, limit) - end;
     long fileAt = fileOffset();
@@ -389,7 +387,6 @@ public final class LogReader implements AutoCloseable {
     return type;
   }
 
-  /** Returns the position at which the record begins. */
   public long start() {
     return start;
   }
@@ -409,7 +406,6 @@ public final class LogReader implements AutoCloseable {
     return body;
   }
 
-  /** Returns the length of the body. */
   public int bodyLength() {
     return bodyLength;
   }

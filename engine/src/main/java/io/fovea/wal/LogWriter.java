@@ -588,7 +588,6 @@ final class LogWriter implements Runnable {
     return alone;
   }
 
-  /** Moves a group out of the ring. */
   private void fill(Flight flight, long to) {
     flight.requests = waits.requests();
     flight.records = recordsComplete;

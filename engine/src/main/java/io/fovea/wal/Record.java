@@ -29,12 +29,10 @@ final class Record {
     return (long) checksum << 32 | length;
   }
 
-  /** Returns the length in a word. */
   static int length(long word) {
     return (int) word;
   }
 
-  /** Returns the checksum in a word. */
   static int checksum(long word) {
     return (int) (word >>> 32);
   }

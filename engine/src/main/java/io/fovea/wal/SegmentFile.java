@@ -210,7 +210,6 @@ final class SegmentFile {
     return position;
   }
 
-  /** Returns the number of the current segment. */
   long number() {
     return number;
   }

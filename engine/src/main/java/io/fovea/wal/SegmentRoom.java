@@ -117,7 +117,6 @@ final class SegmentRoom {
     return room() < needed() + segmentBytes / 4;
   }
 
-  /** Returns the space that should be left. */
   private long needed() {
     return low + claimed.get() + wanted;
   }
@@ -262,7 +261,6 @@ final class SegmentRoom {
     denied = null;
   }
 
-  /** Returns the number of bytes claimed. */
   long claimed() {
     return claimed.get();
   }

@@ -43,7 +43,6 @@ record SegmentScan(
     Watermark watermark) {
   private static final int CHUNK = 1 << 20;
 
-  /** The scan of an empty file. */
   static final SegmentScan EMPTY =
       new SegmentScan(0, 0, List.of(), List.of(), List.of(), List.of(), false, 0, Watermark.NONE);
 
@@ -123,7 +122,6 @@ record SegmentScan(
     return last;
   }
 
-  /** Returns the end of a slot in the file. */
   long end(int slot, long fileBytes) {
     return Math.min((slot + 1) * segmentBytes, fileBytes + Group.BLOCK - 1 & -Group.BLOCK);
   }

@@ -95,7 +95,6 @@ final class TailGroups implements AutoCloseable {
     throw new CorruptionException("end of the log", -1, offset, end, at);
   }
 
-  /** Returns the start of the first group. */
   long start() {
     return start;
   }
@@ -114,7 +113,6 @@ final class TailGroups implements AutoCloseable {
     }
   }
 
-  /** Copies records and computes their checksums for another incarnation. */
   private void copy(Piece piece, MemorySegment target, long to, long as) {
     long from = window.at(piece.offset, piece.payload, piece.offset + piece.payload);
     MemorySegment.copy(window.memory(), from, target, to, piece.payload);
