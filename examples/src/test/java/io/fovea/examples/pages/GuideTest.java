@@ -15,6 +15,7 @@ import io.fovea.ChangeBatch;
 import io.fovea.ChangePosition;
 import io.fovea.Changes;
 import io.fovea.Codec;
+import io.fovea.CommitHandle;
 import io.fovea.CompactOptions;
 import io.fovea.CompactReport;
 import io.fovea.Cursor;
