@@ -377,7 +377,7 @@ class CheckpointTest {
     assertThrows(DurabilityLostException.class, db::checkpoint);
     assertThrows(DurabilityLostException.class, () -> put(db, 100, 101));
     DurabilityLostException e = assertThrows(DurabilityLostException.class, db::close);
-    assertTrue(e.getMessage().contains("again"), e.getMessage());
+    assertTrue(e.getMessage().contains("Reopen the database"), e.getMessage());
     try (Database again = Database.open(new SimStorage(disk), SMALL)) {
       Table<byte[], byte[]> t = again.table(SPEC).bytes();
       for (int i = 0; i < 100; i++) {

@@ -321,11 +321,13 @@ class IncrementalBackupTest {
     refused("begins with a full backup", () -> Restore.from(dir.resolve("one")).to(to, SMALL));
     refused("a backup is missing", () -> chain(to, "full", "two"));
     refused("a backup is missing", () -> chain(to, "full", "one", "three"));
-    refused("of an earlier moment", () -> chain(to, "full", "one", "two", "one"));
-    refused("of an earlier moment", () -> chain(to, "full", "all", "one"));
+    refused(
+        "is earlier than that of the backup before it",
+        () -> chain(to, "full", "one", "two", "one"));
+    refused("is earlier than that of the backup before it", () -> chain(to, "full", "all", "one"));
     refused("is a full backup", () -> chain(to, "full", "full"));
     refused("is a full backup", () -> chain(to, "full", "one", "other"));
-    refused("is of database", () -> chain(to, "other", "one"));
+    refused("belongs to database", () -> chain(to, "other", "one"));
     Path bare = Files.createDirectory(dir.resolve("bare"));
     Files.copy(dir.resolve("full/a"), bare.resolve("a"));
     Files.copy(dir.resolve("full/a.log"), bare.resolve("a.log"));

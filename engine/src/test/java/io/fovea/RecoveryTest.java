@@ -535,6 +535,7 @@ class RecoveryTest {
     db.abandon();
     Files.copy(dir.resolve("old"), dir.resolve("db.log"), StandardCopyOption.REPLACE_EXISTING);
     IncompatibleFormatException e = assertThrows(IncompatibleFormatException.class, this::open);
-    assertTrue(e.getMessage().contains("of a copy or of another time"), e.getMessage());
+    assertTrue(
+        e.getMessage().contains("belongs to a copy or to another point in time"), e.getMessage());
   }
 }

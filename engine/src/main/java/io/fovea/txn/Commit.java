@@ -135,6 +135,7 @@ final class Commit {
       clear(); // an error has cut the end of the last one short
     }
     appender.begun();
+    boolean ends = false; // whether the session of the log ends here: always, unless halfway
     try {
       awaitRoom(catalog);
       boolean first = concurrencyControl.pessimistic.waitsForBodies();
@@ -161,6 +162,7 @@ final class Commit {
       if (catalog == null && !writesAnything()) {
         // What was decided under the locks is a read all the same: the dummy write protects it.
         concurrencyControl.publish(commitTs);
+        ends = true;
         return work.readLsn;
       }
       counts.collect(writes, catalog);
@@ -177,8 +179,10 @@ final class Commit {
       gate.passed(commitSlot);
       appender.release();
       appender.published();
+      ends = true;
       return end;
     } catch (Throwable t) {
+      ends = appender.phase() != Phase.HAPPENED;
       if (!appender.happened()) {
         concurrencyControl.release();
         undo(t);
@@ -192,7 +196,7 @@ final class Commit {
       throw t;
     } finally {
       try {
-        if (appender.phase() != Phase.HAPPENED) {
+        if (ends) { // no call may fail between a commit's end and this
           gate.passed(commitSlot);
           session.end();
           appender.releasePages(false);

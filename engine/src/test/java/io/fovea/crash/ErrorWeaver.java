@@ -77,7 +77,7 @@ final class ErrorWeaver extends ClassLoader {
    * he could not know whether they have. So the call does not fail; all that they do does.
    */
   private static final Set<String> TAKES_OVER =
-      Set.of("free", "push", "giveBack", "endAll", "drop", "dropAll");
+      Set.of("free", "push", "giveBack", "unclaim", "putBack", "endAll", "drop", "dropAll");
 
   /** Class and method of what takes, where it answers whether it did. */
   private static final Map<String, Set<String>> TRIES =

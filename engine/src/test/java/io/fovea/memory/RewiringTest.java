@@ -272,7 +272,7 @@ class RewiringTest {
     RefusedException refused =
         assertThrows(RefusedException.class, () -> Granules.make("fovea-denied", SIZE, 8, files));
     assertTrue(
-        refused.reason().contains(call == Call.CREATE ? "memfd_create" : "file in memory"),
+        refused.reason().contains(call == Call.CREATE ? "memfd_create" : "memory file"),
         refused.reason());
     assertEquals(0, files.open());
     assertEquals(0, KernelFacts.mappingsOf("fovea-denied"));
