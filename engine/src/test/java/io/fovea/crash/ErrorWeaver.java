@@ -1,16 +1,12 @@
 package io.fovea.crash;
 
-import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassReader;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassVisitor;
-import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassWriter;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.Handle;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.Label;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.MethodVisitor;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.Opcodes;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.Type;
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
+import io.fovea.support.WeavingLoader;
 import java.util.Map;
 import java.util.Set;
 
@@ -21,7 +17,7 @@ import java.util.Set;
  * <p>The engine itself knows nothing of that and pays nothing for it. Tests live in the packages of
  * the engine, so they are loaded here too.
  */
-final class ErrorWeaver extends ClassLoader {
+final class ErrorWeaver extends WeavingLoader {
   private static final String PROBE = "io/fovea/crash/ErrorProbe";
 
   private static final Set<String> ROOMS =
@@ -125,45 +121,18 @@ final class ErrorWeaver extends ClassLoader {
   }
 
   ErrorWeaver(ClassLoader parent, Set<String> rooms) {
-    super(parent);
+    super(parent, ErrorProbe.class);
     this.rooms = rooms;
   }
 
   @Override
-  protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
-    if (!name.startsWith("io.fovea.")
-        || name.startsWith("io.fovea.bindings.")
-        || name.equals(ErrorProbe.class.getName())) {
-      return super.loadClass(name, resolve);
-    }
-    synchronized (getClassLoadingLock(name)) {
-      Class<?> c = findLoadedClass(name);
-      return c != null ? c : define(name);
-    }
+  protected boolean weaves(String name) {
+    return rooms.contains(name.substring(0, name.lastIndexOf('.')));
   }
 
-  private Class<?> define(String name) throws ClassNotFoundException {
-    String file = name.replace('.', '/') + ".class";
-    try (InputStream in = getParent().getResourceAsStream(file)) {
-      if (in == null) {
-        throw new ClassNotFoundException(name);
-      }
-      byte[] bytes = in.readAllBytes();
-      String room = name.substring(0, name.lastIndexOf('.'));
-      if (rooms.contains(room)) {
-        bytes = weave(bytes);
-      }
-      return defineClass(name, bytes, 0, bytes.length);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  private static byte[] weave(byte[] bytes) {
-    ClassReader reader = new ClassReader(bytes);
-    ClassWriter writer = new ClassWriter(ClassWriter.COMPUTE_MAXS);
-    reader.accept(new Woven(writer), 0);
-    return writer.toByteArray();
+  @Override
+  protected ClassVisitor woven(ClassVisitor next) {
+    return new Woven(next);
   }
 
   private static final class Woven extends ClassVisitor {

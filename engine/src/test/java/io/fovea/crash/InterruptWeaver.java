@@ -1,13 +1,9 @@
 package io.fovea.crash;
 
-import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassReader;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassVisitor;
-import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassWriter;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.MethodVisitor;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.Opcodes;
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
+import io.fovea.support.WeavingLoader;
 import java.util.List;
 
 /**
@@ -16,7 +12,7 @@ import java.util.List;
  *
  * <p>Classes of tests are loaded here too, and not woven: what they call is not the engine's.
  */
-final class InterruptWeaver extends ClassLoader {
+final class InterruptWeaver extends WeavingLoader {
   private static final String PROBE = "io/fovea/crash/InterruptProbe";
 
   private static final List<String> OWNERS =
@@ -39,39 +35,17 @@ final class InterruptWeaver extends ClassLoader {
   private static final List<String> OF_THREADS = List.of("sleep", "join", "wait");
 
   InterruptWeaver(ClassLoader parent) {
-    super(parent);
+    super(parent, InterruptProbe.class);
   }
 
   @Override
-  protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
-    if (!name.startsWith("io.fovea.")
-        || name.startsWith("io.fovea.bindings.")
-        || name.equals(InterruptProbe.class.getName())) {
-      return super.loadClass(name, resolve);
-    }
-    synchronized (getClassLoadingLock(name)) {
-      Class<?> c = findLoadedClass(name);
-      return c != null ? c : define(name);
-    }
+  protected boolean weaves(String name) {
+    return !name.startsWith("io.fovea.crash.");
   }
 
-  private Class<?> define(String name) throws ClassNotFoundException {
-    String file = name.replace('.', '/') + ".class";
-    try (InputStream in = getParent().getResourceAsStream(file)) {
-      if (in == null) {
-        throw new ClassNotFoundException(name);
-      }
-      byte[] bytes = in.readAllBytes();
-      if (!name.startsWith("io.fovea.crash.")) {
-        ClassReader reader = new ClassReader(bytes);
-        ClassWriter writer = new ClassWriter(ClassWriter.COMPUTE_MAXS);
-        reader.accept(new Woven(writer), 0);
-        bytes = writer.toByteArray();
-      }
-      return defineClass(name, bytes, 0, bytes.length);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+  @Override
+  protected ClassVisitor woven(ClassVisitor next) {
+    return new Woven(next);
   }
 
   private static final class Woven extends ClassVisitor {

@@ -1,13 +1,9 @@
 package io.fovea.explorer;
 
-import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassReader;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassVisitor;
-import com.tngtech.archunit.thirdparty.org.objectweb.asm.ClassWriter;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.MethodVisitor;
 import com.tngtech.archunit.thirdparty.org.objectweb.asm.Opcodes;
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
+import io.fovea.support.WeavingLoader;
 import java.util.Set;
 
 /**
@@ -17,7 +13,7 @@ import java.util.Set;
  *
  * <p>The explorer is loaded here too, and not woven.
  */
-final class DelayWeaver extends ClassLoader {
+final class DelayWeaver extends WeavingLoader {
   private static final String PROBE = "io/fovea/explorer/Delays";
 
   private static final Set<String> PACKAGES =
@@ -37,39 +33,17 @@ final class DelayWeaver extends ClassLoader {
           "io.fovea.wal");
 
   DelayWeaver(ClassLoader parent) {
-    super(parent);
+    super(parent, Delays.class);
   }
 
   @Override
-  protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
-    if (!name.startsWith("io.fovea.")
-        || name.startsWith("io.fovea.bindings.")
-        || name.equals(Delays.class.getName())) {
-      return super.loadClass(name, resolve);
-    }
-    synchronized (getClassLoadingLock(name)) {
-      Class<?> c = findLoadedClass(name);
-      return c != null ? c : define(name);
-    }
+  protected boolean weaves(String name) {
+    return PACKAGES.contains(name.substring(0, name.lastIndexOf('.')));
   }
 
-  private Class<?> define(String name) throws ClassNotFoundException {
-    String file = name.replace('.', '/') + ".class";
-    try (InputStream in = getParent().getResourceAsStream(file)) {
-      if (in == null) {
-        throw new ClassNotFoundException(name);
-      }
-      byte[] bytes = in.readAllBytes();
-      if (PACKAGES.contains(name.substring(0, name.lastIndexOf('.')))) {
-        ClassReader reader = new ClassReader(bytes);
-        ClassWriter writer = new ClassWriter(ClassWriter.COMPUTE_MAXS);
-        reader.accept(new Woven(writer), 0);
-        bytes = writer.toByteArray();
-      }
-      return defineClass(name, bytes, 0, bytes.length);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+  @Override
+  protected ClassVisitor woven(ClassVisitor next) {
+    return new Woven(next);
   }
 
   private static final class Woven extends ClassVisitor {
