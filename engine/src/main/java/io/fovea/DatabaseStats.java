@@ -355,7 +355,7 @@ public record DatabaseStats(
    * @param pagesCopied pages that were copied before they changed, since the opening
    * @param memoryBytes what copies take of the memory now
    * @param fileBytes what they take of the file now
-   * @param evicted snapshots that were given up since the opening, for want of room
+   * @param evicted snapshots evicted since the opening, for lack of space
    * @since 0.1.0
    */
   public record Snapshots(

@@ -333,7 +333,7 @@ public final class ExperimentOptions {
    * less: for {@link TimestampStore#DISK} and {@link TimestampStore#DISK_CACHE} an eighth and the
    * {@linkplain MemoryOptions#activeTimestampBytes() region} of exact timestamps with the cache;
    * for {@link TimestampStore#MEMORY} all of {@link MemoryOptions#timestampBytes()}; for the others
-   * the region and the sketch. Otherwise all of that is beside the buffer.
+   * the region and the sketch. Otherwise all of that is separate from the buffer.
    *
    * @param inBuffer whether; the default is false
    * @return new options

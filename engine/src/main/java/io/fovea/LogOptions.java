@@ -224,12 +224,11 @@ public final class LogOptions {
   }
 
   /**
-   * Sets after how much time without any change the files are made as small as they may be, where
-   * the log's has grown, or the data's has much room ahead of need: a checkpoint writes all pages
-   * that have changed, the log's file keeps two segments (more where the log's buffer is larger
-   * than a segment, and what {@link #changeRetentionBytes} asks for), and the room that the data's
-   * file has ahead of need is given back. When changes go on both grow again, which costs the time
-   * to fill them with zeros.
+   * Sets the idle time after which the log and the data file shrink, if the log has grown or the
+   * data file has much preallocated space. A checkpoint writes all changed pages; the log keeps two
+   * segments, or more if its buffer is larger than a segment or {@link #changeRetentionBytes}
+   * requires it; and the preallocated space is released. Both files grow again with the next
+   * changes, which costs the time to fill them with zeros.
    *
    * <p>Without this the log's file stays as large as it was, about {@link #maxBytes}, until the
    * database is closed. Not where {@link #checkpointInterval} is zero.

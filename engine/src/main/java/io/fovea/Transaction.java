@@ -206,7 +206,7 @@ public final class Transaction extends TransactionCatalog implements AutoCloseab
     } catch (TransactionAbortedException e) {
       throw doom(e);
     } catch (RuntimeException | Error e) {
-      statementContext.markRollbackOnly(e); // what it was told is not so any more
+      statementContext.markRollbackOnly(e); // what it has read no longer holds
       throw e;
     } finally {
       if (!done) {

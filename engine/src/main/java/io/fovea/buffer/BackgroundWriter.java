@@ -310,9 +310,9 @@ final class BackgroundWriter implements FrameAllocator.Writer, Runnable {
   }
 
   /**
-   * Empties ready frames while too few are free; returns their number. Once some are wanted, {@link
-   * #more} are emptied as well: otherwise each miss would find one too few and wake the writer for
-   * one page, which took a sixth of the time of reads beyond memory.
+   * Empties ready frames while too few are free; returns their number. Whenever it empties frames,
+   * {@link #more} are emptied as well: otherwise each miss would find one too few and wake the
+   * writer for one page, which took a sixth of the time of reads beyond memory.
    */
   private int empty() {
     int emptied = 0;

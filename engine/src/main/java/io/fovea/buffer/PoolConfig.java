@@ -69,7 +69,7 @@ public record PoolConfig(
         ReadRing.DEPTH);
   }
 
-  /** The same with a choice of what sizes depend on, and of so many reads under way at most. */
+  /** Returns a configuration with the parameters that determine sizes; the rest are defaults. */
   public static PoolConfig of(
       int pageSize,
       long bufferBytes,

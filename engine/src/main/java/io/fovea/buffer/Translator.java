@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
  *   LATCHED             table, shared latch    bucket, header, page              16 bytes
  *   OPTIMISTIC_CHAINED  table                  bucket, header, page              16
  *   OPTIMISTIC          table                  bucket, page                      32
- *   PREDICTIVE_HASHED   table and prediction   page (bucket beside it)           32
+ *   PREDICTIVE_HASHED   table and prediction   page (bucket adjacent)           32
  *   PREDICTIVE          prediction             page                               0
  *   SWIZZLED            parent, then table     page                              16
  *   VIRTUAL             none                   page, and the MMU's page table     72 a page of the file

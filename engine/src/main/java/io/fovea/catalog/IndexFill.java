@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
  *   <li><b>The table is read without a transaction</b>, each leaf at another moment. What an entry
  *       says was so when its leaf was copied; if a transaction has changed that since, it has noted
  *       the entry, or has changed the new tree. So all entries that are not noted are right, and
- *       who looks at each noted one needs nothing else: docs/internals/schema.md.
+ *       checking each noted one is enough: docs/internals/schema.md.
  *   <li><b>Nobody uses the new tree</b> before its pages are written, and the redo point is behind
  *       them ({@link FreshTrees}).
  *   <li><b>The redo point stays</b> while the tree is made, from its first page to its last. Where
@@ -47,7 +47,7 @@ import org.jspecify.annotations.Nullable;
  *       transaction can ask while the tree is made: it might wait for room in the log, behind the
  *       redo point that stays. Where there are very many the tree is ended, as they are duplicates
  *       most likely.
- *   <li>It goes as fast as those beside it allow ({@link BackgroundThrottle}).
+ *   <li>It yields to concurrent transactions ({@link BackgroundThrottle}).
  * </ol>
  *
  * <p>The thread that builds; {@link #giveUp} by the one that closes. What touches pages that nobody

@@ -5,13 +5,13 @@ import io.fovea.config.LoadProgress;
 import java.util.function.Consumer;
 
 /**
- * How a table is loaded.
+ * The settings of a load.
  *
- * @param memoryBytes the memory for sorting, about
- * @param ascending whether records come in the order of their keys
- * @param fill how full pages are made, above 0 up to 1
- * @param duplicates what becomes of records of the same key
- * @param progress is told how far the load is, by its thread; may throw, which ends the load
+ * @param memoryBytes the approximate memory for sorting
+ * @param ascending whether records arrive in key order
+ * @param fill the fill factor of pages, above 0 and at most 1
+ * @param duplicates which of two records with the same key stays
+ * @param progress receives the progress on the thread of the load; an exception ends the load
  */
 public record LoadSettings(
     long memoryBytes,

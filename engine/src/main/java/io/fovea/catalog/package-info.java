@@ -14,8 +14,8 @@
  *   Compaction      nodes of trees move towards the front of the file
  * </pre>
  *
- * <p>Contract: a change of the schema is done when it returns, durably, or has not happened. What
- * needs transactions of its own is run by the {@link io.fovea.catalog.CatalogCallbacks} above.
+ * <p>Contract: a change of the schema is done when it returns, durably, or has not happened. Work
+ * that needs separate transactions is run by the {@link io.fovea.catalog.CatalogCallbacks} above.
  *
  * <p>May import: everything below it, with the exported rooms {@code schema}, {@code config} and
  * {@code error}. Threading: any thread; changes exclude one another.

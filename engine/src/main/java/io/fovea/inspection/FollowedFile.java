@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  * Commits of a database that another process may have open, read from its files.
  *
  * <pre>
- *   fill   1. commits from the log, some at a time     {@link ForeignLog}: damage and reuse
+ *   fill   1. commits from the log, in batches         {@link ForeignLog}: damage and reuse
  *          2. the superblock: is the log that 1        if not, they are lost, and none is delivered
  *             started at still retained?
  *          3. they are delivered

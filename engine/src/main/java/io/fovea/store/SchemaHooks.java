@@ -7,17 +7,17 @@ import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /**
- * What a store asks of the schema above it. The schema is read from the store, so a store gets them
- * after it was made, once: see {@link Store#attach}. Any thread.
+ * Calls from a store to the schema above it. The schema is read from the store, so it attaches them
+ * once, after the store was created ({@link Store#attach}). Any thread.
  *
  * @param freeStrays frees pages that could not be freed when they were released; see {@link
  *     io.fovea.btree.BTree#freeStrays}
- * @param tables lists the tables, for who follows changes
+ * @param tables lists the tables, for change subscribers
  * @param counted the trees whose records are counted
- * @param saveCounts puts the counts into the catalog, and returns the number that tells them from
- *     those of an earlier close; 0 where it could not
- * @param onMarked follows when the file says that it is in use
- * @param join waits for the threads of the schema, which were told to end
+ * @param saveCounts puts the counts into the catalog, and returns a number that distinguishes them
+ *     from those of an earlier close, or 0 on failure
+ * @param onMarked runs once the file is marked as in use
+ * @param join waits for the background threads of the schema, which have been asked to end
  */
 public record SchemaHooks(
     Runnable freeStrays,

@@ -44,10 +44,10 @@ import java.util.function.Function;
  *   the snapshot         a small pool ──────┘   a catalog, transactions that can't conflict
  * </pre>
  *
- * <p>A moment is one between commits ({@link io.fovea.txn.TxEngine#atQuiescentPoint}), at which the
- * schema does not change either. Transactions of a snapshot read through the same code as all
- * others; as nobody writes, theirs is the protocol that has nothing to do, and they keep nothing of
- * what they have read.
+ * <p>A snapshot is taken at a quiescent point: between commits ({@link
+ * io.fovea.txn.TxEngine#atQuiescentPoint}), while the schema does not change. Transactions of a
+ * snapshot read through the same code as all others; as there are no writers, they run under the
+ * protocol that has nothing to do, and keep no read set.
  *
  * <p>Any thread.
  */

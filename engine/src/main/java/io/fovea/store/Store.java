@@ -379,7 +379,7 @@ public final class Store {
         journal.counts();
         journal.noteTables();
       }
-      hooks.onMarked().run(); // last: it may fail, and nobody else does what is above
+      hooks.onMarked().run(); // last, because it may fail: the steps above must not be skipped
     }
   }
 

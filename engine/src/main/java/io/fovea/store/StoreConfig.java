@@ -24,10 +24,10 @@ import io.fovea.wal.LogConfig;
  * @param checkpointNanos a checkpoint at least so often
  * @param quietNanos after how long without any record the file of the log is made small; 0: never
  * @param pool the whole buffer; what timestamps take of it is taken off by {@link #dataPool}
- * @param timestampsInPool whether they take any, rather than memory beside it
- * @param locationCacheBytes the memory that places of records may take, beside the buffer; 0 for
+ * @param timestampsInPool whether timestamps take memory of the buffer, not separate memory
+ * @param locationCacheBytes the memory for cached key locations, in addition to the buffer; 0 for
  *     none
- * @param placeDirectory how they lie there
+ * @param placeDirectory the layout of that cache
  * @param transactions protocol, timestamps, limits; when a commit is durable, with {@link
  *     Durability#NONE} where there is no log
  */

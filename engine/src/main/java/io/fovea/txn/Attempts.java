@@ -36,8 +36,8 @@ public final class Attempts implements AutoCloseable {
 
   /**
    * @param reservations of the engine whose transactions the attempts are
-   * @param pessimisticAfterAborts after how many aborts they are to be pessimistic; 0: at once, if
-   *     it is nobody else's turn
+   * @param pessimisticAfterAborts the number of aborts after which attempts are pessimistic; 0:
+   *     from the first attempt, if no other transaction holds the ticket
    */
   Attempts(Reservations reservations, int pessimisticAfterAborts) {
     this.reservations = reservations;

@@ -37,9 +37,8 @@ public interface CatalogPart {
   boolean catalogReadsValid();
 
   /**
-   * Whether what {@link #catalogReadsValid} has looked at in trees has not changed since. In
-   * between the transaction has looked at all else that it has read; so all of it was so at one
-   * moment.
+   * Returns whether the trees that {@link #catalogReadsValid} checked are unchanged since. In
+   * between, the transaction checked all its other reads, so all of them held at one point in time.
    */
   boolean stillHolds();
 

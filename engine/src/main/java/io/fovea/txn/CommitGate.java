@@ -21,14 +21,13 @@ import java.util.concurrent.locks.ReentrantLock;
  *     inside := 0                             closed := false
  * </pre>
  *
- * <p><b>Nobody is inside at the moment.</b> The forbidden outcome is that a commit misses closed
+ * <p><b>No commit is inside at the moment.</b> The forbidden outcome is that a commit misses closed
  * and the other misses its inside. All four accesses are volatile, so they have one order, in which
  * one of the two loads comes behind both stores. A commit pays for it with one volatile store.
  *
  * <p><b>Alternatives considered.</b> {@link io.fovea.memory.AsymmetricFence}, as in {@code
- * StatementContext}: a commit would save one fence of about ten. Measured beside it in alternating
- * slices, commits take between 0.97 and 1.00 of the time with a release store: less than the noise
- * of 3 %.
+ * StatementContext}: a commit would save one fence of about ten. Measured in alternating slices, a
+ * commit with a release store takes between 0.97 and 1.00 of the time: within the noise of 3 %.
  *
  * <p><b>The moment cuts the serial order.</b> Let A be the transactions that have decided before it
  * and B those that decide later. A snapshot sees the changes of A. It is serializable if nothing of
@@ -37,12 +36,11 @@ import java.util.concurrent.locks.ReentrantLock;
  * <ul>
  *   <li>A does not read what B writes, and does not overwrite it: B changes nothing before the
  *       moment, and a lock of B's on an item is either taken after A has published, or A waits.
- *   <li>B does not read what A has overwritten. Where B began after the moment it finds A's changes
- *       published. Where it began before, it has to decide <i>anew</i>: {@link
- *       ConcurrencyControl#decide} looks whether anything that it has read was changed since,
- *       whatever its timestamp would allow. Under TicToc and with numbers drawn at the begin it
- *       might otherwise commit at a time in the past, before a part of A; under the other protocols
- *       that is no question.
+ *   <li>B does not read what A has overwritten. If B began after the moment, it finds A's changes
+ *       published. If it began before, it revalidates: {@link ConcurrencyControl#decide} checks
+ *       whether any of its reads was changed since, whatever its timestamp would allow. Otherwise,
+ *       under TicToc and protocols that number transactions at their begin, it might commit in the
+ *       past, before a part of A. The other protocols cannot.
  * </ul>
  *
  * <p>A transaction that only reads does not pass through the gate. It is in B if it saw a new
@@ -50,22 +48,22 @@ import java.util.concurrent.locks.ReentrantLock;
  * number, so it sees it too. It is checked like the rest of B.
  *
  * <p><b>A commit that changes the catalog</b> makes a moment too, and decides in it: it is what
- * lies between A and B. It comes behind all of A, for it decides anew like B; and B comes behind
- * it. So a table that it drops is gone for all of B: who has used the table before is aborted
- * ({@link #isGone}). The note about the table is older than the number of the moment, so who is
- * found to be in B by the number finds the note.
+ * lies between A and B. It follows all of A, because it revalidates like B, and B follows it. So a
+ * table that it drops is gone for all of B: a transaction that has used the table is aborted
+ * ({@link #isGone}). The note about the table is written before the number of the moment, so a
+ * transaction that the number puts into B finds the note.
  *
  * <p><b>Exchanged trees.</b> A load publishes a table's new tree at such a moment. What has read
  * the old one belongs to A. So a transaction that began before the moment and decides behind it
- * must not have read the old tree, which nobody can tell from its read set: it is aborted if it has
- * read anything ({@link ConcurrencyControl#decide}). One that decides before the moment has read
- * nothing of the new tree, for the number changes before the trees do; one that began behind the
- * moment nothing of the old one, for the number changes once more behind them, and who begins in
- * between counts as having begun before. So the load lies at the moment, between A and B.
+ * must not have read the old tree, which its read set does not show: it is aborted if it has read
+ * anything ({@link ConcurrencyControl#decide}). One that decides before the moment has read nothing
+ * of the new tree, for the number changes before the trees do; one that began behind the moment
+ * nothing of the old one, for the number changes once more after them, and a transaction that
+ * begins in between counts as having begun before. So the load lies at the moment, between A and B.
  *
  * <p>Commits wait at a closed gate for as long as it takes those inside to end, a millisecond at
- * most; then it is opened again, and closed once more a while later. A commit that is inside for
- * long, since it waits for the disk, holds up who wants a moment, and nobody else.
+ * most; then it is opened again, and closed once more a while later. A commit that stays inside for
+ * long, because it waits for the disk, delays only threads that want a moment.
  */
 final class CommitGate {
   /** How long the gate is closed in vain. */
@@ -168,7 +166,7 @@ final class CommitGate {
     }
   }
 
-  /** The same for who has closed the gate, within {@link #atQuiescentPoint}. */
+  /** Enters as the thread that closed the gate, within {@link #atQuiescentPoint}. */
   void enterAtMoment(CommitSlot commitSlot) {
     CommitSlot.INSIDE.setVolatile(commitSlot, 1); // partner: isInside in awaitOthers
   }

@@ -51,7 +51,7 @@ final class ConcurrencyControl {
    * How often a locked item is looked at before the transaction aborts: some 20 us, twice as long
    * as a commit of 16 keys holds its locks. A holder that runs is done by then. One that has lost
    * its processor is not for milliseconds; a transaction that waited for that would find that what
-   * it has read is stale, and would take the processor that the holder needs. It begins anew
+   * it has read is stale, and would take the processor that the holder needs. It begins now
    * instead, after {@link Attempts#backOff}.
    */
   private static final int SPINS = 400;
@@ -191,7 +191,7 @@ final class ConcurrencyControl {
    * it and then both want to write it would abort each other.
    *
    * <p>Where the begin matters (STO, MVTO, OCC), and this is the first operation, the transaction
-   * begins anew, as if it had done so when its wait was over. Its old place is before those that it
+   * begins now, as if it had done so when its wait was over. Its old place is before those that it
    * has waited for, which have read and written the key.
    */
   void lockForUpdate(long item) {
@@ -504,14 +504,14 @@ final class ConcurrencyControl {
     return marks.watched() ? marks.highest(work.changed) : -1;
   }
 
-  private boolean validate(long ts, boolean anew) {
+  private boolean validate(long ts, boolean now) {
     return kind == Protocol.TICTOC
         ? TicToc.validate(
                 reads,
                 locked,
                 timestamps,
                 ts,
-                anew || shared.config.revalidateAll() || spansSnapshot())
+                now || shared.config.revalidateAll() || spansSnapshot())
             && (leaves.isEmpty() || leaves.hold(ts))
         : Silo.validate(reads, locked, timestamps);
   }
@@ -536,12 +536,12 @@ final class ConcurrencyControl {
   }
 
   /**
-   * The same of all but what was looked at in trees.
+   * Returns whether all reads hold, other than those of the catalog.
    *
-   * @param anew whether reads must hold now, and not only at some time; as {@link #spansSnapshot}
-   *     has it
+   * @param now whether reads must hold now, not only at some earlier time; see {@link
+   *     #spansSnapshot}
    */
-  private boolean readsHold(boolean anew) {
+  private boolean readsHold(boolean now) {
     if (treesSwapped()) {
       return false;
     }
@@ -555,10 +555,10 @@ final class ConcurrencyControl {
       return pessimistic.holds();
     }
     return switch (kind) {
-      case TICTOC -> validate(ticTocTimestamp(), anew) && timestamps.holds(life.id);
-      case SILO -> validate(0, anew) && timestamps.holds(life.id);
+      case TICTOC -> validate(ticTocTimestamp(), now) && timestamps.holds(life.id);
+      case SILO -> validate(0, now) && timestamps.holds(life.id);
       case STO, MVTO ->
-          timestamps.holds(life.id) && (!(anew || spansSnapshot()) || Sto.unchanged(this));
+          timestamps.holds(life.id) && (!(now || spansSnapshot()) || Sto.unchanged(this));
       case TWO_PHASE_LOCKING -> true;
       case OCC -> occ.unchanged();
     };

@@ -205,8 +205,8 @@ final class EngineHealth {
   }
 
   /**
-   * A transaction that only reads needs no log, as long as it finds nothing that is not durable
-   * yet: {@link CommitDurability} sees to that, where anybody waits at all.
+   * Checks whether a transaction may begin. One that only reads needs no log as long as everything
+   * it reads is durable, which {@link CommitDurability} ensures for commits that wait.
    */
   void checkBegin(boolean readOnly) {
     if (closed) {

@@ -13,7 +13,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * Timestamps in pages: a tree from item to {@link TidWord}, in a pool and a file of their own.
+ * Timestamps in pages: a tree from item to {@link TidWord}, in a separate pool and file.
  *
  * <pre>
  *   key     item, 8 bytes big-endian: a hash, so neighbours in a page have nothing in common

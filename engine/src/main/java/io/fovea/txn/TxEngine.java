@@ -269,8 +269,8 @@ public final class TxEngine {
   /**
    * Begins to count the attempts to do one piece of work.
    *
-   * @param pessimisticAfterAborts after how many aborts they are to be pessimistic; 0: at once, if
-   *     it is nobody else's turn
+   * @param pessimisticAfterAborts the number of aborts after which attempts are pessimistic; 0:
+   *     from the first attempt, if no other transaction holds the ticket
    */
   public Attempts attempts(int pessimisticAfterAborts) {
     return new Attempts(shared.reservations, pessimisticAfterAborts);

@@ -475,7 +475,7 @@ public final class Log implements DurableLog, AutoCloseable {
 
   /**
    * Ends durability for a reason outside of the log, such as a data file that could not be synced.
-   * The first reason wins. What is durable stays durable.
+   * The first reason wins. Durable records stay durable.
    *
    * @param reason what failed
    */

@@ -29,9 +29,9 @@ import java.util.UUID;
  * <p><b>After a gap.</b> Groups are written several at a time ({@link InFlightGroups}), so after X
  * there may be whole groups that prove no more than X. They were never acknowledged either, since
  * the durable position does not pass a missing group. They are never read: a group is read only if
- * it starts exactly where the last record ended, and reading stops here for good. Nor do they come
- * back later: records appended after an opening go to a new segment, which begins at X or before
- * and hides the rest of this slot.
+ * it starts exactly where the last record ended, and reading stops here for good. They do not come
+ * back later either: records appended after an opening go to a new segment, which begins at X or
+ * before and hides the rest of this slot.
  *
  * <p>A file that was cut is read as far as it goes and then rejected: an exception at the end says
  * what was found and what is known to be missing.

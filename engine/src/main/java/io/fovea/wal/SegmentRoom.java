@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * long interval of keys that is cut out of a tree, or long values whose pages become free. It
  * claims that space before its record, while it can still be refused ({@link #claim}), since
  * afterwards nothing could free space: the operation holds back the redo point until its end. Until
- * then other operations begin only if that much more is left. What has been logged of it is
+ * then other operations begin only if that much more is left. The part that has been logged is
  * released ({@link #unclaim}).
  *
  * <p><b>Questions.</b> A thread that needs a slot increments {@code asked} and waits until {@code

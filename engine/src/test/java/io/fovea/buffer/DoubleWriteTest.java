@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** With the area every page is old or new after a crash anywhere; without it some are torn. */
+/** With the area every page is old or new after a crash anywhere; without it pages are torn. */
 @Timeout(120)
 class DoubleWriteTest {
   private static final String DATA = "data";

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Timeout;
 
 /** What a long work in the background may take from others. */
 @Timeout(60)
-class PaceTest {
+class BackgroundThrottleTest {
   @Test
   void theShareIsWhatCostsOthersATenth() {
     assertEquals(0.9, BackgroundThrottle.share(1000, 1000), "nothing is lost");

@@ -67,7 +67,7 @@ public final class Delays {
   /**
    * From now on there are delays at other places.
    *
-   * @param part one place of so many is chosen; 0 for none
+   * @param part one site in {@code part} is chosen; 0 for none
    */
   public static void choose(Random random, int part) {
     for (int i = 0; i < MAX; i++) {

@@ -15,7 +15,7 @@ final class Hand {
   /** When the step began, in ticks of the watchdog. */
   volatile long since;
 
-  /** Whether a transaction of the step had a limit of its own for its time. */
+  /** Whether a transaction of the step set its own time limit. */
   boolean limited;
 
   volatile @Nullable Thread thread;
@@ -25,7 +25,7 @@ final class Hand {
     this.random = new Random(seed * 0x9E37_79B9L + id);
   }
 
-  /** Takes some milliseconds once in so many times, for others to do something meanwhile. */
+  /** Pauses for up to 20 ms once in {@code n} calls, so that other threads act meanwhile. */
   void linger(int n) {
     if (oneIn(n)) {
       LockSupport.parkNanos(random.nextInt(20_000_000));

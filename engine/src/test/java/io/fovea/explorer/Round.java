@@ -135,7 +135,7 @@ final class Round {
     live(0);
   }
 
-  /** One opening, in which so many steps are taken at most. */
+  /** One opening, with a maximum number of steps. */
   private void live(int stepsMax) throws Throwable {
     lives++;
     if (setup.place() == Setup.Place.MEMORY) {

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param place where its files are
  * @param hands how many threads use it
- * @param delays one place of the engine of so many delays threads; 0 for none
+ * @param delays threads are delayed at one site of the engine in {@code delays}; 0 for none
  */
 record Setup(
     long seed,
