@@ -30,6 +30,7 @@ import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
@@ -188,8 +189,17 @@ class CheckpointTest {
     for (int i = 0; i < 40; i++) {
       callers.add(new Caller(db::checkpoint));
     }
-    callers.forEach(c -> awaitAsleep(c.thread));
+    callers.forEach(c -> awaitRequest(c.thread));
     return callers;
+  }
+
+  /** Returns once the thread waits for its checkpoint, and not only for the lock before that. */
+  private static void awaitRequest(Thread thread) {
+    while (thread.isAlive()
+        && Arrays.stream(thread.getStackTrace())
+            .noneMatch(f -> f.getClassName().endsWith("ConditionObject"))) {
+      Thread.onSpinWait();
+    }
   }
 
   /** Of many callers, since the one that wakes last is the one that may get another's. */
