@@ -364,7 +364,6 @@ final class Splitter {
       LogSession log) {
     MemorySegment s = pages;
     int type = level == 0 ? PageHeader.LEAF : PageHeader.INNER;
-    long rootPid = change.rootPid();
     int left = pool.allocate(treeId, type, log);
     int right;
     try {
@@ -373,7 +372,12 @@ final class Splitter {
       free(left, log);
       throw e;
     }
-    // Nobody can wait for the two new pages, so waiting for the root is safe.
+    // Read after the allocations: a RootMove that ran before them may have freed the old root, and
+    // this thread may have got that page. It would wait for itself. A page that stops being the
+    // root after this read can only go to a thread that reads its own root later. So threads here
+    // wait only for threads that read later, and there is no cycle; no other thread waits for the
+    // two new pages with a latch held.
+    long rootPid = change.rootPid();
     int root;
     try {
       root = pool.fixExclusive(rootPid);
