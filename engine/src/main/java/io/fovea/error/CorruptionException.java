@@ -11,12 +11,16 @@ package io.fovea.error;
 public final class CorruptionException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** The page id, or -1. */
   private final long pid;
 
+  /** The offset in the file in bytes, or -1. */
   private final long fileOffset;
 
+  /** The expected content. */
   private final long expected;
 
+  /** The content that was found. */
   private final long found;
 
   /**

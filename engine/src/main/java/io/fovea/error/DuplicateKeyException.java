@@ -19,6 +19,7 @@ public final class DuplicateKeyException extends FoveaException {
   /** Null for the primary key. */
   private final @Nullable String index;
 
+  /** The key as it is stored. */
   private final byte[] key;
 
   private DuplicateKeyException(String table, @Nullable String index, byte[] key, String message) {

@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 public final class DurabilityLostException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** Whether the outcome of the transaction is unknown. */
   private final boolean mayHaveCommitted;
 
   /**

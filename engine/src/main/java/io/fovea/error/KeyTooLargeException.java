@@ -8,8 +8,10 @@ package io.fovea.error;
 public final class KeyTooLargeException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** The length of the key. */
   private final long bytes;
 
+  /** The maximum length. */
   private final long maxBytes;
 
   /**

@@ -8,6 +8,7 @@ package io.fovea.error;
 public final class PoolExhaustedException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** The number of frames in the pool. */
   private final int frames;
 
   /**

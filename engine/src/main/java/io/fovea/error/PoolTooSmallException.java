@@ -8,8 +8,10 @@ package io.fovea.error;
 public final class PoolTooSmallException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** The specified size in bytes. */
   private final long bytesGiven;
 
+  /** The minimum size in bytes. */
   private final long bytesNeeded;
 
   /**

@@ -9,8 +9,10 @@ package io.fovea.error;
 public final class RecordNotFoundException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** The name of the table. */
   private final String table;
 
+  /** The key as it is stored. */
   private final byte[] key;
 
   /**

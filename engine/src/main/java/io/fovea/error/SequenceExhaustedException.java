@@ -8,8 +8,10 @@ package io.fovea.error;
 public final class SequenceExhaustedException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** The name of the sequence. */
   private final String sequence;
 
+  /** The number of values left. */
   private final long left;
 
   /**

@@ -10,10 +10,13 @@ import org.jspecify.annotations.Nullable;
 public final class StorageException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** The failed operation. */
   private final String operation;
 
+  /** The error number, or 0. */
   private final int errno;
 
+  /** The offset in the file in bytes, or -1. */
   private final long offset;
 
   /**

@@ -10,6 +10,7 @@ package io.fovea.error;
 public final class StorageFullException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** The size that the file would have reached, or -1. */
   private final long bytesWanted;
 
   /**

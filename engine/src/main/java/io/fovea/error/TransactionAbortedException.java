@@ -12,6 +12,7 @@ package io.fovea.error;
 public final class TransactionAbortedException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** The reason for the abort. */
   private final AbortCause abortCause;
 
   /**

@@ -8,8 +8,10 @@ package io.fovea.error;
 public final class ValueTooLargeException extends FoveaException {
   private static final long serialVersionUID = 1L;
 
+  /** The length of the value. */
   private final long bytes;
 
+  /** The maximum length. */
   private final long maxBytes;
 
   /**
