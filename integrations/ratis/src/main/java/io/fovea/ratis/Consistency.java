@@ -35,7 +35,7 @@ public final class Consistency {
    * What this asks for, and a command as well: for a client that reads its own writes at any peer.
    * The read waits until this peer has applied it.
    *
-   * @param receipt of the command
+   * @param commandResult what the command returned
    * @return another consistency
    */
   public Consistency atLeast(CommandResult commandResult) {
