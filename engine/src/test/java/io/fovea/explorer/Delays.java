@@ -19,8 +19,11 @@ public final class Delays {
   /** For how long a thread is stopped while the database ends. */
   private static final long END_NANOS = 3_000_000_000L;
 
-  /** What was seen waiting so often in a row waits for a thread that was stopped. */
-  private static final int WAITS = 100;
+  /**
+   * How often in a row the ending thread must be seen waiting before a stopped thread goes on. Some
+   * threads are so patient that a close gives up its limited waits and reaches its later steps.
+   */
+  private static final int[] WAITS = {50, 100, 1_000, Integer.MAX_VALUE};
 
   private static final AtomicInteger NUMBER = new AtomicInteger();
 
@@ -126,8 +129,9 @@ public final class Delays {
     LAST.set(now);
     long until = System.nanoTime() + now.nanos;
     Thread ending = now.ending;
+    int most = WAITS[ThreadLocalRandom.current().nextInt(WAITS.length)];
     int waits = 0;
-    while (!now.over && System.nanoTime() < until && waits < WAITS && delay(500_000)) {
+    while (!now.over && System.nanoTime() < until && waits < most && delay(500_000)) {
       waits = ending == null || ending.getState() == Thread.State.RUNNABLE ? 0 : waits + 1;
     }
   }
