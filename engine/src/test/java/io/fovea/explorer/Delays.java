@@ -40,6 +40,9 @@ public final class Delays {
 
   private static final int[] MET_AT_END = new int[MAX];
 
+  /** The same for threads that end the database. */
+  private static final int[] MET_BY_END = new int[MAX];
+
   /** How threads are stopped now; null if they are not. */
   private static volatile @Nullable Stop stop;
 
@@ -99,11 +102,13 @@ public final class Delays {
     stop = new Stop(MET, null, millis * 1_000_000L);
   }
 
-  /** The same while the calling thread ends the database: until it has, or waits. */
+  /**
+   * The same while the calling thread ends the database: until it has, or waits. At one of its own
+   * sites it lets the others go on and is delayed itself, so that they run between any two of its
+   * steps.
+   */
   public static void stopAtEnd() {
-    Stop now = new Stop(MET_AT_END, Thread.currentThread(), END_NANOS);
-    LAST.set(now);
-    stop = now;
+    stop = new Stop(MET_AT_END, Thread.currentThread(), END_NANOS);
   }
 
   /**
@@ -122,13 +127,19 @@ public final class Delays {
     if (LAST.get() == now) {
       return;
     }
-    int times = now.met[site]++;
+    Thread ending = now.ending;
+    boolean ends = ending == Thread.currentThread();
+    int times = ends ? MET_BY_END[site]++ : now.met[site]++;
     if (ThreadLocalRandom.current().nextInt(16 + (times >> 2)) != 0) {
       return;
     }
     LAST.set(now);
+    if (ends) {
+      now.over = true;
+      delay(ThreadLocalRandom.current().nextInt(1, 100) * 1_000_000);
+      return;
+    }
     long until = System.nanoTime() + now.nanos;
-    Thread ending = now.ending;
     int most = WAITS[ThreadLocalRandom.current().nextInt(WAITS.length)];
     int waits = 0;
     while (!now.over && System.nanoTime() < until && waits < most && delay(500_000)) {
