@@ -9,16 +9,13 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * What a commit locks: the items of what it writes, (a) in {@link Commit}, and those of the keys
- * above keys that appear or disappear, (b). It finds out on the way which keys are there.
- *
- * <p>In the order of hashes first, and then in that of the writes; why, and why there are two looks
- * at a successor, stands there.
+ * Locks the items of a commit: (a) and (b) of {@link Commit}, which explains the order and the
+ * second check. Determines on the way which keys exist.
  */
 final class CommitLocks {
   private static final long INDEX_MASK = TxConfig.ENTRIES_MAX - 1;
 
-  /** So many items are loaded ahead at a time. */
+  /** Items whose cache lines are loaded ahead of their pins. */
   private static final int LOADED_MAX = 32;
 
   private final TxLife life;
@@ -30,7 +27,7 @@ final class CommitLocks {
   private boolean hasSuccessor;
   private long[] order = new long[64];
 
-  /** What was loaded ahead means nothing. */
+  /** Keeps the loads alive; has no meaning. */
   private long seen;
 
   CommitLocks(TxLife life, Workspace work, ConcurrencyControl concurrencyControl) {
@@ -43,7 +40,9 @@ final class CommitLocks {
     this.successor = new KeyBuffer(shared.pageSize, shared.memory);
   }
 
-  /** The entries that write anything, as (high bits of the item's hash, index), in order. */
+  /**
+   * Collects the entries that write anything, as (high bits of the item's hash, index), in order.
+   */
   int order() {
     int size = writes.size();
     if (size == 0) {
@@ -69,8 +68,8 @@ final class CommitLocks {
   // ---------------------------------------------------------------- the items of writes
 
   /**
-   * Pins the items of keys that were written and not read, before anything is locked: a pin may
-   * wait for a moment. The lines of the next few are loaded ahead of their pins.
+   * Pins the items of keys that were written and not read, before anything is locked, because a pin
+   * may wait. Loads the cache lines of a batch first.
    */
   void pinWrites(int n) {
     if (!writes.pinsLater()) {
@@ -99,7 +98,7 @@ final class CommitLocks {
       int e = entry(i);
       int slot = writes.slot(e);
       concurrencyControl.lockWrite(writes.item(e), slot);
-      // A read that is stale already can't be saved; find that out before others wait for us.
+      // Abort early: a stale read can't be saved, and others would wait for these locks.
       if (isStale(writes.handle(e), slot)) {
         throw life.abort(AbortCause.VALIDATION, "a key that was read and written has changed");
       }
@@ -115,7 +114,9 @@ final class CommitLocks {
 
   // ---------------------------------------------------------------- their successors
 
-  /** In the order of the writes, not of the hashes: keys that ascend share their successor. */
+  /**
+   * Locks successors in the order of the writes, not of the hashes: ascending keys share theirs.
+   */
   void lockSuccessors() {
     int last = -1;
     int before = -1;
@@ -124,7 +125,7 @@ final class CommitLocks {
         continue;
       }
       if (writes.kind(e) == WriteSet.MOVE) {
-        continue; // no key appears or disappears
+        continue;
       }
       boolean exists = writes.kind(e) != WriteSet.DELETE;
       byte existed = writes.existed(e);
@@ -145,17 +146,16 @@ final class CommitLocks {
           before = e;
         }
       } else if (!exists) {
-        writes.discard(e, WriteSet.NONE); // deletes what is not there
+        writes.discard(e, WriteSet.NONE); // deletes an absent key
       }
     }
   }
 
   /**
-   * Whether a key lies between one whose successor we hold and that successor. There was no
-   * installed key in that gap when the lock was taken and none can have come since, for it would
-   * need the same lock: so this key has the same successor, and is not there itself. Nothing is to
-   * be looked for: neither the key nor, when it is installed, its leaf, which is that of the entry
-   * before or the next one ({@link WriteSet#follow}).
+   * Returns whether a key lies between {@code lower}, whose successor is locked, and that
+   * successor. The gap had no installed key when the lock was taken, and an insert would need the
+   * lock. So this key is absent and has the same successor, and its leaf is that of the previous
+   * entry or the next one ({@link WriteSet#follow}).
    */
   private boolean inGapAbove(int lower, int e) {
     MemorySegment s = writes.scratch.segment();
@@ -182,13 +182,12 @@ final class CommitLocks {
         < 0;
   }
 
-  /** A key in a gap that is empty, and stays so: we hold the item of its upper end. */
   private byte decideAbsence(int e) {
     writes.before(e, WriteSet.ABSENT);
     return WriteSet.ABSENT;
   }
 
-  /** Under the item's lock: nobody else can make the key appear or disappear. */
+  /** Reads under the item's lock whether the key exists. */
   private byte decideExistence(int e) {
     BTree tree = writes.tree(e);
     MemorySegment s = writes.scratch.segment();
@@ -218,9 +217,9 @@ final class CommitLocks {
         break;
       }
       if (isNextWrite(e, item) || !concurrencyControl.lockGap(item)) {
-        return; // held since before the look: keys that follow each other share their successor
+        return; // held since before the search: consecutive keys share their successor
       }
-      held = item; // one that we hold too much is published like the rest: a dummy write
+      held = item; // a surplus lock is published like the others: a dummy write
       if (staysSuccessor(tree)) {
         break;
       }
@@ -231,11 +230,10 @@ final class CommitLocks {
   }
 
   /**
-   * The second look, where versions stand for it: the leaf in which the gap begins, and that of the
-   * key above, have not changed since the first look, and there is none between them. So that key
-   * is the successor still, now that its item is held, and nobody can come between: who does
-   * changes one of the two leaves. That of the key alone would not do: the gap reaches into the
-   * leaf before.
+   * The second check, by versions: the leaf in which the gap begins and the leaf of the key above
+   * have not changed since the search, and no leaf lies between them. So the key still is the
+   * successor now that its item is held, and an insert into the gap would change one of the two.
+   * The leaf of the key alone is not enough, because the gap reaches into the previous leaf.
    */
   private boolean staysSuccessor(BTree tree) {
     Position p = work.position;
@@ -243,9 +241,8 @@ final class CommitLocks {
   }
 
   /**
-   * Whether an item is that of the next entry, which is locked since (a). It is so for each key of
-   * a range that is deleted but the last: to find the item's place once more was a fifth of the
-   * time.
+   * Returns whether the item is that of the next entry, locked in (a), as for most keys of a
+   * deleted range. Avoids a lookup of the item's slot.
    */
   private boolean isNextWrite(int e, long item) {
     int next = e + 1;
@@ -257,7 +254,7 @@ final class CommitLocks {
 
   // ---------------------------------------------------------------- versions
 
-  /** What the written records are now, for those who must go on seeing it. */
+  /** Saves the current versions of the written records for older readers. */
   void stageVersions() {
     MemorySegment s = writes.scratch.segment();
     Position p = work.position;
@@ -273,7 +270,7 @@ final class CommitLocks {
     }
   }
 
-  /** The record stays as it is, but its item gets new timestamps, for the gap below it. */
+  /** Saves the successor's record: it does not change, but its item gets new timestamps. */
   private void stageSuccessor(BTree tree, long item) {
     Position p = work.position;
     MemorySegment s = successor.segment();
