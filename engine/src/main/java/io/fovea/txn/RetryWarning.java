@@ -6,9 +6,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says in the log {@code io.fovea} which work of an application is done again and again: after
- * sixteen attempts, and each time their number has doubled. At most one line in ten seconds, for
- * all of a database.
+ * Logs to {@code io.fovea} the work that is retried again and again: after sixteen attempts, and
+ * each time their number has doubled. At most one line in ten seconds per database.
  */
 public final class RetryWarning {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -18,12 +17,12 @@ public final class RetryWarning {
   private final AtomicLong next = new AtomicLong(System.nanoTime());
 
   /**
-   * An attempt was aborted.
+   * Reports an aborted attempt.
    *
-   * @param name of the work; null for none
+   * @param name of the work, or null
    * @param body the work
-   * @param attempts how many there have been
-   * @param cause why the last one was aborted
+   * @param attempts the number of attempts so far
+   * @param cause of the last abort
    */
   public void aborted(@Nullable String name, Object body, int attempts, AbortCause cause) {
     if (attempts < FIRST || Integer.bitCount(attempts) != 1) {
