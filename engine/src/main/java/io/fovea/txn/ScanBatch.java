@@ -6,8 +6,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * A batch of a scan in the making: what the tree has, merged with what it had. {@link TxScan} takes
- * its arrays and leaves its own, so that the two change places for ever.
+ * A batch of a scan in which the tree's records are merged with older ones. {@link TxScan} swaps
+ * its arrays with its own.
  */
 final class ScanBatch {
   private static final int INITIAL_BYTES = 8 << 10;
@@ -24,14 +24,13 @@ final class ScanBatch {
     this.memory = memory;
   }
 
-  /** Gives its memory back. */
   void free() {
     MemorySegment was = keys;
     keys = Blocks.NONE;
     memory.give(was);
   }
 
-  /** Empties it, and makes room. */
+  /** Empties it and makes space. */
   void clear(int most, long keyBytes) {
     size = 0;
     if (slots.length <= most) {
