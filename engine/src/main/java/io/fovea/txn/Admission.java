@@ -251,7 +251,6 @@ final class Admission {
     }
   }
 
-
   boolean close() {
     synchronized (queue) {
       if (closed) {

@@ -8,9 +8,12 @@ import org.jspecify.annotations.Nullable;
  * The attempts of one thread to commit a piece of work.
  *
  * <ol>
- *   <li>After an abort the thread {@linkplain #backOff backs off}. If a reservation caused the abort, it waits for the end of the reservation.
- *   <li>After {@code pessimisticAfterAborts} aborts it queues for a {@link PessimisticTicket}, and meanwhile makes ordinary attempts with growing pauses.
- *   <li>Once the ticket is granted, every attempt is pessimistic. If the ticket is revoked because an attempt took too long, the thread queues again.
+ *   <li>After an abort the thread {@linkplain #backOff backs off}. If a reservation caused the
+ *       abort, it waits for the end of the reservation.
+ *   <li>After {@code pessimisticAfterAborts} aborts it queues for a {@link PessimisticTicket}, and
+ *       meanwhile makes ordinary attempts with growing pauses.
+ *   <li>Once the ticket is granted, every attempt is pessimistic. If the ticket is revoked because
+ *       an attempt took too long, the thread queues again.
  * </ol>
  */
 public final class Attempts implements AutoCloseable {

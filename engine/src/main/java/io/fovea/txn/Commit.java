@@ -124,7 +124,8 @@ final class Commit {
       clear(); // an error interrupted the end of the last commit
     }
     appender.begun();
-    boolean ends = false; // whether the log session ends here: always, unless the commit failed halfway
+    boolean ends =
+        false; // whether the log session ends here: always, unless the commit failed halfway
     try {
       awaitRoom(catalog);
       boolean first = concurrencyControl.pessimistic.waitsForBodies();

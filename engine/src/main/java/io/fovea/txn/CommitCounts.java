@@ -32,7 +32,6 @@ public final class CommitCounts {
   /** Creates a reader without a position. */
   public CommitCounts() {}
 
-
   static int length(long unsigned) {
     return (70 - Long.numberOfLeadingZeros(unsigned | 1)) / 7;
   }
@@ -58,7 +57,6 @@ public final class CommitCounts {
   static long put(MemorySegment to, long at, int treeId, long records, long bytes) {
     return put(to, put(to, put(to, at, treeId), zigzag(records)), zigzag(bytes));
   }
-
 
   /**
    * Positions before the first tree of a commit.

@@ -123,7 +123,6 @@ final class CommitGate {
     return lastExchange;
   }
 
-
   /**
    * Announces the trees that a commit changes, before it enters.
    *
@@ -166,7 +165,6 @@ final class CommitGate {
     CommitSlot.INSIDE.setRelease(commitSlot, 0);
   }
 
-
   /** Returns the largest timestamp of all commits that the caller may have read. */
   long decided() {
     long most = 0;
@@ -198,7 +196,6 @@ final class CommitGate {
     }
     return true;
   }
-
 
   /**
    * Records that tables must not be used any more; later users learn it from the tables. Called
@@ -235,7 +232,6 @@ final class CommitGate {
     }
     return false;
   }
-
 
   /** Does the work at a quiescent point, without swapping trees. */
   void atQuiescentPoint(Runnable work, long timeoutNanos, Runnable alive) {

@@ -373,7 +373,8 @@ final class ConcurrencyControl {
       }
       Thread.onSpinWait();
     }
-    mine.size++; // nothing can fail between the lock and this. The check after it is W2 of Reservations: it finds a reservation made meanwhile.
+    mine.size++; // nothing can fail between the lock and this. The check after it is W2 of
+                 // Reservations: it finds a reservation made meanwhile.
     requireUnreserved(item, cause);
     return true;
   }

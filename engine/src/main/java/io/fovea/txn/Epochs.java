@@ -15,8 +15,11 @@ import java.lang.invoke.VarHandle;
  *
  * <ul>
  *   <li>The scan sees p: it returns at most p, and p &lt;= e because the epoch only grows.
- *   <li>The scan reads the publication before p is stored: then g was read before e, so g &lt;= e. Without the second read, e would be p, which may be older than g: a transaction that stalls before its publication would use an epoch that others consider over.
- *   <li>The scan sees that the transaction has left, by a release store: whatever it unlocked and published is visible to a thread that takes its entries.
+ *   <li>The scan reads the publication before p is stored: then g was read before e, so g &lt;= e.
+ *       Without the second read, e would be p, which may be older than g: a transaction that stalls
+ *       before its publication would use an epoch that others consider over.
+ *   <li>The scan sees that the transaction has left, by a release store: whatever it unlocked and
+ *       published is visible to a thread that takes its entries.
  * </ul>
  *
  * <p>{@code oldest} is cached. If it lags, entries are only kept longer.

@@ -23,9 +23,14 @@ import java.lang.invoke.VarHandle;
  * installs, raises {@code done} (volatile). Partners:
  *
  * <ul>
- *   <li><i>done → start of a transaction</i>: it sees everything installed before {@code done}, so it checks no earlier write set.
- *   <li><i>listed → validation</i>: a transaction that has read anything that a commit installed sees its write set listed, because the list precedes the install, and the leaf's version carries the order.
- *   <li><i>claimed → validation</i>: a validator reads items, fences, then reads {@code claimed}. If an item was overwritten before it was read, {@code claimed} was raised before that: the validator sees it and aborts. This is an optimistic read.
+ *   <li><i>done → start of a transaction</i>: it sees everything installed before {@code done}, so
+ *       it checks no earlier write set.
+ *   <li><i>listed → validation</i>: a transaction that has read anything that a commit installed
+ *       sees its write set listed, because the list precedes the install, and the leaf's version
+ *       carries the order.
+ *   <li><i>claimed → validation</i>: a validator reads items, fences, then reads {@code claimed}.
+ *       If an item was overwritten before it was read, {@code claimed} was raised before that: the
+ *       validator sees it and aborts. This is an optimistic read.
  * </ul>
  */
 final class History {

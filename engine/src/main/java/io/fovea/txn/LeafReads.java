@@ -60,7 +60,6 @@ final class LeafReads {
     this.ticToc = shared.config.protocol() == Protocol.TICTOC;
   }
 
-
   /**
    * Begins a transaction.
    *
@@ -111,7 +110,6 @@ final class LeafReads {
   boolean isEmpty() {
     return leaves.size() == 0;
   }
-
 
   /** Returns a timestamp not below {@code atLeast} and all commits that may have been read. */
   long timestamp(long atLeast) {

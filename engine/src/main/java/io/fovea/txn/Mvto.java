@@ -24,7 +24,9 @@ import java.lang.foreign.MemorySegment;
  * write it.
  *
  * <ul>
- *   <li>u &lt; t. If T finds wts &lt;= 2t, it raises rts, so U can't commit later; if U committed before, T reads its version or a later one below t. If T finds wts &gt; 2t, U can't commit later either, because rts &gt;= wts &gt; 2u. So an older version needs no rts.
+ *   <li>u &lt; t. If T finds wts &lt;= 2t, it raises rts, so U can't commit later; if U committed
+ *       before, T reads its version or a later one below t. If T finds wts &gt; 2t, U can't commit
+ *       later either, because rts &gt;= wts &gt; 2u. So an older version needs no rts.
  *   <li>u &gt; t. T does not see U's version: its wts is 2u + 1.
  * </ul>
  *
@@ -184,7 +186,6 @@ final class Mvto {
   RuntimeException unknown() {
     return gone();
   }
-
 
   /** Copies a record whose item is locked, for {@link #save}. */
   void stage(

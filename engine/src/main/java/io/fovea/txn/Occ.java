@@ -62,8 +62,7 @@ class Occ {
    * may depend for log space.
    */
   void lock() {
-    boolean reserved =
-        concurrencyControl.pessimistic.on(); // then its reads are reserved
+    boolean reserved = concurrencyControl.pessimistic.on(); // then its reads are reserved
     long to = history.listed();
     if (!reserved) {
       requireUnchanged(start, to);

@@ -85,7 +85,6 @@ final class PessimisticLocking {
     return r;
   }
 
-
   int touch(long item) {
     Reservation r = mine();
     if (concurrencyControl.kind == Protocol.TWO_PHASE_LOCKING) {
@@ -120,7 +119,6 @@ final class PessimisticLocking {
       locks.exclude(item, mine());
     }
   }
-
 
   void lockWrite(long item, int slot) {
     if (concurrencyControl.stamped) {
@@ -226,7 +224,6 @@ final class PessimisticLocking {
     }
     return ts;
   }
-
 
   /** Returns whether the reservation still holds. */
   boolean holds() {

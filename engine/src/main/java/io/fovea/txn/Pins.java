@@ -250,7 +250,6 @@ final class Pins {
     return -1;
   }
 
-
   /**
    * Turns a transaction's pins into references and gives up its epoch. The references exist before
    * the epoch goes.

@@ -62,7 +62,6 @@ final class Reservation {
     this.deadlineNanos = System.nanoTime() + timeoutNanos;
   }
 
-
   /**
    * Reserves an item. A transaction that has locked it, or locks it later without having seen this,
    * is visible to the owner's next check of the item.
@@ -111,7 +110,6 @@ final class Reservation {
   void end() {
     state = OVER;
   }
-
 
   /** Returns whether a writer must not lock an item. */
   boolean refusesWriting(long item) {

@@ -296,7 +296,6 @@ abstract class ScanBatches extends ScanRange {
     return more;
   }
 
-
   private void fillByLeaves() {
     boolean more = isOnLeaf();
     if (!more) {
@@ -354,7 +353,6 @@ abstract class ScanBatches extends ScanRange {
       stop = Math.max(Math.min(behind, leaf.to()), leaf.from());
     }
   }
-
 
   /** Collects what has changed in the batch's keys since the transaction's timestamp. */
   private boolean collectOld(OldRecords o, int n, int all, boolean last) {

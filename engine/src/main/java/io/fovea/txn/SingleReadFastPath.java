@@ -133,7 +133,8 @@ final class SingleReadFastPath {
     work.lone = true;
     life.deferToNextOperation();
     if (learns) {
-      places.learnHere(in, of, p); // without moving the page, whose version the second operation checks
+      places.learnHere(
+          in, of, p); // without moving the page, whose version the second operation checks
     }
     return n;
   }

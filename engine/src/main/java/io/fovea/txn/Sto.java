@@ -21,9 +21,12 @@ import io.fovea.error.AbortCause;
  * <p><b>Serializability</b>, in the order of t. Let T read item i and U write it.
  *
  * <ul>
- *   <li>u &lt; t. If T read first, U found rts &gt;= 2t under the lock and aborted. If U had the lock, T waited or aborted. If U had published, T saw U's write.
- *   <li>t &lt; u. If U had published first, T found wts &gt;= 2u + 1 and aborted. If U had the lock, T waited and then found that, or aborted. Otherwise T did not see U's write.
- *   <li>Two writers exclude each other, and the second has the larger number, because it found rts = wts = 2u + 1 at most 2t.
+ *   <li>u &lt; t. If T read first, U found rts &gt;= 2t under the lock and aborted. If U had the
+ *       lock, T waited or aborted. If U had published, T saw U's write.
+ *   <li>t &lt; u. If U had published first, T found wts &gt;= 2u + 1 and aborted. If U had the
+ *       lock, T waited and then found that, or aborted. Otherwise T did not see U's write.
+ *   <li>Two writers exclude each other, and the second has the larger number, because it found rts
+ *       = wts = 2u + 1 at most 2t.
  * </ul>
  *
  * <p><i>Strict</i>: uncommitted data is not read, because it is not in the trees and its item is
@@ -33,8 +36,13 @@ import io.fovea.error.AbortCause;
  * deletes x from it. U locks the item of x's successor and publishes it.
  *
  * <ul>
- *   <li>u &lt; t, and T scanned first: rts of item(s) is 2t, so U aborts if s still is the successor. If it is y, the transaction V that installed y locked the item that T has read (or, by induction, one published by such a V), so v &gt; t; it published item(y) at 2v + 1 &gt; 2u, and U aborts.
- *   <li>u &gt; t, and U published first: T finds 2u + 1 at the item of s, or at that of the current successor, because every later change of the gap locked an item published at 2u + 1 or more, and published the new neighbor above that. T aborts.
+ *   <li>u &lt; t, and T scanned first: rts of item(s) is 2t, so U aborts if s still is the
+ *       successor. If it is y, the transaction V that installed y locked the item that T has read
+ *       (or, by induction, one published by such a V), so v &gt; t; it published item(y) at 2v + 1
+ *       &gt; 2u, and U aborts.
+ *   <li>u &gt; t, and U published first: T finds 2u + 1 at the item of s, or at that of the current
+ *       successor, because every later change of the gap locked an item published at 2u + 1 or
+ *       more, and published the new neighbor above that. T aborts.
  * </ul>
  *
  * <p>A descending scan reads the item of a gap before the gap, and rereads it with the gap's

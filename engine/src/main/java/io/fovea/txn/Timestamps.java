@@ -30,8 +30,11 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <ul>
- *   <li>Pin, by epoch: read the stamp; if it is live and below the own epoch, CAS it up; <i>then</i> read the item again. Pin, by reference: CAS one reference more; then read the item again.
- *   <li>Release: under the column's lock, if there are no references, the epoch is older than that of every running transaction and the word is not locked, CAS the stamp to 0.
+ *   <li>Pin, by epoch: read the stamp; if it is live and below the own epoch, CAS it up;
+ *       <i>then</i> read the item again. Pin, by reference: CAS one reference more; then read the
+ *       item again.
+ *   <li>Release: under the column's lock, if there are no references, the epoch is older than that
+ *       of every running transaction and the word is not locked, CAS the stamp to 0.
  * </ul>
  *
  * <p>{@link Pins} proves that no slot in use is released; {@link Entries} creates and releases
@@ -362,9 +365,12 @@ public final class Timestamps {
    * the same wts, and
    *
    * <ul>
-   *   <li>if the caller has locked it, no other can change it, and the caller's {@link #publish} will set it to {@code commitTs}.
-   *   <li>if its rts is {@code commitTs} or later, the next writer, even one that has it locked now, writes at rts + 1 or later.
-   *   <li>if another has locked it, that one may have chosen its timestamp by the present rts, so raising it would be too late. Conflict.
+   *   <li>if the caller has locked it, no other can change it, and the caller's {@link #publish}
+   *       will set it to {@code commitTs}.
+   *   <li>if its rts is {@code commitTs} or later, the next writer, even one that has it locked
+   *       now, writes at rts + 1 or later.
+   *   <li>if another has locked it, that one may have chosen its timestamp by the present rts, so
+   *       raising it would be too late. Conflict.
    *   <li>otherwise the rts is raised by CAS, which fails if it is locked meanwhile.
    * </ul>
    *
@@ -374,10 +380,14 @@ public final class Timestamps {
    * already there: no read value in a serial history depends on D.
    *
    * <ul>
-   *   <li>The caller, which read the value of w and commits at c &gt;= w', counts as having read D's, valid until c.
-   *   <li>A reader that saw (w, r) and commits at r or before is valid, before D. One that commits later, or validates the item again, finds w' and aborts needlessly.
+   *   <li>The caller, which read the value of w and commits at c &gt;= w', counts as having read
+   *       D's, valid until c.
+   *   <li>A reader that saw (w, r) and commits at r or before is valid, before D. One that commits
+   *       later, or validates the item again, finds w' and aborts needlessly.
    *   <li>Later readers see w' and commit at w' or later, after D.
-   *   <li>A locked word is never raised, because the CAS expects an unlocked one. Its writer has chosen its timestamp by the old rts, which w' may reach or exceed (the counterexamples of the dissertation, 5.1). A writer that locks after the CAS takes its timestamp from c.
+   *   <li>A locked word is never raised, because the CAS expects an unlocked one. Its writer has
+   *       chosen its timestamp by the old rts, which w' may reach or exceed (the counterexamples of
+   *       the dissertation, 5.1). A writer that locks after the CAS takes its timestamp from c.
    * </ul>
    *
    * @param seen the unlocked word that was read together with the value
@@ -403,7 +413,6 @@ public final class Timestamps {
       }
     }
   }
-
 
   /** Returns statistics. */
   public TimestampStats stats() {

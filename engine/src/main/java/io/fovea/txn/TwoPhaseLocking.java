@@ -16,8 +16,14 @@ import io.fovea.error.AbortCause;
  * is a serial one (Eswaran and others, 1976), if all conflicts meet in an item:
  *
  * <ul>
- *   <li><i>Content.</i> The leaf's version is read, then the content, then the item is locked, then the version is unchanged. A change of the item needs its exclusive lock and changes the version, so the content is current when the lock is taken, and stays.
- *   <li><i>Phantoms.</i> A scan has locked the items of the keys that it passed and of the first installed key above, which cover all gaps between. A transaction that inserts or deletes a key in such a gap needs the exclusive lock of the first installed key above that key, and checks again when it has it ({@link Commit}): that is an item that the scan holds, because no key can have appeared in the gap meanwhile.
+ *   <li><i>Content.</i> The leaf's version is read, then the content, then the item is locked, then
+ *       the version is unchanged. A change of the item needs its exclusive lock and changes the
+ *       version, so the content is current when the lock is taken, and stays.
+ *   <li><i>Phantoms.</i> A scan has locked the items of the keys that it passed and of the first
+ *       installed key above, which cover all gaps between. A transaction that inserts or deletes a
+ *       key in such a gap needs the exclusive lock of the first installed key above that key, and
+ *       checks again when it has it ({@link Commit}): that is an item that the scan holds, because
+ *       no key can have appeared in the gap meanwhile.
  * </ul>
  *
  * <p><b>No deadlocks</b>: a transaction that does not get a lock aborts at once (the dissertation's

@@ -31,7 +31,9 @@ import java.util.function.Consumer;
  * of the rest, so the argument above holds for each piece:
  *
  * <ul>
- *   <li>An ascending piece that starts at x reads the first installed key at or above x, whose item has the gap with x. A descending one starts with the item of the first installed key above x.
+ *   <li>An ascending piece that starts at x reads the first installed key at or above x, whose item
+ *       has the gap with x. A descending one starts with the item of the first installed key above
+ *       x.
  *   <li>Keys between two pieces were not returned, so their items need not be read.
  *   <li>An item that two pieces read is one entry of the read set; another wts aborts.
  *   <li>A seek beyond the interval's end reads nothing, nor does a step back from the start.
