@@ -62,9 +62,7 @@ final class Admission {
       this.limited = timeoutNanos > 0;
     }
 
-    /**
-     * Null, then a context from the thread that hands it over, or {@link #GONE} from the waiter.
-     */
+    /** Null, then a context from the thread that hands it over, or GONE from the waiter. */
     @SuppressWarnings("unused") // set through GIVEN
     volatile @Nullable Object given;
 
@@ -89,11 +87,7 @@ final class Admission {
     return waiting.get();
   }
 
-  /**
-   * Returns a claimed context, after waiting for one if necessary.
-   *
-   * @param timeoutNanos the longest wait; 0: no limit
-   */
+  /** Returns a claimed context, after waiting up to {@code timeoutNanos}; 0: without limit. */
   Tx enter(boolean readOnly, long timeoutNanos) {
     if (waiting.get() == 0) {
       Tx tx = claim();

@@ -45,12 +45,7 @@ public final class Attempts implements AutoCloseable {
     }
   }
 
-  /**
-   * Waits for the ticket; for callers that make only one attempt.
-   *
-   * @param nanos the longest wait
-   * @return whether the ticket was granted
-   */
+  /** Waits up to a limit for the ticket, for a single attempt; returns whether it is granted. */
   public boolean awaitTurn(long nanos) {
     PessimisticTicket t = pessimisticTicket;
     if (t == null) {
@@ -80,9 +75,7 @@ public final class Attempts implements AutoCloseable {
     }
   }
 
-  /**
-   * Yields a few times, then sleeps for a growing, random time, so that colliding threads separate.
-   */
+  /** Yields a few times, then sleeps for a growing, random time, to separate colliding threads. */
   private static void sleep(int attempt) {
     if (attempt <= YIELDS) {
       Thread.yield();

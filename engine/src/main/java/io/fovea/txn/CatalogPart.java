@@ -30,27 +30,21 @@ public interface CatalogPart {
   boolean changes();
 
   /**
-   * Returns whether the catalog still is as the transaction read it. Called for a part without
-   * changes when the transaction decides, inside the gate if it writes.
+   * Returns whether the catalog is as the transaction read it. Called when a transaction without
+   * catalog changes decides, inside the gate if it writes.
    */
   boolean catalogReadsValid();
 
   /**
-   * Returns whether the trees that {@link #catalogReadsValid} checked are unchanged since. In
-   * between, the transaction checked all its other reads, so all of them held at one point in time.
+   * Returns whether the trees that {@link #catalogReadsValid} checked are unchanged since. All
+   * other reads were checked in between, so all held at one point in time.
    */
   boolean stillHolds();
 
   /** Receives changes of tree counts. */
   @FunctionalInterface
   interface Counts {
-    /**
-     * Adds a change.
-     *
-     * @param tree the tree
-     * @param records the change of its number of records
-     * @param bytes the change of the bytes of its keys and values
-     */
+    /** Adds changes of a tree's number of records, and of the bytes of their keys and values. */
     void add(BTree tree, long records, long bytes);
   }
 
@@ -68,10 +62,8 @@ public interface CatalogPart {
 
   /**
    * Called when it has decided and the gate is open again. All earlier decisions are in the trees,
-   * and no transaction changes the tables that it drops or cuts.
-   *
-   * @throws io.fovea.error.TransactionAbortedException if these tables are not as the transaction
-   *     read them
+   * and no transaction changes the tables that it drops or cuts. Throws an abort if these tables
+   * are not as the transaction read them.
    */
   void decided();
 
@@ -82,10 +74,7 @@ public interface CatalogPart {
   void stage(LogSession session);
 
   /**
-   * Appends the records that recovery needs, as the first part of a commit.
-   *
-   * @param maxBytes the maximum length of the record
-   * @return the LSN where it begins
+   * Appends recovery's records of at most {@code maxBytes}, before all others; returns their LSN.
    */
   long append(LogSession session, int maxBytes);
 

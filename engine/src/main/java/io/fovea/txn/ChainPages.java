@@ -44,11 +44,7 @@ final class ChainPages {
     return at + 8L * (end - from);
   }
 
-  /**
-   * Claims log space for {@link #free}, before the record that releases the pages.
-   *
-   * @throws io.fovea.error.StorageFullException if there is no space
-   */
+  /** Claims log space for {@link #free}, before the record that releases the pages. */
   void claim(LogSession session) {
     session.claim(pids.size() * AllocatorRecord.FREE_SPACE / 2); // half of a grant is for filler
   }

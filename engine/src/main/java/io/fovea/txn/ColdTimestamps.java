@@ -72,10 +72,7 @@ final class ColdTimestamps {
     }
   }
 
-  /**
-   * Declares timestamps up to this one older than all running transactions; see {@link
-   * Sketch#settle}.
-   */
+  /** Declares timestamps up to this one old: {@link Sketch#settle}. */
   void settle(long timestamp) {
     if (kind == CELLS) {
       sketch.settle(timestamp);

@@ -107,11 +107,7 @@ final class Commit {
     this.installer = new CommitInstaller(life, work, concurrencyControl, appender, session);
   }
 
-  /**
-   * Commits.
-   *
-   * @return the LSN up to which the log must be durable before the commit is acknowledged; 0: none
-   */
+  /** Commits; returns the LSN that must be durable before an acknowledgment, or 0. */
   long run() {
     int n = locks.order();
     CatalogPart catalog = changed(work.catalog);
@@ -198,9 +194,8 @@ final class Commit {
   }
 
   /**
-   * Waits for log space, before any lock of the commit. A commit that changes the catalog has
-   * waited before it took the catalog's locks; the caller of a long value's move holds back the
-   * redo point.
+   * Waits for log space, before any lock. Catalog changes have waited before they took the
+   * catalog's locks; the caller of a long value's move holds back the redo point.
    */
   private void awaitRoom(@Nullable CatalogPart catalog) {
     if (catalog == null && work.move == null) {
@@ -239,10 +234,7 @@ final class Commit {
     }
   }
 
-  /**
-   * Returns the catalog part if it changes anything; the commit ignores one that only looked up
-   * tables.
-   */
+  /** Returns the catalog part if it changes anything, otherwise null. */
   static @Nullable CatalogPart changed(@Nullable CatalogPart catalog) {
     return catalog != null && catalog.changes() ? catalog : null;
   }
@@ -261,8 +253,8 @@ final class Commit {
   }
 
   /**
-   * Decides alone, with the gate closed: earlier decisions precede a commit that changes the
-   * catalog, later ones follow it ({@link CommitGate}).
+   * Decides with the gate closed, so that a catalog change is between all others ({@link
+   * CommitGate}).
    */
   private long decideAtMoment(CatalogPart catalog) {
     concurrencyControl.requireUsedThere();
@@ -302,8 +294,8 @@ final class Commit {
   }
 
   /**
-   * Returns whether a failure occurred where no page is latched. Then every page contains only
-   * whole changes, and what the commit has not locked may still be read.
+   * Returns whether no page was latched at a failure. Then every page contains only whole changes,
+   * and what the commit has not locked may still be read.
    */
   private static boolean leavesPagesWhole(Throwable t) {
     return t instanceof PoolExhaustedException

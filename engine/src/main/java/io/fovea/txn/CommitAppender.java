@@ -111,10 +111,7 @@ final class CommitAppender {
     this.wholeValues = shared.config.wholeValues() && session.logging();
   }
 
-  /**
-   * Reserves pages and log space for the changes known so far. Space for long values is granted
-   * later, outside of all latches.
-   */
+  /** Reserves pages and log space, except for long values, whose space is granted later. */
   void begin() {
     long bound = CommitRecord.HEADER + CommitCounts.CONTEXT_BYTES_MAX;
     BTree last = null;
@@ -142,8 +139,8 @@ final class CommitAppender {
   }
 
   /**
-   * Returns the number of pages that the changes may take in the worst case; {@code looked}
-   * excludes records that do not get longer, which have to be read for that.
+   * Returns the maximum number of pages that the changes may take; {@code looked} excludes records
+   * that do not get longer, which have to be read for that.
    */
   private int worst(boolean looked) {
     int inserts = 0;
@@ -201,10 +198,7 @@ final class CommitAppender {
     }
   }
 
-  /**
-   * Completes the reservations before the append, under the items' locks: nothing after it may run
-   * out of pages.
-   */
+  /** Completes the reservations under the locks: nothing after the append may lack pages. */
   void ready() {
     if (counts.length() > partBytes / 4) {
       throw life.abort(
@@ -269,9 +263,7 @@ final class CommitAppender {
     return lengths[e];
   }
 
-  /**
-   * Writes the chains of new long values and collects those of old ones, under the items' locks.
-   */
+  /** Writes the chains of new long values and collects those of old ones, under the locks. */
   void stageLong() {
     for (int e = 0, n = writes.size(); e < n; e++) {
       byte kind = writes.kind(e);
@@ -298,8 +290,8 @@ final class CommitAppender {
   }
 
   /**
-   * Applies patches to whole values, for change subscribers. The locks keep the record unchanged.
-   * Its length stays the same, so no leaf splits.
+   * Applies patches to whole values. The locks keep the record, and its length stays the same, so
+   * no leaf splits.
    */
   private void makeWhole() {
     for (int e = 0, n = writes.size(); e < n; e++) {
@@ -420,11 +412,8 @@ final class CommitAppender {
   // ---------------------------------------------------------------- the record
 
   /**
-   * Appends the commit. When it returns, the transaction has committed, if its record becomes
-   * durable, and the session is positioned for the page changes. If it throws, it has not
-   * committed.
-   *
-   * @return the LSN of the record's end; 0 without a log
+   * Appends the commit and returns the LSN of its end; 0 without a log. The session is then
+   * positioned for the page changes. The transaction has not committed if this throws.
    */
   long append() {
     if (!session.logging()) {
@@ -481,9 +470,8 @@ final class CommitAppender {
   }
 
   /**
-   * Appends page ids in separate parts, for a commit that has too many of them for one record.
-   * Returns the LSN where the commit begins; {@code id} is that LSN, or 0 if this is its first
-   * part.
+   * Appends page ids in separate parts. {@code id} and the result are the LSN where the commit
+   * begins; {@code id} is 0 in its first part.
    */
   private long appendPages(long id, int kind, ChainPages all) {
     long begin = id;

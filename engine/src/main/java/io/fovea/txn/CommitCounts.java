@@ -58,12 +58,7 @@ public final class CommitCounts {
     return put(to, put(to, put(to, at, treeId), zigzag(records)), zigzag(bytes));
   }
 
-  /**
-   * Positions before the first tree of a commit.
-   *
-   * @return false if it changes no counts
-   * @throws CorruptionException if the bytes are invalid
-   */
+  /** Positions before the first tree of a commit; returns false if it changes no counts. */
   public boolean open(CommitCursor commit) {
     long length = commit.countsLength();
     if (length == 0) {

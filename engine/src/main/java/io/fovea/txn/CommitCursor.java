@@ -50,10 +50,7 @@ public final class CommitCursor {
    * Positions before the first operation of a record.
    *
    * @param type {@link RecordType#COMMIT} or {@link RecordType#COMMIT_PART}
-   * @param s the segment of the record
-   * @param body the offset of its body
-   * @param bodyLength the length of its body
-   * @throws CorruptionException if the counts do not fit into the record
+   * @param body the offset of the record's body in {@code s}
    */
   public void open(int type, MemorySegment s, long body, long bodyLength) {
     boolean part = type == RecordType.COMMIT_PART;
@@ -80,14 +77,7 @@ public final class CommitCursor {
     exact = true;
   }
 
-  /**
-   * Positions before the first of some operations in another kind of record.
-   *
-   * @param s their segment
-   * @param from the offset of the first
-   * @param end the limit of all
-   * @param count their number
-   */
+  /** Positions before the first of {@code count} operations within another kind of record. */
   public void openOps(MemorySegment s, long from, long end, long count) {
     id = 0;
     ops = count;
@@ -112,12 +102,7 @@ public final class CommitCursor {
     return Mem.getInt(s, at) & 0xFFFF_FFFFL;
   }
 
-  /**
-   * Advances to the next operation.
-   *
-   * @return false after the last
-   * @throws CorruptionException if it is invalid or does not end within the record
-   */
+  /** Advances to the next operation; returns false after the last. */
   public boolean next() {
     if (done == ops) {
       if (exact && at != opsEnd) {
@@ -215,9 +200,7 @@ public final class CommitCursor {
 
   // ---------------------------------------------------------------- the record
 
-  /**
-   * Returns the LSN of the commit's first part; 0 in the first part, and in a commit without parts.
-   */
+  /** Returns the LSN of the commit's first part; 0 in that part, and without parts. */
   public long id() {
     return id;
   }
@@ -304,11 +287,8 @@ public final class CommitCursor {
   }
 
   /**
-   * Returns the page of the leaf where the key was, or was missing, when the record was written. An
-   * unchecked hint: it may be any number. It requires that all earlier operations of the record
-   * were read.
-   *
-   * @return 0 if the operation has none
+   * Returns the page of the leaf where the key was, or was missing, when the record was written; 0:
+   * unknown. An unchecked hint. All earlier operations must have been read.
    */
   public long leaf() {
     return leaf;
@@ -329,10 +309,7 @@ public final class CommitCursor {
     return payload + (kind == CommitRecord.PATCH ? 8 : 4);
   }
 
-  /**
-   * Returns the length of the value of a PUT, of the bytes of a PATCH, or of the long value of a
-   * CHAIN or MOVED.
-   */
+  /** Returns the length of a PUT's value, a PATCH's bytes, or a CHAIN's or MOVED's long value. */
   public int valueLength() {
     return length;
   }

@@ -18,9 +18,6 @@ final class CommitDurability {
   private final LongAdder count = new LongAdder();
   private final LongAdder nanos = new LongAdder();
 
-  /**
-   * @param log null if there is none
-   */
   CommitDurability(@Nullable Log log, Durability durability) {
     this.log = log;
     this.durability = durability;

@@ -107,27 +107,17 @@ final class CommitGate {
     return passes[context];
   }
 
-  /**
-   * Returns a number that changes before and after the work at a quiescent point, and is odd in
-   * between. Acquire: everything before the last change is visible.
-   */
+  /** Changes before and after the work at a quiescent point; odd in between. Acquire. */
   long moments() {
     return moments;
   }
 
-  /**
-   * Returns {@link #moments} at the last point that swapped trees; for callers that have seen it
-   * change.
-   */
+  /** Returns {@link #moments} at the last swap of trees; for callers that saw it change. */
   long lastExchange() {
     return lastExchange;
   }
 
-  /**
-   * Announces the trees that a commit changes, before it enters.
-   *
-   * @param trees bits of {@link ScanMarks}
-   */
+  /** Announces the trees that a commit will change, as bits of {@link ScanMarks}. */
   void changes(CommitSlot commitSlot, long trees) {
     CommitSlot.TREES.setOpaque(commitSlot, trees); // before inside: see awaitOthers
   }
@@ -152,7 +142,7 @@ final class CommitGate {
 
   /**
    * Records a commit's timestamp, before its first change. A thread that reads a change has
-   * acquired the leaf's version after the commit released it, so it sees this.
+   * acquired the leaf's version, released after this.
    */
   void decided(CommitSlot commitSlot, long timestamp) {
     if (timestamp > commitSlot.decided) {
@@ -175,12 +165,10 @@ final class CommitGate {
   }
 
   /**
-   * Waits a little for each commit inside that changes one of the trees. The caller is not inside.
-   *
-   * <p>The trees read are at least as new as {@code inside}. If they are those of a later commit,
-   * the commit that was seen inside has ended, and its changes are visible.
-   *
-   * @return whether each such commit has ended
+   * Waits a little for each commit inside that changes one of the trees; returns whether all have
+   * ended. The caller is not inside. The trees read are at least as new as {@code inside}: if they
+   * are those of a later commit, the one that was seen inside has ended, and its changes are
+   * visible.
    */
   boolean awaitOthers(long trees, int spins) {
     for (CommitSlot commitSlot : passes) {
@@ -198,10 +186,8 @@ final class CommitGate {
   }
 
   /**
-   * Records that tables must not be used any more; later users learn it from the tables. Called
-   * under the schema lock.
-   *
-   * @param bits of the tables, {@code 1L << (id & 63)}
+   * Records drops of tables with these bits, {@code 1L << (id & 63)}, under the schema lock. Later
+   * users learn it from the tables.
    */
   void dropping(long bits) {
     long next = drops + 1;
@@ -217,12 +203,9 @@ final class CommitGate {
   }
 
   /**
-   * Returns whether one of these tables, or another with the same bits, was dropped since.
-   *
-   * <p>Plain loads: the caller has seen {@link #moments} of a later point or holds the schema lock;
+   * Returns whether a table with these bits was dropped since {@link #drops} was {@code since}.
+   * Plain loads: the caller has seen {@link #moments} of a later point or holds the schema lock;
    * otherwise it does not depend on the drop.
-   *
-   * @param since {@link #drops} when the transaction began
    */
   boolean isGone(long bits, long since) {
     for (long rest = bits; rest != 0; rest &= rest - 1) {
@@ -239,14 +222,11 @@ final class CommitGate {
   }
 
   /**
-   * Does the work at a quiescent point.
+   * Does the work, which must be short and not wait, at a quiescent point.
    *
    * @param exchanges whether it swaps trees
-   * @param work short, and without waits
-   * @param timeoutNanos the longest wait for the point
    * @param alive throws if the engine has stopped, so that a commit may never end
-   * @throws TransactionAbortedException with cause {@link AbortCause#ADMISSION} if there is no
-   *     point in time, because a commit waits for the disk
+   * @throws TransactionAbortedException with cause {@link AbortCause#ADMISSION} after the timeout
    */
   void atQuiescentPoint(boolean exchanges, Runnable work, long timeoutNanos, Runnable alive) {
     long began = System.nanoTime();

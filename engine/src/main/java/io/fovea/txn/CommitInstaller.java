@@ -60,9 +60,7 @@ final class CommitInstaller {
   /** The entry of each change of the run. */
   private final int[] entries = new int[LeafRun.CHANGES_MAX];
 
-  /**
-   * Where the last change was made; the {@linkplain WriteSet#follow following} entries come next.
-   */
+  /** Where the last change was made; {@linkplain WriteSet#follow following} entries come next. */
   private final Position inserted = new Position();
 
   CommitInstaller(

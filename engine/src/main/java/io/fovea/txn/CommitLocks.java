@@ -8,10 +8,7 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
-/**
- * Locks the items of a commit: (a) and (b) of {@link Commit}, which explains the order and the
- * second check. Determines on the way which keys exist.
- */
+/** Locks the items of a commit, (a) and (b) of {@link Commit}, and determines which keys exist. */
 final class CommitLocks {
   private static final long INDEX_MASK = TxConfig.ENTRIES_MAX - 1;
 
@@ -40,9 +37,7 @@ final class CommitLocks {
     this.successor = new KeyBuffer(shared.pageSize, shared.memory);
   }
 
-  /**
-   * Collects the entries that write anything, as (high bits of the item's hash, index), in order.
-   */
+  /** Sorts the entries that write anything, as (high bits of the item's hash, index). */
   int order() {
     int size = writes.size();
     if (size == 0) {
@@ -67,10 +62,7 @@ final class CommitLocks {
 
   // ---------------------------------------------------------------- the items of writes
 
-  /**
-   * Pins the items of keys that were written and not read, before anything is locked, because a pin
-   * may wait. Loads the cache lines of a batch first.
-   */
+  /** Pins the items of keys that were not read, before any lock, because a pin may wait. */
   void pinWrites(int n) {
     if (!writes.pinsLater()) {
       return;
@@ -114,9 +106,7 @@ final class CommitLocks {
 
   // ---------------------------------------------------------------- their successors
 
-  /**
-   * Locks successors in the order of the writes, not of the hashes: ascending keys share theirs.
-   */
+  /** Locks successors in the order of the writes: ascending keys share theirs. */
   void lockSuccessors() {
     int last = -1;
     int before = -1;
@@ -152,10 +142,9 @@ final class CommitLocks {
   }
 
   /**
-   * Returns whether a key lies between {@code lower}, whose successor is locked, and that
-   * successor. The gap had no installed key when the lock was taken, and an insert would need the
-   * lock. So this key is absent and has the same successor, and its leaf is that of the previous
-   * entry or the next one ({@link WriteSet#follow}).
+   * Returns whether a key is in the gap between {@code lower} and its locked successor. The gap was
+   * empty when the lock was taken, and an insert needs the lock. So the key is absent and has the
+   * same successor, and its leaf is that of the previous entry or the next one.
    */
   private boolean inGapAbove(int lower, int e) {
     MemorySegment s = writes.scratch.segment();
@@ -231,19 +220,16 @@ final class CommitLocks {
 
   /**
    * The second check, by versions: the leaf in which the gap begins and the leaf of the key above
-   * have not changed since the search, and no leaf lies between them. So the key still is the
-   * successor now that its item is held, and an insert into the gap would change one of the two.
-   * The leaf of the key alone is not enough, because the gap reaches into the previous leaf.
+   * are unchanged, and no leaf lies between them. So the key still is the successor now that its
+   * item is held; an insert into the gap would change one of the two. The leaf of the key alone is
+   * not enough, because the gap reaches into the previous leaf.
    */
   private boolean staysSuccessor(BTree tree) {
     Position p = work.position;
     return p.gapFrame >= 0 && tree.valid(p) && tree.pool().validate(p.gapFrame, p.gapVersion);
   }
 
-  /**
-   * Returns whether the item is that of the next entry, locked in (a), as for most keys of a
-   * deleted range. Avoids a lookup of the item's slot.
-   */
+  /** Returns whether the item is the next entry's, locked in (a), as in a deleted range. */
   private boolean isNextWrite(int e, long item) {
     int next = e + 1;
     return next < writes.size()

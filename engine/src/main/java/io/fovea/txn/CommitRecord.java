@@ -253,12 +253,7 @@ public final class CommitRecord {
     return chain(to, op(to, at, MOVED, treeId, key, keyOffset, keyLength), first, length);
   }
 
-  /**
-   * Writes a TABLE.
-   *
-   * @param name in UTF-8
-   * @param how {@link #IS}, {@link #LOADED} or {@link #GONE}
-   */
+  /** Writes a TABLE, {@link #IS}, {@link #LOADED} or {@link #GONE}; the name is in UTF-8. */
   public static long table(MemorySegment to, long at, int treeId, byte[] name, int how) {
     Mem.putInt(to, at, TABLE | name.length << 16);
     Mem.putInt(to, at + 4, treeId);

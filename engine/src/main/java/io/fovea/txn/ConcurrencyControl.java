@@ -46,10 +46,9 @@ final class ConcurrencyControl {
   private static final String CHANGED = "a key that was read has changed";
 
   /**
-   * How often a locked item is checked before the transaction aborts: about 20 us, twice as long as
-   * a commit of 16 keys holds its locks. A running holder is done by then. A descheduled one may
-   * take milliseconds: the transaction would find its reads stale, and would use the processor that
-   * the holder needs. So it aborts, and retries after {@link Attempts#backOff}.
+   * How often a locked item is checked before the abort: about 20 us, in which a running holder
+   * finishes. A descheduled one may take milliseconds: until then the reads would be stale, and
+   * waiting uses the processor that the holder needs.
    */
   private static final int SPINS = 400;
 
@@ -158,8 +157,8 @@ final class ConcurrencyControl {
   }
 
   /**
-   * Draws the transaction's number if the serial order is that of begins. Under OCC, remembers from
-   * where on commits are checked against its reads. Called before any read.
+   * Draws the transaction's number if the serial order is that of begins; under OCC, remembers the
+   * start of the commits to check. Before any read.
    */
   private void drawTimestamp() {
     switch (kind) {
@@ -175,12 +174,11 @@ final class ConcurrencyControl {
 
   /**
    * Prepares a read of a key that will be written: waits for other such transactions ({@link
-   * UpdateLocks}), and under eager protocols locks the key now. Two transactions that both read the
-   * key first and then write it would abort each other.
+   * UpdateLocks}), and under eager protocols locks the key now, because two transactions that both
+   * read it and then write it abort each other.
    *
-   * <p>If this is the first operation, the transaction draws its number again (STO, MVTO, OCC). Its
-   * old one precedes those of the transactions that it waited for, which have read and written the
-   * key.
+   * <p>If this is the first operation, the transaction draws a new number (STO, MVTO, OCC): its old
+   * one precedes the transactions that it waited for, which have read and written the key.
    */
   void lockForUpdate(long item) {
     if (pessimistic.on()) {
@@ -205,13 +203,9 @@ final class ConcurrencyControl {
   }
 
   /**
-   * Pins the item of a key that is written and was not read, if that is necessary now.
-   *
-   * <p>TicToc and Silo do not use the item before the commit locks it. The commit pins it together
-   * with others, after loading all their cache lines at once ({@link #pinToLock}); a pin of a cold
-   * key mostly waits for these lines.
-   *
-   * @return the slot, or {@link #LATER}
+   * Pins the item of a key that is written and was not read, if necessary; otherwise returns {@link
+   * #LATER}. TicToc and Silo do not use the item before the commit locks it. The commit pins such
+   * items together, after loading all their cache lines at once.
    */
   int pinToWrite(long item) {
     if (!plain || pessimistic.on()) {
@@ -258,9 +252,8 @@ final class ConcurrencyControl {
   }
 
   /**
-   * Checks an item between two equal versions of the leaf that has its content.
-   *
-   * @return a word for the read set; if it is locked, {@link #await} and read again
+   * Checks an item between two equal versions of its leaf. Returns a word for the read set; if it
+   * is locked, {@link #await} and read again.
    */
   long look(int slot) {
     if (plain) {
@@ -335,9 +328,8 @@ final class ConcurrencyControl {
   }
 
   /**
-   * Locks the item of the first key above one that appears or disappears.
-   *
-   * @return whether the successor must be checked again, because its item was not held before
+   * Locks the item of the first key above one that appears or disappears; returns whether it was
+   * not held before, so that the successor must be checked again.
    */
   boolean lockGap(long item) {
     if (pessimistic.on()) {
@@ -354,11 +346,7 @@ final class ConcurrencyControl {
     };
   }
 
-  /**
-   * Locks an item until the end.
-   *
-   * @return false if this transaction already held it
-   */
+  /** Locks an item until the end; returns false if this transaction already held it. */
   boolean lock(long item, int slot, int spins, AbortCause cause) {
     if (locked.size() > 0 && locked.contains(slot)) {
       return false; // two keys with one hash are one item
@@ -379,9 +367,7 @@ final class ConcurrencyControl {
     return true;
   }
 
-  /**
-   * Aborts if the pessimistic transaction has reserved an item for which this one wants to write.
-   */
+  /** Aborts if the pessimistic transaction has reserved an item that this one writes. */
   private void requireUnreserved(long item, AbortCause cause) {
     Reservation r = reservations.current();
     if (r != null && r.refusesWriting(item) && !reservations.expelIfExpired(r)) {
@@ -402,11 +388,7 @@ final class ConcurrencyControl {
     return locked.size() > 0 ? SPINS_OUT_OF_ORDER : SPINS;
   }
 
-  /**
-   * Validates the reads and determines the transaction's position in the serial order.
-   *
-   * @return the argument of {@link #publish}
-   */
+  /** Validates the reads and returns the commit timestamp or number, for {@link #publish}. */
   long decide() {
     if (treesSwapped()) {
       throw life.abort(AbortCause.VALIDATION, EXCHANGED);
@@ -432,11 +414,7 @@ final class ConcurrencyControl {
     return !gate.isGone(work.tables, drops) && (catalog == null || catalog.catalogReadsValid());
   }
 
-  /**
-   * Aborts if a table that this transaction has used was dropped since it began.
-   *
-   * @throws TransactionAbortedException with cause {@link AbortCause#CATALOG}
-   */
+  /** Aborts with {@link AbortCause#CATALOG} if a used table was dropped since the begin. */
   void requireUsedThere() {
     if (gate.isGone(work.tables, drops)) {
       throw life.abort(AbortCause.CATALOG, CATALOG);
@@ -474,10 +452,7 @@ final class ConcurrencyControl {
     return leaves.isEmpty() ? ts : leaves.timestamp(ts);
   }
 
-  /**
-   * Returns the highest scan timestamp of the trees that will change; negative if there is none.
-   * The commit is inside the gate and has all its locks.
-   */
+  /** Returns the highest scan timestamp of the changed trees, inside the gate; negative: none. */
   long mark() {
     ScanMarks marks = shared.marks;
     return marks.watched() ? marks.highest(work.changed) : -1;
@@ -495,9 +470,7 @@ final class ConcurrencyControl {
         : Silo.validate(reads, locked, timestamps);
   }
 
-  /**
-   * Returns whether a snapshot began since the begin: the transaction must not commit before it.
-   */
+  /** Returns whether a snapshot began since the begin: it must not commit before it. */
   private boolean spansSnapshot() {
     return gate.moments() != moments;
   }
@@ -516,12 +489,7 @@ final class ConcurrencyControl {
         && (catalog == null || catalog.stillHolds());
   }
 
-  /**
-   * Returns whether all reads hold, other than those of the catalog.
-   *
-   * @param now whether reads must hold now, not only at some earlier time; see {@link
-   *     #spansSnapshot}
-   */
+  /** Returns whether all reads hold, except the catalog's; {@code now}: in the present state. */
   private boolean readsHold(boolean now) {
     if (treesSwapped()) {
       return false;

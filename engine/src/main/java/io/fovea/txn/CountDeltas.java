@@ -155,11 +155,7 @@ final class CountDeltas {
 
   // ----------------------------------------------------------------------------------- the trees
 
-  /**
-   * Changes the counts, atomically for a reader of a sum.
-   *
-   * @param lsn where the COMMIT record begins
-   */
+  /** Changes the counts, atomically for a reader of a sum. The COMMIT record begins at the LSN. */
   void apply(long lsn) {
     int n = size;
     if (n == 0) {

@@ -121,11 +121,8 @@ final class EngineHealth {
   }
 
   /**
-   * Stops writing, because a commit failed halfway; its locks are kept.
-   *
-   * @param why the failure
-   * @param whole whether all pages are whole, so that read-only transactions continue: the locks
-   *     cover all changes of the commit, installed or not
+   * Stops writing, because a commit failed halfway; its locks are kept. If all pages are {@code
+   * whole}, read-only transactions continue: the locks cover all changes, installed or not.
    */
   void poison(Throwable why, boolean whole) {
     boolean readable = false;
@@ -193,7 +190,7 @@ final class EngineHealth {
 
   /**
    * Checks whether a transaction may begin. A read-only one needs no log if everything it reads is
-   * durable, which {@link CommitDurability} ensures for commits that wait.
+   * durable, as {@link CommitDurability} ensures.
    */
   void checkBegin(boolean readOnly) {
     if (closed) {

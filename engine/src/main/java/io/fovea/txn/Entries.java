@@ -120,10 +120,8 @@ final class Entries {
   }
 
   /**
-   * Returns a free or released slot of a bucket, or -1; the item's own slot is preferred.
-   *
-   * <p>The own slot goes first even if another is free or older: entries in steady use are never
-   * old, and for the others a search for the best does not pay. In a cache it does.
+   * Returns a free or released slot of a bucket, or -1. The item's own slot goes first, even if
+   * another is free or older, because a search for the best pays only in a cache.
    */
   private int freeInBucket(TimestampContext c, int first, int column, int level, long oldest) {
     if (cache) {
@@ -172,10 +170,10 @@ final class Entries {
    * Releases the entry of a slot if it is not in use; under the column's lock.
    *
    * <p>The CAS of the stamp to 0 is the point of release. An earlier pin makes it fail; a later one
-   * finds a free slot, searches under the lock, and so waits until the word is in all rows of the
-   * sketch. The CAS of the word to LOCK takes the item's lock like a writer. It fails if the word
-   * is locked (a stopped engine keeps its locks) or an expelled transaction changes it; then the
-   * entry stays. It also stays if a device fails to store the timestamps.
+   * finds a free slot, and searches under the lock, after the word is in all rows of the sketch.
+   * The CAS of the word to LOCK takes the item's lock like a writer. It fails if the word is locked
+   * (a stopped engine keeps its locks) or an expelled transaction changes it; then the entry stays,
+   * as it does if a device fails to store the timestamps.
    */
   private boolean release(TimestampContext c, int slot, int column, int level, long oldest) {
     long stamp = table.stampAcquire(slot);
@@ -218,10 +216,8 @@ final class Entries {
   }
 
   /**
-   * Releases unused entries that overflowed from a bucket of the last level, and shortens the
-   * search for misses accordingly. Under the column's lock; entries stay if a device fails.
-   *
-   * @param item an absent item of that bucket
+   * Releases unused entries that overflowed from the bucket of an absent item in the last level,
+   * and shortens the search for misses. Under the column's lock; entries stay if a device fails.
    */
   void tidy(TimestampContext c, long item, int column) {
     if (forEver) {
@@ -302,9 +298,7 @@ final class Entries {
   }
 
   /**
-   * Releases an entry after the caller, its last user. It stays if a device fails.
-   *
-   * @param item the item of the slot while it was referenced
+   * Releases an entry after its last user; {@code item} is its item. It stays if a device fails.
    */
   void settle(TimestampContext c, int slot, long item) {
     int column = table.column(item);

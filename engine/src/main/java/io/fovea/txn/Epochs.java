@@ -78,9 +78,8 @@ final class Epochs {
   }
 
   /**
-   * Expels the transaction that runs longest, if it runs for at least {@code lag} epochs: its
-   * entries may be released from then on. If the context runs another transaction by then, that one
-   * is aborted needlessly.
+   * Expels the longest transaction, if it runs for at least {@code lag} epochs. If the context runs
+   * another one by then, that one is aborted needlessly.
    */
   boolean expelOldest(long lag) {
     int victim = -1;

@@ -3,8 +3,8 @@ package io.fovea.txn;
 import io.fovea.btree.HintedLeaf;
 
 /**
- * Statistics of one context about the hints in index entries. Written with plain stores by the
- * transaction's thread; other threads read slightly stale values.
+ * Statistics of one context about hints in index entries. Plain stores by its thread; other threads
+ * read slightly stale values.
  */
 public final class HintCounters {
   /** What a repair corrects. */
@@ -40,11 +40,7 @@ public final class HintCounters {
   /** Creates counters of zero. */
   public HintCounters() {}
 
-  /**
-   * Counts a lookup.
-   *
-   * @param wrong what {@link HintedLeaf#locate} returned; a line does not count
-   */
+  /** Counts a lookup by the result of {@link HintedLeaf#locate}; a line does not count. */
   public void lookup(int wrong) {
     lookups++;
     int parts = wrong & ~HintedLeaf.LINE;

@@ -55,9 +55,6 @@ final class History {
   /** The lock: incremented when taken and when released; odd while held. */
   private volatile int sections;
 
-  /**
-   * @param bytes 8 per item, rounded down to a power of two
-   */
   History(long bytes) {
     capacity = Long.highestOneBit(Math.max(2, bytes >>> 3));
     region = NativeRegion.reserve(8 * capacity, false, "fovea-history");
@@ -96,8 +93,7 @@ final class History {
     long from = done;
     claimed = from + count;
     VarHandle.fullFence();
-    // If there is not enough space, the last ones: transactions that began before them abort
-    // anyway.
+    // Keep the last ones: transactions that began before them abort anyway.
     for (long i = Math.max(0, count - capacity); i < count; i++) {
       Mem.putLongOpaque(ring, (from + i & capacity - 1) << 3, items[(int) i]);
     }

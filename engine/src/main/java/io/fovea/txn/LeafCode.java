@@ -42,10 +42,8 @@ final class LeafCode {
   }
 
   /**
-   * Returns the number of bytes after the operation.
-   *
-   * @param leaf page id, or 0 if unknown
-   * @param before the leaf of the last operation before it that has one, or 0
+   * Returns the number of bytes after the operation. {@code before} is the leaf of the last
+   * operation before it that has one; 0 is no leaf.
    */
   static int bytes(long leaf, long before) {
     return leaf == 0 ? 0 : bytes(zigzag(leaf - before));
@@ -61,7 +59,7 @@ final class LeafCode {
 
   /**
    * Adds the leaf to an operation that is at {@code op} and ends at {@code end}; returns the new
-   * end. The other parameters are as for {@link #bytes}.
+   * end.
    */
   static long put(MemorySegment to, long op, long end, long leaf, long before) {
     if (leaf == 0) {
@@ -83,12 +81,7 @@ final class LeafCode {
     return code == 0 ? 0 : bytes > BYTES_MAX ? -1 : bytes;
   }
 
-  /**
-   * Returns the leaf of a code other than 0, which may be any number.
-   *
-   * @param at the offset of the bytes after the operation
-   * @param before as for {@link #bytes}
-   */
+  /** Returns the leaf of a code, which may be any number; its bytes are at {@code at}. */
   static long read(MemorySegment s, long at, int code, long before) {
     long n = code >>> COUNT_BITS;
     for (int i = following(code) - 1; i >= 0; i--) {

@@ -64,7 +64,7 @@ final class LeafReads {
    * Begins a transaction.
    *
    * @param reads whether it is read-only and not pessimistic
-   * @param repeated whether its caller retries it, by items, after an abort
+   * @param repeated whether its caller retries it after an abort
    */
   void begin(boolean reads, boolean repeated) {
     if (!ticToc || !reads) {
@@ -116,11 +116,7 @@ final class LeafReads {
     return Math.max(atLeast, gate.decided());
   }
 
-  /**
-   * Returns whether the reads are current, and stay valid up to a timestamp.
-   *
-   * @param timestamp the result of {@link #timestamp}
-   */
+  /** Returns whether the reads are current, and stay valid up to {@link #timestamp}. */
   boolean hold(long timestamp) {
     BufferPool p = pool;
     if (p == null) {

@@ -32,9 +32,6 @@ final class LockTable {
   /** Once set, words are zero even if a late transaction holds them. For assertions. */
   private volatile boolean closed;
 
-  /**
-   * @param bytes 8 per lock, rounded down to a power of two
-   */
   LockTable(long bytes) {
     places = Integer.highestOneBit((int) Math.min(1 << 28, Math.max(2, bytes >>> 3)));
     shift = 64 - Integer.numberOfTrailingZeros(places);

@@ -49,9 +49,7 @@ import java.lang.foreign.MemorySegment;
  * version always aborts, because the tree can't hold it.
  */
 final class Mvto {
-  /**
-   * Result of a look: the newest version is too new. Its wts is 0, as in all results of looks here.
-   */
+  /** Result of a look: the newest version is too new. The wts is 0, as in all results here. */
   static final long OLD = 1L << TidWord.WTS_BITS;
 
   private static final String GONE = "the version of a record that it would see is not there";

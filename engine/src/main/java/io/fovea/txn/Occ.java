@@ -56,10 +56,8 @@ class Occ {
   }
 
   /**
-   * Begins the critical section, after checking what can be checked outside of it.
-   *
-   * <p>The wait is bounded: this transaction holds back the redo point, on which the current holder
-   * may depend for log space.
+   * Begins the critical section, after checking outside of it what can be checked. The wait is
+   * bounded, because this transaction holds back the redo point, on which the holder may depend.
    */
   void lock() {
     boolean reserved = concurrencyControl.pessimistic.on(); // then its reads are reserved
@@ -82,7 +80,7 @@ class Occ {
   }
 
   /**
-   * Waits until a section has ended that may have begun before the caller reserved an item: its
+   * Waits for the end of a section that may have begun before the caller reserved an item: its
    * holder may not have seen the reservation, and may be installing.
    */
   void awaitSection() {

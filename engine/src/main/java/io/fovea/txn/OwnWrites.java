@@ -27,9 +27,7 @@ final class OwnWrites {
     kept = true;
   }
 
-  /**
-   * Returns whether the transaction has inserted, put or deleted since the writes were collected.
-   */
+  /** Returns whether the transaction has inserted, put or deleted since the last collection. */
   boolean stale(WriteSet writes) {
     return changesSeen != writes.changes() && !kept;
   }
@@ -47,10 +45,8 @@ final class OwnWrites {
   }
 
   /**
-   * Collects own inserts and puts ahead of the scan, in its order.
-   *
-   * @param lastLength of the current key; negative: the whole interval is ahead
-   * @param inclusive whether the current key itself is ahead
+   * Collects own inserts and puts ahead of the scan, in its order. The current key is ahead if
+   * {@code inclusive}; a negative {@code lastLength} means the whole interval.
    */
   void collect(
       WriteSet writes,

@@ -100,10 +100,7 @@ final class PessimisticLocking {
     return 0;
   }
 
-  /**
-   * Returns 0, or a locked word: wait, and read again. Without timestamps, {@link #touch} has
-   * waited, and the slot is not one.
-   */
+  /** Returns 0, or a locked word: wait, and read again. Without timestamps, touch has waited. */
   long look(int slot) {
     return concurrencyControl.stamped ? timestamps.word(slot) & TidWord.LOCK : 0;
   }
@@ -197,10 +194,7 @@ final class PessimisticLocking {
     return ts;
   }
 
-  /**
-   * Makes every read valid at a timestamp; returns it, or a later one if a wts was raised beyond
-   * it.
-   */
+  /** Makes every read valid at a timestamp, or at a later one if a wts is higher; returns it. */
   private long raised(long at) {
     long ts = at;
     ReadSet reads = concurrencyControl.reads;

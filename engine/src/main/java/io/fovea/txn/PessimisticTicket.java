@@ -33,7 +33,7 @@ final class PessimisticTicket {
 
   /**
    * Returns whether it has left the queue for good: by its owner, or because its reservation lasted
-   * too long. An owner that checks slightly too early finds out before its next attempt.
+   * too long. An owner that checks too early finds out before its next attempt.
    */
   boolean isOver() {
     return over;

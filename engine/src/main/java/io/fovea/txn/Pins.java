@@ -35,10 +35,7 @@ import io.fovea.memory.Waits;
  * and before its effects become visible.
  */
 final class Pins {
-  /**
-   * The epoch of a context that counts references: above all stamps, so the fast path never
-   * applies.
-   */
+  /** The epoch of a context that counts references: above all stamps, for the slow path. */
   static final long COUNTING = Long.MAX_VALUE;
 
   /** The epoch if entries are never released: below all stamps, so the fast path always applies. */
@@ -52,8 +49,8 @@ final class Pins {
   private static final long REFERENCES_MASK = Entries.REFERENCES_MASK;
 
   /**
-   * The epoch advances when one context has made this fraction of the capacity of first buckets as
-   * new entries. Each epoch costs a store per item used in it, so small working sets stay in one.
+   * The epoch advances when one context has made this fraction of the first buckets' slots as new
+   * entries. Each epoch costs a store per item in use.
    */
   private static final int EPOCHS_PER_TABLE = 16;
 
@@ -168,8 +165,7 @@ final class Pins {
     coldTimestamps.fetch(c.index, item);
     long spilled = c.spilled;
     int slot;
-    // Entries behind its own bucket were not searched: there are none while the version is
-    // unchanged.
+    // Entries behind its own bucket were not searched: if the version is unchanged, there are none.
     if ((TimestampTable.reach(header) == 0
             || table.bucketReach(table.place(item, table.levels() - 1)) == 0)
         && table.tryLock(c, column, version)) {
@@ -251,12 +247,10 @@ final class Pins {
   }
 
   /**
-   * Turns a transaction's pins into references and gives up its epoch. The references exist before
-   * the epoch goes.
-   *
-   * <p>If it is expelled meanwhile, slots may be released. No reference is added to a free slot;
-   * one added to a slot of another item keeps that for a while. One CAS of the publication decides
-   * whether it was expelled: if not, all references are right.
+   * Turns a transaction's pins into references, and then gives up its epoch. If it is expelled
+   * meanwhile, slots may be released: no reference is added to a free slot, and one added to
+   * another item's slot keeps that for a while. One CAS of the publication decides whether it was
+   * expelled; if not, all references are right.
    */
   void convert(TimestampContext c) {
     int done = 0;
@@ -315,12 +309,10 @@ final class Pins {
   }
 
   /**
-   * Handles an item that finds all its slots in use: makes other entries releasable, and waits a
-   * little for running transactions.
-   *
-   * <p>This transaction gives up its epoch first, so it blocks no other. The epoch advances every
-   * few rounds; a transaction that still blocks after half of all rounds has had a dozen chances to
-   * end or convert, and is expelled.
+   * Handles an item that finds all its slots in use: advances the epoch every few rounds, and waits
+   * a little for running transactions. This transaction gives up its own epoch first, so it blocks
+   * no other. A transaction that blocks after half of all rounds has had a dozen chances to end or
+   * convert, and is expelled.
    */
   private void makeRoom(TimestampContext c, int attempt) {
     if (!byEpoch || attempt >= ATTEMPTS_MAX) {

@@ -1,8 +1,7 @@
 package io.fovea.txn;
 
 /**
- * The hash tables of a transaction's sets: ints, open addressing, linear probing, a power of two in
- * length; 0 is an empty slot.
+ * Hash tables of a transaction's sets: ints, open addressing, linear probing; 0 is an empty slot.
  */
 final class ProbeTable {
   private ProbeTable() {}
@@ -13,10 +12,8 @@ final class ProbeTable {
   }
 
   /**
-   * Empties the slots from one on, up to the next empty one. Called for the first slot of each
-   * entry it empties the whole table: no empty slot lies between an entry and its first slot.
-   *
-   * @param hash of an entry; its low bits give the first slot
+   * Empties the slots from a hash's first one up to the next empty one. Called for each entry it
+   * empties the whole table: no empty slot lies between an entry and its first slot.
    */
   static void clearFrom(int[] table, int hash) {
     int mask = table.length - 1;

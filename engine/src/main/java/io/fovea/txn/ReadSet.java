@@ -142,9 +142,7 @@ final class ReadSet {
     size = 0;
   }
 
-  /**
-   * Removes all entries and keeps the memory: old handles name a wrong location, which is harmless.
-   */
+  /** Removes all entries; old handles then name a wrong location, which is harmless. */
   void forget() {
     Arrays.fill(table, 0);
     size = 0;

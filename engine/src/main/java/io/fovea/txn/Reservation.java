@@ -53,9 +53,7 @@ final class Reservation {
   @SuppressWarnings("unused") // set through STATE
   private volatile int state;
 
-  /**
-   * @param timeoutNanos the time after which others may end it; 0: never
-   */
+  /** After {@code timeoutNanos} others may end it; 0: never. */
   Reservation(PessimisticTicket pessimisticTicket, long timeoutNanos) {
     this.pessimisticTicket = pessimisticTicket;
     this.limited = timeoutNanos > 0;
@@ -63,10 +61,8 @@ final class Reservation {
   }
 
   /**
-   * Reserves an item. A transaction that has locked it, or locks it later without having seen this,
-   * is visible to the owner's next check of the item.
-   *
-   * @return whether that is new
+   * Reserves an item; returns whether that is new. A transaction that has locked it, or locks it
+   * later without having seen this, is visible to the owner's next check of the item.
    */
   boolean add(long item, boolean forWriting) {
     long[] t = table;

@@ -132,11 +132,7 @@ final class Reservations {
     }
   }
 
-  /**
-   * Waits for the end of a reservation, up to a limit.
-   *
-   * @throws InvalidUseException if it is the calling thread's own
-   */
+  /** Waits up to a limit for the end of a reservation that is not the calling thread's own. */
   void awaitEnd(Reservation r, long nanos) {
     synchronized (this) {
       if (current != r) {
@@ -173,11 +169,7 @@ final class Reservations {
     return null;
   }
 
-  /**
-   * Waits for a ticket to be granted, up to a limit.
-   *
-   * @throws InvalidUseException if the calling thread has another ticket before it
-   */
+  /** Waits up to a limit for a ticket, unless the calling thread has another one before it. */
   void awaitTurn(PessimisticTicket pessimisticTicket, long nanos) {
     PessimisticTicket mine = pessimisticTicket.isGranted() ? null : mineBefore(pessimisticTicket);
     if (mine != null) {

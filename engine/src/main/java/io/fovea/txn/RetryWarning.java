@@ -6,8 +6,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Logs to {@code io.fovea} the work that is retried again and again: after sixteen attempts, and
- * each time their number has doubled. At most one line in ten seconds per database.
+ * Logs to {@code io.fovea} work that is retried often: after sixteen attempts, and each time their
+ * number has doubled. At most one line in ten seconds per database.
  */
 public final class RetryWarning {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -16,14 +16,7 @@ public final class RetryWarning {
 
   private final AtomicLong next = new AtomicLong(System.nanoTime());
 
-  /**
-   * Reports an aborted attempt.
-   *
-   * @param name of the work, or null
-   * @param body the work
-   * @param attempts the number of attempts so far
-   * @param cause of the last abort
-   */
+  /** Reports the last of several aborted attempts of a body, whose name may be null. */
   public void aborted(@Nullable String name, Object body, int attempts, AbortCause cause) {
     if (attempts < FIRST || Integer.bitCount(attempts) != 1) {
       return;

@@ -5,10 +5,7 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
-/**
- * A batch of a scan in which the tree's records are merged with older ones. {@link TxScan} swaps
- * its arrays with its own.
- */
+/** A batch of a scan that merges old records; {@link TxScan} swaps its arrays with its own. */
 final class ScanBatch {
   private static final int INITIAL_BYTES = 8 << 10;
 

@@ -141,10 +141,7 @@ abstract class ScanBatches extends ScanRange {
     itemsOnly = false;
   }
 
-  /**
-   * Makes the scan read items in any case: for a tree whose readers repair hints in what they read.
-   * Called before the first {@link TxScan#next}.
-   */
+  /** Makes the scan read items, for a tree whose readers repair hints. Before the first next. */
   public final void readsItems() {
     itemsOnly = true;
     goOnByItems();
@@ -441,14 +438,14 @@ abstract class ScanBatches extends ScanRange {
 
   /**
    * Reads the item of the first installed key above the start of a descending scan, before any leaf
-   * of the interval is copied: a later install of a key between the two must lock this item and
-   * raises its wts; earlier ones are in the copies. It is the first key above when the word is
-   * read, because the leaves from the bound to it have equal versions before and after.
+   * of the interval is copied: a later install between the two must lock this item and raises its
+   * wts; earlier ones are in the copies. It is the first key above when the word is read, because
+   * the leaves from the bound to it have equal versions before and after.
    *
    * <p>It is reread with the first batch, and likewise the item of each batch's last key with the
-   * next batch. A key deleted from the gap between two batches leaves a trace only at that item,
-   * and the first read alone could still be valid at the commit, although the gap was read later.
-   * The second read finds another wts, and the transaction aborts.
+   * next batch. A key deleted between two batches leaves a trace only at that item; the first read
+   * alone could be valid at the commit, although the gap was read later. The second read finds
+   * another wts, and the transaction aborts.
    */
   private boolean readBound() {
     if (fromLength < 0) {
@@ -495,8 +492,7 @@ abstract class ScanBatches extends ScanRange {
 
   /**
    * Reads the word of an item; returns false after waiting for a lock. The item enters the read set
-   * before its content is confirmed: a failed attempt has read an item too many, which the next one
-   * must find with the same wts.
+   * before its content is confirmed: the next attempt must find it with the same wts.
    */
   private boolean readWord(int i) {
     long item = items[i];

@@ -45,10 +45,7 @@ final class ScanMarks {
     return (mark + 1) * STRIDE;
   }
 
-  /**
-   * Returns the highest scan timestamp of some trees, for a commit that is inside the gate and has
-   * all its locks: its timestamp must be above.
-   */
+  /** Returns the highest scan timestamp of some trees, for a commit inside with all its locks. */
   long highest(long trees) {
     long most = 0; // partner of the reads below: raise, before CommitGate.awaitOthers
     for (long rest = trees; rest != 0; rest &= rest - 1) {
@@ -57,9 +54,7 @@ final class ScanMarks {
     return most;
   }
 
-  /**
-   * Raises the scan timestamps of some trees to at least a timestamp. Partner: {@link #highest}.
-   */
+  /** Raises the scan timestamps of some trees. Partner: {@link #highest}. */
   void raise(long trees, long timestamp) {
     if (!watched) {
       watched = true;

@@ -7,8 +7,8 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The interval of a scan, and its position. {@link TxScan} extends this by {@link ScanBatches}, so
- * that a step of a scan uses one object.
+ * The interval of a scan, and its position. A superclass of {@link TxScan}, so that a step uses one
+ * object.
  */
 abstract class ScanRange {
   final Blocks memory;

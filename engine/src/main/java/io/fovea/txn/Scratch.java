@@ -6,9 +6,8 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A transaction's private memory for keys, values and patches, appended in sequence. Addresses are
- * offsets, because the segment moves when it grows. Memory beyond {@link #KEEP_BYTES} is released
- * at the end.
+ * A transaction's private memory for keys, values and patches. Addresses are offsets, because the
+ * segment moves when it grows. Memory beyond {@link #KEEP_BYTES} is released at the end.
  */
 final class Scratch {
   static final int INITIAL_BYTES = 16 << 10;

@@ -92,11 +92,7 @@ final class SingleReadFastPath {
     return may;
   }
 
-  /**
-   * Reads, unless another transaction is changing the record.
-   *
-   * @return as {@link Tx#get}, or {@link #NOT_ALONE}
-   */
+  /** Reads as {@link Tx#get}, or returns {@link #NOT_ALONE} if the record is being changed. */
   int read(
       BTree in,
       long of,

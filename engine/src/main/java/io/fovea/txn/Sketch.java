@@ -187,10 +187,7 @@ public final class Sketch {
     return TidWord.max(word, floor);
   }
 
-  /**
-   * Raises the floor. The timestamp should be below those that running transactions write, to avoid
-   * false conflicts.
-   */
+  /** Raises the floor, to a timestamp below those of running transactions' writes. */
   void settle(long timestamp) {
     for (long now = floor; now < timestamp; now = floor) {
       if (FLOOR.compareAndSet(this, now, timestamp)) {
@@ -209,7 +206,7 @@ public final class Sketch {
   }
 
   /**
-   * Changes the number of columns, a power of two, while others put and get. One call at a time.
+   * Changes the number of columns concurrently. One call at a time.
    *
    * @param quiesce returns when all earlier calls of {@link #put} and {@link #get} have ended;
    *     later ones see what the caller has written

@@ -64,11 +64,8 @@ final class SketchSizer {
   }
 
   /**
-   * Takes counters that only grow, and returns the number of columns from now on.
-   *
-   * @param ended transactions that have ended
-   * @param doubtful those that were aborted by a conflict after making an entry from a bound
-   * @param released entries that were released to the sketch
+   * Returns the number of columns from now on, given the numbers of ended transactions, of
+   * suspected false conflicts among them, and of released entries, since the start.
    */
   int next(long ended, long doubtful, long released) {
     long transactions = ended - this.ended;

@@ -20,8 +20,8 @@ public final class SlotSet {
   private int[] table = new int[256];
 
   /**
-   * The number of locked slots. Raised after locking the staged slot, lowered by unlocking; then
-   * {@link #clear} precedes the next {@link #stage}.
+   * The number of locked slots: raised after locking the staged slot, lowered by unlocking. After
+   * unlocking, {@link #clear} precedes the next {@link #stage}.
    */
   int size;
 
@@ -52,10 +52,7 @@ public final class SlotSet {
     }
   }
 
-  /**
-   * Stores an absent slot, which counts when {@link #size} is raised; otherwise the next one
-   * replaces it.
-   */
+  /** Stores a slot, which counts when size is raised; otherwise the next one replaces it. */
   void stage(int slot) {
     if (entered > size) {
       entered = size;

@@ -1,8 +1,8 @@
 package io.fovea.txn;
 
 /**
- * TicToc's commit timestamp and validation, after Yu, Pavlo, Sanchez, Devadas, SIGMOD 2016. The
- * proof with next-key items and an approximate store is in docs/internals/transactions.md.
+ * TicToc's timestamps and validation (Yu, Pavlo, Sanchez, Devadas, SIGMOD 2016). The proof is in
+ * docs/internals/transactions.md.
  */
 final class TicToc {
   private TicToc() {}
@@ -19,10 +19,7 @@ final class TicToc {
     return ts;
   }
 
-  /**
-   * Returns whether every read is valid at a timestamp, and stays so; {@code all}: and also is
-   * valid now.
-   */
+  /** Returns whether every read stays valid at a timestamp; {@code all}: and is valid now. */
   static boolean validate(
       ReadSet reads, SlotSet locked, Timestamps timestamps, long commitTs, boolean all) {
     boolean locks = locked.size() > 0;

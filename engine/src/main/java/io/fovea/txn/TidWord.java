@@ -66,8 +66,8 @@ public final class TidWord {
   }
 
   /**
-   * Returns the unlocked word of a pair of timestamps, 0 &lt;= wts &lt;= rts. If their distance
-   * does not fit, wts is raised by the smallest multiple of 2^15 that makes it fit.
+   * Returns the unlocked word of two timestamps, 0 &lt;= wts &lt;= rts. If their distance does not
+   * fit, wts is raised by the smallest multiple of 2^15 that makes it fit.
    */
   public static long pack(long wts, long rts) {
     assert 0 <= wts && wts <= rts && rts <= TIMESTAMP_MAX : range(wts, rts);
@@ -77,17 +77,16 @@ public final class TidWord {
   }
 
   /**
-   * Returns the word with rts raised, and the same lock bit. If the distance overflows, wts rises
-   * by a multiple of 2^15, beyond the former rts: see {@link Timestamps#extend}.
+   * Returns the word with rts raised, and the same lock bit. On overflow, wts rises by a multiple
+   * of 2^15, beyond the former rts: see {@link Timestamps#extend}.
    */
   static long extended(long word, long rts) {
     return rts <= rts(word) ? word : pack(wts(word), rts) | (word & LOCK);
   }
 
   /**
-   * Returns the larger wts and the larger rts of two unlocked words; the larger word may lose the
-   * larger rts. Nothing is rounded: the new distance is at most that of the word with the larger
-   * rts.
+   * Returns the larger wts and the larger rts of two unlocked words. Nothing is rounded: the new
+   * distance is at most that of the word with the larger rts.
    */
   static long max(long a, long b) {
     return pack(Math.max(wts(a), wts(b)), Math.max(rts(a), rts(b)));

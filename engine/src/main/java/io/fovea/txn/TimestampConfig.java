@@ -74,12 +74,11 @@ public record TimestampConfig(
   }
 
   /**
-   * Returns settings for sizes in bytes; the sketch has two rows, as in the dissertation, if they
-   * fit.
+   * Returns settings for sizes in bytes, with two rows, as in the dissertation, if they fit.
    *
-   * @param bytesMin minimum size of a sketch, rounded down to powers of two, or of a cache, rounded
-   *     up together with the entries in use
-   * @param maxBytes maximum size of a sketch
+   * @param bytesMin of a sketch, rounded down to powers of two, or of a cache, rounded up together
+   *     with the entries in use
+   * @param maxBytes of a sketch
    */
   public static TimestampConfig of(
       TimestampStore kind,
@@ -117,10 +116,7 @@ public record TimestampConfig(
     return (int) Long.highestOneBit(Math.max(1, bytes / Long.BYTES / rows));
   }
 
-  /**
-   * Returns the memory use, without pages, if the working set fits the exact table; the whole
-   * budget if entries are never released.
-   */
+  /** Returns the memory use, without pages, if the working set fits the exact table. */
   public long memoryBytes() {
     return kind == TimestampStore.MEMORY
         ? budgetBytes

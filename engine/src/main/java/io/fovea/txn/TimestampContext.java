@@ -4,8 +4,8 @@ import io.fovea.memory.Padding;
 import java.util.Arrays;
 
 /**
- * The state of one transaction context for {@link Timestamps}. Used by the transaction's thread
- * only, except that {@link Timestamps#stats} reads the counters.
+ * The state of one context for {@link Timestamps}, used by the transaction's thread; only {@link
+ * Timestamps#stats} reads the counters from others.
  */
 final class TimestampContext extends Padding {
   private static final int INITIAL = 256;
@@ -34,9 +34,7 @@ final class TimestampContext extends Padding {
 
   long version;
 
-  /**
-   * The slot being released, or {@link #NONE}; its former content, and whether its lock is held.
-   */
+  /** The slot being released, or NONE; its former content, and whether its lock is held. */
   int releasing = NONE;
 
   long releasedStamp;

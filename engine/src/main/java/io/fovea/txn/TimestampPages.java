@@ -60,10 +60,7 @@ public final class TimestampPages {
     final MemorySegment memory = Arena.ofAuto().allocate(BYTES, 8);
   }
 
-  /**
-   * Creates an empty store for contexts below {@code maxContexts}, in a pool over an empty device
-   * that the caller closes afterwards.
-   */
+  /** Creates an empty store in a pool over an empty device; the caller closes the pool. */
   public TimestampPages(BufferPool pool, int maxContexts) {
     this.pool = pool;
     this.tree = BTree.create(pool, TREE_ID, LogSession.NONE).valuesUpTo(Long.BYTES);
@@ -103,10 +100,7 @@ public final class TimestampPages {
     }
   }
 
-  /**
-   * Stores an item's word, which is not below the current one. An equal word does not dirty the
-   * page.
-   */
+  /** Stores a word, not below the current one. An equal word does not dirty the page. */
   void put(int ctx, long item, long word) {
     Access a = contexts[ctx];
     Mem.putLongBE(a.memory, KEY, item);

@@ -57,9 +57,7 @@ final class TimestampTable {
   /** log2 of the maximum number of a column's buckets in each level above the first. */
   private static final int[] FACTOR_BITS = {0, 0, 3, 6, 9, 12};
 
-  /**
-   * The shift of each level's counter in the header. A level has up to 4 << FACTOR_BITS entries.
-   */
+  /** The shift of each level's counter in the header; at most 4 << FACTOR_BITS entries. */
   private static final int[] COUNT_SHIFT = {0, 0, 3, 9, 18, 30};
 
   private static final int[] COUNT_BITS = {0, 3, 6, 9, 12, 15};
@@ -95,8 +93,6 @@ final class TimestampTable {
   private Runnable waiting = () -> {};
 
   /**
-   * @param activeTimestampBytes size of level 0; rounded down to a power of two
-   * @param budgetBytes limit of all levels
    * @param wideBits log2 of a column's buckets in level 0: 0 if entries are released. Otherwise
    *     level 0 has most entries, and columns must be wide, so that they fill evenly
    */
@@ -162,8 +158,8 @@ final class TimestampTable {
   }
 
   /**
-   * Returns the preferred slot of an item's first bucket, which is searched first. The other three
-   * of the bucket are {@code slot ^ 1} to {@code slot ^ 3}; this holds for all slots returned here.
+   * Returns the preferred slot of an item's first bucket. The others of the bucket are {@code slot
+   * ^ 1} to {@code slot ^ 3}; this holds for all slots returned here.
    */
   int firstSlot(long item) {
     long mixed = item * SPREAD;
@@ -217,10 +213,7 @@ final class TimestampTable {
     Mem.putLongOpaque(memory, ((long) slot << SLOT_SHIFT) + ITEM, item);
   }
 
-  /**
-   * Loads the two cache lines of an item's bucket ahead of a pin. The result only keeps the loads
-   * alive.
-   */
+  /** Loads an item's bucket ahead of a pin; the result only keeps the loads alive. */
   long load(long item) {
     long bucket = (long) (firstSlot(item) & -SLOTS_PER_BUCKET) << SLOT_SHIFT;
     return Mem.peekLong(memory, bucket) + Mem.peekLong(memory, bucket + BUCKET_BYTES / 2);
@@ -302,8 +295,8 @@ final class TimestampTable {
   }
 
   /**
-   * Locks a column. A holder executes a few hundred instructions without waiting, except that with
-   * timestamps on disk it may wait for a page, so waiting threads yield.
+   * Locks a column. Holders are fast, except that with timestamps on disk they may wait for a page,
+   * so waiting threads yield.
    *
    * <p>If a full stack keeps a holder from unlocking, it does so when it locks another column or
    * ends ({@link #recover}). Waiting threads periodically check whether the engine has stopped.
@@ -350,8 +343,8 @@ final class TimestampTable {
   }
 
   /**
-   * Releases what an error has left held. By a compare-and-set, because the lock may have been
-   * released before the error and be another's; each hold has a different version.
+   * Releases what an error has left held. By a compare-and-set, because the lock may be another's
+   * by now; each hold has a different version.
    */
   void recover(TimestampContext c) {
     int column = c.column;
@@ -408,10 +401,7 @@ final class TimestampTable {
     return ((long) (slot & -SLOTS_PER_BUCKET) << SLOT_SHIFT) + BUCKET_REACH;
   }
 
-  /**
-   * The same for the entries of one bucket, given by a slot of the last level; valid while the
-   * column's {@link #reach} is not 0. Outside of the lock a hint.
-   */
+  /** The same for the bucket of a slot of the last level, while {@link #reach} is not 0; a hint. */
   int bucketReach(int slot) {
     return (int) Mem.peekLongOpaque(memory, bucketReachOffset(slot));
   }

@@ -42,9 +42,7 @@ import org.jspecify.annotations.Nullable;
  * releasing an entry takes a column's lock, briefly.
  */
 public final class Timestamps {
-  /**
-   * The epoch also advances after this many exits of a context, so that unused entries can expire.
-   */
+  /** The epoch also advances after this many exits of a context, so that entries expire. */
   private static final int EXITS_PER_EPOCH = 1024;
 
   /** A context checks the size of the sketch after this many exits. */
@@ -64,9 +62,8 @@ public final class Timestamps {
   private volatile long resizes;
 
   /**
-   * Creates an empty Focus-Sketch of a fixed size: every item has the timestamps (0, 0). Contexts
-   * are numbered below {@code maxContexts}; the other parameters are those of {@link
-   * TimestampConfig}.
+   * Creates an empty Focus-Sketch of a fixed size: every item has the timestamps (0, 0). The
+   * parameters are those of {@link TimestampConfig}.
    */
   public Timestamps(
       int maxContexts,
@@ -83,11 +80,9 @@ public final class Timestamps {
   }
 
   /**
-   * Creates an empty store: every item has the timestamps (0, 0).
-   *
-   * @param maxContexts contexts are numbered from 0 below this
-   * @param config kind and sizes
-   * @param pages the store of timestamps that are not in memory, or null; owned by the caller
+   * Creates an empty store: every item has the timestamps (0, 0). Contexts are numbered below
+   * {@code maxContexts}; {@code pages} has timestamps that are not in memory, and belongs to the
+   * caller.
    */
   public Timestamps(int maxContexts, TimestampConfig config, @Nullable TimestampPages pages) {
     if (maxContexts < 1) {
@@ -131,8 +126,8 @@ public final class Timestamps {
   }
 
   /**
-   * Makes a transaction count references from its begin: it holds back no epoch, and is never
-   * expelled. After {@link #enter}, before the first pin.
+   * Counts references from the begin: holds back no epoch, and is never expelled. After {@link
+   * #enter}, before the first pin.
    */
   public void enterForLong(int ctx) {
     TimestampContext c = contexts[ctx];
@@ -141,10 +136,7 @@ public final class Timestamps {
     }
   }
 
-  /**
-   * Ends a transaction, whose slots may be released. Called after it has unlocked its items, and
-   * before it waits for durability.
-   */
+  /** Ends a transaction, after it has unlocked its items, and before it waits for durability. */
   public void exit(int ctx) {
     TimestampContext c = contexts[ctx];
     assert c.entered : "context " + ctx + " left without having entered";
@@ -203,10 +195,7 @@ public final class Timestamps {
     resizes++;
   }
 
-  /**
-   * Reports that the context's transaction is aborted by a conflict, for the size of the sketch.
-   * Between enter and exit, once.
-   */
+  /** Reports an abort by a conflict, for the size of the sketch. Before exit, once. */
   public void conflict(int ctx) {
     TimestampContext c = contexts[ctx];
     if (c.approximate != c.approximateBefore) {
@@ -217,8 +206,8 @@ public final class Timestamps {
   /**
    * Returns whether the slots pinned since {@link #enter} have belonged to their items so far.
    * Every commit must call this <i>after</i> its validation. If true, all reads and changes of its
-   * slots were right, and locked items stay its own. If false, the transaction must unlock its
-   * items and abort.
+   * slots were right, and locked items stay its own. If false, the transaction must unlock and
+   * abort.
    */
   public boolean holds(int ctx) {
     return !byEpoch || !epochs.expelled(ctx);
@@ -228,10 +217,8 @@ public final class Timestamps {
 
   /**
    * Returns the slot of an item's entry in the exact table, which belongs to the item until {@link
-   * #exit}. Must not be called with a page latched, because it may wait a little if entries in use
-   * take the whole budget.
+   * #exit}. The item is not 0. Not to be called with a page latched, because it may wait.
    *
-   * @param item not 0
    * @throws TransactionAbortedException if entries in use take the whole budget
    */
   public int pin(int ctx, long item) {
@@ -248,16 +235,14 @@ public final class Timestamps {
   }
 
   /**
-   * Returns whether an item is not locked, without making an entry; for {@link SingleReadFastPath}.
+   * Returns whether an item is certainly not locked, without making an entry; otherwise it has to
+   * be pinned.
    *
    * <p>Entries of a column are created and released under its lock, which changes its version. With
    * equal versions before and after, and the lock free, a found entry was the item's all the time.
    * If none was found, the item was not locked: a lock is a bit in an entry, and no locked entry is
    * released ({@link Entries#release}). The version's load acquires, so later reads are not older;
    * the fence keeps them before the second load.
-   *
-   * @param item not 0
-   * @return false also if that can't be determined; then it has to be pinned
    */
   boolean unlocked(long item) {
     int column = table.column(item);
@@ -279,8 +264,8 @@ public final class Timestamps {
   }
 
   /**
-   * Loads the cache lines that {@link #pin} will use. Loads of several items overlap, whereas pins
-   * don't, because each has an atomic instruction. The result only keeps the loads alive.
+   * Loads the cache lines that {@link #pin} will use. Loads overlap, whereas pins don't, because
+   * each has an atomic instruction. The result only keeps the loads alive.
    */
   long load(long item) {
     return table.load(item);
@@ -293,10 +278,7 @@ public final class Timestamps {
     return true;
   }
 
-  /**
-   * Drops one pin of a slot, to save memory if many items are used briefly. Only the last pin is
-   * dropped; an earlier one stays until {@link #exit}.
-   */
+  /** Drops the last pin, if it is of this slot, to save memory. Others stay until {@link #exit}. */
   public void unpin(int ctx, int slot) {
     TimestampContext c = contexts[ctx];
     int last = c.pinned - 1;
@@ -347,8 +329,7 @@ public final class Timestamps {
 
   /**
    * Gives an item that the caller has locked the timestamps (commitTs, commitTs) and unlocks it.
-   * Release, partner of {@link #word}: a thread that sees the new wts sees what was installed
-   * before.
+   * Release, partner of {@link #word}: a thread that sees the new wts sees what was installed.
    */
   public void publish(int slot, long commitTs) {
     assert TidWord.isLocked(table.word(slot)) && commitTs > TidWord.rts(table.word(slot))

@@ -90,10 +90,8 @@ public final class Tx {
   // ---------------------------------------------------------------- the catalog
 
   /**
-   * Records that a statement uses a table, and returns whether this transaction may have dropped
-   * it.
-   *
-   * @param bit of the table: {@code 1L << (id & 63)}
+   * Records that a statement uses a table, {@code 1L << (id & 63)}; returns whether this
+   * transaction may have dropped it.
    */
   public boolean use(long bit) {
     work.tables |= bit;
@@ -144,8 +142,8 @@ public final class Tx {
   }
 
   /**
-   * Begins. After a failure nothing is left, and the context is still claimed: the thread that
-   * claimed it releases it, once. Otherwise it could be handed to two threads.
+   * Begins. If this fails, the context is still claimed, and the caller releases it, once.
+   * Otherwise it could be handed to two threads.
    */
   void start(boolean readOnly, long timeoutNanos, boolean alone, @Nullable Attempts attempts) {
     assert busy != 0 && life.thread == TxLife.NOBODY : "the context has another transaction";
@@ -174,8 +172,8 @@ public final class Tx {
   }
 
   /**
-   * Declares that the caller retries the transaction after an abort. If it is read-only, its scans
-   * may then read leaves instead of items, and a single read may pin nothing. Before any read.
+   * Declares that the caller retries after an abort, before any read. A read-only transaction may
+   * then scan leaves instead of items, and pin nothing for a single read.
    */
   public void repeated() {
     boolean reads = life.readOnly() && !concurrencyControl.pessimistic.on();
@@ -206,8 +204,8 @@ public final class Tx {
   }
 
   /**
-   * Returns the generation, which no other transaction of this context has. It changes at the end,
-   * so that {@link #commit} and {@link #rollback} refuse a stale handle.
+   * Returns the generation, unique in this context. It changes at the end, so that {@link #commit}
+   * and {@link #rollback} refuse a stale handle.
    */
   public long epoch() {
     return epoch;
@@ -255,8 +253,8 @@ public final class Tx {
   }
 
   /**
-   * Ends the transaction without effects. Ignores an ended one; but that is an error of the caller,
-   * because {@link #commit(long)} ends a transaction whatever it throws.
+   * Ends the transaction without effects. Ignores an ended one, which is an error of the caller,
+   * because {@link #commit(long)} always ends it.
    */
   public void rollback(long generation) {
     if (epoch != generation) {
@@ -269,35 +267,28 @@ public final class Tx {
     endAll();
   }
 
-  /**
-   * Returns whether all reads belong to one state of the database. Only then may a result or an
-   * exception leave a transaction's body.
-   */
+  /** Returns whether all reads belong to one state. Only then may a result leave the body. */
   public boolean readsValid() {
     return reader.valid();
   }
 
-  /**
-   * Throws an abort unless all reads belong to one state of the database. Called before misuse or
-   * corruption is inferred from reads.
-   */
+  /** Aborts unless all reads belong to one state; before misuse or corruption is inferred. */
   public void requireReadsValid() {
     reader.requireValid();
   }
 
   /**
-   * Returns the largest pageLsn of the leaves that were read: when the log is durable up to it, so
-   * is everything that was seen. 0 if readers do not wait.
+   * Returns the largest pageLsn read: when the log is durable up to it, so are all reads. 0 if
+   * readers do not wait.
    */
   public long readLsn() {
     return work.readLsn;
   }
 
   /**
-   * Returns a digest of the records written so far, equal in all databases with the same records.
+   * Returns a digest of the writes so far, equal in all databases with the same records.
    *
-   * @param names returns the name of a tree's table; empty for other trees, which are left out
-   * @param deletes whether deleted records count
+   * @param names returns the name of a tree's table; empty for trees to leave out
    */
   public long digest(Function<BTree, byte[]> names, boolean deletes) {
     return new WriteDigest(work.writes, names).of(deletes);
@@ -378,10 +369,8 @@ public final class Tx {
   // ---------------------------------------------------------------- reads
 
   /**
-   * Reads the value of a key.
-   *
-   * @param out native memory for up to {@code cap} bytes of the value
-   * @return the length of the value, which may exceed {@code cap}, or {@link #ABSENT}
+   * Reads up to {@code cap} bytes of a value into native memory; returns the value's length, which
+   * may exceed {@code cap}, or {@link #ABSENT}.
    */
   public int get(
       BTree tree,
@@ -408,8 +397,8 @@ public final class Tx {
   }
 
   /**
-   * {@link #get} for callers that do not need {@link #lastRead}: the only read of a transaction
-   * takes no timestamps ({@link SingleReadFastPath}).
+   * {@link #get} without {@link #lastRead}: the only read of a transaction takes no timestamps
+   * ({@link SingleReadFastPath}).
    */
   public int getAlone(
       BTree tree,
@@ -423,8 +412,8 @@ public final class Tx {
   }
 
   /**
-   * Announces that a key will be read and then changed: waits for other transactions that announced
-   * it, up to a limit, to avoid an abort. No effect in a read-only transaction.
+   * Announces that a key will be read and then changed: waits up to a limit for others that
+   * announced it, to avoid an abort. No effect in a read-only transaction.
    */
   public void lockForUpdate(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     if (!life.readOnly()) {
@@ -496,11 +485,7 @@ public final class Tx {
     return work.writes.has(tree);
   }
 
-  /**
-   * Adds a key with its value.
-   *
-   * @throws DuplicateKeyException if the key exists
-   */
+  /** Adds a key with its value; throws {@link DuplicateKeyException} if the key exists. */
   public void insert(
       BTree tree,
       MemorySegment key,
@@ -525,11 +510,10 @@ public final class Tx {
   }
 
   /**
-   * Changes {@code length} bytes of a value from {@code at} on. This transaction must have read or
-   * written the record.
+   * Changes {@code length} bytes of the value of a record that this transaction has read or
+   * written. Throws {@link InvalidUseException} if the record is absent or too short.
    *
    * @param handle {@link #lastRead} of that read; negative: the record is read here
-   * @throws InvalidUseException if there is no such record, or it is too short
    */
   public void patch(
       BTree tree,
@@ -544,9 +528,7 @@ public final class Tx {
     writer.patch(tree, key, keyOffset, keyLength, handle, at, bytes, offset, length);
   }
 
-  /**
-   * Moves the pages of a long value, as the only operation of the transaction; the commit does it.
-   */
+  /** Moves the pages of a long value at the commit; the only operation of its transaction. */
   public void moveChain(
       BTree tree, MemorySegment key, long keyOffset, int keyLength, ChainMove how) {
     writer.move(tree, key, keyOffset, keyLength);
@@ -565,18 +547,14 @@ public final class Tx {
 
   // ---------------------------------------------------------------- hints
 
-  /**
-   * Returns the lookahead, whose hints {@link #get(int, BTree, MemorySegment, long, int,
-   * MemorySegment, long, int)} uses.
-   */
+  /** Returns the lookahead, whose hints {@code get} with a number uses. */
   public Lookahead lookahead() {
     return hints.lookahead();
   }
 
   /**
-   * Descends for the {@code n} keys that were added to the lookahead, of whose values {@code bytes}
-   * will be read. Loads the cache lines of their timestamps first, so that the reads do not wait
-   * for each.
+   * Descends for the lookahead's {@code n} keys, of whose values {@code bytes} will be read. Loads
+   * the cache lines of their timestamps first.
    */
   public void descend(BTree tree, int n, int bytes) {
     hints.descend(tree, n, bytes);
@@ -597,8 +575,8 @@ public final class Tx {
   }
 
   /**
-   * {@link #get} with a hint from outside of the tree, as for {@link HintedLeaf#locate}; it stays
-   * unchanged. {@link #hinted} rates it afterwards.
+   * {@link #get} with a hint from outside of the tree, as for {@link HintedLeaf#locate}; {@link
+   * #hinted} rates it afterwards.
    */
   public int getHinted(
       BTree tree,
@@ -613,19 +591,17 @@ public final class Tx {
   }
 
   /**
-   * Returns the result of {@link HintedLeaf#locate} for the last {@link #getHinted}; negative if
-   * the transaction already knew the record.
+   * Rates the hint of the last {@link #getHinted}, as {@link HintedLeaf#locate}; negative: not
+   * used.
    */
   public int hinted() {
     return hints.hinted();
   }
 
   /**
-   * Searches a key in the tree, without own writes and without a read-set entry: the result is a
-   * hint, for callers that verify it by other reads.
-   *
-   * @param place receives the location of the key, or where it would be
-   * @return the length of the value; negative if {@link #get} has to be used
+   * Searches a key, without own writes and without a read-set entry: the result is a hint, for
+   * callers that verify it. Returns the length of the value; negative if {@link #get} has to be
+   * used. {@code place} receives the location of the key, or where it would be.
    */
   public int peek(
       BTree tree,
@@ -644,10 +620,7 @@ public final class Tx {
     hints.placeOfRead(handle, p);
   }
 
-  /**
-   * Copies the known location of a key to a position, as a hint: where it was when it was read or,
-   * if it was absent, where it would be. Cleared if unknown.
-   */
+  /** Copies the known location of a key, or where it would be, as a hint. Cleared if unknown. */
   public void placeOf(BTree tree, MemorySegment key, long keyOffset, int keyLength, Position p) {
     hints.placeOf(tree, key, keyOffset, keyLength, p);
   }

@@ -53,8 +53,8 @@ public record TxConfig(
   public static final int ITEMS_MAX = 4 << 20;
 
   /**
-   * Focus-Sketch with two rows of 2,048 columns, 32 KiB, as in the dissertation; {@link
-   * Durability#SYNC} and parts for a log buffer of 16 MiB.
+   * Focus-Sketch with 2 x 2,048 columns, 32 KiB, as in the dissertation; {@link Durability#SYNC};
+   * parts for a log buffer of 16 MiB.
    */
   public static final TxConfig DEFAULT =
       new TxConfig(
@@ -109,11 +109,7 @@ public record TxConfig(
 
   /**
    * Returns these settings for data without writers: OCC, which then has nothing to do, with
-   * minimal memory.
-   *
-   * @param maxBytes of keys and values
-   * @param remembered the number of reads that a transaction remembers
-   * @param least settings of timestamps that are never used
+   * minimal memory. {@code least} are settings of timestamps that are never used.
    */
   public TxConfig withoutWriters(long maxBytes, int remembered, TimestampConfig least) {
     return new TxConfig(

@@ -4,8 +4,7 @@ import io.fovea.btree.Position;
 import io.fovea.error.AbortCause;
 
 /**
- * The statistics of one context. Written with plain stores by the transaction's thread; other
- * threads read slightly stale values.
+ * Statistics of one context. Plain stores by its thread; other threads read slightly stale values.
  */
 final class TxCounters {
   /** Not a power of two, because programs have periods of two and four. */

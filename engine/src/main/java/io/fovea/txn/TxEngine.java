@@ -13,9 +13,9 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * All transactions of one database: their contexts, the timestamps, and what they share. A
- * transaction is one of a fixed number of {@link Tx} objects, assigned by {@link Admission}. One
- * that is aborted again and again becomes pessimistic ({@link Attempts}, {@link Reservations}).
+ * All transactions of one database, and what they share. A transaction is one of a fixed number of
+ * {@link Tx} objects, assigned by {@link Admission}. One that is aborted again and again becomes
+ * pessimistic ({@link Attempts}, {@link Reservations}).
  */
 public final class TxEngine {
   private final TxShared shared;
@@ -37,11 +37,9 @@ public final class TxEngine {
   /**
    * Creates the engine of a database.
    *
-   * @param config the settings
-   * @param pageSize of the trees that its transactions use, in bytes
    * @param log receives commits and outlives the engine; null for none
-   * @param admission called by each commit that writes, before it takes any lock of the commit:
-   *     waits while recovery would need too much log
+   * @param admission called by each commit that writes, before any lock of the commit: waits while
+   *     recovery would need too much log
    * @param pages the timestamps that are not in memory, see {@link Timestamps}; null for none
    */
   public TxEngine(
@@ -63,10 +61,7 @@ public final class TxEngine {
     shared.onWantOfPages(this::releasePages);
   }
 
-  /**
-   * Returns the working memory of transactions, for writes and scan copies. Released by the close
-   * of the engine.
-   */
+  /** Returns the memory of writes and scan copies; the close of the engine releases it. */
   public Blocks memory() {
     return shared.memory;
   }
@@ -100,7 +95,6 @@ public final class TxEngine {
   /**
    * Begins a transaction for the calling thread; waits in a fair queue for a context.
    *
-   * @param readOnly refuse to write
    * @param timeoutNanos the longest wait to begin, and the maximum age; 0: no limit
    * @param attempts determines whether it is pessimistic; null for a first attempt
    * @throws DatabaseClosedException after {@link #close}
@@ -122,9 +116,8 @@ public final class TxEngine {
   }
 
   /**
-   * Begins a first attempt, or a transaction that runs while no other does.
-   *
-   * @param alone wait until no other transaction is active, and let none begin until it has ended
+   * Begins a first attempt; {@code alone}: waits until no other transaction is active, and lets
+   * none begin until it has ended.
    */
   public Tx begin(boolean readOnly, long timeoutNanos, boolean alone) {
     return alone ? beginAlone(readOnly, timeoutNanos) : begin(readOnly, timeoutNanos, null);
@@ -164,12 +157,11 @@ public final class TxEngine {
   }
 
   /**
-   * Runs work at a quiescent point: the trees then contain exactly the committed transactions.
-   * Active transactions commit after it; one that has read what was changed since may be aborted.
+   * Runs work, which must be short and not wait, at a quiescent point: the trees then contain
+   * exactly the committed transactions. Active transactions commit after it; one that has read what
+   * was changed since may be aborted.
    *
-   * @param work short, and without waits
-   * @param timeoutNanos the longest wait for the point
-   * @throws TransactionAbortedException with cause ADMISSION if there is none in time
+   * @throws TransactionAbortedException with cause ADMISSION after the timeout
    * @throws OperationInterruptedException if the thread was interrupted
    */
   public void atQuiescentPoint(Runnable work, long timeoutNanos) {
@@ -177,20 +169,16 @@ public final class TxEngine {
     shared.gate.atQuiescentPoint(work, timeoutNanos, () -> health.checkUsable(false));
   }
 
-  /**
-   * Records that tables must not be used any more; {@link CommitGate#dropping}. Under the schema
-   * lock.
-   */
+  /** Records drops of tables under the schema lock: {@link CommitGate#dropping}. */
   public void dropping(long bits) {
     shared.gate.dropping(bits);
   }
 
   /**
-   * Runs work that swaps trees at a quiescent point. Active transactions that have read anything
-   * are aborted with a retryable cause. Waits without a limit; an interrupt is kept and does not
-   * end the wait.
+   * Runs work that swaps trees, short and without waits, at a quiescent point. Active transactions
+   * that have read anything are aborted with a retryable cause. Waits without a limit; an interrupt
+   * is kept and does not end the wait.
    *
-   * @param work short, and without waits
    * @throws DurabilityLostException if the engine has stopped
    */
   public void exchange(Runnable work) {
@@ -249,10 +237,8 @@ public final class TxEngine {
   }
 
   /**
-   * Begins to count the attempts of a piece of work.
-   *
-   * @param pessimisticAfterAborts the number of aborts after which attempts are pessimistic; 0:
-   *     from the first attempt, if no other transaction holds the ticket
+   * Begins a piece of work whose attempts become pessimistic after a number of aborts; 0: from the
+   * first attempt, if no other transaction holds the ticket.
    */
   public Attempts attempts(int pessimisticAfterAborts) {
     return new Attempts(shared.reservations, pessimisticAfterAborts);
@@ -275,17 +261,14 @@ public final class TxEngine {
     health.stopAdmission();
   }
 
-  /**
-   * Ends the waits of commits for resources: those in the log are recovered by the next opening.
-   */
+  /** Ends the waits of commits for resources; the next opening recovers those in the log. */
   public void abortWaits() {
     health.abortWaits();
   }
 
   /**
-   * Checks whether a commit or schema change that is in the log may wait for a resource.
+   * Checks whether a commit or schema change in the log may wait for a resource.
    *
-   * @param lacking the failure that it met
    * @throws DatabaseClosedException if the database is being closed
    * @throws DurabilityLostException if nothing can become durable any more
    */
@@ -298,17 +281,14 @@ public final class TxEngine {
     health.refuse();
   }
 
-  /**
-   * Stops the engine, because a commit or schema change failed halfway: its locks are kept, and
-   * nothing begins.
-   */
+  /** Stops the engine, because a commit or schema change failed halfway; its locks are kept. */
   public void poison(Throwable cause) {
     health.poison(cause);
   }
 
   /**
-   * Stops the engine like {@link #poison}, because pages may be half changed: no result of a read
-   * is returned any more. Called before such a page can be seen.
+   * Stops the engine because pages may be half changed: no result of a read is returned any more.
+   * Called before such a page can be seen.
    */
   public void halt(Throwable cause) {
     health.halt(cause);
@@ -324,11 +304,7 @@ public final class TxEngine {
     return health.leftPagesWhole();
   }
 
-  /**
-   * Throws if a failure has stopped the database.
-   *
-   * @param readOnly whether nothing will be changed, so that whole pages suffice
-   */
+  /** Throws if a failure has stopped the database; {@code readOnly}: whole pages suffice. */
   public void checkUsable(boolean readOnly) {
     health.checkUsable(readOnly);
   }
@@ -339,8 +315,8 @@ public final class TxEngine {
   }
 
   /**
-   * Stops admission and releases the memory of the timestamps. Transactions that still are active
-   * read zeros and can't commit durably.
+   * Stops admission and releases the memory. Transactions that still are active read zeros and
+   * can't commit durably.
    */
   public void close() {
     stopAdmission();
@@ -360,10 +336,7 @@ public final class TxEngine {
     return n;
   }
 
-  /**
-   * Returns the working memory of transactions, including free blocks, and that of the protocol
-   * without {@link #timestamps}, in bytes.
-   */
+  /** Returns the bytes of working memory, including free blocks, and of the protocol. */
   public long memoryBytes() {
     return shared.protocolMemory.bytes() + shared.memory.bytes();
   }
@@ -381,10 +354,8 @@ public final class TxEngine {
   }
 
   /**
-   * Checks whether the calling thread's transactions may wait for a page any longer.
-   *
-   * @throws TransactionAbortedException if the transaction is too old, and may still be aborted
-   * @throws DurabilityLostException if the engine has stopped
+   * Checks whether the calling thread's transactions may wait for a page any longer. Throws an
+   * abort if one is too old, and {@link DurabilityLostException} if the engine has stopped.
    */
   public void checkWaiting() {
     checkWaiting(() -> "a page");
@@ -413,21 +384,17 @@ public final class TxEngine {
   }
 
   /**
-   * Adds a wake-up for threads that wait in {@code admission}; it is called when the engine stops
-   * or refuses waits. Before any transaction begins.
-   *
-   * @param waiters does not wait
+   * Adds a wake-up, which does not wait, for threads that wait in {@code admission}: for stops and
+   * refused waits. Before any transaction begins.
    */
   public void wakes(Runnable waiters) {
     health.wakes(waiters);
   }
 
   /**
-   * Waits for log space before a commit takes locks of the catalog. It must not wait while it has
-   * them, because a thread that holds back the redo point may wait for such a lock.
-   *
-   * @throws TransactionAbortedException if the transaction gets too old
-   * @throws DatabaseClosedException if the database is closed
+   * Waits for log space before a commit takes locks of the catalog. It must not wait with such
+   * locks, because a thread that holds back the redo point may wait for one. Throws if the
+   * transaction gets too old or the database is closed.
    */
   public void awaitRoom() {
     shared.awaitRoom(
@@ -464,10 +431,8 @@ public final class TxEngine {
   }
 
   /**
-   * Requests durability of an ended transaction without waiting; parameters and exceptions as for
-   * {@link #await}.
-   *
-   * @return the argument for {@link #awaitRequested} before it is acknowledged; 0: no wait
+   * Requests durability without waiting; parameters and exceptions as for {@link #await}. Returns
+   * the argument for {@link #awaitRequested}; 0: nothing to wait for.
    */
   public long request(long lsn, boolean wrote) {
     return durable.request(lsn, wrote);
@@ -479,8 +444,8 @@ public final class TxEngine {
   }
 
   /**
-   * Runs an action on a virtual thread once a position returned by {@link #request} is durable or
-   * never will be; {@link #awaitRequested} then does not wait.
+   * Runs an action on a virtual thread once a requested position is durable or never will be;
+   * {@link #awaitRequested} then does not wait.
    */
   public void whenDurable(long lsn, Runnable action) {
     durable.whenDurable(lsn, action);

@@ -9,10 +9,9 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether a transaction may continue: active, doomed, timed out; and how it waits.
- *
- * <p>An abort dooms: every later operation throws the same cause, until the rollback. The age is
- * checked every {@value #CHECK_DEADLINE_EVERY} operations, and while waiting.
+ * Whether a transaction may continue: active, doomed, timed out; and how it waits. After an abort
+ * every operation throws the same cause, until the rollback. The age is checked every {@value
+ * #CHECK_DEADLINE_EVERY} operations, and while waiting.
  */
 final class TxLife {
   /** The id of no thread. */
@@ -31,8 +30,8 @@ final class TxLife {
   boolean active;
 
   /**
-   * The id of the owner thread, or {@link #NOBODY}; likewise. Not the thread itself, because G1
-   * fences when a reference is stored into an old object.
+   * The owner thread's id, or {@link #NOBODY}; likewise. Not the thread itself, because G1 fences
+   * when a reference is stored into an old object.
    */
   long thread;
 
@@ -115,9 +114,7 @@ final class TxLife {
     return operationsToCheck == CHECK_DEADLINE_EVERY; // the count begins one above
   }
 
-  /**
-   * Sets what {@link #deferToNextOperation} runs; called once, by the constructor of the context.
-   */
+  /** Sets what {@link #deferToNextOperation} runs; called once, by the constructor. */
   void before(Runnable what) {
     before = what;
   }
@@ -177,11 +174,7 @@ final class TxLife {
     return "the transaction is older than its limit of " + timeoutNanos / 1_000_000 + " ms";
   }
 
-  /**
-   * Throws if a long wait of the transaction's thread must end.
-   *
-   * @param waitsFor what it waits for, and the holder
-   */
+  /** Throws if a long wait of the transaction's thread, described for messages, must end. */
   void checkWaiting(Supplier<String> waitsFor) {
     if (health.refuses()) {
       throw new DatabaseClosedException();

@@ -294,10 +294,7 @@ final class TxReads {
     lastRead = entry;
   }
 
-  /**
-   * Enters an unlocked word into the read set; {@code handle} is -1 for a new item. Returns the
-   * handle.
-   */
+  /** Enters an unlocked word into the read set and returns its handle; -1: a new item. */
   int enter(int handle, long item, int slot, long word) {
     if (handle < 0) {
       return reads.add(item, slot, word);

@@ -163,11 +163,9 @@ public final class TxScan extends ScanBatches {
   }
 
   /**
-   * Prepares the scan, before the first {@link #next}, for deletes of its records: nothing else is
-   * written in the interval while it is open. So the own writes ahead are collected only once.
-   *
-   * @param values whether values are needed; otherwise long ones are not read, and patches not
-   *     applied
+   * Prepares the scan for deletes of its records, before the first {@link #next}: nothing else is
+   * written in the interval while it is open, so own writes are collected only once. Without {@code
+   * values}, long ones are not read, and patches not applied.
    */
   public void toDelete(boolean values) {
     keysOnly = !values;
@@ -193,7 +191,7 @@ public final class TxScan extends ScanBatches {
   // ---------------------------------------------------------------- the merged stream
 
   /**
-   * Moves to the next record; returns whether there is one. This and the other moves throw {@link
+   * Moves to the next record; returns whether there is one. All moves throw {@link
    * InvalidUseException} after {@link #close} or the transaction's end.
    */
   public boolean next() {
@@ -201,10 +199,8 @@ public final class TxScan extends ScanBatches {
   }
 
   /**
-   * Moves to the previous record, or from after the last one to the last one. A change of direction
-   * is a search from the root.
-   *
-   * @return false if the scan is before the first record
+   * Moves to the previous record, or from the end to the last one; returns whether there is one. A
+   * change of direction is a search from the root.
    */
   public boolean previous() {
     return resume(true) && step();
@@ -229,10 +225,8 @@ public final class TxScan extends ScanBatches {
   }
 
   /**
-   * Moves to the first record at or after a key, in the scan's order.
-   *
-   * @param inclusive whether a record with this key is accepted
-   * @return false if the scan is after the last record
+   * Moves to the first record at (if {@code inclusive}) or after a key, in the scan's order;
+   * returns false at the end.
    */
   public boolean seek(MemorySegment key, long offset, int length, boolean inclusive) {
     requireOpen();
@@ -290,8 +284,8 @@ public final class TxScan extends ScanBatches {
   }
 
   /**
-   * Takes the next batch. The position is kept, because the batch overwrites it: if a device fails,
-   * the scan is after its last record.
+   * Takes the next batch. Keeps the position, which the batch overwrites: if a device fails, the
+   * scan is after its last record.
    */
   private boolean refill() {
     if (keyLength >= 0) {

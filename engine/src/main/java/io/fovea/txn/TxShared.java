@@ -8,8 +8,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What all transactions of one engine share. Transactions know no more of {@link TxEngine}, except
- * that they report their end.
+ * What all transactions of one engine share; apart from {@link TxEngine#ended} they do not use the
+ * engine.
  */
 final class TxShared {
   final TxConfig config;

@@ -9,10 +9,9 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The writes of a transaction: entries of the write set, which reach the trees at the commit.
- *
- * <p>An entry is made completely or not at all, because a body may catch an error and commit: keys
- * and values are in the scratch memory before an entry counts.
+ * The writes of a transaction, entries of the write set until the commit. An entry is made
+ * completely or not at all, because a body may catch an error and commit: keys and values are in
+ * the scratch memory before an entry counts.
  */
 final class TxWrites {
   private final TxLife life;

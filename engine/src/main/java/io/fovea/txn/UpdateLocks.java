@@ -83,9 +83,7 @@ final class UpdateLocks {
 
     final transient Queue<Thread> sleepers = new ConcurrentLinkedQueue<>();
 
-    /**
-     * The number of sleepers that have waited so long that only the first one may take the lock.
-     */
+    /** The number of sleepers after whose long wait only the first one may take the lock. */
     final AtomicInteger urgent = new AtomicInteger();
 
     boolean tryTake(Thread self) {

@@ -74,9 +74,6 @@ final class Versions {
   @SuppressWarnings("unused") // through LOCK
   private volatile int lock;
 
-  /**
-   * @param bytes of the ring, rounded down to a power of two; the buckets take an eighth more
-   */
   Versions(long bytes) {
     capacity = Long.highestOneBit(Math.max(1 << 10, bytes));
     ringRegion = NativeRegion.reserve(capacity, false, "fovea-versions");
@@ -188,9 +185,7 @@ final class Versions {
     return Mem.getInt(ring, at(position) + VALUE_LENGTH);
   }
 
-  /**
-   * The segment of keys and values; read only with lengths that {@link #remembers} has confirmed.
-   */
+  /** Keys and values; read only with lengths that {@link #remembers} has confirmed. */
   MemorySegment segment() {
     return ring;
   }

@@ -19,9 +19,7 @@ final class Workspace {
   /** Whether operations start at remembered locations. */
   final boolean placed;
 
-  /**
-   * Whether it has read one record, which is not in the read set yet: {@link SingleReadFastPath}.
-   */
+  /** Whether it has read only one record, not in the read set: {@link SingleReadFastPath}. */
   boolean lone;
 
   /** As {@link Tx#readLsn}. {@link Tx} resets it: a store can't fail, a call can. */
@@ -43,9 +41,8 @@ final class Workspace {
   long changed = ScanMarks.ALL;
 
   /**
-   * Whether nothing of a transaction is left: from the end of {@link #clear} to the next begin. If
-   * errors interrupt the end of a transaction, {@link Tx} clears at the next begin; otherwise the
-   * next transaction would commit the remaining writes.
+   * Whether nothing of a transaction is left. False after errors at its end; then {@link Tx} clears
+   * at the next begin, because a remaining write would be committed.
    */
   boolean clean = true;
 

@@ -29,10 +29,7 @@ final class WriteDigest {
   private @Nullable BTree tree;
   private byte[] name = {};
 
-  /**
-   * @param writes do not change meanwhile
-   * @param names returns the name of a tree's table; empty for other trees, which are left out
-   */
+  /** {@code names} returns the name of a tree's table; empty for trees to leave out. */
   WriteDigest(WriteSet writes, Function<BTree, byte[]> names) {
     this.writes = writes;
     this.names = names;

@@ -88,8 +88,8 @@ final class WriteSet {
   }
 
   /**
-   * Changes when an entry gets or loses a whole record (INSERT, PUT), so that an open scan notices.
-   * Patches and other values do not affect which records a scan has to add.
+   * Changes when an entry gets or loses a whole record (INSERT, PUT), which open scans have to add;
+   * patches and other values do not matter.
    */
   int changes() {
     return changes;
@@ -127,10 +127,8 @@ final class WriteSet {
 
   /**
    * Adds an entry for a key that {@link #find} did not find: completely, or not at all if memory is
-   * short, because a body may catch the error. The key and value are already in the scratch memory,
-   * and the entry counts when nothing can fail any more.
+   * short, because a body may catch the error. Its data is already in the scratch memory.
    *
-   * @param key the offset of the key in the scratch memory
    * @param value the offset of the value, or of the only patch of a PATCH, or -1
    * @param valueLength the length of the value; of a PATCH, its offset
    * @param before the length of the current value, {@link #ABSENT} or {@link #UNKNOWN}
@@ -309,10 +307,7 @@ final class WriteSet {
     return handles[e];
   }
 
-  /**
-   * Remembers the location of a key that was written without being read: the commit searches it,
-   * its successor, and installs it.
-   */
+  /** Remembers the location of an unread key for the commit: its search, successor and install. */
   void place(int e, Position p) {
     int at = e * PLACE;
     places[at] = p.version;
@@ -322,8 +317,7 @@ final class WriteSet {
 
   /**
    * Records that a key is in the gap of the entry {@code before}, with no other key between them in
-   * the tree: both are installed together, and it needs no location. That they share a leaf is a
-   * hint.
+   * the tree: both are installed together. That they share a leaf is a hint.
    */
   void follow(int e, int before) {
     places[e * PLACE + 2] = FOLLOWS;
@@ -359,10 +353,7 @@ final class WriteSet {
     return places[at + 2] < 0 ? 0 : places[at + 1];
   }
 
-  /**
-   * Returns the slot in {@link Timestamps}; {@link ConcurrencyControl#LATER} before the commit has
-   * pinned it.
-   */
+  /** Returns the slot in {@link Timestamps}, or LATER before the commit has pinned it. */
   int slot(int e) {
     return slots[e];
   }
@@ -410,8 +401,8 @@ final class WriteSet {
   }
 
   /**
-   * Shrinks {@code items} first, because the other arrays must not be shorter than it. If memory is
-   * short, some arrays stay large, and the next entry allocates the others.
+   * Shrinks {@code items} first, because the other arrays must not be shorter. If memory is short,
+   * some stay large, and the next entry allocates the others.
    */
   private void shrink() {
     try {
