@@ -163,7 +163,6 @@ final class Admission {
     relieve(w);
   }
 
-  /** Returns how long a waiter may still wait. */
   long toWait(long waitedNanos, boolean readOnly, long timeoutNanos) {
     health.checkBegin(readOnly);
     if (timeoutNanos > 0 && waitedNanos > timeoutNanos) {

@@ -19,7 +19,6 @@ import org.jspecify.annotations.Nullable;
 public final class Attempts implements AutoCloseable {
   private static final long RESERVATION_NANOS = 1_000_000_000L;
 
-  /** The number of aborts after which a thread only yields. */
   private static final int YIELDS = 4;
 
   private static final long TURN_NANOS = 1_000_000L;

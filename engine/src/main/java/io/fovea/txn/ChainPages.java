@@ -49,7 +49,6 @@ final class ChainPages {
     session.claim(pids.size() * AllocatorRecord.FREE_SPACE / 2); // half of a grant is for filler
   }
 
-  /** Frees all pages, the last run first. */
   void free(LogSession session) {
     for (int run = runs - 1; run >= 0; run--) {
       BTree tree = trees[run];

@@ -60,7 +60,6 @@ final class ColdTimestamps {
     return p == null ? 0 : p.get(ctx, item);
   }
 
-  /** Takes over the timestamps of an item whose entry is released. */
   void put(int ctx, long item, long word) {
     TimestampPages p = pages;
     if (kind == CELLS) {

@@ -234,7 +234,6 @@ final class Commit {
     }
   }
 
-  /** Returns the catalog part if it changes anything, otherwise null. */
   static @Nullable CatalogPart changed(@Nullable CatalogPart catalog) {
     return catalog != null && catalog.changes() ? catalog : null;
   }

@@ -336,7 +336,6 @@ final class CommitAppender {
     }
   }
 
-  /** Stages the move of a long value's first page. */
   private void stageMove(int e, ChainMove move) {
     BTree tree = writes.tree(e);
     pids.clear();

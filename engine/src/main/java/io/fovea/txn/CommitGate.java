@@ -45,10 +45,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * between counts as having begun before.
  */
 final class CommitGate {
-  /** How long the gate is closed at most per attempt. */
   private static final long CLOSED_NANOS = 1_000_000;
 
-  /** How long it is open between attempts. */
   private static final long AGAIN_NANOS = 5_000_000;
 
   /** Whether a commit of a context is inside. Written by its thread a few times per commit. */
@@ -85,7 +83,6 @@ final class CommitGate {
   private final ReentrantLock wanting = new ReentrantLock();
   private volatile boolean closed;
 
-  /** Even between quiescent points, odd at one. */
   private volatile long moments;
 
   private volatile long drops;
@@ -93,7 +90,6 @@ final class CommitGate {
   /** By bits of tables: the last drop of one of them. */
   private final long[] gone = new long[64];
 
-  /** The value of {@code moments} at the last point at which trees were swapped. */
   private long lastExchange;
 
   CommitGate(int contexts) {
@@ -107,7 +103,7 @@ final class CommitGate {
     return passes[context];
   }
 
-  /** Changes before and after the work at a quiescent point; odd in between. Acquire. */
+  /** Returns a number that the work at a quiescent point changes twice; odd within. Acquire. */
   long moments() {
     return moments;
   }
@@ -197,7 +193,6 @@ final class CommitGate {
     drops = next; // a transaction that begins with this number has not used them
   }
 
-  /** Returns the number of drops, which a transaction remembers at its begin. */
   long drops() {
     return drops;
   }
@@ -216,7 +211,6 @@ final class CommitGate {
     return false;
   }
 
-  /** Does the work at a quiescent point, without swapping trees. */
   void atQuiescentPoint(Runnable work, long timeoutNanos, Runnable alive) {
     atQuiescentPoint(false, work, timeoutNanos, alive);
   }
@@ -250,7 +244,6 @@ final class CommitGate {
     }
   }
 
-  /** Closes the gate and waits a little for the commits inside. */
   private boolean tryMoment(boolean exchanges, Runnable work) {
     closed = true; // partner: the check in enter
     long began = System.nanoTime();

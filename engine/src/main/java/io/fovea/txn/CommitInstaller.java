@@ -36,7 +36,6 @@ final class CommitInstaller {
 
   private static final int PAUSE_DOUBLED_MAX = 8;
 
-  /** Failed reads of a page before the engine stops. */
   private static final int READS_MAX = 32;
 
   /** Errors of the JVM for one entry before the engine stops, and the pause after each. */
@@ -57,7 +56,6 @@ final class CommitInstaller {
 
   private final LeafRun run = new LeafRun();
 
-  /** The entry of each change of the run. */
   private final int[] entries = new int[LeafRun.CHANGES_MAX];
 
   /** Where the last change was made; {@linkplain WriteSet#follow following} entries come next. */
@@ -201,7 +199,6 @@ final class CommitInstaller {
     Waits.sleep(PAUSE_NANOS << Math.min(attempt, PAUSE_DOUBLED_MAX));
   }
 
-  /** Installs the rest of the run. */
   private void installRun(BTree tree) {
     Position p = work.position;
     place(entries[Math.min(run.done(), run.size() - 1)], p);
@@ -226,7 +223,6 @@ final class CommitInstaller {
     }
   }
 
-  /** Sets {@code p} to the expected location of an entry. */
   private void place(int e, Position p) {
     if (writes.follows(e)) {
       p.copyFrom(inserted);

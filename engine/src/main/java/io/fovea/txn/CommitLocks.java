@@ -240,7 +240,6 @@ final class CommitLocks {
 
   // ---------------------------------------------------------------- versions
 
-  /** Saves the current versions of the written records for older readers. */
   void stageVersions() {
     MemorySegment s = writes.scratch.segment();
     Position p = work.position;

@@ -47,8 +47,8 @@ final class ConcurrencyControl {
 
   /**
    * How often a locked item is checked before the abort: about 20 us, in which a running holder
-   * finishes. A descheduled one may take milliseconds: until then the reads would be stale, and
-   * waiting uses the processor that the holder needs.
+   * finishes. A descheduled one may take milliseconds: by then the reads are stale, and spinning
+   * uses the processor that the holder needs.
    */
   private static final int SPINS = 400;
 
@@ -304,7 +304,6 @@ final class ConcurrencyControl {
     }
   }
 
-  /** Locks a written item, in the order of hashes. */
   void lockWrite(long item, int slot) {
     if (pessimistic.on()) {
       pessimistic.lockWrite(item, slot);
@@ -522,7 +521,6 @@ final class ConcurrencyControl {
     }
   }
 
-  /** Unlocks: all changes are installed, or there are none. */
   void publish(long ts) {
     if (stamped) {
       for (int i = 0, n = locked.size(); i < n; i++) {
@@ -538,7 +536,6 @@ final class ConcurrencyControl {
 
   // ---------------------------------------------------------------- the end
 
-  /** Unlocks; nothing was written. */
   void release() {
     if (stamped) {
       // One by one, so that after an error the next call unlocks the rest.

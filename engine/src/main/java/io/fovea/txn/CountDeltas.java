@@ -101,7 +101,6 @@ final class CountDeltas {
     trees = Arrays.copyOf(trees, length); // last: its length is what is checked
   }
 
-  /** Removes trees without a change, and gets the cells of the others. */
   private void prepare() {
     int n = 0;
     for (int i = 0; i < size; i++) {

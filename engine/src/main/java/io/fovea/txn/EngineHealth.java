@@ -55,7 +55,6 @@ final class EngineHealth {
 
   private final @Nullable Log log;
 
-  /** Whether read-only transactions wait until what they read is durable. */
   private final boolean waits;
 
   /** Wakes threads that wait to begin or for log space, to check whether they may still wait. */

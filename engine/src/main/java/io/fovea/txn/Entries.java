@@ -59,7 +59,6 @@ final class Entries {
     return byEpoch ? epochs.oldest() : Long.MAX_VALUE;
   }
 
-  /** Adds a reference to the stamp of a live entry. */
   long referenced(long stamp) {
     long next = stamp + REFERENCE;
     if (cache) {
@@ -82,7 +81,6 @@ final class Entries {
     return slot;
   }
 
-  /** Returns a free slot for an item, or -1; under the lock. */
   private int place(TimestampContext c, long item, int column) {
     long oldest = oldest();
     int last = table.levels() - 1;

@@ -78,8 +78,8 @@ final class Epochs {
   }
 
   /**
-   * Expels the longest transaction, if it runs for at least {@code lag} epochs. If the context runs
-   * another one by then, that one is aborted needlessly.
+   * Expels the longest-running transaction, if it has run for at least {@code lag} epochs. If the
+   * context runs another one by then, that one is aborted needlessly.
    */
   boolean expelOldest(long lag) {
     int victim = -1;
@@ -109,7 +109,6 @@ final class Epochs {
     scan();
   }
 
-  /** Determines the oldest epoch. */
   long scan() {
     long oldest = (long) LONGS.getVolatile(words, EPOCH);
     for (int ctx = 0; ctx < contexts; ctx++) {

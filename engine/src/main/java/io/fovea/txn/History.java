@@ -70,12 +70,10 @@ final class History {
     SECTIONS.setRelease(this, sections + 1);
   }
 
-  /** Returns the number of begins and ends of critical sections; odd within one. */
   int sections() {
     return sections;
   }
 
-  /** Returns whether a thread validates or installs; for tests. */
   boolean locked() {
     return (sections & 1) != 0;
   }

@@ -36,7 +36,7 @@ final class LeafReads {
   /** How often the gate is checked for a commit to end: as for a locked item. */
   private static final int SPINS = 400;
 
-  /** After n consecutive failures a context lets up to 2^n transactions use items. */
+  /** The maximum n of failures after which a context lets 2^n - 1 transactions use items. */
   private static final int FAILURES_MAX = 10;
 
   private final ScanMarks marks;
@@ -101,7 +101,6 @@ final class LeafReads {
     return writers ? leaves : null;
   }
 
-  /** Returns whether the limit is reached: further scans use items. */
   boolean isFull() {
     BufferPool p = pool;
     return p != null && leaves.size() >= Math.min(LEAVES_MAX, p.frames() / SHARE);

@@ -43,7 +43,6 @@ final class LockTable {
     return (int) (item * TimestampTable.SPREAD >>> shift);
   }
 
-  /** Adds a shared holder, unless the lock is exclusive. */
   boolean tryShare(int place) {
     long at = (long) place << 3;
     while (true) {
@@ -57,7 +56,6 @@ final class LockTable {
     }
   }
 
-  /** Takes the lock exclusively, if it is free. */
   boolean tryExclude(int place) {
     return Mem.casLong(words, (long) place << 3, 0, EXCLUSIVE);
   }
@@ -78,7 +76,6 @@ final class LockTable {
     Mem.putLongRelease(words, (long) place << 3, 0);
   }
 
-  /** Returns the number of locks held in any mode; for tests. */
   int held() {
     int n = 0;
     for (int place = 0; place < places; place++) {

@@ -230,7 +230,6 @@ final class Mvto {
     }
   }
 
-  /** Saves the staged records, after the append and before the install. */
   void save() {
     versions.lock();
     try {

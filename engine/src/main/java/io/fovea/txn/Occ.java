@@ -90,7 +90,6 @@ class Occ {
     }
   }
 
-  /** Returns whether all reads are as at the start. */
   boolean unchanged() {
     boolean same =
         history.remembers(start) && unchanged(start, history.listed()) && history.remembers(start);
@@ -132,7 +131,6 @@ class Occ {
     return true;
   }
 
-  /** Adds an item to the write set, within the section. */
   void wrote(long item) {
     if (count == items.length) {
       items = Arrays.copyOf(items, 2 * count);
@@ -140,12 +138,10 @@ class Occ {
     items[count++] = item;
   }
 
-  /** Lists the write set, after the append and before the install. */
   void list() {
     history.list(items, count);
   }
 
-  /** Ends the section, if there is one, after the install. */
   void installed() {
     if (holding) {
       history.installed();
@@ -153,7 +149,6 @@ class Occ {
     release();
   }
 
-  /** Ends the section, if there is one, without a commit. */
   void release() {
     if (holding) {
       holding = false;

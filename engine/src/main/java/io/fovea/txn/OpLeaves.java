@@ -34,7 +34,6 @@ final class OpLeaves {
     missed = 0;
   }
 
-  /** Returns the size of an operation's leaf. */
   int bytes(int e) {
     long leaf = leaf(e);
     int bytes = LeafCode.bytes(leaf, before);

@@ -185,7 +185,6 @@ final class PessimisticLocking {
     return rts;
   }
 
-  /** Draws a number not below a timestamp. */
   private long drawn(long atLeast) {
     long ts;
     do {
@@ -224,7 +223,6 @@ final class PessimisticLocking {
     return mine().holds();
   }
 
-  /** Called when nothing is locked any more. */
   void end() {
     Reservation r = mine();
     mine = null;

@@ -13,17 +13,14 @@ final class PessimisticTicket {
     this.queue = queue;
   }
 
-  /** Returns whether the calling thread owns it. */
   boolean isMine() {
     return owner == Thread.currentThread();
   }
 
-  /** Returns whether its owner may run a pessimistic transaction now. */
   boolean isGranted() {
     return granted;
   }
 
-  /** Called by the queue, under its lock. */
   void grant() {
     granted = true;
     if (owner != Thread.currentThread()) {
@@ -39,7 +36,6 @@ final class PessimisticTicket {
     return over;
   }
 
-  /** Called by the queue, under its lock. */
   void withdraw() {
     granted = false;
     over = true;

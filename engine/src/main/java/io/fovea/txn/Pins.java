@@ -92,7 +92,6 @@ final class Pins {
         Math.max(1, table.columns() * TimestampTable.SLOTS_PER_BUCKET / EPOCHS_PER_TABLE);
   }
 
-  /** Returns whether epochs are in use. */
   boolean turns() {
     return turns;
   }

@@ -5,13 +5,10 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** The shared memory of an engine's protocol, other than {@link Timestamps}. */
 final class ProtocolMemory {
-  /** Only with {@link Protocol#TWO_PHASE_LOCKING}. */
   final LockTable locks;
 
-  /** Only with {@link Protocol#OCC}. */
   final History history;
 
-  /** Only with {@link Protocol#MVTO}. */
   final Versions versions;
 
   /** The number of begins, for protocols that order by them. */

@@ -91,7 +91,6 @@ final class ReadSet {
     d[at + LENGTH] = length;
   }
 
-  /** Copies the location of {@code handle} to {@code p}, as a hint. */
   void locate(int handle, Position p) {
     int at = handle * STRIDE;
     long[] d = data;
@@ -124,7 +123,6 @@ final class ReadSet {
     return (int) data[handle * STRIDE + FRAME_AND_SLOT];
   }
 
-  /** Returns the length of the value as last read; -1 if absent. */
   int length(int handle) {
     return (int) data[handle * STRIDE + LENGTH];
   }

@@ -97,7 +97,6 @@ final class Reservation {
     return STATE.compareAndSet(this, ACTIVE, DECIDED);
   }
 
-  /** Returns whether all reservations hold. */
   boolean holds() {
     return state != OVER;
   }
@@ -117,7 +116,6 @@ final class Reservation {
     return (entry(item) & 1) != 0 && holds();
   }
 
-  /** Returns whether the owner's time is up. */
   boolean expired() {
     return limited && System.nanoTime() - deadlineNanos > 0;
   }
@@ -132,7 +130,6 @@ final class Reservation {
     return (long) LONGS.getVolatile(t, find(t, item));
   }
 
-  /** Returns the index of the item, or of the slot for it. */
   private static int find(long[] t, long item) {
     long key = key(item);
     int mask = t.length - 1;

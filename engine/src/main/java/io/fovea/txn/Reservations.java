@@ -96,7 +96,6 @@ final class Reservations {
     return r;
   }
 
-  /** Ends a reservation; its owner keeps the ticket. */
   void close(Reservation r) {
     r.end();
     over(r);
@@ -120,7 +119,6 @@ final class Reservations {
     return true;
   }
 
-  /** Throws if the calling thread would wait for its own transaction. */
   private void requireOther(PessimisticTicket pessimisticTicket) {
     Reservation r = current;
     if (pessimisticTicket.isMine()

@@ -27,7 +27,6 @@ final class ScanBatch {
     memory.give(was);
   }
 
-  /** Empties it and makes space. */
   void clear(int most, long keyBytes) {
     size = 0;
     if (slots.length <= most) {

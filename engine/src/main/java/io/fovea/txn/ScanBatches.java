@@ -44,10 +44,8 @@ abstract class ScanBatches extends ScanRange {
   private final TxReads reader;
   private final LeafReads leaves;
 
-  /** Whether the scan reads leaves, and no items. */
   private boolean byLeaves;
 
-  /** Whether the scan always reads items. */
   private boolean itemsOnly;
 
   /** By leaves: the slot in the copy after the interval's end, in the scan's direction. */
@@ -64,7 +62,6 @@ abstract class ScanBatches extends ScanRange {
   // the leaf copy
   private boolean positioned;
 
-  /** The number of items read before the copies. */
   private int readsBefore;
 
   private int slot;
@@ -154,7 +151,6 @@ abstract class ScanBatches extends ScanRange {
     beginBatches();
   }
 
-  /** Ends the interval: {@link #fill} reads nothing more. */
   final void finish() {
     finished = true;
   }
@@ -188,7 +184,6 @@ abstract class ScanBatches extends ScanRange {
     memory.give(was);
   }
 
-  /** Returns the number of page accesses since the last call. */
   final long takePageAccesses() {
     long all = leaf.pageAccesses() + above.pageAccesses();
     long since = all - pageAccessesTaken;
@@ -270,7 +265,6 @@ abstract class ScanBatches extends ScanRange {
     return true;
   }
 
-  /** Adds the item beyond a batch, if there is one; returns the number of items. */
   private int withBeyond(int n, long beyond) {
     items[n] = beyond;
     return beyond == 0 ? n : n + 1;
@@ -351,7 +345,6 @@ abstract class ScanBatches extends ScanRange {
     }
   }
 
-  /** Collects what has changed in the batch's keys since the transaction's timestamp. */
   private boolean collectOld(OldRecords o, int n, int all, boolean last) {
     Mvto mvto = concurrencyControl.mvto;
     boolean changed = false;

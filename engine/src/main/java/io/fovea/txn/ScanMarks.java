@@ -20,7 +20,6 @@ import java.lang.invoke.VarHandle;
 final class ScanMarks {
   static final int MARKS = Long.SIZE;
 
-  /** The bits of all trees. */
   static final long ALL = -1;
 
   private static final VarHandle LONGS =
@@ -32,7 +31,6 @@ final class ScanMarks {
   private final long[] marks = new long[(MARKS + 2) * STRIDE];
   private volatile boolean watched;
 
-  /** Returns whether commits have to read scan timestamps. */
   boolean watched() {
     return watched;
   }

@@ -69,7 +69,6 @@ abstract class ScanRange {
     startAtEnd();
   }
 
-  /** Starts at the end of the interval that comes first. */
   final void startAtEnd() {
     start = descending ? keyBytesMax : 0;
     startLength = descending ? highLength : lowLength;
@@ -90,7 +89,6 @@ abstract class ScanRange {
     fromInclusive = startInclusive;
   }
 
-  /** Continues after a key: the last one of a batch. */
   final void goOnFrom(MemorySegment key, long offset, int length) {
     from = 2 * keyBytesMax;
     fromLength = bound(key, offset, length, from);

@@ -34,7 +34,6 @@ final class Scratch {
     return used;
   }
 
-  /** Allocates {@code length} bytes, aligned to 8. */
   int allocate(int length) {
     int at = used;
     long end = ((long) at + length + 7) & ~7L;

@@ -27,7 +27,6 @@ package io.fovea.txn;
 final class Silo {
   private Silo() {}
 
-  /** Returns 1 + the largest id of what was read or is locked. */
   static long commitId(ReadSet reads, SlotSet locked, Timestamps timestamps) {
     long id = 0;
     for (int i = 0, n = reads.size(); i < n; i++) {

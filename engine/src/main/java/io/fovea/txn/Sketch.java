@@ -246,7 +246,6 @@ public final class Sketch {
     return s.cells.segment.byteSize() + (next == null ? 0 : next.segment.byteSize());
   }
 
-  /** Releases the memory; no other call may run or follow. */
   void close() {
     for (Cells c : sizes) {
       if (c != null) {

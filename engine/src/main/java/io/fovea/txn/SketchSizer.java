@@ -43,7 +43,6 @@ final class SketchSizer {
   /** The last window's change: 1 doubled, -1 halved, 0 none. */
   private int trial;
 
-  /** The rate before that. */
   private double before;
 
   private int patience = 1;

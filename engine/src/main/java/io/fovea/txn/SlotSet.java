@@ -28,7 +28,6 @@ public final class SlotSet {
   /** The number of slots in the table, including one that is only staged. */
   private int entered;
 
-  /** The index of the last slot in the table. */
   private int lastAt;
 
   int size() {

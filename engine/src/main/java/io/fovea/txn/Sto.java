@@ -102,7 +102,6 @@ final class Sto {
     return true;
   }
 
-  /** Returns a timestamp above all reads of this transaction. */
   static long commitTimestamp(ConcurrencyControl c) {
     return c.timestamp + 1;
   }

@@ -7,7 +7,6 @@ package io.fovea.txn;
 final class TicToc {
   private TicToc() {}
 
-  /** Returns max(wts of every read, 1 + rts of every locked item). */
   static long commitTimestamp(ReadSet reads, SlotSet locked, Timestamps timestamps) {
     long ts = 0;
     for (int i = 0, n = reads.size(); i < n; i++) {

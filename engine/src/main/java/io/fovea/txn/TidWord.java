@@ -30,7 +30,6 @@ public final class TidWord {
   /** The largest timestamp. */
   public static final long TIMESTAMP_MAX = (1L << WTS_BITS) - 1;
 
-  /** The largest distance of rts from wts in a word. */
   static final long DELTA_MAX = (1L << DELTA_BITS) - 1;
 
   private TidWord() {}

@@ -106,7 +106,6 @@ public record TimestampConfig(
     return Math.min(Long.highestOneBit(2 * bytes - 1), budgetBytes);
   }
 
-  /** Returns the number of rows of a sketch of a size. */
   static int rows(long bytes) {
     return bytes >= 2 * Long.BYTES ? 2 : 1;
   }
@@ -132,12 +131,10 @@ public record TimestampConfig(
     return kind == TimestampStore.DISK ? Release.IMMEDIATE : release;
   }
 
-  /** Returns the width of level 0's columns: see {@link TimestampTable}. */
   int wideBits() {
     return kind == TimestampStore.MEMORY ? 6 : 0;
   }
 
-  /** Returns the size of level 0 of the table. */
   long firstBytes() {
     return kind == TimestampStore.MEMORY
         ? Math.max(activeTimestampBytes, budgetBytes / 2)

@@ -41,7 +41,6 @@ final class TimestampContext extends Padding {
   long releasedWord;
   boolean wordHeld;
 
-  /** Triggers periodic work. */
   long exits;
 
   /** {@link #approximate} at enter: whether this transaction took a bound from others. */
@@ -55,7 +54,6 @@ final class TimestampContext extends Padding {
 
   long madeIn;
 
-  /** The largest rts of the entries that this context has released. */
   long releasedMost;
 
   /** The position of the sweep: column, level, and slot within them. */

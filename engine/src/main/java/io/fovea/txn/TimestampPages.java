@@ -54,7 +54,6 @@ public final class TimestampPages {
   /** The field-wise maximum of all words that found no page; 0 if there are none. */
   private volatile long bound;
 
-  /** The scratch memory of a context. */
   private static final class Access {
     final Position position = new Position();
     final MemorySegment memory = Arena.ofAuto().allocate(BYTES, 8);
@@ -123,7 +122,6 @@ public final class TimestampPages {
     }
   }
 
-  /** Returns the number of pages read from the device. */
   long reads() {
     return pool.stats().misses();
   }

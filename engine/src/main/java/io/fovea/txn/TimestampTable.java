@@ -82,7 +82,6 @@ final class TimestampTable {
   private final int columnShift;
   private final int homeShift;
 
-  /** log2 of the distance between columns in level 0, in bytes. */
   private final int strideShift;
 
   private final int levels;
@@ -166,7 +165,6 @@ final class TimestampTable {
     return (int) (mixed >>> homeShift) * SLOTS_PER_BUCKET | preferred(mixed);
   }
 
-  /** Returns the preferred slot of an item in a level. */
   int place(long item, int level) {
     long mixed = item * SPREAD;
     return levelBase[level]
@@ -368,12 +366,11 @@ final class TimestampTable {
     }
   }
 
-  /** Returns whether a header counts entries above level 0. */
   static boolean spilled(long header) {
     return (header & COUNTS_MASK) != 0;
   }
 
-  /** Returns whether a header counts entries in a level &gt;= 1 or above. */
+  /** Returns whether a header counts entries in a level, which is at least 1, or above it. */
   static boolean spilledFrom(long header, int level) {
     return (header & COUNTS_MASK) >>> COUNT_SHIFT[level] != 0;
   }

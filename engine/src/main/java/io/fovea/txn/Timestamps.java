@@ -108,7 +108,6 @@ public final class Timestamps {
     }
   }
 
-  /** Sets what a thread runs while it waits for a lock of the table. */
   void whileWaiting(Runnable look) {
     table.whileWaiting(look);
   }
@@ -165,7 +164,6 @@ public final class Timestamps {
     }
   }
 
-  /** Adapts the size of the sketch to its statistics, unless another thread does. */
   private void size() {
     if (!sizing.compareAndSet(false, true)) {
       return;
@@ -290,7 +288,6 @@ public final class Timestamps {
     }
   }
 
-  /** Returns whether {@link #enter} was called and {@link #exit} has not completed. */
   boolean entered(int ctx) {
     return contexts[ctx].entered;
   }

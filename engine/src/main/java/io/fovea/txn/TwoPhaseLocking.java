@@ -94,7 +94,7 @@ final class TwoPhaseLocking {
     }
   }
 
-  /** {@link #share} for the pessimistic transaction: waits. */
+  /** Waits; for the pessimistic transaction. */
   int share(long item, Reservation mine) {
     int place = table.place(item);
     mine.add(reserved(place), false);
@@ -109,7 +109,7 @@ final class TwoPhaseLocking {
     return place;
   }
 
-  /** {@link #exclude} for the pessimistic transaction: waits, for readers as well. */
+  /** Waits, for readers as well; for the pessimistic transaction. */
   boolean exclude(long item, Reservation mine) {
     int place = table.place(item);
     if (exclusive.contains(place)) {

@@ -211,7 +211,6 @@ public final class Tx {
     return epoch;
   }
 
-  /** Returns {@link #epoch} as another thread sees it, slightly stale. */
   long epochSeen() {
     return (long) EPOCH.getOpaque(this);
   }

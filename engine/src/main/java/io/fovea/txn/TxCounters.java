@@ -28,7 +28,6 @@ final class TxCounters {
   long rememberedRight;
   final long[] aborts = new long[AbortCause.values().length];
 
-  /** Counts a commit that has written. */
   void committed(long nanos) {
     commits++;
     commitNanos += nanos;
@@ -47,7 +46,6 @@ final class TxCounters {
     }
   }
 
-  /** Adds the counters of a position and resets them. */
   void take(Position p) {
     pageAccesses += p.pageAccesses;
     childSteps += p.childSteps;

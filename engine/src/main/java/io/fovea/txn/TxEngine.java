@@ -371,7 +371,6 @@ public final class TxEngine {
     }
   }
 
-  /** Returns how long the transactions of the calling thread may still wait. */
   private long nanosLeft() {
     long mine = Thread.currentThread().threadId();
     long left = Long.MAX_VALUE;

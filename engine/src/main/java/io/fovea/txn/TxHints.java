@@ -33,7 +33,6 @@ final class TxHints {
   private int hinted = NOT_ASKED;
   private final Timestamps timestamps;
 
-  /** Whether items have entries in {@link Timestamps}. */
   private final boolean stamped;
 
   /** Keeps the loads alive; has no meaning. */
@@ -47,7 +46,6 @@ final class TxHints {
     this.stamped = concurrencyControl.stamped;
   }
 
-  /** Adds the lookahead's statistics since the last call. */
   void count(Position into) {
     Lookahead a = ahead;
     if (a != null) {

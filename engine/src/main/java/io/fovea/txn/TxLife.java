@@ -58,7 +58,6 @@ final class TxLife {
 
   // ---------------------------------------------------------------- begin and end
 
-  /** Begins a transaction of the calling thread. */
   void begin(boolean readOnly, long timeoutNanos) {
     this.readOnly = readOnly;
     this.timeoutNanos = timeoutNanos;
@@ -109,7 +108,6 @@ final class TxLife {
     }
   }
 
-  /** Returns whether the current operation is the first of its transaction. */
   boolean first() {
     return operationsToCheck == CHECK_DEADLINE_EVERY; // the count begins one above
   }
@@ -131,7 +129,6 @@ final class TxLife {
     }
   }
 
-  /** Returns the exception for an operation that is not accepted. */
   RuntimeException refusal() {
     if (!active) {
       return ended();
@@ -216,7 +213,6 @@ final class TxLife {
 
   // ---------------------------------------------------------------- aborts
 
-  /** Dooms the transaction; the caller throws the result. */
   TransactionAbortedException abort(AbortCause cause, String message) {
     if (doomed == null) {
       doomed = cause;

@@ -38,7 +38,6 @@ final class TxReads {
   /** Whether what is read must be durable before it is returned. */
   private final boolean waits;
 
-  /** Whether reads start at remembered locations. */
   private final boolean placed;
 
   private final SingleReadFastPath lone;
@@ -150,7 +149,6 @@ final class TxReads {
     }
   }
 
-  /** Reads from the tree and enters the read set, as in the class comment. */
   int read(
       BTree tree,
       long item,
@@ -206,7 +204,6 @@ final class TxReads {
     return length;
   }
 
-  /** Reads from the current position. */
   int readAt(
       BTree tree,
       long item,

@@ -46,10 +46,8 @@ public final class TxScan extends ScanBatches {
   private final WriteSet writes;
   private final TxReads reader;
 
-  /** Called when the user closes the scan. */
   private final Consumer<TxScan> whenClosed;
 
-  /** The index in its transaction's list of open scans. */
   int index;
 
   private boolean open;
@@ -69,7 +67,6 @@ public final class TxScan extends ScanBatches {
   /** Whether the current record is an own write, in the write set's memory. */
   private boolean owned;
 
-  /** Whether values are not needed. */
   private boolean keysOnly;
 
   private final OwnWrites own = new OwnWrites();
@@ -111,7 +108,6 @@ public final class TxScan extends ScanBatches {
     memory.give(was);
   }
 
-  /** Releases excess memory at the end of the scan. */
   private void shrink() {
     keySegment = Blocks.NONE;
     valueSegment = Blocks.NONE;
@@ -152,7 +148,6 @@ public final class TxScan extends ScanBatches {
     ready = true;
   }
 
-  /** Begins at the start of the range, in the current direction. */
   private void begin() {
     openBatches();
     own.clear();
@@ -252,7 +247,6 @@ public final class TxScan extends ScanBatches {
     }
   }
 
-  /** Sets the direction: the scan's order, or back. */
   private void head(boolean back) {
     reversed = back;
     descending = downwards != back;

@@ -85,7 +85,6 @@ final class TxScans {
     open = 0;
   }
 
-  /** Frees all but a few scans. */
   private void forget() {
     TxScan[] few = scans.length > 1 << 10 ? new TxScan[KEPT] : scans;
     for (int i = KEPT; i < scans.length; i++) {

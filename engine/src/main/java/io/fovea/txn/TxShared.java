@@ -14,7 +14,6 @@ import org.jspecify.annotations.Nullable;
 final class TxShared {
   final TxConfig config;
 
-  /** In bytes. */
   final int pageSize;
 
   final EngineHealth health;
@@ -30,7 +29,6 @@ final class TxShared {
 
   final Blocks memory = new Blocks("working memory of transactions");
 
-  /** Whether read-only transactions wait until what they read is durable. */
   final boolean waits;
 
   private final @Nullable Log log;

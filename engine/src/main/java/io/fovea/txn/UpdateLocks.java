@@ -49,7 +49,6 @@ final class UpdateLocks {
   private static final int YIELDS = SPINS + 32;
   private static final long URGENT_NANOS = 1_000_000;
 
-  /** How long a sleeper sleeps before it checks the time. */
   private static final long SLEEP_NANOS = 1_000_000;
 
   /** The longest wait for a lock. Set by a test. */
@@ -150,11 +149,9 @@ final class UpdateLocks {
     }
   }
 
-  /** The locks of one transaction. */
   static final class Held {
     private final UpdateLocks all;
 
-    /** Indices of locks. */
     private int[] held = new int[4];
 
     private int size;
@@ -163,7 +160,6 @@ final class UpdateLocks {
       this.all = all;
     }
 
-    /** Takes the lock of an item, or continues without it. */
     void lock(long item) {
       int n = (int) (item * TimestampTable.SPREAD >>> 32) & LOCKS - 1;
       boolean ascends = true;
@@ -183,7 +179,6 @@ final class UpdateLocks {
       }
     }
 
-    /** Releases all locks. Idempotent. */
     void release() {
       while (size > 0) {
         all.locks()[held[--size]].release();

@@ -111,7 +111,6 @@ final class Versions {
     LOCK.setRelease(this, 0);
   }
 
-  /** Saves a version from another segment. Under the lock. */
   void save(MemorySegment from, long offset) {
     int size = Mem.getInt(from, offset + SIZE);
     long at = tail;
@@ -156,7 +155,6 @@ final class Versions {
     return Mem.getLong(ring, at(position) + PREV);
   }
 
-  /** Returns the position after a version or gap. */
   long next(long position) {
     return position + Mem.getInt(ring, at(position) + SIZE);
   }

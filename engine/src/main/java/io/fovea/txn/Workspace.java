@@ -13,7 +13,6 @@ final class Workspace {
 
   final LeafReads leaves;
 
-  /** The position of the current operation. */
   final Position position = new Position();
 
   /** Whether operations start at remembered locations. */
@@ -74,7 +73,6 @@ final class Workspace {
     return handle >= 0 ? reads.pid(handle) : writes.leaf(e);
   }
 
-  /** Uses the key location cache. */
   private void guess(int e, Position p) {
     BTree tree = writes.tree(e);
     KeyLocationCache places = tree.places();
@@ -83,7 +81,6 @@ final class Workspace {
     }
   }
 
-  /** Records that a leaf was read whose last change is at a log position. */
   void sawLsn(long lsn) {
     if (lsn > readLsn) {
       readLsn = lsn;

@@ -63,7 +63,6 @@ final class WriteSet {
   private byte[] kinds = new byte[INITIAL];
   private byte[] existed = new byte[INITIAL];
 
-  /** The length of the former value, if the key existed. */
   private int[] lengthsBefore = new int[INITIAL];
 
   /** The entry that is installed after this one, with no other key between; -1: none. */
@@ -76,7 +75,6 @@ final class WriteSet {
   private int size;
   private int changes;
 
-  /** Whether items of entries are not pinned. */
   private boolean pinsLater;
 
   WriteSet(Scratch scratch) {
@@ -168,7 +166,6 @@ final class WriteSet {
     return e;
   }
 
-  /** Gives an entry another value, completely or not at all. */
   void value(int e, byte kind, MemorySegment value, long offset, int length) {
     int change = isWhole(kinds[e]) == isWhole(kind) ? 0 : 1;
     int at = valueOffsets[e];
@@ -347,7 +344,6 @@ final class WriteSet {
     p.found = (where & 1) != 0;
   }
 
-  /** Returns the page of the leaf of that location; 0 if unknown. */
   long leaf(int e) {
     int at = e * PLACE;
     return places[at + 2] < 0 ? 0 : places[at + 1];
@@ -358,7 +354,6 @@ final class WriteSet {
     return slots[e];
   }
 
-  /** Returns whether some slots are not pinned yet. */
   boolean pinsLater() {
     return pinsLater;
   }
