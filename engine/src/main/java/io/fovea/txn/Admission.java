@@ -168,13 +168,13 @@ final class Admission {
     if (timeoutNanos > 0 && waitedNanos > timeoutNanos) {
       throw new TransactionAbortedException(
           AbortCause.ADMISSION,
-          "It could not begin within "
+          "The transaction could not begin within "
               + timeoutNanos / 1_000_000
               + " ms: "
               + contexts.length
-              + " transactions run at a time at most (TransactionOptions.maxActive), and "
+              + " transactions may be active at a time (TransactionOptions.maxActive), and "
               + waiting()
-              + " wait.");
+              + " are waiting.");
     }
     return timeoutNanos > 0 ? timeoutNanos - waitedNanos + 1 : Long.MAX_VALUE;
   }

@@ -21,8 +21,8 @@ public final class Attempts implements AutoCloseable {
 
   private static final int YIELDS = 4;
 
-  private static final long TURN_NANOS = 1_000_000L;
-  private static final int TURN_DOUBLINGS = 10;
+  private static final long TICKET_NANOS = 1_000_000L;
+  private static final int TICKET_DOUBLINGS = 10;
 
   private final Reservations reservations;
   private final int pessimisticAfterAborts;
@@ -68,7 +68,7 @@ public final class Attempts implements AutoCloseable {
         sleep(aborts);
       }
     } else if (!t.isGranted()) {
-      reservations.awaitTurn(t, TURN_NANOS << Math.min(inQueue++, TURN_DOUBLINGS));
+      reservations.awaitTurn(t, TICKET_NANOS << Math.min(inQueue++, TICKET_DOUBLINGS));
     } else if (aborts > pessimisticAfterAborts + 1) {
       sleep(aborts); // a pessimistic attempt failed
     }

@@ -67,7 +67,7 @@ final class ColdTimestamps {
     } else if (p != null) {
       p.put(ctx, item, word);
     } else {
-      throw new IllegalStateException("An entry went that stays for ever.");
+      throw new IllegalStateException("An entry was released that its store keeps.");
     }
   }
 

@@ -62,7 +62,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Commit {
   /** How long a commit that changes the catalog waits for commits that are being installed. */
-  private static final long MOMENT_NANOS = 60_000_000_000L;
+  private static final long QUIESCENT_POINT_NANOS = 60_000_000_000L;
 
   private final TxLife life;
   private final Workspace work;
@@ -137,7 +137,7 @@ final class Commit {
       if (work.move != null) {
         move(work.move);
       }
-      long commitTs = catalog == null ? decide() : decideAtMoment(catalog);
+      long commitTs = catalog == null ? decide() : decideAtQuiescentPoint(catalog);
       gate.decided(commitSlot, commitTs);
       if (catalog != null) {
         catalog.decided();
@@ -255,7 +255,7 @@ final class Commit {
    * Decides with the gate closed, so that a catalog change is between all others ({@link
    * CommitGate}).
    */
-  private long decideAtMoment(CatalogPart catalog) {
+  private long decideAtQuiescentPoint(CatalogPart catalog) {
     concurrencyControl.requireUsedThere();
     changes();
     catalog.deciding();
@@ -265,7 +265,7 @@ final class Commit {
           gate.enterAtMoment(commitSlot);
           commitTs[0] = concurrencyControl.decide();
         },
-        MOMENT_NANOS,
+        QUIESCENT_POINT_NANOS,
         life::checkDeadline);
     return commitTs[0];
   }

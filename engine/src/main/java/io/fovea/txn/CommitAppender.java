@@ -45,7 +45,7 @@ final class CommitAppender {
   private static final int KEEP_BYTES = 256 << 10;
 
   /** How often a record is checked again while other threads change its leaf. */
-  private static final int LOOKS_MAX = 256;
+  private static final int CHECKS_MAX = 256;
 
   private final TxLife life;
   private final TxShared shared;
@@ -172,14 +172,14 @@ final class CommitAppender {
     work.place(e, p);
     int now = writes.valueLength(e);
     // A concurrent change of the leaf, or its eviction, says nothing about the record.
-    for (int look = 0; look < LOOKS_MAX; look++) {
+    for (int attempt = 0; attempt < CHECKS_MAX; attempt++) {
       tree.locate(writes.scratch.segment(), writes.keyOffset(e), writes.keyLength(e), p);
       int old = p.found ? tree.valueLength(p) : -1;
       boolean stub = isLong(e, old);
       if (tree.valid(p)) {
         return old >= 0 && (isLong(e, now) ? stub : !stub && now <= old);
       }
-      Waits.spin(look);
+      Waits.spin(attempt);
     }
     return false;
   }

@@ -55,7 +55,7 @@ public final class CommitCursor {
   public void open(int type, MemorySegment s, long body, long bodyLength) {
     boolean part = type == RecordType.COMMIT_PART;
     if (!part && type != RecordType.COMMIT) {
-      throw new InvalidUseException("A record of type " + type + " is no commit.");
+      throw new InvalidUseException("A record of type " + type + " is not a commit.");
     }
     int header = part ? CommitRecord.PART_HEADER : CommitRecord.HEADER;
     if (bodyLength < header) {
@@ -168,7 +168,7 @@ public final class CommitCursor {
         length = Mem.getInt(s, payload + 4);
         int patchAt = Mem.getInt(s, payload);
         if (patchAt < 0 || patchAt > Integer.MAX_VALUE - Math.max(0, length)) {
-          throw damaged("place of a patch", 0, patchAt);
+          throw damaged("offset of a patch", 0, patchAt);
         }
       }
       case CommitRecord.CHAIN, CommitRecord.MOVED -> {

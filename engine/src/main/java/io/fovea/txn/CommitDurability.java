@@ -121,13 +121,13 @@ final class CommitDurability {
       }
       throw wrote
           ? new DurabilityLostException(
-              "The transaction is in the log, but that could not be made durable: it has committed"
+              "The commit is in the log, which could not be made durable. The transaction has committed"
                   + " if its record is found when the database is opened again.",
               e,
               true)
           : new DurabilityLostException(
-              "What the transaction has read can't be made durable any more, so that its result"
-                  + " might be undone: it is not given out.",
+              "The data that the transaction has read can't become durable, so its result is"
+                  + " withheld: a recovery may undo it.",
               e,
               false);
     }

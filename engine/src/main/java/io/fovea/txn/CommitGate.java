@@ -47,7 +47,7 @@ import java.util.concurrent.locks.ReentrantLock;
 final class CommitGate {
   private static final long CLOSED_NANOS = 1_000_000;
 
-  private static final long AGAIN_NANOS = 5_000_000;
+  private static final long OPEN_NANOS = 5_000_000;
 
   /** Whether a commit of a context is inside. Written by its thread a few times per commit. */
   static final class CommitSlot extends Padding {
@@ -79,7 +79,7 @@ final class CommitGate {
     }
   }
 
-  private final CommitSlot[] passes;
+  private final CommitSlot[] commitSlots;
   private final ReentrantLock wanting = new ReentrantLock();
   private volatile boolean closed;
 
@@ -93,14 +93,14 @@ final class CommitGate {
   private long lastExchange;
 
   CommitGate(int contexts) {
-    passes = new CommitSlot[contexts];
+    commitSlots = new CommitSlot[contexts];
     for (int i = 0; i < contexts; i++) {
-      passes[i] = new CommitSlot();
+      commitSlots[i] = new CommitSlot();
     }
   }
 
   CommitSlot pass(int context) {
-    return passes[context];
+    return commitSlots[context];
   }
 
   /** Returns a number that the work at a quiescent point changes twice; odd within. Acquire. */
@@ -122,7 +122,7 @@ final class CommitGate {
   void enter(CommitSlot commitSlot) {
     for (int attempt = 0; ; attempt++) {
       CommitSlot.INSIDE.setVolatile(
-          commitSlot, 1); // partner: isInside in tryMoment and in awaitOthers
+          commitSlot, 1); // partner: isInside in tryQuiescentPoint and in awaitOthers
       if (!closed) {
         return;
       }
@@ -154,7 +154,7 @@ final class CommitGate {
   /** Returns the largest timestamp of all commits that the caller may have read. */
   long decided() {
     long most = 0;
-    for (CommitSlot commitSlot : passes) {
+    for (CommitSlot commitSlot : commitSlots) {
       most = Math.max(most, (long) CommitSlot.DECIDED.getOpaque(commitSlot));
     }
     return most;
@@ -167,7 +167,7 @@ final class CommitGate {
    * visible.
    */
   boolean awaitOthers(long trees, int spins) {
-    for (CommitSlot commitSlot : passes) {
+    for (CommitSlot commitSlot : commitSlots) {
       for (int attempt = 0; commitSlot.isInside(); attempt++) {
         if (((long) CommitSlot.TREES.getAcquire(commitSlot) & trees) == 0) {
           break;
@@ -226,17 +226,17 @@ final class CommitGate {
     long began = System.nanoTime();
     wanting.lock();
     try {
-      while (!tryMoment(exchanges, work)) {
-        OperationInterruptedException.check("wait for a moment between commits");
+      while (!tryQuiescentPoint(exchanges, work)) {
+        OperationInterruptedException.check("wait for a quiescent point");
         alive.run();
         if (System.nanoTime() - began > timeoutNanos) {
           throw new TransactionAbortedException(
               AbortCause.ADMISSION,
-              "A commit that is being installed did not end within "
+              "There was no quiescent point for a snapshot or catalog change within "
                   + timeoutNanos / 1_000_000
-                  + " ms, so there was no moment for a snapshot or a change of the catalog.");
+                  + " ms, because a commit that is being installed did not end.");
         }
-        Waits.sleep(AGAIN_NANOS);
+        Waits.sleep(OPEN_NANOS);
       }
     } finally {
       closed = false;
@@ -244,10 +244,10 @@ final class CommitGate {
     }
   }
 
-  private boolean tryMoment(boolean exchanges, Runnable work) {
+  private boolean tryQuiescentPoint(boolean exchanges, Runnable work) {
     closed = true; // partner: the check in enter
     long began = System.nanoTime();
-    for (CommitSlot commitSlot : passes) {
+    for (CommitSlot commitSlot : commitSlots) {
       for (int attempt = 0; commitSlot.isInside(); attempt++) {
         if (System.nanoTime() - began > CLOSED_NANOS) {
           closed = false;

@@ -129,7 +129,7 @@ final class CommitInstaller {
     } else if (kind == WriteSet.PATCH) {
       addPatches(tree, e);
     } else {
-      room(tree);
+      flushIfFull(tree);
       entries[run.size()] = e;
       run.value(
           writes.keyOffset(e), writes.keyLength(e), writes.valueOffset(e), writes.valueLength(e));
@@ -140,7 +140,7 @@ final class CommitInstaller {
     int handle = writes.handle(e);
     int slot = work.placed && handle >= 0 ? reads.leafSlot(handle) : -1;
     for (int patch = writes.firstPatch(e); patch >= 0; patch = writes.nextPatch(patch)) {
-      room(tree);
+      flushIfFull(tree);
       entries[run.size()] = e;
       run.patch(
           writes.keyOffset(e),
@@ -152,7 +152,7 @@ final class CommitInstaller {
     }
   }
 
-  private void room(BTree tree) {
+  private void flushIfFull(BTree tree) {
     if (run.full()) {
       flush(tree);
     }
@@ -203,7 +203,7 @@ final class CommitInstaller {
     Position p = work.position;
     place(entries[Math.min(run.done(), run.size() - 1)], p);
     if (!run.install(tree, p, session)) {
-      throw new IllegalStateException("A record that was validated can't be patched.");
+      throw new IllegalStateException("A validated record could not be patched.");
     }
     inserted.copyFrom(p);
     KeyLocationCache places = tree.places();

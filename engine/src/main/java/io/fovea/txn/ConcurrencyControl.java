@@ -35,14 +35,14 @@ import org.jspecify.annotations.Nullable;
  */
 final class ConcurrencyControl {
   private static final String EXPELLED =
-      "it was idle for long while others needed all memory for timestamps";
+      "the transaction was idle too long and its timestamp memory was reclaimed";
   private static final String LOCKED = "a key stayed locked by another transaction";
   private static final String RESERVED =
-      "a key is reserved by another transaction, which was aborted too often";
+      "a key is reserved by a pessimistic transaction";
   private static final String CATALOG =
-      "a table that it has used or looked for was created, dropped or renamed meanwhile";
+      "a table that the transaction used or looked up was created, dropped or renamed";
   private static final String EXCHANGED =
-      "a table was loaded meanwhile, and the state before is not to be mixed with the one after";
+      "a table was loaded, and the transaction must not see both states";
   private static final String CHANGED = "a key that was read has changed";
 
   /**
@@ -236,8 +236,7 @@ final class ConcurrencyControl {
         AbortCause.TOO_LARGE,
         "The transaction reads or writes more than "
             + itemsMax
-            + " records, which is the limit: do it in several transactions, each of which goes on"
-            + " where the last one ended.");
+            + " records, which is the limit: split it into several transactions.");
   }
 
   /** The first use of an item; returns the argument of {@link #look}. */

@@ -101,7 +101,7 @@ final class EngineHealth {
   void requireWaits(RuntimeException lacking) {
     if (stopping) {
       throw new DatabaseClosedException(
-          "The database was closed while a commit waited for what it lacked: " + lacking, lacking);
+          "The database was closed while a commit waited for a resource: " + lacking, lacking);
     }
     requireLog();
   }
@@ -173,7 +173,7 @@ final class EngineHealth {
       return new DurabilityLostException(
           "A change failed halfway, so the database stopped: "
               + p
-              + ". What was acknowledged is found again when the database is opened anew.",
+              + ". Opening the database again recovers everything that was acknowledged.",
           p);
     }
     return new DatabaseClosedException(

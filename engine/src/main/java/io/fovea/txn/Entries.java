@@ -231,7 +231,7 @@ final class Entries {
       for (int i = 0; i < TimestampTable.SLOTS_PER_BUCKET; i++) {
         int slot = first ^ i;
         long other = table.item(slot);
-        if (other != 0 && bucketOf(other, last) == own && !go(c, slot, column, last, oldest)) {
+        if (other != 0 && bucketOf(other, last) == own && !tryRelease(c, slot, column, last, oldest)) {
           left = distance;
         }
       }
@@ -244,7 +244,7 @@ final class Entries {
   }
 
   /** Like release, but returns false if a device fails. */
-  private boolean go(TimestampContext c, int slot, int column, int level, long oldest) {
+  private boolean tryRelease(TimestampContext c, int slot, int column, int level, long oldest) {
     try {
       return release(c, slot, column, level, oldest);
     } catch (FoveaException e) {

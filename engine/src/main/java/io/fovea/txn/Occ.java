@@ -68,7 +68,7 @@ class Occ {
     for (int attempt = 0; !history.tryLock(); attempt++) {
       if (attempt >= WAIT) {
         life.health.requireHolder();
-        throw life.abort(AbortCause.LOCK, "others' commits took too long");
+        throw life.abort(AbortCause.LOCK, "other commits took too long");
       }
       life.pause(attempt);
     }
@@ -111,7 +111,7 @@ class Occ {
     boolean same = history.remembers(from) && unchanged(from, to);
     if (!history.remembers(from)) {
       throw life.abort(
-          AbortCause.HISTORY, "more was committed since it began than the history remembers");
+          AbortCause.HISTORY, "the history no longer has all commits since the transaction began");
     }
     if (!same) {
       life.health.requireHolder();

@@ -2,7 +2,10 @@ package io.fovea.txn;
 
 import java.util.concurrent.locks.LockSupport;
 
-/** A position in the queue for being the pessimistic transaction: {@link Reservations}. */
+/**
+ * A position in the queue for being the pessimistic transaction. {@link Reservations}, the queue,
+ * calls {@link #grant} and {@link #withdraw} under its lock.
+ */
 final class PessimisticTicket {
   private final Reservations queue;
   private final Thread owner = Thread.currentThread();

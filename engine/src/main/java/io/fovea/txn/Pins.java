@@ -115,7 +115,7 @@ final class Pins {
       if (c.counts) {
         if (full(stamp)) {
           throw new TransactionAbortedException(
-              AbortCause.TOO_LARGE, "One key is used a million times at once.");
+              AbortCause.TOO_LARGE, "One key has a million pins of active transactions.");
         }
         next = entries.referenced(stamp);
       } else if ((stamp & EPOCH_MASK) < c.epoch) {
@@ -259,7 +259,7 @@ final class Pins {
     if (done < c.pinned || !epochs.leave(c.index)) {
       dropReferences(c, done);
       throw new TransactionAbortedException(
-          AbortCause.TIMEOUT, "It was idle while others needed the memory for its timestamps.");
+          AbortCause.TIMEOUT, "The transaction was idle too long and its timestamp memory was reclaimed.");
     }
     c.counts = true;
     c.epoch = COUNTING;
@@ -318,12 +318,12 @@ final class Pins {
       c.refused++;
       throw new TransactionAbortedException(
           AbortCause.TOO_LARGE,
-          (kind == TimestampStore.MEMORY ? "Records" : "Transactions that run")
-              + " use all of the "
+          (kind == TimestampStore.MEMORY ? "Records" : "Active transactions")
+              + " use all "
               + table.bytes()
               + (kind == TimestampStore.MEMORY
-                  ? " bytes for timestamps, which stay in memory: raise that budget."
-                  : " bytes for timestamps: split this one, or raise that budget."));
+                  ? " bytes of timestamps, which stay in memory: raise that budget."
+                  : " bytes of timestamps: split this one, or raise that budget."));
     }
     if (!c.counts) {
       convert(c);

@@ -125,8 +125,8 @@ final class Reservations {
         && !pessimisticTicket.isOver()
         && (r == null || r.pessimisticTicket != pessimisticTicket || !expelIfExpired(r))) {
       throw new InvalidUseException(
-          "The thread waits for itself: a pessimistic transaction that it has begun is open, and"
-              + " this one needs what that has reserved. End that first, or do the work in it.");
+          "The thread waits for itself: its open pessimistic transaction has reserved what this one"
+              + " needs. End that one first, or do the work in it.");
     }
   }
 

@@ -32,8 +32,8 @@ public final class RetryWarning {
               + attempts
               + " times, the last time because "
               + cause.explanation()
-              + ". It is done again until it commits. Shorter transactions, fewer records in one,"
-              + " or another order of its reads and writes make that rarer; see"
+              + ". It is retried until it commits. Shorter transactions with fewer records, or"
+              + " another order of reads and writes, reduce conflicts; see"
               + " TxOptions.attemptsMax and pessimisticAfterAborts.");
     }
   }

@@ -98,13 +98,13 @@ final class TimestampTable {
   TimestampTable(long activeTimestampBytes, long budgetBytes, int wideBits) {
     if (activeTimestampBytes < 2 * BUCKET_BYTES || budgetBytes < activeTimestampBytes) {
       throw new IllegalArgumentException(
-          "Exact table: "
+          "The exact table has "
               + activeTimestampBytes
               + " of "
               + budgetBytes
-              + " bytes, expected at least "
+              + " bytes; expected at least "
               + 2 * BUCKET_BYTES
-              + " and no more than the budget.");
+              + " and at most the budget.");
     }
     // At least the columns for which the largest level fits the budget; at most what ints can
     // number.

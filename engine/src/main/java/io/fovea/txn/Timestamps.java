@@ -138,7 +138,7 @@ public final class Timestamps {
   /** Ends a transaction, after it has unlocked its items, and before it waits for durability. */
   public void exit(int ctx) {
     TimestampContext c = contexts[ctx];
-    assert c.entered : "context " + ctx + " left without having entered";
+    assert c.entered : "context " + ctx + " was exited without enter";
     table.recover(c);
     if (c.counts) {
       pins.dropPins(c);
@@ -150,12 +150,12 @@ public final class Timestamps {
     c.forget();
     long exits = ++c.exits;
     if (exits % EXITS_PER_EPOCH == 0) {
-      everySoOften(exits);
+      periodicWork(exits);
     }
     entries.sweep(c);
   }
 
-  private void everySoOften(long exits) {
+  private void periodicWork(long exits) {
     if (pins.turns()) {
       epochs.advance(epochs.now());
     }

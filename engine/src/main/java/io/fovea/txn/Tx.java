@@ -127,7 +127,7 @@ public final class Tx {
 
   /** Volatile: the caller then checks for waiters ({@link Admission}). */
   void unclaim() {
-    assert busy != 0 : "the context is given back twice";
+    assert busy != 0 : "the context is released twice";
     busy = 0;
   }
 

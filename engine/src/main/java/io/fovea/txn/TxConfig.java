@@ -85,7 +85,7 @@ public record TxConfig(
     }
     if (!isolated && contexts != 1) {
       throw new IllegalArgumentException(
-          "Without isolation one transaction runs at a time, and not " + contexts + ".");
+          "Without isolation there is one context, not " + contexts + ".");
     }
   }
 

@@ -92,11 +92,11 @@ final class TxLife {
     }
     if (--operationsToCheck == 0) {
       operationsToCheck = CHECK_DEADLINE_EVERY - 1; // less than any count of a first one
-      between();
+      checkPeriodically();
     }
   }
 
-  private void between() {
+  private void checkPeriodically() {
     if (interrupted) {
       // Stores only: until it has returned, each operation begins with it.
       operationsToCheck = 1;

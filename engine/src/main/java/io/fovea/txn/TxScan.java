@@ -213,7 +213,7 @@ public final class TxScan extends ScanBatches {
 
   private boolean fromEnd(boolean back) {
     requireOpen();
-    head(back);
+    setDirection(back);
     startAtEnd();
     begin();
     return step();
@@ -227,7 +227,7 @@ public final class TxScan extends ScanBatches {
     requireOpen();
     boolean above = above(key, offset, length, 0, lowLength, lowInclusive);
     boolean below = below(key, offset, length, keyBytesMax, highLength, highInclusive);
-    head(false);
+    setDirection(false);
     if (downwards ? below : above) {
       startAt(key, offset, length, inclusive);
     } else {
@@ -247,7 +247,7 @@ public final class TxScan extends ScanBatches {
     }
   }
 
-  private void head(boolean back) {
+  private void setDirection(boolean back) {
     reversed = back;
     descending = downwards != back;
     ready = !back;
@@ -265,7 +265,7 @@ public final class TxScan extends ScanBatches {
     if (!wasEnd && keyLength < 0 && atRim) {
       return false; // before the first record
     }
-    head(back);
+    setDirection(back);
     if (wasEnd) {
       startAtEnd();
     } else if (keyLength >= 0) {

@@ -183,10 +183,10 @@ final class TxWrites {
     }
     reader.requireValid();
     if (recordLength < 0) {
-      throw new InvalidUseException("There is no record with this key to be changed.");
+      throw new InvalidUseException("There is no record with this key to patch.");
     }
     throw new InvalidUseException(
-        "Bytes " + at + " to " + (at + length) + " of a record of " + recordLength + " bytes.");
+        "Bytes " + at + " to " + (at + length) + " exceed the record of " + recordLength + " bytes.");
   }
 
   void move(BTree tree, MemorySegment key, long keyOffset, int keyLength) {

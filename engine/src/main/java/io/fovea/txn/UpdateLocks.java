@@ -121,7 +121,7 @@ final class UpdateLocks {
 
     private boolean sleep(Thread self, long patienceNanos) {
       long since = System.nanoTime();
-      boolean hurries = false;
+      boolean isUrgent = false;
       boolean taken = false;
       sleepers.add(self);
       try {
@@ -131,15 +131,15 @@ final class UpdateLocks {
           if (taken || waited > patienceNanos) {
             return taken;
           }
-          if (!hurries && waited > URGENT_NANOS) {
+          if (!isUrgent && waited > URGENT_NANOS) {
             urgent.incrementAndGet();
-            hurries = true;
+            isUrgent = true;
           }
           Waits.sleep(SLEEP_NANOS);
         }
       } finally {
         sleepers.remove(self);
-        if (hurries) {
+        if (isUrgent) {
           urgent.decrementAndGet();
         }
         if (!taken && get() == null) {
