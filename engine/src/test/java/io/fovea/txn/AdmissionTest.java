@@ -18,7 +18,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Who gets a context when there are fewer of them than transactions. */
+/** Admission of more transactions than there are contexts. */
 class AdmissionTest {
   private static void untilWaiting(TxFixture f, int n) {
     while (f.engine.waiting() != n) {
@@ -81,7 +81,7 @@ class AdmissionTest {
                   });
       untilWaiting(f, 1);
       end(held);
-      // Begins at once, with a context that is warm for it: behind the other all the same.
+      // Begins at once, with a context that is warm for it, but queues behind the other.
       Tx again = f.begin();
       assertEquals(1, turns.get());
       end(again);
@@ -166,8 +166,7 @@ class AdmissionTest {
   }
 
   /**
-   * Only one of those who wait looks at the time: it may give up, be interrupted or be served, and
-   * all others hear of theirs all the same.
+   * Only the guard checks the time; when it leaves in any way, the other waiters still time out.
    */
   @Test
   @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -199,7 +198,7 @@ class AdmissionTest {
           }
         }
         if (round == 1) {
-          while (refused.get() != 40) { // all who have a limit, with nobody served meanwhile
+          while (refused.get() != 40) { // all waiters with a limit, while none is served
             Thread.yield();
           }
           untilWaiting(f, 20);
@@ -236,7 +235,7 @@ class AdmissionTest {
     }
   }
 
-  /** No context is lost, and nobody sleeps beside a free one. */
+  /** No context is lost, and no thread sleeps while one is free. */
   @Test
   void aCrowd() throws Exception {
     int threads = 300;

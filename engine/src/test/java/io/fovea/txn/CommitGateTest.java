@@ -15,13 +15,13 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 
-/** Moments at which no commit is inside. */
+/** Quiescent points, at which no commit is inside. */
 class CommitGateTest {
   private static final int THREADS = 4;
   private static final int MOMENTS = 60;
   private static final long LONG = 60_000_000_000L;
 
-  /** What a commit changes, without any fence of its own. */
+  /** The data that a commit changes, without fences. */
   private static final class Pair {
     long first;
     long second;
@@ -29,7 +29,7 @@ class CommitGateTest {
 
   private volatile boolean stop;
 
-  /** Whoever has a moment sees each commit as a whole, and so does the commit that comes next. */
+  /** A quiescent point sees each commit as a whole, and so does the next commit. */
   @Test
   void nobodyIsInsideAtAMoment() throws Exception {
     CommitGate gate = new CommitGate(THREADS);
@@ -95,7 +95,9 @@ class CommitGateTest {
     assertTrue(came[0]);
   }
 
-  /** A commit that stopped the engine never ends: who waits for it is told, whatever his time. */
+  /**
+   * A commit that stopped the engine never ends: a waiting thread gets an error, with any limit.
+   */
   @Test
   void whoWaitsIsToldThatTheEngineHasStopped() throws Exception {
     CommitGate gate = new CommitGate(2);

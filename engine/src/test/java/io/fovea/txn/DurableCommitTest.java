@@ -36,12 +36,12 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Commits over a real log on a simulated disk: what is in it, and who waits for what. */
+/** Commits over a real log on a simulated disk: log content and waits. */
 @Timeout(120)
 class DurableCommitTest {
   private static final String LONG = TxFixture.repeat('L', 20_000);
 
-  /** A thread that waits for a position of the log, and has come so far as to wait. */
+  /** Starts a thread and returns it once it waits for a log position. */
   private static Thread waiting(LoggedFixture f, long lsn, boolean wrote, List<Throwable> thrown) {
     return waiting(Thread.ofPlatform(), f, lsn, wrote, thrown);
   }
@@ -67,7 +67,6 @@ class DurableCommitTest {
     return thread;
   }
 
-  // ------------------------------------------------------------------------------- what is logged
 
   @Test
   void aCommitIsOneRecord() {
@@ -199,7 +198,7 @@ class DurableCommitTest {
           });
       f.tx.run(
           c -> {
-            // Of one key, over several parts.
+            // Patches of one key in several parts.
             for (int i = 0; i < 500; i++) {
               c.patch(t, "key 1299", i % 90, "patch" + (i % 10));
             }
@@ -271,7 +270,6 @@ class DurableCommitTest {
     }
   }
 
-  // --------------------------------------------------------------------------------- who waits
 
   @Test
   void aReaderWaitsForWhatItHasReadAndForNothingElse() throws InterruptedException {
@@ -293,7 +291,7 @@ class DurableCommitTest {
       Thread w = waiting(f, written, true, thrown);
       f.disk.awaitHeld(1);
 
-      // The locks are gone: the new value is there for all to see, and to build upon.
+      // The locks are released: the new value is visible and may be overwritten.
       Client reader = new Client(f.tx.begin());
       assertEquals("2", reader.get(fresh, "k"));
       assertEquals(reader.tx.readLsn(), reader.commit());
@@ -324,7 +322,7 @@ class DurableCommitTest {
     return c.commit();
   }
 
-  /** What is not there is a change, too: of a key, of a range, of a leaf that is empty now. */
+  /** The absence of a key, of a range, and of all keys in a leaf is a change, too. */
   @Test
   void whoSeesThatSomethingIsGoneWaitsForThat() {
     try (LoggedFixture f = LoggedFixture.sync()) {
@@ -339,7 +337,7 @@ class DurableCommitTest {
           });
       f.log.awaitDurable(f.log.tail());
       f.disk.hold(IoOp.SYNC);
-      // Leaves in the middle become small, and merge, or not.
+      // Leaves in the middle become small, and may merge.
       for (int i = 1100; i < 1300; i++) {
         int k = i;
         Client c = new Client(f.tx.begin());
@@ -359,7 +357,7 @@ class DurableCommitTest {
     }
   }
 
-  /** A leaf without a key is passed by in silence; that it has none may be news all the same. */
+  /** An empty leaf is skipped, but that it is empty may be new. */
   @Test
   void whoPassesAnEmptyLeafWaitsForWhatEmptiedIt() {
     try (LoggedFixture f = LoggedFixture.sync()) {
@@ -404,7 +402,7 @@ class DurableCommitTest {
     }
   }
 
-  /** The open end of a tree is a place where something may be missing, too. */
+  /** The gap above the last key of a tree, too. */
   @Test
   void whoSeesTheEndOfATreeWaitsForWhatWasBehindIt() {
     try (LoggedFixture f = LoggedFixture.sync()) {
@@ -536,9 +534,8 @@ class DurableCommitTest {
     }
   }
 
-  // --------------------------------------------------------------------------------- what fails
 
-  /** After the chains were written, before the append: nothing has happened. */
+  /** After the chains were written, before the append: no effect. */
   @Test
   void whatFailsBeforeTheAppendGivesEverythingBack() {
     // Parts of 1 KiB: the counts of a commit may take 256 bytes.
@@ -608,7 +605,7 @@ class DurableCommitTest {
     }
   }
 
-  /** The record is there, the pages can't follow: whoever comes would see half of it. */
+  /** The record is in the log, but can't be installed: others would see half of it. */
   @Test
   void whatFailsAfterTheAppendStopsTheDatabase() {
     LoggedFixture f = LoggedFixture.sync();
@@ -622,7 +619,7 @@ class DurableCommitTest {
             return null;
           });
       Client reader = new Client(f.tx.begin());
-      // The count of dead bytes in the leaf's header: nobody minds but who needs room.
+      // The dead bytes in the leaf's header matter only if space is needed.
       Position p = new Position();
       t.find(TxFixture.bytes("k"), 0, 1, p);
       Mem.putShort(f.tx.pool.pages(), f.tx.pool.base(p.frame) + 42, Short.MAX_VALUE);
@@ -635,7 +632,7 @@ class DurableCommitTest {
       assertTrue(lost.getCause() instanceof CorruptionException, "" + lost.getCause());
       assertNotNull(f.tx.engine.poison());
       assertThrows(DurabilityLostException.class, () -> f.tx.begin());
-      // Whoever is still there does not see the half that was installed.
+      // An active transaction does not see the installed half.
       assertThrows(RuntimeException.class, () -> reader.get(other, "k"));
       assertEquals(tail, f.log.minActive(), "the redo point stays before the record");
       assertEquals(2, f.commits().size());
@@ -644,7 +641,7 @@ class DurableCommitTest {
     }
   }
 
-  /** The log can't take it any more, but the pages can: who waits for it is told. */
+  /** The log has failed, but pages can be written: a waiting thread gets an error. */
   @Test
   void aCommitWhoseLogDiesUnderItIsInDoubt() throws InterruptedException {
     LoggedFixture f = LoggedFixture.sync();
@@ -755,9 +752,9 @@ class DurableCommitTest {
       long lsn = c.commit();
       var e = assertThrows(DurabilityLostException.class, () -> f.tx.engine.await(lsn, true));
       assertTrue(e.mayHaveCommitted());
-      // Who has read what was durable has an answer that holds.
+      // A reader of durable data has a valid result.
       f.tx.engine.await(early.commit(), false);
-      // Who comes too late has changed nothing, and is told so.
+      // A later commit has no effect, and reports that.
       var refused = assertThrows(DurabilityLostException.class, late::commit);
       assertFalse(refused.mayHaveCommitted());
       assertThrows(DurabilityLostException.class, f.tx::begin);
@@ -786,7 +783,7 @@ class DurableCommitTest {
     }
   }
 
-  /** A close that can't make the log durable gives it up, and the commit's record with it. */
+  /** A close that can't make the log durable abandons it, with the commit's record. */
   @Test
   void aCommitWhoseLogIsGivenUpIsInDoubt() {
     LoggedFixture f = LoggedFixture.sync();

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The pessimistic transaction under every protocol: what it keeps from others, and what not. */
+/** The pessimistic transaction under every protocol, and its effect on others. */
 @Tag("slow")
 class PessimisticTest {
   private static final long NO_LIMIT = 0;
@@ -53,7 +53,7 @@ class PessimisticTest {
     return c;
   }
 
-  /** One attempt of another; what it was aborted for, or null. */
+  /** Makes one attempt; returns its abort cause, or null. */
   private static AbortCause attempt(TxFixture f, Consumer<Client> body) {
     Client c = new Client(f.begin());
     try {
@@ -108,9 +108,8 @@ class PessimisticTest {
   }
 
   /**
-   * Under each protocol the number of an item means a place in another table: of timestamps, which
-   * is the smaller one here, or of locks. {@link TimestampTable#word} says when one is taken for
-   * the other.
+   * An item's slot is an index of timestamps, the smaller table here, or of locks, depending on the
+   * protocol. {@link TimestampTable#word} asserts that they are not confused.
    */
   @ParameterizedTest
   @EnumSource(Protocol.class)
@@ -149,7 +148,7 @@ class PessimisticTest {
       try (Attempts attempts = f.engine.attempts(0)) {
         Client p = begin(f, attempts);
         assertEquals("1", p.get(t, "a"));
-        // Readers of a that commit later and later in the order of all: its timestamps overflow.
+        // Readers of a with later and later timestamps: its distance overflows.
         for (int i = 0; i < 40_000; i++) {
           int n = i;
           assertNull(
@@ -213,7 +212,7 @@ class PessimisticTest {
               PessimisticTest::start);
       await(asks);
       for (int i = 0; i < 2_000 && !slower.isDone(); i++) {
-        Thread.yield(); // it gets a chance to go past the one who was faster
+        Thread.yield(); // lets the transaction ahead pass
       }
       goOn.countDown();
       assertNull(faster.get(60, TimeUnit.SECONDS));
@@ -223,7 +222,7 @@ class PessimisticTest {
     }
   }
 
-  /** Between a writer's two looks at the reservations the item is reserved, and read. */
+  /** The item is reserved and read between a writer's two checks of reservations. */
   @ParameterizedTest
   @EnumSource(value = Protocol.class, mode = EnumSource.Mode.EXCLUDE, names = "OCC")
   void aWriterLooksAgainWhenItHasTheLock(Protocol kind) {
@@ -299,7 +298,7 @@ class PessimisticTest {
     }
   }
 
-  /** Whose turn was taken away queues up again, behind those who wait. */
+  /** A transaction whose ticket is revoked queues again, at the end. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void whoTookTooLongHasItsTurnAgain(Protocol kind) {
@@ -336,7 +335,7 @@ class PessimisticTest {
       assertFalse(q.tx.pessimistic(), "goes on optimistically");
       q.rollback();
       p.rollback();
-      second.close(); // gives up before its turn
+      second.close(); // leaves before its ticket is granted
       first.close();
       begin(f, third).rollback();
       third.close();
@@ -351,7 +350,7 @@ class PessimisticTest {
     }
   }
 
-  /** Threads that all increment the same few counters, one way or the other. */
+  /** Threads increment the same few counters. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void nothingIsLostBesideOptimisticOnes(Protocol kind) throws Exception {

@@ -36,8 +36,8 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * A read that is the only one of its transaction takes no timestamps, shows no half of a commit,
- * and is a read like all others as soon as something follows it.
+ * The only read of a transaction takes no timestamps, sees no half commit, and becomes an ordinary
+ * read when another operation follows.
  */
 class SingleReadFastPathTest {
   private static TxFixture fixture(FaultInjection faults) {
@@ -81,7 +81,6 @@ class SingleReadFastPathTest {
         });
   }
 
-  // ------------------------------------------------------------------------------------- alone
 
   @Test
   void itMakesNoEntry() {
@@ -98,7 +97,7 @@ class SingleReadFastPathTest {
     }
   }
 
-  /** Who writes, and who is not repeated, reads as ever. */
+  /** Writing transactions and those that are not retried read as usual. */
   @Test
   void itIsForThoseThatAreRepeatedAndOnlyRead() {
     try (TxFixture f = new TxFixture(Configs.contexts(16), 512, 2)) {
@@ -116,7 +115,6 @@ class SingleReadFastPathTest {
     }
   }
 
-  // ------------------------------------------------------------------------- something follows
 
   private static Map<String, Consumer<Client>> operations(TxFixture f) {
     BTree t = f.tree();
@@ -150,7 +148,7 @@ class SingleReadFastPathTest {
         names = List.copyOf(operations(f).keySet());
       }
       for (String name : names) {
-        // Of each a new one: a context that was interrupted goes by items for a while.
+        // A new fixture for each: an interrupted context uses items for a while.
         try (TxFixture f = fixture()) {
           fill(f, 100);
           Client c = reader(f);
@@ -179,12 +177,12 @@ class SingleReadFastPathTest {
       c.alone(f.tree(), key(10));
       c.get(f.tree(), key(50));
       write(f, "1", key(10), key(40));
-      c.get(f.tree(), key(40)); // of a state behind that of the first
+      c.get(f.tree(), key(40)); // of a state after the first read's
       assertThrows(TransactionAbortedException.class, c::commit);
     }
   }
 
-  /** Of the leaf, and not of the record: which is why somebody has to repeat it. */
+  /** A change of the leaf, not of the record, suffices: therefore only for retried transactions. */
   @Test
   void aNeighbourThatChangesMakesItGoByItems() {
     try (TxFixture f = fixture()) {
@@ -209,8 +207,8 @@ class SingleReadFastPathTest {
   }
 
   /**
-   * A commit has broken the engine, and the record that was read stays locked. What follows can't
-   * be read, however often it is tried: the first read would be forgotten. Alone it holds.
+   * The record that was read stays locked, because a commit stopped the engine. Further operations
+   * fail whenever they are tried; alone the read is valid.
    */
   @Test
   void whoCanNotBeEnteredStaysAlone() {
@@ -236,7 +234,7 @@ class SingleReadFastPathTest {
     }
   }
 
-  /** The 257th operation, before which the age was looked at, is not the first. */
+  /** The 257th operation, before which the age was checked, is not the first. */
   @Test
   void itIsTheFirstOperation() {
     try (TxFixture f = fixture()) {
@@ -252,9 +250,8 @@ class SingleReadFastPathTest {
     }
   }
 
-  // ------------------------------------------------------------------------- half of a commit
 
-  /** Both changes are in the pages, and others may not know of them yet. */
+  /** Both changes are in the pages, but not published. */
   @Test
   void itDoesNotShowWhatIsBeingInstalled() {
     assertEquals("locked locked ", duringAnInstall(FaultInjection.NONE));
@@ -296,7 +293,7 @@ class SingleReadFastPathTest {
     return seen.toString();
   }
 
-  /** Under TicToc with each store; the others have what they are made for. */
+  /** Under TicToc with each store; the others with their own. */
   static Stream<Arguments> protocolsAndStores() {
     return Stream.of(Protocol.values())
         .flatMap(
@@ -315,7 +312,9 @@ class SingleReadFastPathTest {
         protocol);
   }
 
-  /** Two numbers are raised together. Who has seen the one sees no smaller other one afterwards. */
+  /**
+   * Two numbers are raised together. A reader of the first sees no smaller second one afterwards.
+   */
   @ParameterizedTest
   @MethodSource("protocolsAndStores")
   void whatOneHasSeenTheNextSeesToo(Protocol protocol, TimestampStore store)

@@ -16,7 +16,7 @@ class SketchSizerTest {
   private long doubtful;
   private long released;
 
-  /** A window in which one in so many transactions was doubtful (0: none). */
+  /** Feeds a window with one suspected conflict in this many transactions (0: none). */
   private int window(long oneIn) {
     return window(oneIn, SketchSizer.WINDOW);
   }

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the kinds of store differ in. */
+/** The differences between the kinds of store. */
 class TimestampStoresTest {
   private static final int SMALL = 1 << 10;
   private static final int LARGE = 1 << 20;
@@ -50,7 +50,7 @@ class TimestampStoresTest {
     return word;
   }
 
-  /** A release whose timestamps come back exact, or above, and never below. */
+  /** Timestamps come back from a release exact or higher, never lower. */
   @ParameterizedTest
   @EnumSource
   void whatWasReleasedComesBack(TimestampStore kind) {
@@ -70,7 +70,7 @@ class TimestampStoresTest {
     }
   }
 
-  /** A cache has what was asked for, and a sketch leaves the exact entries as they are. */
+  /** A cache has the requested size, and a sketch does not reduce the exact entries. */
   @ParameterizedTest
   @CsvSource({
     "FOCUS_COUNTER,32,256", "DISK_CACHE,128,256", "DISK_CACHE,129,512",
@@ -82,7 +82,7 @@ class TimestampStoresTest {
     assertEquals(exactKiB << 10, config.activeTimestampBytes());
   }
 
-  /** The dissertation's Disk keeps nothing in memory but what is in use. */
+  /** The dissertation's Disk keeps only used entries in memory. */
   @Test
   void onDiskNothingStays() {
     Timestamps t = make(TimestampStore.DISK, Release.EPOCH, SMALL);
@@ -139,8 +139,8 @@ class TimestampStoresTest {
   }
 
   /**
-   * A working set that fits the cache stays while others pass through: CLOCK, where the nearest
-   * place would let it go.
+   * A working set that fits the cache stays while others pass through: CLOCK, unlike the nearest
+   * slot.
    */
   @ParameterizedTest
   @CsvSource({
@@ -156,7 +156,7 @@ class TimestampStoresTest {
         "hits of the cache and of a table without a policy");
   }
 
-  /** How often an item of a working set that takes a quarter of the table was there. */
+  /** Returns the hits of a working set of a quarter of the table. */
   private static long hits(Timestamps t) {
     long hits = 0;
     long passing = 1 << 20;
@@ -173,7 +173,7 @@ class TimestampStoresTest {
     return hits;
   }
 
-  /** Only what began with a bound that may be another's, and ended in a conflict, is doubtful. */
+  /** Only a conflict after a bound that may be another item's is suspected. */
   @Test
   void doubtfulAreConflictsAfterABound() {
     Timestamps t = make(TimestampStore.FOCUS_SKETCH, Release.IMMEDIATE, SMALL);
@@ -194,13 +194,13 @@ class TimestampStoresTest {
     assertEquals(1, t.stats().suspectedFalseConflicts(), "what a context did before is forgotten");
   }
 
-  /** The whole loop: conflicts that bounds cause make the sketch grow, and it shrinks again. */
+  /** The whole loop: conflicts caused by bounds make the sketch grow, and it shrinks again. */
   @Test
   void theSketchAdapts() {
     Timestamps t =
         stores.make(1, TimestampStore.FOCUS_SKETCH, Release.IMMEDIATE, SMALL, LARGE, 8, 64);
     assertEquals(2 * 8 * 8, t.stats().sketchBytes());
-    // A conflict in each transaction whose bound is not that of its own last write.
+    // A conflict in each transaction whose bound is not that of its last write.
     long[] last = new long[33];
     for (int i = 0; i < 6 * SketchSizer.WINDOW; i++) {
       int item = 1 + i * 7 % 32;
@@ -224,7 +224,7 @@ class TimestampStoresTest {
     assertEquals(8, t.columns(), t.stats().toString());
   }
 
-  /** The way of an item from its store and back makes no garbage, whatever the kind. */
+  /** Storing and reloading an item does not allocate, whatever the kind. */
   @ParameterizedTest
   @EnumSource
   void nothingIsAllocated(TimestampStore kind) {

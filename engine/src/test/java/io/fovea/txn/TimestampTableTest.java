@@ -49,7 +49,7 @@ class TimestampTableTest {
     assertFalse(isLocked(COLUMN + 1));
   }
 
-  /** The error came behind the unlock, before the context knew of it. */
+  /** The error came after the unlock, before the context recorded it. */
   @Test
   void aLockThatIsAnothersStays() {
     table.lock(one, COLUMN);

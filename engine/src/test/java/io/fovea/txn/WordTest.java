@@ -53,7 +53,7 @@ class WordTest {
     assertEquals(pair[1], TidWord.rts(word));
     assertTrue(TidWord.wts(word) >= pair[0] && TidWord.wts(word) <= TidWord.rts(word));
     assertEquals(0, (TidWord.wts(word) - pair[0]) % (TidWord.DELTA_MAX + 1));
-    // The smallest such multiple: one less would not fit.
+    // The smallest multiple: one less would not fit.
     assertTrue(TidWord.wts(word) == pair[0] || pair[1] - TidWord.wts(word) <= TidWord.DELTA_MAX);
   }
 
@@ -77,7 +77,8 @@ class WordTest {
     assertEquals(locked, TidWord.isLocked(extended));
     assertEquals(Math.max(pair[1], to), TidWord.rts(extended));
     if (TidWord.wts(extended) != pair[0]) {
-      // The dummy write of Timestamps.extend: later than every timestamp the version was valid at.
+      // The dummy write of Timestamps.extend is above every timestamp at which the version was
+      // valid.
       assertTrue(TidWord.wts(extended) > pair[1]);
       assertTrue(TidWord.wts(extended) <= to);
       assertEquals(0, (TidWord.wts(extended) - pair[0]) % 32768);
