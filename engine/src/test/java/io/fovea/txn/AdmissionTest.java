@@ -31,7 +31,7 @@ class AdmissionTest {
   }
 
   @Test
-  void whoComesFirstIsServedFirst() throws Exception {
+  void servesInOrderOfArrival() throws Exception {
     int threads = 40;
     try (TxFixture f = new TxFixture(Configs.contexts(2), 128, 1)) {
       Tx a = f.begin();
@@ -67,7 +67,7 @@ class AdmissionTest {
   }
 
   @Test
-  void aNewcomerDoesNotPassThoseWhoWait() throws Exception {
+  void aNewcomerDoesNotPassWaiters() throws Exception {
     try (TxFixture f = new TxFixture(Configs.contexts(1), 128, 1)) {
       Tx held = f.begin();
       AtomicInteger turns = new AtomicInteger();
@@ -90,7 +90,7 @@ class AdmissionTest {
   }
 
   @Test
-  void whoGivesUpIsPassedOver() throws Exception {
+  void aTimedOutWaiterIsSkipped() throws Exception {
     try (TxFixture f = new TxFixture(Configs.contexts(1), 128, 1)) {
       Tx held = f.begin();
       List<Throwable> thrown = Collections.synchronizedList(new ArrayList<>());
@@ -137,7 +137,7 @@ class AdmissionTest {
   }
 
   @Test
-  void whoWaitsHearsOfTheEnd() throws Exception {
+  void waitersEndWithTheEngine() throws Exception {
     TxFixture f = new TxFixture(Configs.contexts(1), 128, 1);
     Tx held = f.begin();
     List<Throwable> thrown = Collections.synchronizedList(new ArrayList<>());
@@ -165,12 +165,10 @@ class AdmissionTest {
     f.close();
   }
 
-  /**
-   * Only the guard checks the time; when it leaves in any way, the other waiters still time out.
-   */
+  /** Only the guard checks the time; if it leaves in any way, other waiters still time out. */
   @Test
   @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-  void whoeverWatchesTheTime() throws Exception {
+  void waitersTimeOutWhoeverIsTheGuard() throws Exception {
     try (TxFixture f = new TxFixture(Configs.contexts(1), 128, 1)) {
       Random random = new Random(3);
       for (int round = 0; round < 3; round++) {
@@ -217,7 +215,7 @@ class AdmissionTest {
   }
 
   @Test
-  void nobodyRunsBesideWhoIsAlone() throws Exception {
+  void anExclusiveTransactionRunsAlone() throws Exception {
     try (TxFixture f = new TxFixture(Configs.contexts(3), 128, 1)) {
       for (int round = 0; round < 50; round++) {
         Tx alone = f.engine.begin(false, 0, true);
@@ -237,7 +235,7 @@ class AdmissionTest {
 
   /** No context is lost, and no thread sleeps while one is free. */
   @Test
-  void aCrowd() throws Exception {
+  void manyThreads() throws Exception {
     int threads = 300;
     int times = 100;
     try (TxFixture f = new TxFixture(Configs.contexts(3), 128, 1)) {

@@ -31,7 +31,7 @@ class CommitGateTest {
 
   /** A quiescent point sees each commit as a whole, and so does the next commit. */
   @Test
-  void nobodyIsInsideAtAMoment() throws Exception {
+  void noCommitIsInsideAtAQuiescentPoint() throws Exception {
     CommitGate gate = new CommitGate(THREADS);
     Pair[] pairs = new Pair[THREADS];
     List<Thread> threads = new ArrayList<>();
@@ -80,7 +80,7 @@ class CommitGateTest {
   }
 
   @Test
-  void aMomentIsWaitedForOnlySoLong() {
+  void theWaitForAQuiescentPointIsBounded() {
     CommitGate gate = new CommitGate(2);
     gate.enter(gate.pass(1));
     boolean[] came = new boolean[1];
@@ -95,11 +95,9 @@ class CommitGateTest {
     assertTrue(came[0]);
   }
 
-  /**
-   * A commit that stopped the engine never ends: a waiting thread gets an error, with any limit.
-   */
+  /** A commit that stopped the engine never ends: a waiting thread gets an error. */
   @Test
-  void whoWaitsIsToldThatTheEngineHasStopped() throws Exception {
+  void theWaitEndsWhenTheEngineStops() throws Exception {
     CommitGate gate = new CommitGate(2);
     gate.enter(gate.pass(0));
     FutureTask<Void> waits =

@@ -65,7 +65,7 @@ class CommitInstallerTest {
 
 
   @Test
-  void whatFollowsIsInstalledUnderOneLatch() {
+  void followersAreInstalledUnderOneLatch() {
     try (TxFixture f = new TxFixture()) {
       BTree lines = f.tree();
       BTree stock = f.trees.get(1);
@@ -90,7 +90,7 @@ class CommitInstallerTest {
 
   /** Patches as in a delivery, each record with two. */
   @Test
-  void neighboursArePatchedUnderOneLatch() {
+  void neighborsArePatchedUnderOneLatch() {
     try (TxFixture f = new TxFixture()) {
       BTree lines = f.tree();
       fill(f, lines, 20);
@@ -109,7 +109,7 @@ class CommitInstallerTest {
   }
 
   @Test
-  void aThousandPutsTakeALatchForEachSixteen() {
+  void aThousandPutsTakeOneLatchPerSixteen() {
     try (TxFixture f = new TxFixture(Configs.contexts(32), 512, 1)) {
       BTree t = f.tree();
       fill(f, t, 1);
@@ -129,7 +129,7 @@ class CommitInstallerTest {
 
   /** A missing frame is waited for, and every change is installed exactly once. */
   @Test
-  void whatIsLackingIsTriedAgain() {
+  void missingResourcesAreRetried() {
     AtomicInteger failures = new AtomicInteger();
     FaultInjection.Probe probe =
         (stage, locked) -> {
@@ -249,10 +249,7 @@ class CommitInstallerTest {
   }
 
 
-  /**
-   * A key that is the last of its leaf, which also has the whole gap above it; the key above is the
-   * first of the next leaf. Another key fits in: a split would change the next leaf.
-   */
+  /** The last key of its leaf, with the whole gap above, and the first key of the next leaf. */
   private static String[] neighboursInTwoLeaves(TxFixture f, BTree t, int keys) {
     for (int i = 3; i < keys; i++) {
       long pid = at(t, key(i - 1)).pid;
@@ -267,7 +264,7 @@ class CommitInstallerTest {
   }
 
   @Test
-  void versionsStandForAGap() {
+  void versionsProtectAGap() {
     try (TxFixture f = new TxFixture()) {
       BTree t = f.tree();
       int keys = 1000;
@@ -345,8 +342,8 @@ class CommitInstallerTest {
 
   /**
    * U finds the successor of its new key. Before U has locked it, V inserts a key between, and T
-   * scans the rest of the gap. Returns whether T committed; it must not if it has seen another
-   * write of U.
+   * scans the rest of the gap. Returns whether T committed, although it has seen another write of
+   * U.
    */
   private static boolean aGapIsSplit(FaultInjection faults, boolean inOneLeaf) {
     AtomicReference<Runnable> then = new AtomicReference<>();
@@ -395,14 +392,14 @@ class CommitInstallerTest {
 
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void aGapThatIsSplitIsSeenByTheSecondLook(boolean inOneLeaf) {
+  void theSecondCheckDetectsASplitGap(boolean inOneLeaf) {
     assertFalse(aGapIsSplit(FaultInjection.NONE, inOneLeaf));
     // The test can fail.
     assertTrue(aGapIsSplit(FaultInjection.without(Step.SECOND_LOOK), inOneLeaf));
   }
 
   @Test
-  void theVersionOfAnotherLeafIsNoSecondLook() {
+  void theVersionOfAnotherLeafIsNoSecondCheck() {
     FaultInjection skipsLockCheck = FaultInjection.without(Step.LEAF_OF_THE_GAP);
     assertTrue(aGapIsSplit(skipsLockCheck, false));
     assertFalse(aGapIsSplit(skipsLockCheck, true), "within a leaf the version is enough");

@@ -172,7 +172,7 @@ class CommitRecordTest {
   }
 
   @Property(tries = 200)
-  void whatIsPutIsReadAgain(@ForAll long seed, @ForAll @IntRange(max = 60) int count) {
+  void roundTrip(@ForAll long seed, @ForAll @IntRange(max = 60) int count) {
     Record r = record(new SplittableRandom(seed), count);
     CommitCursor c = new CommitCursor();
     c.open(r.type(), r.segment, OFFSET, r.length);
@@ -197,7 +197,7 @@ class CommitRecordTest {
   }
 
   @Property(tries = 100)
-  void operationsLieInOtherRecordsToo(@ForAll long seed, @ForAll @IntRange(max = 10) int count) {
+  void operationsInOtherRecords(@ForAll long seed, @ForAll @IntRange(max = 10) int count) {
     Record r = record(new SplittableRandom(seed), count);
     long header = OFFSET + (r.part ? CommitRecord.PART_HEADER : CommitRecord.HEADER);
     CommitCursor c = new CommitCursor();
@@ -285,7 +285,7 @@ class CommitRecordTest {
   }
 
   @Test
-  void codesThatAreNoneAreRefused() {
+  void invalidCodesAreRefused() {
     for (int code = 0; code < 256; code++) {
       MemorySegment s = Arena.ofAuto().allocate(128);
       long op = CommitRecord.header(s, 0, 0, 1, 0, 0);
@@ -302,7 +302,7 @@ class CommitRecordTest {
   }
 
   @Test
-  void aRecordThatIsCutOffIsRefused() {
+  void aTruncatedRecordIsRefused() {
     Record r = record(new SplittableRandom(5), 6);
     for (int length = 0; length < r.length; length++) {
       int cut = length;
@@ -313,14 +313,14 @@ class CommitRecordTest {
   }
 
   @Test
-  void anotherKindOfRecordIsAMistake() {
+  void anotherKindOfRecordIsRefused() {
     MemorySegment s = Arena.ofAuto().allocate(64);
     assertThrows(
         InvalidUseException.class, () -> new CommitCursor().open(RecordType.FREE, s, 0, 64));
   }
 
   @Test
-  void aMillionOperationsThatAreNotThereCostNothing() {
+  void aFalseCountAllocatesNothing() {
     MemorySegment s = Arena.ofAuto().allocate(64);
     CommitRecord.header(s, 0, 0, -1, 0, 0);
     assertThrows(
@@ -331,7 +331,7 @@ class CommitRecordTest {
   }
 
   @Test
-  void readingMakesNoGarbage() {
+  void readingAllocatesNothing() {
     SplittableRandom random = new SplittableRandom(7);
     MemorySegment s = Arena.ofAuto().allocate(1 << 20, 8);
     int count = 500;

@@ -108,7 +108,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void whatDeletesNothingAfterABlindPutIsNoRecord() {
+  void aDeleteOfAnAbsentKeyMakesNoRecord() {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       f.tx.run(
@@ -121,7 +121,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void longValuesAreChainsOfPagesThatTheRecordNames() {
+  void theRecordNamesThePagesOfLongValues() {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       f.tx.run(
@@ -181,7 +181,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void aLargeCommitComesInParts() {
+  void aLargeCommitIsAppendedInParts() {
     try (LoggedFixture f = new LoggedFixture(LoggedFixture.config(Durability.SYNC, 2048))) {
       BTree t = f.tx.tree();
       List<Op> expected = new ArrayList<>();
@@ -221,7 +221,7 @@ class DurableCommitTest {
 
   /** The lock of a key is held from before the append until after the install. */
   @Test
-  void theOrderInTheLogIsTheOrderOfInstalls() throws InterruptedException {
+  void theLogHasTheOrderOfInstalls() throws InterruptedException {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       int keys = 5;
@@ -272,7 +272,7 @@ class DurableCommitTest {
 
 
   @Test
-  void aReaderWaitsForWhatItHasReadAndForNothingElse() throws InterruptedException {
+  void aReaderWaitsOnlyForWhatItHasRead() throws InterruptedException {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree fresh = f.tx.trees.get(0);
       BTree old = f.tx.trees.get(1);
@@ -324,7 +324,7 @@ class DurableCommitTest {
 
   /** The absence of a key, of a range, and of all keys in a leaf is a change, too. */
   @Test
-  void whoSeesThatSomethingIsGoneWaitsForThat() {
+  void aReaderOfAnAbsentKeyWaitsForItsDelete() {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       String value = TxFixture.repeat('v', 200);
@@ -359,7 +359,7 @@ class DurableCommitTest {
 
   /** An empty leaf is skipped, but that it is empty may be new. */
   @Test
-  void whoPassesAnEmptyLeafWaitsForWhatEmptiedIt() {
+  void aScanOfAnEmptyLeafWaitsForItsDeletes() {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       String value = TxFixture.repeat('v', 900);
@@ -404,7 +404,7 @@ class DurableCommitTest {
 
   /** The gap above the last key of a tree, too. */
   @Test
-  void whoSeesTheEndOfATreeWaitsForWhatWasBehindIt() {
+  void aScanToTheEndWaitsForDeletesThere() {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       f.tx.run(
@@ -425,7 +425,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void whoBuildsUponWhatIsNotDurableWaitsByItsOwnRecord() {
+  void aWriterWaitsForWhatItHasReadByItsOwnRecord() {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree a = f.tx.trees.get(0);
       BTree b = f.tx.trees.get(1);
@@ -486,7 +486,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void virtualThreadsThatWaitLeaveTheirCarriers() throws InterruptedException {
+  void waitingVirtualThreadsUnmount() throws InterruptedException {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       f.disk.hold(IoOp.SYNC);
@@ -512,7 +512,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void withoutSyncNobodyWaits() {
+  void withoutSyncCommitsDoNotWait() {
     try (LoggedFixture f = new LoggedFixture(LoggedFixture.config(Durability.ASYNC, 1 << 16))) {
       BTree t = f.tx.tree();
       f.log.awaitDurable(f.log.tail());
@@ -537,7 +537,7 @@ class DurableCommitTest {
 
   /** After the chains were written, before the append: no effect. */
   @Test
-  void whatFailsBeforeTheAppendGivesEverythingBack() {
+  void aFailureBeforeTheAppendReleasesEverything() {
     // Parts of 1 KiB: the counts of a commit may take 256 bytes.
     try (LoggedFixture f = new LoggedFixture(LoggedFixture.config(Durability.SYNC, 1024))) {
       BTree t = f.tx.tree();
@@ -607,7 +607,7 @@ class DurableCommitTest {
 
   /** The record is in the log, but can't be installed: others would see half of it. */
   @Test
-  void whatFailsAfterTheAppendStopsTheDatabase() {
+  void aFailureAfterTheAppendStopsTheDatabase() {
     LoggedFixture f = LoggedFixture.sync();
     try {
       BTree t = f.tx.trees.get(0);
@@ -643,7 +643,7 @@ class DurableCommitTest {
 
   /** The log has failed, but pages can be written: a waiting thread gets an error. */
   @Test
-  void aCommitWhoseLogDiesUnderItIsInDoubt() throws InterruptedException {
+  void aCommitWhoseLogFailsIsInDoubt() throws InterruptedException {
     LoggedFixture f = LoggedFixture.sync();
     try {
       BTree t = f.tx.tree();
@@ -688,7 +688,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void aFullLogRefusesWritesAndLetsReadsGoOn() {
+  void aFullLogRefusesWritesAndAllowsReads() {
     LogConfig small = new LogConfig(128 << 10, 64 << 10, 5_000_000, 16 << 10);
     try (LoggedFixture f =
         new LoggedFixture(LoggedFixture.config(Durability.SYNC, 1 << 12), 512, small)) {
@@ -785,7 +785,7 @@ class DurableCommitTest {
 
   /** A close that can't make the log durable abandons it, with the commit's record. */
   @Test
-  void aCommitWhoseLogIsGivenUpIsInDoubt() {
+  void aCommitWhoseLogIsAbandonedIsInDoubt() {
     LoggedFixture f = LoggedFixture.sync();
     try {
       BTree t = f.tx.tree();

@@ -33,10 +33,7 @@ class HugeTransactionTest {
     t.exit(1);
   }
 
-  /**
-   * Misses in all columns, right after the huge transaction: their searches do not depend on its
-   * size.
-   */
+  /** Misses in all columns, right after the huge transaction, do not depend on its size. */
   @ParameterizedTest
   @CsvSource({
     "FOCUS_SKETCH, EPOCH, 0.80",
@@ -45,7 +42,7 @@ class HugeTransactionTest {
     "FOCUS_COUNTER, EPOCH, 0.97",
     "DISK_CACHE, EPOCH, 0.97"
   })
-  void missesDoNotWalkBehindIt(TimestampStore kind, Release release, double full) {
+  void laterMissesSearchFewBuckets(TimestampStore kind, Release release, double full) {
     Timestamps t = stores.make(2, kind, release, EXACT, BUDGET, 64, 64);
     int slots = t.table().slots();
     SplittableRandom r = new SplittableRandom(1);

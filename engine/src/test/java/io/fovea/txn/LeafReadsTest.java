@@ -58,7 +58,7 @@ class LeafReadsTest {
 
 
   @Property(tries = 15)
-  void theyFindWhatThereIs(@ForAll long seed) {
+  void scansFindAllRecords(@ForAll long seed) {
     SplittableRandom random = new SplittableRandom(seed);
     try (TxFixture f = fixture(512)) {
       TreeMap<String, String> model = new TreeMap<>();
@@ -137,7 +137,7 @@ class LeafReadsTest {
 
 
   @Test
-  void aScanOfNothingNoticesWhatComes() {
+  void aScanOfAnEmptyRangeNoticesInserts() {
     try (TxFixture f = fixture(512)) {
       fill(f, KEYS);
       for (boolean down : new boolean[] {false, true}) {
@@ -165,7 +165,7 @@ class LeafReadsTest {
   }
 
   @Test
-  void afterAnAbortItsContextGoesByItemsForAWhile() {
+  void afterAnAbortTheContextUsesItemsForAWhile() {
     try (TxFixture f = fixture(512)) {
       fill(f, KEYS);
       TxFixture.Client scanner = reader(f);
@@ -196,7 +196,7 @@ class LeafReadsTest {
 
   /** The timestamp of a scan by leaves is that of the last commit, whatever it changed. */
   @Test
-  void whatIsReadByItemsHasToHoldAtTheTimeOfTheLeaves() {
+  void readsByItemsMustHoldAtTheTimestampOfTheLeaves() {
     try (TxFixture f = fixture(512)) {
       fill(f, KEYS);
       for (boolean changes : new boolean[] {true, false}) {
@@ -225,7 +225,7 @@ class LeafReadsTest {
 
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void whatIsTooMuchIsReadByItems(boolean down) {
+  void tooManyLeavesAreReadByItems(boolean down) {
     try (TxFixture f = fixture(64)) {
       fill(f, KEYS);
       List<String> all = f.run(c -> c.all(f.tree()));
@@ -260,7 +260,7 @@ class LeafReadsTest {
   /** Money moves between accounts that appear and disappear; each scan finds all of it. */
   @ParameterizedTest
   @ValueSource(ints = {96, 512})
-  void scansSeeNoHalfOfACommit(int frames) throws InterruptedException {
+  void scansSeeWholeCommits(int frames) throws InterruptedException {
     int accounts = 400;
     try (TxFixture f = fixture(frames)) {
       f.run(

@@ -20,13 +20,10 @@ import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/**
- * Random threads, few keys: the log, applied to a sorted map in order, gives the content of the
- * trees, and no page is lost.
- */
+/** The log of random threads, applied to a sorted map, gives the content of the trees. */
 class LogModelTest {
   @Property(tries = 12)
-  void theLogMakesTheTrees(
+  void theLogDescribesTheTrees(
       @ForAll long seed,
       @ForAll @IntRange(min = 4, max = 60) int keys,
       @ForAll boolean inParts,

@@ -82,7 +82,7 @@ class OpLeavesTest {
   }
 
   @Test
-  void whereTheRecordWasRead() {
+  void theLeafOfTheRead() {
     try (LoggedFixture f = fixture(1 << 16)) {
       BTree a = f.tx.trees.get(0);
       BTree b = f.tx.trees.get(1);
@@ -110,7 +110,7 @@ class OpLeavesTest {
   }
 
   @Test
-  void keysThatFollowNameTheLeafOfTheFirst() {
+  void followersNameTheLeafOfTheFirst() {
     try (LoggedFixture f = fixture(1 << 16)) {
       BTree a = f.tx.trees.get(0);
       long expected = leaf(a, key(500) + "a");
@@ -135,7 +135,7 @@ class OpLeavesTest {
 
   /** Each part is readable alone, and starts without a known leaf. */
   @Test
-  void partsBeginAnew() {
+  void partsStartWithoutALeaf() {
     try (LoggedFixture f = fixture(1024)) {
       BTree a = f.tx.trees.get(0);
       List<Long> expected = new ArrayList<>();

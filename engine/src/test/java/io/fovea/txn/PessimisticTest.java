@@ -69,7 +69,7 @@ class PessimisticTest {
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void whatItHasReadStaysAsItIs(Protocol kind) {
+  void itsReadsDoNotChange(Protocol kind) {
     try (TxFixture f = fixture(kind, "b=1", "e=1", "g=1", "k=1", "m=1", "p=1", "t=1")) {
       BTree t = f.tree();
       try (Attempts attempts = f.engine.attempts(0)) {
@@ -107,13 +107,10 @@ class PessimisticTest {
     }
   }
 
-  /**
-   * An item's slot is an index of timestamps, the smaller table here, or of locks, depending on the
-   * protocol. {@link TimestampTable#word} asserts that they are not confused.
-   */
+  /** A slot is an index of timestamps or of locks; {@link TimestampTable#word} checks which. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void itLooksWhereItsProtocolHasItems(Protocol kind) {
+  void itUsesTheTableOfItsProtocol(Protocol kind) {
     TxConfig small =
         Records.with(
             Configs.contexts(16),
@@ -142,7 +139,7 @@ class PessimisticTest {
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void itCommitsAfterOthersHaveRaisedEverything(Protocol kind) {
+  void itCommitsAfterOthersHaveRaisedAllTimestamps(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "b=1", "c=1")) {
       BTree t = f.tree();
       try (Attempts attempts = f.engine.attempts(0)) {
@@ -170,7 +167,7 @@ class PessimisticTest {
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void itWaitsForWhoWasFaster(Protocol kind) throws Exception {
+  void itWaitsForEarlierLocks(Protocol kind) throws Exception {
     CountDownLatch stopped = new CountDownLatch(1);
     CountDownLatch goOn = new CountDownLatch(1);
     AtomicInteger armed = new AtomicInteger();
@@ -225,7 +222,7 @@ class PessimisticTest {
   /** The item is reserved and read between a writer's two checks of reservations. */
   @ParameterizedTest
   @EnumSource(value = Protocol.class, mode = EnumSource.Mode.EXCLUDE, names = "OCC")
-  void aWriterLooksAgainWhenItHasTheLock(Protocol kind) {
+  void aWriterChecksAgainUnderTheLock(Protocol kind) {
     AtomicInteger armed = new AtomicInteger();
     AtomicReference<Runnable> between = new AtomicReference<>();
     FaultInjection.Probe probe =
@@ -270,7 +267,7 @@ class PessimisticTest {
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void whoTakesTooLongIsNotWaitedFor(Protocol kind) {
+  void anExpiredReservationIsEnded(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "b=1")) {
       BTree t = f.tree();
       try (Attempts attempts = f.engine.attempts(0);
@@ -301,7 +298,7 @@ class PessimisticTest {
   /** A transaction whose ticket is revoked queues again, at the end. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void whoTookTooLongHasItsTurnAgain(Protocol kind) {
+  void anExpiredTransactionQueuesAgain(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1");
         Attempts attempts = f.engine.attempts(0)) {
       for (int i = 0; i < 2; i++) {
@@ -353,7 +350,7 @@ class PessimisticTest {
   /** Threads increment the same few counters. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void nothingIsLostBesideOptimisticOnes(Protocol kind) throws Exception {
+  void noUpdateIsLostAmongOptimisticTransactions(Protocol kind) throws Exception {
     int threads = 12;
     int times = 60;
     try (TxFixture f = fixture(kind, "a=0", "b=0", "c=0")) {
@@ -427,7 +424,7 @@ class PessimisticTest {
   }
 
   @Test
-  void reservationsFindWhatWasAdded() {
+  void reservationsFindTheirItems() {
     Reservation r = new Reservation(new PessimisticTicket(new Reservations()), 0);
     for (long i = 1; i <= 10_000; i++) {
       assertFalse(r.refusesWriting(i << 8));

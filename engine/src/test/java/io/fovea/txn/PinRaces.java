@@ -47,10 +47,7 @@ final class PinRaces {
       return (column << 64 - BITS | (state >>> BITS << 8 | n + 1)) * INVERSE;
     }
 
-    /**
-     * A separate state. Its first item, published at 1000, is the least recently used entry, and so
-     * the first to be released.
-     */
+    /** A separate state, whose first item, published at 1000, will be released first. */
     synchronized long make() {
       long state = made++;
       Timestamps t = timestamps;

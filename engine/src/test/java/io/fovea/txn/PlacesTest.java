@@ -69,7 +69,7 @@ class PlacesTest {
   }
 
   @Test
-  void oneWayDownForEachRecord() {
+  void oneDescentPerRecord() {
     try (TxFixture f = fixture(true)) {
       BTree t = f.tree();
       expect(1, 1, f, c -> assertEquals(c.get(t, key(7)), c.get(t, key(7))));
@@ -94,7 +94,7 @@ class PlacesTest {
 
   /** Keys of one gap, with a change of another leaf between them. */
   @Test
-  void keysThatFollowAreInstalledWhereTheLastOneCame() {
+  void followersAreInstalledAfterThePreviousKey() {
     try (TxFixture f = fixture(true)) {
       BTree t = f.tree();
       f.run(c -> c.delete(t, key(30)) && c.delete(t, key(31)) && c.delete(t, key(32))); // room
@@ -117,7 +117,7 @@ class PlacesTest {
   }
 
   @Test
-  void withoutPlacesEachAccessGoesDown() {
+  void withoutLocationsEachAccessDescends() {
     try (TxFixture f = fixture(false)) {
       BTree t = f.tree();
       expect(2, 0, f, c -> assertEquals(c.get(t, key(7)), c.get(t, key(7))));
@@ -139,7 +139,7 @@ class PlacesTest {
   /** Between the read and the commit the leaf is split, merged, freed and reused. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void recordsThatMoveAreFound(boolean placed) {
+  void movedRecordsAreFound(boolean placed) {
     try (TxFixture f = fixture(placed)) {
       BTree t = f.tree();
       Client c = new Client(f.begin());

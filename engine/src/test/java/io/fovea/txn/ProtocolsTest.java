@@ -21,9 +21,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Interleavings under every protocol, step by step in one thread. Protocols differ in their aborts,
- * so a refused step ends its transaction, and the test checks that a serial order explains the
- * commits and the final state.
+ * Interleavings under every protocol, in one thread. A refused step ends its transaction; a serial
+ * order must explain the commits and the final state.
  */
 class ProtocolsTest {
 
@@ -330,7 +329,7 @@ class ProtocolsTest {
   /** Blind writes, writes of read keys, several of one item, and a scan over own writes. */
   @ParameterizedTest
   @EnumSource
-  void oneTransactionMeetsItself(Protocol kind) {
+  void aTransactionDoesNotConflictWithItself(Protocol kind) {
     // Few slots and cells: many keys share an item.
     TxConfig few =
         Records.with(
@@ -386,7 +385,7 @@ class ProtocolsTest {
 
   /** Two share; neither can write until the other has ended. */
   @Test
-  void upgradesNeedToBeAlone() {
+  void anUpgradeNeedsTheOnlySharedLock() {
     try (TxFixture f = fixture(Protocol.TWO_PHASE_LOCKING, "a=1")) {
       BTree t = f.tree();
       Party one = new Party(f);
@@ -402,7 +401,7 @@ class ProtocolsTest {
   }
 
   @Test
-  void theOrderIsThatOfTheBegins() {
+  void serialOrderIsTheOrderOfBegins() {
     try (TxFixture f = fixture(Protocol.STO, "a=1", "b=1")) {
       BTree t = f.tree();
       Party early = new Party(f);
@@ -429,7 +428,7 @@ class ProtocolsTest {
   }
 
   @Test
-  void whoIsOlderThanTheHistoryAborts() {
+  void aTransactionOlderThanTheHistoryAborts() {
     try (TxFixture f =
         new TxFixture(
             Records.with(Configs.contexts(8), "protocol", Protocol.OCC, "protocolBytes", 8L * 16),
@@ -465,13 +464,10 @@ class ProtocolsTest {
     }
   }
 
-  /**
-   * A transaction that read a key before a write must see what was written with it, even as the
-   * first key of a later batch and leaf.
-   */
+  /** A transaction that read a key before a write must see what was written with it. */
   @ParameterizedTest
   @EnumSource
-  void aKeyGoesBetweenTwoBatches(Protocol kind) {
+  void aKeyIsDeletedBetweenTwoBatches(Protocol kind) {
     for (int passed = 1; passed <= 8; passed++) {
       aKeyGoes(kind, passed, false);
       aKeyGoes(kind, passed, true);
@@ -528,7 +524,7 @@ class ProtocolsTest {
 
   /** Updates, deletes, inserts and neighbors of deleted keys: none is seen. */
   @Test
-  void theOldSeeThePast() {
+  void oldTransactionsSeeOldVersions() {
     for (boolean descending : new boolean[] {false, true}) {
       try (TxFixture f = fixture(Protocol.MVTO, "a=1", "c=1", "e=1", "g=1", "i=1")) {
         BTree t = f.tree();
@@ -663,7 +659,7 @@ class ProtocolsTest {
 
   /** Under TicToc a reader may commit in the past; Silo validates reads against the present. */
   @Test
-  void siloLooksAtNow() {
+  void siloValidatesAgainstThePresent() {
     for (Protocol kind : Set.of(Protocol.SILO, Protocol.TICTOC)) {
       try (TxFixture f = fixture(kind, "a=1", "b=1")) {
         BTree t = f.tree();

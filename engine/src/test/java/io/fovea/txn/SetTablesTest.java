@@ -14,17 +14,14 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/**
- * The reused tables of a transaction's sets, of any former size: each of a sequence of transactions
- * must find exactly its own entries.
- */
+/** The reused tables of a transaction's sets, of any former size, have exactly its own entries. */
 class SetTablesTest {
   private static final int TRANSACTIONS = 8;
   private static final int[] SIZES = {1, 3, 20, 300, 5_000};
 
   /** Locks, some of them only staged, in transactions of all sizes. */
   @Property(tries = 100)
-  void slotsThatAreLocked(@ForAll long seed, @ForAll @IntRange(min = 1, max = 31) int bits) {
+  void lockedSlots(@ForAll long seed, @ForAll @IntRange(min = 1, max = 31) int bits) {
     SplittableRandom random = new SplittableRandom(seed);
     SlotSet set = new SlotSet();
     for (int t = 0; t < TRANSACTIONS; t++) {
@@ -65,7 +62,7 @@ class SetTablesTest {
 
   /** Items with the same first slot, in transactions of all sizes. */
   @Property(tries = 100)
-  void itemsThatAreRead(@ForAll long seed, @ForAll @IntRange(min = 4, max = 31) int bits) {
+  void readItems(@ForAll long seed, @ForAll @IntRange(min = 4, max = 31) int bits) {
     SplittableRandom random = new SplittableRandom(seed);
     ReadSet set = new ReadSet();
     for (int t = 0; t < TRANSACTIONS; t++) {

@@ -99,7 +99,7 @@ class SingleReadFastPathTest {
 
   /** Writing transactions and those that are not retried read as usual. */
   @Test
-  void itIsForThoseThatAreRepeatedAndOnlyRead() {
+  void onlyForRetriedReadOnlyTransactions() {
     try (TxFixture f = new TxFixture(Configs.contexts(16), 512, 2)) {
       fill(f, 100);
       for (int how = 0; how < 3; how++) {
@@ -141,7 +141,7 @@ class SingleReadFastPathTest {
   }
 
   @Test
-  void whateverFollowsItIsEnteredFirst() {
+  void everyOtherOperationEntersItFirst() {
     for (boolean changes : new boolean[] {false, true}) {
       List<String> names;
       try (TxFixture f = fixture()) {
@@ -184,7 +184,7 @@ class SingleReadFastPathTest {
 
   /** A change of the leaf, not of the record, suffices: therefore only for retried transactions. */
   @Test
-  void aNeighbourThatChangesMakesItGoByItems() {
+  void aChangedNeighborMakesTheRetryUseItems() {
     try (TxFixture f = fixture()) {
       fill(f, 100);
       Client c = reader(f);
@@ -206,12 +206,9 @@ class SingleReadFastPathTest {
     }
   }
 
-  /**
-   * The record that was read stays locked, because a commit stopped the engine. Further operations
-   * fail whenever they are tried; alone the read is valid.
-   */
+  /** The record stays locked, because a commit stopped the engine: only alone is the read valid. */
   @Test
-  void whoCanNotBeEnteredStaysAlone() {
+  void aReadThatCanNotBeEnteredStaysAlone() {
     AtomicBoolean armed = new AtomicBoolean();
     FaultInjection breaking =
         FaultInjection.NONE.with(
@@ -253,7 +250,7 @@ class SingleReadFastPathTest {
 
   /** Both changes are in the pages, but not published. */
   @Test
-  void itDoesNotShowWhatIsBeingInstalled() {
+  void itDoesNotReturnWhatIsBeingInstalled() {
     assertEquals("locked locked ", duringAnInstall(FaultInjection.NONE));
     assertEquals("1 1 ", duringAnInstall(FaultInjection.without(Step.LOCKS_OF_OTHERS)));
   }
@@ -312,12 +309,10 @@ class SingleReadFastPathTest {
         protocol);
   }
 
-  /**
-   * Two numbers are raised together. A reader of the first sees no smaller second one afterwards.
-   */
+  /** Two numbers are raised together. A reader of the first sees no smaller second one later. */
   @ParameterizedTest
   @MethodSource("protocolsAndStores")
-  void whatOneHasSeenTheNextSeesToo(Protocol protocol, TimestampStore store)
+  void laterReadsSeeNoOlderState(Protocol protocol, TimestampStore store)
       throws InterruptedException {
     int keys = 8;
     TxConfig config = config(protocol, store);

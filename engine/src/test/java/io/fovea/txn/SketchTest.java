@@ -28,7 +28,7 @@ class SketchTest {
 
   /** Properties 1 and 2 of the dissertation, and the sketch's part of lemma 3. */
   @Property(tries = 300)
-  void getBoundsEveryPutFromAboveAndNeverFalls(
+  void getBoundsEveryPutAndNeverFalls(
       @ForAll("puts") List<Put> puts, @ForAll("rows") int rows, @ForAll("columns") int columns) {
     Sketch sketch = new Sketch(rows, columns);
     try {
@@ -62,7 +62,7 @@ class SketchTest {
 
   /** A word at or below the floor needs no cell, one above has one; the floor never falls. */
   @Test
-  void theFloorIsABoundOfAll() {
+  void theFloorBoundsAllItems() {
     Sketch sketch = new Sketch(2, 1);
     try {
       sketch.settle(100);
@@ -81,7 +81,7 @@ class SketchTest {
 
   /** Bounds hold after growing and shrinking. */
   @Property(tries = 300)
-  void anotherSizeKeepsTheBounds(
+  void aResizeKeepsTheBounds(
       @ForAll("puts") List<Put> puts, @ForAll("rows") int rows, @ForAll("columns") int columns) {
     Sketch sketch = new Sketch(rows, columns);
     try {
@@ -111,7 +111,7 @@ class SketchTest {
 
   /** Twice the columns take over the old bounds and separate new ones. */
   @Test
-  void aLargerSketchIsMoreExactAndASmallerOneForgetsIt() {
+  void growingSeparatesItemsAndShrinkingMergesThem() {
     Sketch sketch = new Sketch(1, 1);
     sketch.put(1, TidWord.pack(5, 5));
     sketch.resize(1024, () -> {});
@@ -131,7 +131,7 @@ class SketchTest {
    * resize, and continue when it is about to wait for them.
    */
   @Test
-  void aPutThatBeganBeforeTheChangeIsTakenOver() {
+  void aPutThatBeganBeforeAResizeIsKept() {
     Sketch sketch = new Sketch(2, 4);
     Sketch.State before = sketch.state();
     sketch.put(1, TidWord.pack(3, 4));
@@ -157,7 +157,7 @@ class SketchTest {
 
   /** Threads put and get under locks of items, while another resizes all the time. */
   @Test
-  void anotherSizeLosesNoPut() throws InterruptedException {
+  void aResizeLosesNoPut() throws InterruptedException {
     Sketch sketch = new Sketch(2, 1);
     int threads = 3;
     ReentrantLock[] locks = new ReentrantLock[threads];
@@ -219,7 +219,7 @@ class SketchTest {
   }
 
   @Test
-  void twoRowsKeepFewerItemsApartWrongThanOne() {
+  void twoRowsHaveFewerCollisionsThanOne() {
     SplittableRandom random = new SplittableRandom(1);
     long[] items = random.longs(500).toArray();
     long wrong1 = overestimates(new Sketch(1, 2048), items);

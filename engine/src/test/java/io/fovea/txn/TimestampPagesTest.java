@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 
 class TimestampPagesTest {
   @Test
-  void itIsAMapThatOutgrowsItsPool() {
+  void aMapLargerThanItsPool() {
     try (Stores stores = new Stores()) {
       TimestampPages pages = stores.pages(2);
       Map<Long, Long> exact = new HashMap<>();
@@ -34,7 +34,7 @@ class TimestampPagesTest {
 
   /** A read-only transaction does not dirty a page. */
   @Test
-  void whatHasNotChangedIsNotWritten() {
+  void unchangedPagesAreNotWritten() {
     try (Stores stores = new Stores()) {
       TimestampPages pages = stores.pages(1);
       for (long item = 1; item <= 20_000; item++) {

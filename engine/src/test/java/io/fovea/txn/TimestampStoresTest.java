@@ -53,7 +53,7 @@ class TimestampStoresTest {
   /** Timestamps come back from a release exact or higher, never lower. */
   @ParameterizedTest
   @EnumSource
-  void whatWasReleasedComesBack(TimestampStore kind) {
+  void releasedTimestampsComeBack(TimestampStore kind) {
     Timestamps t = make(kind, Release.EPOCH, SMALL);
     long[] last = new long[2001];
     for (int round = 0; round < 3; round++) {
@@ -84,7 +84,7 @@ class TimestampStoresTest {
 
   /** The dissertation's Disk keeps only used entries in memory. */
   @Test
-  void onDiskNothingStays() {
+  void onDiskNoUnusedEntryStays() {
     Timestamps t = make(TimestampStore.DISK, Release.EPOCH, SMALL);
     t.enter(1);
     int inUse = t.pin(1, 7);
@@ -99,7 +99,7 @@ class TimestampStoresTest {
   }
 
   @Test
-  void withImmediateReleaseNothingStays() {
+  void withImmediateReleaseNoUnusedEntryStays() {
     Timestamps t = make(TimestampStore.FOCUS_SKETCH, Release.IMMEDIATE, SMALL);
     t.enter(1);
     int slot = t.pin(1, 5);
@@ -114,7 +114,7 @@ class TimestampStoresTest {
 
   @ParameterizedTest
   @ValueSource(ints = {64 << 10, 16 << 20})
-  void inMemoryAllStayUntilTheBudgetIsUsedUp(int budget) {
+  void inMemoryAllEntriesStayUntilTheBudgetIsUsedUp(int budget) {
     Timestamps t = stores.make(4, TimestampStore.MEMORY, Release.EPOCH, 256, budget, 1, 1);
     long capacity = t.stats().capacity();
     SplittableRandom random = new SplittableRandom(budget);
@@ -138,10 +138,7 @@ class TimestampStoresTest {
     assertTrue(t.holds(0));
   }
 
-  /**
-   * A working set that fits the cache stays while others pass through: CLOCK, unlike the nearest
-   * slot.
-   */
+  /** A working set stays in a cache while others pass through: CLOCK, unlike the nearest slot. */
   @ParameterizedTest
   @CsvSource({
     "DISK_CACHE, EPOCH",
@@ -149,7 +146,7 @@ class TimestampStoresTest {
     "FOCUS_COUNTER, EPOCH",
     "FOCUS_COUNTER, REFERENCE_COUNT"
   })
-  void whatIsUsedAgainAndAgainStaysInTheCache(TimestampStore kind, Release release) {
+  void frequentlyUsedItemsStayInTheCache(TimestampStore kind, Release release) {
     assertTrue(
         hits(make(kind, release, 16 << 10))
             > hits(make(TimestampStore.FOCUS_SKETCH, Release.REFERENCE_COUNT, 16 << 10)),
@@ -175,7 +172,7 @@ class TimestampStoresTest {
 
   /** Only a conflict after a bound that may be another item's is suspected. */
   @Test
-  void doubtfulAreConflictsAfterABound() {
+  void conflictsAfterABoundAreSuspected() {
     Timestamps t = make(TimestampStore.FOCUS_SKETCH, Release.IMMEDIATE, SMALL);
     t.enter(0);
     t.pin(0, 1);

@@ -381,7 +381,7 @@ class TimestampsStressTest {
   /** Pins alone, on one bucket: a pinned slot must stay its item's. */
   @ParameterizedTest
   @CsvSource({"EPOCH", "REFERENCE_COUNT"})
-  void aPinnedSlotIsNeverGivenAway(Release kind) throws InterruptedException {
+  void aPinnedSlotIsNeverReused(Release kind) throws InterruptedException {
     Timestamps t = new Timestamps(4, 256, 256, 1, 2, kind);
     Thread[] all = new Thread[4];
     for (int i = 0; i < all.length; i++) {
@@ -415,7 +415,7 @@ class TimestampsStressTest {
 
   /** The checker itself detects a read of an old version. */
   @Test
-  void theCheckerSeesAnOldVersion() {
+  void theCheckerDetectsAnOldVersion() {
     Run run = new Run(null, 3);
     Worker w = new Worker(run, 0, 0, 1, 0);
     w.log(1, 5, 5, Worker.WRITE);

@@ -61,7 +61,7 @@ class TimestampsTest {
   }
 
   @Test
-  void aReadIsValidWhereItsVersionIs() {
+  void aReadIsValidWithItsVersion() {
     Timestamps t = timestamps;
     t.enter(0);
     int slot = t.pin(0, 9);
@@ -112,7 +112,7 @@ class TimestampsTest {
 
   @ParameterizedTest
   @EnumSource
-  void whatIsReleasedComesBackAsABound(Release kind) {
+  void releasedTimestampsComeBackAsABound(Release kind) {
     Timestamps t = make(SMALLEST, SMALLEST * 2, kind);
     for (long item = 1; item <= 200; item++) {
       t.enter(0);
@@ -134,7 +134,7 @@ class TimestampsTest {
 
   @ParameterizedTest
   @EnumSource
-  void whatIsPinnedStays(Release kind) {
+  void pinnedEntriesStay(Release kind) {
     Timestamps t = make(SMALLEST, SMALLEST * 64, kind);
     t.enter(0);
     int slot = t.pin(0, 1);
@@ -195,7 +195,7 @@ class TimestampsTest {
 
   @ParameterizedTest
   @EnumSource
-  void theBudgetIsUsedUpToItsEnd(Release kind) {
+  void theWholeBudgetIsUsed(Release kind) {
     Timestamps t = make(4096, 4096 * 100, kind);
     long capacity = t.stats().capacity();
     assertTrue(capacity >= 100 * 128 * 9 / 10, "capacity " + capacity);
@@ -224,7 +224,7 @@ class TimestampsTest {
   }
 
   @Test
-  void anIdleTransactionIsExpelledWhenAllElseIsInUse() {
+  void anIdleTransactionIsExpelledIfEverythingElseIsInUse() {
     Timestamps t = make(SMALLEST, SMALLEST * 8, Release.EPOCH);
     t.enter(3);
     int slot = t.pin(3, 5);
@@ -258,7 +258,7 @@ class TimestampsTest {
   }
 
   @Test
-  void aLockThatIsKeptKeepsItsEntry() {
+  void aLockKeepsItsEntry() {
     Timestamps t = make(SMALLEST, SMALLEST * 2, Release.EPOCH);
     t.enter(0);
     int slot = t.pin(0, 5);

@@ -238,10 +238,7 @@ class TxConcurrencyTest {
     }
   }
 
-  /**
-   * Each transaction adds a key to a range only while it has fewer than ten: a phantom shows as an
-   * eleventh.
-   */
+  /** Each transaction keeps a range below eleven keys: a phantom shows as an eleventh. */
   @ParameterizedTest
   @MethodSource("settings")
   void aRangeNeverOverflows(Setting setting) throws Exception {

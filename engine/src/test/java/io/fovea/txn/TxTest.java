@@ -362,7 +362,7 @@ class TxTest {
   }
 
   @Test
-  void aSecondEndTouchesNoStranger() {
+  void aSecondEndDoesNotAffectAnotherTransaction() {
     try (TxFixture one = new TxFixture(Configs.contexts(1), 128, 1)) {
       Tx context = one.begin();
       long commits = context.epoch();
@@ -389,7 +389,7 @@ class TxTest {
 
   /** A thread that uses a context after the end fails an assertion if another has it. */
   @Test
-  void operationsOfStrangersAreNoticed() throws Exception {
+  void operationsOfOtherThreadsAreNoticed() throws Exception {
     seed("a=1");
     Client c = begin();
     AtomicReference<Throwable> thrown = new AtomicReference<>();

@@ -65,7 +65,7 @@ class UpdateLocksTest {
   /** Without the lock both read the same version, and one aborts: {@link ProtocolsTest}. */
   @ParameterizedTest
   @EnumSource
-  void theSecondOneReadsWhatTheFirstOneLeaves(Protocol kind) {
+  void theSecondReadsTheResultOfTheFirst(Protocol kind) {
     for (boolean commits : new boolean[] {true, false}) {
       try (TxFixture f = fixture(kind)) {
         BTree t = f.tree();
@@ -95,7 +95,7 @@ class UpdateLocksTest {
 
   @ParameterizedTest
   @EnumSource
-  void aHotKeyAbortsNobody(Protocol kind) {
+  void aHotKeyCausesNoAborts(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       BTree t = f.tree();
       int each = 200;
@@ -167,7 +167,7 @@ class UpdateLocksTest {
   /** A thread with two transactions would wait for itself. */
   @ParameterizedTest
   @EnumSource
-  void oneDoesNotWaitForItsOwnThread(Protocol kind) {
+  void aTransactionDoesNotWaitForItsOwnThread(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       BTree t = f.tree();
       Client first = new Client(f.begin());
@@ -195,7 +195,7 @@ class UpdateLocksTest {
   /** An idle holder blocks others only for a while. */
   @ParameterizedTest
   @EnumSource
-  void anIdleHolderIsPassed(Protocol kind) {
+  void waitersContinueWithoutAnIdleHolder(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       f.engine.updateLocks().patienceNanos = 1;
       BTree t = f.tree();
@@ -211,7 +211,7 @@ class UpdateLocksTest {
 
   @ParameterizedTest
   @EnumSource
-  void oneThatOnlyReadsTakesNone(Protocol kind) {
+  void readOnlyTransactionsTakeNoLock(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       Client c = new Client(f.engine.begin(true, 0, false));
       assertEquals("0", c.getForUpdate(f.tree(), "a"));
@@ -224,7 +224,7 @@ class UpdateLocksTest {
   /** It has reserved what it reads, and does not wait for idle holders. */
   @ParameterizedTest
   @EnumSource
-  void thePessimisticOneTakesNone(Protocol kind) {
+  void thePessimisticTransactionTakesNoLock(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       Client c = new Client(f.engine.begin(false, 0, true));
       increment(c, f.tree(), "a");

@@ -171,10 +171,7 @@ final class WordRaces {
     }
   }
 
-  /**
-   * Write skew: two transactions that each read what the other writes. Both may commit only if one
-   * precedes the other, not if both read the old version.
-   */
+  /** Write skew: two transactions that each read the old version of what the other writes. */
   @JCStressTest
   @State
   @Outcome(id = "true, false", expect = Expect.ACCEPTABLE, desc = "the first commits")
