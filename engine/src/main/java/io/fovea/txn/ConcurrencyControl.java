@@ -37,8 +37,7 @@ final class ConcurrencyControl {
   private static final String EXPELLED =
       "the transaction was idle too long and its timestamp memory was reclaimed";
   private static final String LOCKED = "a key stayed locked by another transaction";
-  private static final String RESERVED =
-      "a key is reserved by a pessimistic transaction";
+  private static final String RESERVED = "a key is reserved by a pessimistic transaction";
   private static final String CATALOG =
       "a table that the transaction used or looked up was created, dropped or renamed";
   private static final String EXCHANGED =
@@ -360,7 +359,7 @@ final class ConcurrencyControl {
       Thread.onSpinWait();
     }
     mine.size++; // nothing can fail between the lock and this. The check after it is W2 of
-                 // Reservations: it finds a reservation made meanwhile.
+    // Reservations: it finds a reservation made meanwhile.
     requireUnreserved(item, cause);
     return true;
   }

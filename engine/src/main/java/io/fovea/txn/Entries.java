@@ -231,7 +231,9 @@ final class Entries {
       for (int i = 0; i < TimestampTable.SLOTS_PER_BUCKET; i++) {
         int slot = first ^ i;
         long other = table.item(slot);
-        if (other != 0 && bucketOf(other, last) == own && !tryRelease(c, slot, column, last, oldest)) {
+        if (other != 0
+            && bucketOf(other, last) == own
+            && !tryRelease(c, slot, column, last, oldest)) {
           left = distance;
         }
       }

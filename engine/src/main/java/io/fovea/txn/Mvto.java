@@ -52,7 +52,8 @@ final class Mvto {
   /** Result of a look: the newest version is too new. The wts is 0, as in all results here. */
   static final long OLD = 1L << TidWord.WTS_BITS;
 
-  private static final String GONE = "the version of a record that the transaction needs no longer exists";
+  private static final String GONE =
+      "the version of a record that the transaction needs no longer exists";
 
   private final TxLife life;
   private final ConcurrencyControl concurrencyControl;

@@ -33,7 +33,8 @@ import org.jspecify.annotations.Nullable;
  * #waitsForBodies}), on which their log space depends.
  */
 final class PessimisticLocking {
-  private static final String LATE = "the transaction exceeded its time limit while others waited for it";
+  private static final String LATE =
+      "the transaction exceeded its time limit while others waited for it";
 
   private final ConcurrencyControl concurrencyControl;
   private final TxLife life;

@@ -259,7 +259,8 @@ final class Pins {
     if (done < c.pinned || !epochs.leave(c.index)) {
       dropReferences(c, done);
       throw new TransactionAbortedException(
-          AbortCause.TIMEOUT, "The transaction was idle too long and its timestamp memory was reclaimed.");
+          AbortCause.TIMEOUT,
+          "The transaction was idle too long and its timestamp memory was reclaimed.");
     }
     c.counts = true;
     c.epoch = COUNTING;

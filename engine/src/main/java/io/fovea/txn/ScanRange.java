@@ -115,7 +115,11 @@ abstract class ScanRange {
   private int bound(MemorySegment key, long offset, int length, int at) {
     if (length > keyBytesMax) {
       throw new InvalidUseException(
-          "The bound of a scan has " + length + " bytes; keys have at most " + tree.maxKeySize() + ".");
+          "The bound of a scan has "
+              + length
+              + " bytes; keys have at most "
+              + tree.maxKeySize()
+              + ".");
     }
     if (length > 0) {
       Mem.copy(key, offset, bounds, at, length);

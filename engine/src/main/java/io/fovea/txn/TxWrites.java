@@ -186,7 +186,13 @@ final class TxWrites {
       throw new InvalidUseException("There is no record with this key to patch.");
     }
     throw new InvalidUseException(
-        "Bytes " + at + " to " + (at + length) + " exceed the record of " + recordLength + " bytes.");
+        "Bytes "
+            + at
+            + " to "
+            + (at + length)
+            + " exceed the record of "
+            + recordLength
+            + " bytes.");
   }
 
   void move(BTree tree, MemorySegment key, long keyOffset, int keyLength) {

@@ -63,7 +63,6 @@ class CommitInstallerTest {
     return key(order) + "-" + (char) ('a' + line);
   }
 
-
   @Test
   void followersAreInstalledUnderOneLatch() {
     try (TxFixture f = new TxFixture()) {
@@ -126,7 +125,6 @@ class CommitInstallerTest {
     }
   }
 
-
   /** A missing frame is waited for, and every change is installed exactly once. */
   @Test
   void missingResourcesAreRetried() {
@@ -155,7 +153,6 @@ class CommitInstallerTest {
       assertEquals(50 + 39 * LINES, f.run(c -> c.all(t)).size());
     }
   }
-
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
@@ -247,7 +244,6 @@ class CommitInstallerTest {
       default -> random.nextInt(120);
     };
   }
-
 
   /** The last key of its leaf, with the whole gap above, and the first key of the next leaf. */
   private static String[] neighboursInTwoLeaves(TxFixture f, BTree t, int keys) {

@@ -67,7 +67,6 @@ class DurableCommitTest {
     return thread;
   }
 
-
   @Test
   void aCommitIsOneRecord() {
     try (LoggedFixture f = LoggedFixture.sync()) {
@@ -269,7 +268,6 @@ class DurableCommitTest {
       }
     }
   }
-
 
   @Test
   void aReaderWaitsOnlyForWhatItHasRead() throws InterruptedException {
@@ -533,7 +531,6 @@ class DurableCommitTest {
       assertEquals(20, f.commits().size());
     }
   }
-
 
   /** After the chains were written, before the append: no effect. */
   @Test

@@ -56,7 +56,6 @@ class LeafReadsTest {
     return f.engine.timestamps().stats().materialised();
   }
 
-
   @Property(tries = 15)
   void scansFindAllRecords(@ForAll long seed) {
     SplittableRandom random = new SplittableRandom(seed);
@@ -134,7 +133,6 @@ class LeafReadsTest {
     }
     return out;
   }
-
 
   @Test
   void aScanOfAnEmptyRangeNoticesInserts() {
@@ -222,7 +220,6 @@ class LeafReadsTest {
     }
   }
 
-
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void tooManyLeavesAreReadByItems(boolean down) {
@@ -255,7 +252,6 @@ class LeafReadsTest {
       }
     }
   }
-
 
   /** Money moves between accounts that appear and disappear; each scan finds all of it. */
   @ParameterizedTest

@@ -81,7 +81,6 @@ class SingleReadFastPathTest {
         });
   }
 
-
   @Test
   void itMakesNoEntry() {
     try (TxFixture f = fixture()) {
@@ -114,7 +113,6 @@ class SingleReadFastPathTest {
       }
     }
   }
-
 
   private static Map<String, Consumer<Client>> operations(TxFixture f) {
     BTree t = f.tree();
@@ -246,7 +244,6 @@ class SingleReadFastPathTest {
       c.commit();
     }
   }
-
 
   /** Both changes are in the pages, but not published. */
   @Test
