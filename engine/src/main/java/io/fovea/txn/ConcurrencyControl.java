@@ -358,9 +358,8 @@ final class ConcurrencyControl {
       }
       Thread.onSpinWait();
     }
-    mine.size++; // nothing can fail between the lock and this. The check after it is W2 of
-    // Reservations: it finds a reservation made meanwhile.
-    requireUnreserved(item, cause);
+    mine.size++; // nothing can fail between the lock and this
+    requireUnreserved(item, cause); // W2 of Reservations: against a reservation made meanwhile
     return true;
   }
 
