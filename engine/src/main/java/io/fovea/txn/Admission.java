@@ -13,39 +13,25 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Admission of transactions: a bounded number of contexts, and a fair queue of those that wait for
- * one.
+ * Admits transactions to a bounded number of contexts. Threads without a context queue fairly.
  *
  * <pre>
- *   begin:  nobody waits, and a context is free ──► claim it             the usual way: two looks
- *           else  queue up ──► look once more ──► park ──► woken with a context in hand
- *   end:    somebody waits? ──► hand the context to the first of them    it is never free in between
- *           else  free it ──► look once more whether somebody waits
+ *   begin:  no waiter and a free context ──► claim it                  the common case: two checks
+ *           otherwise  queue ──► check again ──► park ──► woken with a context
+ *   end:    a waiter? ──► hand the context to the first                it is never free in between
+ *           otherwise  free it ──► check again for waiters
  * </pre>
  *
- * <b>Claiming.</b> A thread starts looking at a place that depends on its id, so that it gets the
- * same context again and again, warm in its cache, without a ThreadLocal that would outlive the
- * database or multiply with virtual threads.
+ * <b>No lost wake-up.</b> A waiter raises {@code waiting} and then checks the contexts; an ending
+ * transaction frees its context and then checks {@code waiting}. A beginning transaction claims a
+ * context and then checks {@code closed}; a closer sets {@code closed} and then checks the
+ * contexts. All accesses are volatile, so one of each pair sees the other.
  *
- * <p><b>Nobody sleeps beside a free context.</b> Who waits raises {@code waiting} and then looks at
- * the contexts; a transaction that ends frees its context and then looks at {@code waiting}. All
- * four are volatile, so one of the two sees the other.
- *
- * <p><b>Fair.</b> While somebody waits, contexts are handed on in the order of arrival, and whoever
- * begins joins at the end. A thread that ended and begins again at once has no advantage.
- *
- * <p><b>One of those who wait is the guard</b>, and parks for so long only ({@link #LOOK_NANOS}):
- * then it looks whose time is up, and wakes them. All others park without a limit, for with one
- * each the timers of 20,000 virtual threads cost as much as their transactions. Any transaction
- * that comes, and whoever is woken, becomes the guard where there is none; any transaction that
- * leaves, and finds none, wakes the first who waits. So one that has parked under a guard does not
- * outlast it: it queued up before it saw the guard, so that who leaves later finds somebody in the
- * queue. That one runs, and either is the guard now, or leaves as well and does the same.
- *
- * <p><b>Closed.</b> For a moment in which nobody may run ({@link #close}) contexts are not handed
- * on. Any transaction that begins claims a context first and looks whether the admission is closed
- * second; whoever closes it writes that first and looks at the contexts second. So one of the two
- * sees the other, and nobody slips through.
+ * <p><b>The guard</b> is the waiter that parks for {@link #LOOK_NANOS} at most and then wakes all
+ * waiters whose time is up; the others park without a limit, because timers are expensive. Any
+ * arriving or woken waiter becomes the guard if there is none, and any leaving waiter that finds
+ * none wakes the first in the queue. So a waiter that parked under a guard does not outlast it: it
+ * queued before it saw the guard, so the leaving guard finds a waiter.
  */
 final class Admission {
   private static final VarHandle GIVEN;
@@ -58,16 +44,15 @@ final class Admission {
     }
   }
 
-  /** How long the guard parks before it looks at all who wait. */
+  /** How long the guard parks before it checks the deadlines of all waiters. */
   private static final long LOOK_NANOS = 100_000_000L;
 
   private static final Object GONE = new Object();
 
-  /** One who waits. */
   private static final class Waiter {
     final Thread thread = Thread.currentThread();
 
-    /** When its time is up, by {@link System#nanoTime}; compared where {@code limited}. */
+    /** By {@link System#nanoTime}; meaningful if {@code limited}. */
     final long deadline;
 
     final boolean limited;
@@ -77,8 +62,8 @@ final class Admission {
       this.limited = timeoutNanos > 0;
     }
 
-    /** Null; then a context, by who hands it over, or {@link #GONE}, by the waiter. */
-    @SuppressWarnings("unused") // through GIVEN
+    /** Null, then a context from the thread that hands it over, or GONE from the waiter. */
+    @SuppressWarnings("unused") // set through GIVEN
     volatile @Nullable Object given;
 
     boolean give(Object what) {
@@ -93,26 +78,16 @@ final class Admission {
   private final AtomicReference<@Nullable Waiter> guard = new AtomicReference<>();
   private volatile boolean closed;
 
-  /**
-   * @param health says when a wait ends without a context
-   * @param contexts all that there are; none is claimed
-   */
   Admission(EngineHealth health, Tx[] contexts) {
     this.health = health;
     this.contexts = contexts;
   }
 
-  /** How many wait: a moment's truth. */
   int waiting() {
     return waiting.get();
   }
 
-  /**
-   * A claimed context; waits for one.
-   *
-   * @param readOnly whether it is for a transaction that only reads
-   * @param timeoutNanos for how long at most; 0 for ever
-   */
+  /** Returns a claimed context, after waiting up to {@code timeoutNanos}; 0: without limit. */
   Tx enter(boolean readOnly, long timeoutNanos) {
     if (waiting.get() == 0) {
       Tx tx = claim();
@@ -126,7 +101,6 @@ final class Admission {
     return await(readOnly, timeoutNanos);
   }
 
-  /** Gives a context back. */
   void leave(Tx tx) {
     if (waiting.get() != 0) {
       handOver(tx);
@@ -171,11 +145,11 @@ final class Admission {
       mine = (Tx) w.given;
       return mine;
     } finally {
-      // Whatever failed, nobody hands a context to one that has gone.
+      // After a failure, no context may be handed to this waiter.
       if (mine == null) {
         queue.remove(w);
         if (!w.give(GONE)) {
-          leave((Tx) w.given); // it came when the wait had failed
+          leave((Tx) w.given); // handed over after the wait failed
         }
       }
       unqueue(w, counted);
@@ -189,19 +163,18 @@ final class Admission {
     relieve(w);
   }
 
-  /** How long a begin that has waited may wait still. */
   long toWait(long waitedNanos, boolean readOnly, long timeoutNanos) {
     health.checkBegin(readOnly);
     if (timeoutNanos > 0 && waitedNanos > timeoutNanos) {
       throw new TransactionAbortedException(
           AbortCause.ADMISSION,
-          "It could not begin within "
+          "The transaction could not begin within "
               + timeoutNanos / 1_000_000
               + " ms: "
               + contexts.length
-              + " transactions run at a time at most (TransactionOptions.maxActive), and "
+              + " transactions may be active at a time (TransactionOptions.maxActive), and "
               + waiting()
-              + " wait.");
+              + " are waiting.");
     }
     return timeoutNanos > 0 ? timeoutNanos - waitedNanos + 1 : Long.MAX_VALUE;
   }
@@ -210,7 +183,7 @@ final class Admission {
     Waiter seen = guard.get();
     boolean guards = seen == w || seen == null && guard.compareAndSet(null, w);
     if (w.thread.isInterrupted()) {
-      Waits.sleep(Math.min(left, 1_000_000L)); // it does not park; see Waits
+      Waits.sleep(Math.min(left, 1_000_000L)); // it would not park; see Waits
     } else if (guards || left < LOOK_NANOS) {
       LockSupport.parkNanos(this, Math.min(left, LOOK_NANOS));
     } else {
@@ -226,7 +199,7 @@ final class Admission {
     }
   }
 
-  /** Somebody waits no longer: if there is no guard then, the first of the others is to see it. */
+  /** Ends a wait; wakes the first of the other waiters if there is no guard then. */
   private void relieve(Waiter w) {
     guard.compareAndSet(w, null);
     if (guard.get() == null) {
@@ -237,7 +210,6 @@ final class Admission {
     }
   }
 
-  /** Hands all free contexts to those who wait. */
   private void handOut() {
     while (!closed && !queue.isEmpty()) {
       Tx tx = claim();
@@ -248,7 +220,6 @@ final class Admission {
     }
   }
 
-  /** Hands a context to the first who waits, or frees it. */
   private void handOver(Tx tx) {
     while (true) {
       if (!closed) {
@@ -260,23 +231,19 @@ final class Admission {
         }
       }
       tx.unclaim();
-      // Who came in between has looked at the contexts before this one was free.
+      // A waiter that came in between checked the contexts before this one was free.
       if (closed || queue.isEmpty() || !tx.claim()) {
         return;
       }
     }
   }
 
-  /** Has all who wait look whether they may still: nothing begins any more. */
   void wake() {
     for (Waiter w : queue) {
       LockSupport.unpark(w.thread);
     }
   }
 
-  // ---------------------------------------------------------------- nobody runs
-
-  /** Closes the admission, if it is open. */
   boolean close() {
     synchronized (queue) {
       if (closed) {
@@ -287,12 +254,11 @@ final class Admission {
     }
   }
 
-  /** A context for who has closed the admission; null where all are taken. */
+  /** Claims a context for the thread that closed admission; null if all are taken. */
   @Nullable Tx tryEnter() {
     return claim();
   }
 
-  /** Opens it again. */
   void open() {
     closed = false;
     handOut();

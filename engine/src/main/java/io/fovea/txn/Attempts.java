@@ -5,27 +5,24 @@ import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The attempts to do one piece of work until it commits: how long to wait before the next one, and
- * whether that one is pessimistic. Of one thread.
+ * The attempts of one thread to commit a piece of work.
  *
  * <ol>
- *   <li>After an abort the thread backs off: {@link #backOff}. Where the abort was caused by a
- *       reservation, it waits for the end of that, since another attempt would meet it again.
- *   <li>After {@code pessimisticAfterAborts} aborts it queues up for being pessimistic. Until its
- *       turn comes it makes attempts still, and waits longer and longer between them.
- *   <li>When its turn has come every attempt is pessimistic, until the work is done. Where the turn
- *       was taken away, because an attempt took too long, it queues up again.
+ *   <li>After an abort the thread {@linkplain #backOff backs off}. If a reservation caused the
+ *       abort, it waits for the end of the reservation.
+ *   <li>After {@code pessimisticAfterAborts} aborts it queues for a {@link PessimisticTicket}, and
+ *       meanwhile makes ordinary attempts with growing pauses.
+ *   <li>Once the ticket is granted, every attempt is pessimistic. If the ticket is revoked because
+ *       an attempt took too long, the thread queues again.
  * </ol>
  */
 public final class Attempts implements AutoCloseable {
-  /** How long the end of another's reservation is waited for. */
   private static final long RESERVATION_NANOS = 1_000_000_000L;
 
-  /** Aborts of a transaction after which it gives way, and does not sleep yet. */
   private static final int YIELDS = 4;
 
-  private static final long TURN_NANOS = 1_000_000L;
-  private static final int TURN_DOUBLINGS = 10;
+  private static final long TICKET_NANOS = 1_000_000L;
+  private static final int TICKET_DOUBLINGS = 10;
 
   private final Reservations reservations;
   private final int pessimisticAfterAborts;
@@ -34,11 +31,6 @@ public final class Attempts implements AutoCloseable {
   private @Nullable PessimisticTicket pessimisticTicket;
   private @Nullable Reservation met;
 
-  /**
-   * @param reservations of the engine whose transactions the attempts are
-   * @param pessimisticAfterAborts the number of aborts after which attempts are pessimistic; 0:
-   *     from the first attempt, if no other transaction holds the ticket
-   */
   Attempts(Reservations reservations, int pessimisticAfterAborts) {
     this.reservations = reservations;
     this.pessimisticAfterAborts = pessimisticAfterAborts;
@@ -52,12 +44,7 @@ public final class Attempts implements AutoCloseable {
     }
   }
 
-  /**
-   * Waits until it is this thread's turn to be pessimistic, for who makes one attempt only.
-   *
-   * @param nanos for how long at most
-   * @return whether it is
-   */
+  /** Waits up to a limit for the ticket, for a single attempt; returns whether it is granted. */
   public boolean awaitTurn(long nanos) {
     PessimisticTicket t = pessimisticTicket;
     if (t == null) {
@@ -67,7 +54,7 @@ public final class Attempts implements AutoCloseable {
     return t.isGranted();
   }
 
-  /** An attempt was aborted: waits before the next. */
+  /** Counts an aborted attempt and waits before the next. */
   public void backOff() {
     aborts++;
     Reservation r = met;
@@ -81,18 +68,13 @@ public final class Attempts implements AutoCloseable {
         sleep(aborts);
       }
     } else if (!t.isGranted()) {
-      reservations.awaitTurn(t, TURN_NANOS << Math.min(inQueue++, TURN_DOUBLINGS));
+      reservations.awaitTurn(t, TICKET_NANOS << Math.min(inQueue++, TICKET_DOUBLINGS));
     } else if (aborts > pessimisticAfterAborts + 1) {
-      sleep(aborts); // a pessimistic attempt that failed
+      sleep(aborts); // a pessimistic attempt failed
     }
   }
 
-  /**
-   * Waits before another attempt: gives way a few times, then sleeps longer from attempt to attempt
-   * and by a random share, so that those who collided do not meet again.
-   *
-   * @param attempt how often the transaction was aborted, from 1
-   */
+  /** Yields a few times, then sleeps for a growing, random time, to separate colliding threads. */
   private static void sleep(int attempt) {
     if (attempt <= YIELDS) {
       Thread.yield();
@@ -102,20 +84,16 @@ public final class Attempts implements AutoCloseable {
     Waits.sleep(ThreadLocalRandom.current().nextLong(limit / 2, limit));
   }
 
-  /** The place in the queue; null where there is none yet. */
   @Nullable PessimisticTicket pessimisticTicket() {
     return pessimisticTicket;
   }
 
-  /** An attempt is being aborted because of a reservation. */
+  /** Records the reservation that aborts the current attempt. */
   void met(Reservation r) {
     met = r;
   }
 
-  /**
-   * The work is done, or given up: the next one's turn. Twice is fine. Also by the thread that
-   * finds a transaction which its user has forgotten.
-   */
+  /** Leaves the queue. Idempotent; also called by a thread that ends a leaked transaction. */
   @Override
   public void close() {
     PessimisticTicket t = pessimisticTicket;

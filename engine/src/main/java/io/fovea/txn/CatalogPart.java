@@ -5,100 +5,88 @@ import io.fovea.buffer.PageReservations;
 import io.fovea.wal.LogSession;
 
 /**
- * What a transaction does to the catalog, as its commit sees it. The room above implements it
- * ({@code CatalogTransaction}, which has the argument); a transaction that has none pays for one
- * look at a field.
+ * A transaction's catalog changes, as its commit sees them; implemented by {@code
+ * CatalogTransaction}, which has the argument.
  *
  * <pre>
  *   {@link Commit}            catalog part
- *   pages promised            inserts, bytes
- *   items locked
- *   gate at a moment          deciding: tables that it drops are being dropped, for everybody
+ *   reserve pages             inserts, bytes
+ *   lock items
+ *   close the gate            deciding: from now on no transaction may use the tables that it drops
  *     decide
- *                             decided: what ranges have that are cut is counted
+ *                             decided: counts the records of ranges that it cuts
  *   counts of trees           count
- *   long values to chains     stage
+ *   write long values         stage
  *   append                    append: a CATALOG record, the first part of the commit; RANGE records
- *   ---                       it has happened, if the COMMIT record becomes durable
+ *   ---                       committed, if the COMMIT record becomes durable
  *   install                   install: the catalog's tree, then the tables in memory
- *   publish items, leave the gate
+ *   publish, leave the gate
  *   free old chains           release
- *   end of the transaction    ended, whatever came before
+ *   end of the transaction    ended, in every case
  * </pre>
  */
 public interface CatalogPart {
-  /** Whether it changes anything. If not, it has only looked for tables. */
+  /** Returns whether it changes anything; if not, the transaction has only looked up tables. */
   boolean changes();
 
   /**
-   * Whether what it was told of the catalog is still so. Of one that changes nothing it is asked
-   * when the transaction decides, inside the gate if it writes.
+   * Returns whether the catalog is as the transaction read it. Called when a transaction without
+   * catalog changes decides, inside the gate if it writes.
    */
   boolean catalogReadsValid();
 
   /**
-   * Returns whether the trees that {@link #catalogReadsValid} checked are unchanged since. In
-   * between, the transaction checked all its other reads, so all of them held at one point in time.
+   * Returns whether the trees that {@link #catalogReadsValid} checked are unchanged since. All
+   * other reads were checked in between, so all held at one point in time.
    */
   boolean stillHolds();
 
-  /** Gets by how much counts of trees change. */
+  /** Receives changes of tree counts. */
   @FunctionalInterface
   interface Counts {
-    /**
-     * One tree.
-     *
-     * @param tree the tree
-     * @param records how many more records it has
-     * @param bytes how many more bytes its keys and values have
-     */
+    /** Adds changes of a tree's number of records, and of the bytes of their keys and values. */
     void add(BTree tree, long records, long bytes);
   }
 
-  /** How many records it adds to the catalog, or makes longer, at most. */
+  /** Returns the maximum number of catalog records that it adds or makes longer. */
   int inserts();
 
-  /** How many bytes these have. */
+  /** Returns the size of these records, in bytes. */
   long bytes();
 
-  /** Where pages for them are promised. */
+  /** Returns where pages for them are reserved. */
   PageReservations promises();
 
-  /** All locks are held, and the moment is about to come. */
+  /** Called when all locks are held, before the gate closes. */
   void deciding();
 
   /**
-   * It has decided, and the gate is open again. All that has decided before is in the trees, and
-   * nobody changes those whose tables it drops or takes ranges out of.
-   *
-   * @throws io.fovea.error.TransactionAbortedException if the transaction was told something else
-   *     of them than what there is
+   * Called when it has decided and the gate is open again. All earlier decisions are in the trees,
+   * and no transaction changes the tables that it drops or cuts. Throws an abort if these tables
+   * are not as the transaction read them.
    */
   void decided();
 
-  /** Says by how much it changes counts of trees, after {@link #decided}. */
+  /** Reports the changes of tree counts, after {@link #decided}. */
   void count(Counts counts);
 
-  /** Writes long values. */
+  /** Writes long values to their pages. */
   void stage(LogSession session);
 
   /**
-   * Appends what recovery must know, as the first part of a commit.
-   *
-   * @param maxBytes how long the record may be
-   * @return where it begins
+   * Appends recovery's records of at most {@code maxBytes}, before all others; returns their LSN.
    */
   long append(LogSession session, int maxBytes);
 
-  /** The commit has happened: the catalog changes, and what follows in memory. */
+  /** Changes the catalog and the tables in memory; the commit is in the log. */
   void install(LogSession session);
 
-  /** Frees what the catalog does not need any more. */
+  /** Frees what the catalog no longer needs. */
   void release(LogSession session);
 
-  /** Instead of {@link #install}: nothing has happened. */
+  /** Undoes the preparations, instead of {@link #install}: the commit failed. */
   void undo(LogSession session);
 
-  /** The transaction has ended, and its context is given back next. Waits for nobody. */
+  /** Called when the transaction has ended, before its context is released. Does not wait. */
   void ended();
 }

@@ -10,8 +10,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pages of long values, of several trees, in the order in which they were added. To free them does
- * not fail: what can't be freed now the tree tries again later.
+ * The pages of long values of several trees. Freeing them does not fail: a tree retries later what
+ * it can't free now.
  */
 final class ChainPages {
   private final LongList pids = new LongList();
@@ -24,7 +24,6 @@ final class ChainPages {
     return pids.size();
   }
 
-  /** Adds pages of a tree. */
   void add(BTree tree, LongList more) {
     if (runs == ends.length) {
       trees = Arrays.copyOf(trees, 2 * runs);
@@ -38,7 +37,6 @@ final class ChainPages {
     runs++;
   }
 
-  /** Puts the ids of some pages one after the other. */
   long put(MemorySegment to, long at, int from, int end) {
     for (int i = from; i < end; i++) {
       Mem.putLong(to, at + 8L * (i - from), pids.get(i));
@@ -46,16 +44,11 @@ final class ChainPages {
     return at + 8L * (end - from);
   }
 
-  /**
-   * Before the record that releases them: {@link #free} must have room in the log.
-   *
-   * @throws io.fovea.error.StorageFullException where there is none
-   */
+  /** Claims log space for {@link #free}, before the record that releases the pages. */
   void claim(LogSession session) {
-    session.claim(pids.size() * AllocatorRecord.FREE_SPACE / 2); // of a grant half is for a filler
+    session.claim(pids.size() * AllocatorRecord.FREE_SPACE / 2); // half of a grant is for filler
   }
 
-  /** Frees all of them, the last first. */
   void free(LogSession session) {
     for (int run = runs - 1; run >= 0; run--) {
       BTree tree = trees[run];
@@ -72,7 +65,7 @@ final class ChainPages {
   }
 
   void clear() {
-    pids.clear(); // also what an error has left of an add
+    pids.clear(); // includes remains of an add that failed
     if (runs > 0) {
       Arrays.fill(trees, 0, runs, null);
       runs = 0;

@@ -4,27 +4,22 @@ import io.fovea.config.TimestampStore;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The timestamps of items that have no entry in the exact table, wherever they are: one predicted
- * branch on a final kind, for a store is of one kind as long as it lives.
+ * The timestamps of items that have no entry in the exact table, after the dissertation (sections
+ * 3.1, 3.2.2 and 3.4.1). The kind of store never changes, so its branch predicts well.
  *
  * <pre>
- *                   out of use          leaves the exact table                       memory
+ *                   unused timestamps   leaves the exact table                       memory
  *   DISK            page of a file      with its last user                           in use
- *   DISK_CACHE      page of a file      when its place is wanted, longest unused     in use + cache
+ *   DISK_CACHE      page of a file      when its slot is needed, least recently used in use + cache
  *   MEMORY          the exact table     never                                        all items
- *   FOCUS_COUNTER   one cell for all    when its place is wanted, longest unused     in use + cache
- *   FOCUS_SKETCH    rows x columns      when its place is wanted                     in use + sketch
+ *   FOCUS_COUNTER   one cell for all    when its slot is needed, least recently used in use + cache
+ *   FOCUS_SKETCH    rows x columns      when its slot is needed                      in use + sketch
  * </pre>
  *
- * <p>After the variants of the dissertation (sections 3.2.2 and 3.4.1). Each is an approximate
- * timestamp store in its sense (section 3.1): the first three with bounds that are exact.
- *
- * <p><b>Promise.</b> For each item, what {@link #get} returns is not below, field by field, any
- * word that was put for it before, and wts &lt;= rts. That, and that nobody asks while an entry is
- * in use, is Property 1 and 2 of the dissertation.
- *
- * <p>Calls for one item run under the lock of its column in the exact table, so that a get sees all
- * earlier puts of the item. May wait for a device where there are pages, and for nothing else.
+ * <p><b>Invariant.</b> {@link #get} returns wts &lt;= rts, and neither is below that of any word
+ * that was put for the item before. It is not called while an entry is in use. Calls for one item
+ * run under its column's lock, so that a get sees all earlier puts. They may wait for a device if
+ * there are pages, and for nothing else.
  */
 final class ColdTimestamps {
   private static final int NOTHING = 0;
@@ -44,11 +39,11 @@ final class ColdTimestamps {
     this.pages = pages;
     this.kind = k == TimestampStore.MEMORY ? NOTHING : TimestampConfig.onDisk(k) ? PAGES : CELLS;
     boolean many = k == TimestampStore.FOCUS_SKETCH;
-    // One cell where there is none to be: what is not touched takes no memory.
+    // A single cell if there is no sketch; untouched memory is never allocated.
     this.sketch = many ? new Sketch(config.sketchRows(), config.sketchColumns()) : new Sketch(1, 1);
   }
 
-  /** Before the lock is taken: does what waits. */
+  /** Does any waiting, before the column's lock is taken. */
   void fetch(int ctx, long item) {
     TimestampPages p = pages;
     if (p != null) {
@@ -56,7 +51,7 @@ final class ColdTimestamps {
     }
   }
 
-  /** An upper bound of an item's timestamps, as an unlocked word; 0 for one never heard of. */
+  /** Returns an upper bound of an item's timestamps, as an unlocked word; 0 if it was never put. */
   long get(int ctx, long item) {
     if (kind == CELLS) {
       return sketch.get(item);
@@ -65,7 +60,6 @@ final class ColdTimestamps {
     return p == null ? 0 : p.get(ctx, item);
   }
 
-  /** Takes over the timestamps of an item whose entry goes. */
   void put(int ctx, long item, long word) {
     TimestampPages p = pages;
     if (kind == CELLS) {
@@ -73,13 +67,11 @@ final class ColdTimestamps {
     } else if (p != null) {
       p.put(ctx, item, word);
     } else {
-      throw new IllegalStateException("An entry went that stays for ever.");
+      throw new IllegalStateException("An entry was released that its store keeps.");
     }
   }
 
-  /**
-   * Says that timestamps up to this one are of a time before all who run: {@link Sketch#settle}.
-   */
+  /** Declares timestamps up to this one old: {@link Sketch#settle}. */
   void settle(long timestamp) {
     if (kind == CELLS) {
       sketch.settle(timestamp);
@@ -90,7 +82,6 @@ final class ColdTimestamps {
     return sketch;
   }
 
-  /** Native memory of the sketch, 0 where there is none. */
   long sketchBytes() {
     return kind == CELLS ? sketch.bytes() : 0;
   }

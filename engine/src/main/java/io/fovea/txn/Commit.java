@@ -14,65 +14,55 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The commit of one transaction, with next-key items: the order of steps, which is the same under
- * all protocols. What (a) to (d) and (f) do is {@link ConcurrencyControl}'s; below it stands as
- * TicToc has it.
+ * The commit of one transaction. The order of the steps is the same under all protocols; {@link
+ * ConcurrencyControl} implements (a) to (d) and (f), shown here for TicToc. {@code
+ * docs/internals/transactions.md} has the proof.
  *
  * <pre>
- *      room in the log that a crash would need          before any lock: this may wait
- *      pages of the file, as many as splits may need    likewise, or refuse
- *      log space, and the redo point stays here
+ *      wait for log space that a recovery may need      before any lock
+ *      reserve the pages that splits may need           likewise; may be refused
+ *      grant of log space; holds back the redo point
  *      pin the items of keys that were not read
- *  (a) lock the written items, in hash order            nobody else changes these keys or the gaps
- *  (b) for each key that appears or disappears:         below them from here on
- *        find the first installed key above, try-lock its item, look again
- *      pages of a long value move, in a transaction that does only that  {@link ChainMove}
- *      pass the gate: no snapshot begins from here on    {@link CommitGate}
+ *  (a) lock the written items, in hash order            these keys and the gaps below them
+ *  (b) for each key that appears or disappears:         can't change from here on
+ *        find the first installed key above, try-lock its item, check again
+ *      move pages of a long value, in a transaction that does only that  {@link ChainMove}
+ *      enter the gate: no snapshot begins from here on  {@link CommitGate}
  *  (c) commitTs = max(wts of every read, 1 + rts of every locked item, 1 + {@link ScanMarks} of the trees)
  *  (d) every read still has its wts; its rts is raised to commitTs, unless another holds the lock
- *      long values go to chains of new pages            nobody knows these
- *  (e) append to the log                                it has happened now, if this becomes durable
+ *      write long values to chains of new pages         not reachable yet
+ *  (e) append to the log                                committed from here on, if this becomes durable
  *      install in the trees ({@link CommitInstaller}), and add to their counts ({@link CountDeltas})
  *  (f) every locked item := (commitTs, commitTs), unlocked
  *      leave the gate
- *      free the pages of old long values; the redo point may go on
+ *      free the pages of old long values; release the redo point
  *      [wait until the record is durable: {@link TxEngine#await}, with nothing held]
  * </pre>
  *
- * <b>Order of locks.</b> Written items are waited for in the order of their hash, so that waiting
- * can't form a circle; successors come when those are held and are only tried. Every wait is
- * bounded all the same and ends in an abort, because successors do not keep the order.
+ * <b>Lock order.</b> Written items are waited for in hash order. Successors are locked afterwards,
+ * out of order, so every wait is bounded and ends in an abort.
  *
- * <p><b>Successors.</b> A key that appears splits a gap that belongs to the item of the first
- * installed key above it; one that disappears gives its gap to that item. Any transaction that
- * scanned the gap has read that item, so it must be locked and its timestamps must move. Between
- * finding a successor and locking it another commit may have installed a key in between: hence the
- * second look. Once the item is held and was still the successor after that, nobody can install a
- * key in the gap, for he would need the same item. Own keys that are not yet installed do not
- * count: all keys of one transaction in one gap have the same successor, and all of them are locked
+ * <p><b>Successors.</b> Another commit may install a key between finding the successor and locking
+ * it; hence the second check. Once the item is held and still is the successor, no other commit can
+ * install a key in the gap, because it needs the same item. Own keys that are not installed yet do
+ * not matter: all keys of one transaction in one gap have the same successor, and all are locked
  * themselves.
  *
- * <p><b>After the append nothing may fail.</b> So the pages that splits may need are promised
- * before it, and a full disk refuses the commit there ({@link CommitAppender}). What is lacking
- * afterwards all the same (a frame, while pages can't be written; space, where a split took more
- * than was foreseen) is waited for, asleep, with the locks held and without a limit: it comes back
- * when the device does. A change of a tree happens as a whole or not at all, so an attempt leaves
- * nothing. A page that can't be read is tried again some times: it was looked at before, and has
- * left the pool since.
+ * <p><b>After the append nothing may fail.</b> Pages for splits are reserved before it. If a
+ * resource is missing nevertheless (a frame while pages can't be written, or space if a split took
+ * more than foreseen), the commit sleeps with its locks held until the device recovers. A tree
+ * change happens completely or not at all, so a failed attempt leaves nothing. A permanent failure
+ * (a page that stays unreadable, the end of the log, a close that no longer waits) stops the
+ * engine. The locks are kept, so that no transaction sees half a commit, and so is the session, so
+ * that no checkpoint passes the record: the next opening applies the missing changes. Before the
+ * append anything may fail without a trace.
  *
- * <p>What can't pass poisons the engine: a page that stays unreadable, the end of the log, a close
- * that does not wait any longer, any other failure. The locks stay as they are, so that nobody sees
- * half a transaction, and so does the session, so that no checkpoint leaves the record behind: what
- * is missing in the pages comes from the log when the database is opened again. Before the append
- * everything may fail, and then nothing has happened.
- *
- * <p><b>Locks before durability.</b> The locks go before the record is durable, so others may build
- * on what may yet be lost. They can't tell anybody: what they write has a record behind this one,
- * and what they only read they wait for as well (see {@link Tx#readLsn}).
+ * <p><b>Locks are released before durability.</b> Later writers have later records, and readers
+ * wait for what they read ({@link Tx#readLsn}).
  */
 final class Commit {
-  /** How long a commit that changes the catalog waits for those that are being installed. */
-  private static final long MOMENT_NANOS = 60_000_000_000L;
+  /** How long a commit that changes the catalog waits for commits that are being installed. */
+  private static final long QUIESCENT_POINT_NANOS = 60_000_000_000L;
 
   private final TxLife life;
   private final Workspace work;
@@ -87,7 +77,6 @@ final class Commit {
   private final CommitLocks locks;
   private final CommitInstaller installer;
 
-  /** Whether a commit that waits may go on; nothing has happened yet. */
   private final Waits.Check mayWait;
 
   Commit(TxLife life, Workspace work, ConcurrencyControl concurrencyControl, TxReads reader) {
@@ -118,24 +107,21 @@ final class Commit {
     this.installer = new CommitInstaller(life, work, concurrencyControl, appender, session);
   }
 
-  /**
-   * Commits.
-   *
-   * @return up to where the log must be durable before anybody is told; 0: nothing to wait for
-   */
+  /** Commits; returns the LSN that must be durable before an acknowledgment, or 0. */
   long run() {
     int n = locks.order();
     CatalogPart catalog = changed(work.catalog);
     if (n == 0 && catalog == null) {
-      // What is locked all the same was read under the lock: the dummy write protects it.
+      // Items locked nevertheless were read under the lock: a dummy write protects these reads.
       concurrencyControl.publish(concurrencyControl.decide());
       return work.readLsn;
     }
     if (appender.phase() != Phase.NONE) {
-      clear(); // an error has cut the end of the last one short
+      clear(); // an error interrupted the end of the last commit
     }
     appender.begun();
-    boolean ends = false; // whether the session of the log ends here: always, unless halfway
+    boolean ends =
+        false; // whether the log session ends here: always, unless the commit failed halfway
     try {
       awaitRoom(catalog);
       boolean first = concurrencyControl.pessimistic.waitsForBodies();
@@ -151,7 +137,7 @@ final class Commit {
       if (work.move != null) {
         move(work.move);
       }
-      long commitTs = catalog == null ? decide() : decideAtMoment(catalog);
+      long commitTs = catalog == null ? decide() : decideAtQuiescentPoint(catalog);
       gate.decided(commitSlot, commitTs);
       if (catalog != null) {
         catalog.decided();
@@ -160,7 +146,7 @@ final class Commit {
         locks.stageVersions();
       }
       if (catalog == null && !writesAnything()) {
-        // What was decided under the locks is a read all the same: the dummy write protects it.
+        // The deletes found nothing. These were reads under locks: a dummy write protects them.
         concurrencyControl.publish(commitTs);
         ends = true;
         return work.readLsn;
@@ -208,9 +194,8 @@ final class Commit {
   }
 
   /**
-   * Before any lock of the commit. One that changes the catalog has waited before it took the locks
-   * of the catalog; for one that moves a long value there is somebody who holds the redo point
-   * back.
+   * Waits for log space, before any lock. Catalog changes have waited before they took the
+   * catalog's locks; the caller of a long value's move holds back the redo point.
    */
   private void awaitRoom(@Nullable CatalogPart catalog) {
     if (catalog == null && work.move == null) {
@@ -218,7 +203,6 @@ final class Commit {
     }
   }
 
-  /** What is kept between commits becomes as new. */
   private void clear() {
     appender.clear();
     counts.clear();
@@ -226,7 +210,7 @@ final class Commit {
     appender.over();
   }
 
-  /** Moves the pages of a long value, but for the first, of which the commit is. */
+  /** Moves the pages of a long value other than the first, which the commit itself moves. */
   private void move(ChainMove how) {
     MemorySegment s = writes.scratch.segment();
     for (int e = 0; e < writes.size(); e++) {
@@ -237,7 +221,7 @@ final class Commit {
     }
   }
 
-  /** Nobody commits: gives back the pages that are kept for the next commit. */
+  /** Releases the pages that are kept for the next commit; no commit is running. */
   void releasePages() {
     appender.releasePages(true);
   }
@@ -246,11 +230,10 @@ final class Commit {
     try {
       appender.undo();
     } catch (RuntimeException | Error e) {
-      t.addSuppressed(e); // pages that nobody uses
+      t.addSuppressed(e); // leaks only unreachable pages
     }
   }
 
-  /** One that only looks for tables is nothing that a commit has to do. */
   static @Nullable CatalogPart changed(@Nullable CatalogPart catalog) {
     return catalog != null && catalog.changes() ? catalog : null;
   }
@@ -261,7 +244,6 @@ final class Commit {
     return concurrencyControl.decide();
   }
 
-  /** Says what will be changed, for scans by leaves. */
   private void changes() {
     if (life.shared.marks.watched()) {
       work.changed = writes.treeBits();
@@ -270,11 +252,10 @@ final class Commit {
   }
 
   /**
-   * A commit that changes the catalog decides alone, with the gate closed: what has decided before
-   * comes before it, what decides later comes behind it, and nothing is in between ({@link
+   * Decides with the gate closed, so that a catalog change is between all others ({@link
    * CommitGate}).
    */
-  private long decideAtMoment(CatalogPart catalog) {
+  private long decideAtQuiescentPoint(CatalogPart catalog) {
     concurrencyControl.requireUsedThere();
     changes();
     catalog.deciding();
@@ -284,17 +265,15 @@ final class Commit {
           gate.enterAtMoment(commitSlot);
           commitTs[0] = concurrencyControl.decide();
         },
-        MOMENT_NANOS,
+        QUIESCENT_POINT_NANOS,
         life::checkDeadline);
     return commitTs[0];
   }
 
-  /** Whether the transaction has happened, so that nothing may end it any more. */
   boolean happened() {
     return appender.happened();
   }
 
-  /** Deletes of what is not there have been discarded. */
   private boolean writesAnything() {
     for (int e = 0, size = writes.size(); e < size; e++) {
       if (writes.kind(e) != WriteSet.NONE) {
@@ -314,8 +293,8 @@ final class Commit {
   }
 
   /**
-   * Whether a failure came where no page is latched, as these do: then every page is as a whole
-   * change has left it, and what the commit has not locked may still be read.
+   * Returns whether no page was latched at a failure. Then every page contains only whole changes,
+   * and what the commit has not locked may still be read.
    */
   private static boolean leavesPagesWhole(Throwable t) {
     return t instanceof PoolExhaustedException

@@ -16,39 +16,36 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a commit does with the log, and with long values, which must be in pages before the log says
- * that they count.
+ * Appends a commit to the log, and writes its long values, which must be in pages before the log
+ * refers to them.
  *
  * <pre>
- *   begin()       pages for splits, log space for the record       before any lock; may wait, refuse
- *   stageLong()   new long values into chains of new pages         locks are held, nothing latched
- *                 patches to whole values, where changes are followed
- *   ready()       the pages for splits that chains have taken      may refuse
- *   append()      the record, in parts where it is large; the last one is what counts
- *   release()     the pages of the old long values
- *   undo()        instead of append: the pages of the new ones
+ *   begin()       reserves pages for splits and log space          before any lock; may wait or refuse
+ *   stageLong()   writes new long values to chains of new pages    locks are held, nothing latched
+ *                 makes whole values of patches, for change subscribers
+ *   ready()       replaces reserved pages that chains have taken   may refuse
+ *   append()      appends the record, in parts if large; the last one commits
+ *   release()     frees the pages of the old long values
+ *   undo()        instead of append: frees the pages of the new ones
  * </pre>
  *
- * <b>Parts.</b> A record is a piece of the log's buffer, so it can't be larger than that, and one
- * that is nearly as large would have to wait until nobody else has anything in it. So what is
- * larger than {@link TxConfig#commitPartBytes} goes in parts, each with a grant of its own. The
- * session's slot was set before the first, so the redo point stays before it; parts whose commit
- * never comes are nothing. Page ids of long values that would take more than a part go in parts of
- * their own.
+ * <b>Parts.</b> A record occupies contiguous log buffer, so a commit larger than {@link
+ * TxConfig#commitPartBytes} is appended in parts, each with a grant of its space. The session's
+ * slot was set before the first part, so the redo point stays before it; parts without their commit
+ * have no effect.
  *
- * <p><b>Long values.</b> A chain is never changed: a new value is a new chain, also after a patch.
- * The chains that a commit releases are listed in its records and freed after it has published, by
- * the same session: any transaction that dies in between leaves a record that names what is to be
- * freed, and has claimed room for what is logged of that.
+ * <p><b>Long values.</b> A chain never changes: a new value is a new chain, even after a patch. A
+ * commit lists the chains that it releases in its records and frees them after it has published, in
+ * the same session. If it dies in between, its record names what to free.
  */
 final class CommitAppender {
-  /** What a context keeps of promised pages for its next commit: so many, or so many bytes. */
+  /** Reserved pages that a context keeps for its next commit: this number, or this many bytes. */
   private static final int KEEP_PAGES = 16;
 
   private static final int KEEP_BYTES = 256 << 10;
 
-  /** How often a record is looked at again beside others who change its leaf. */
-  private static final int LOOKS_MAX = 256;
+  /** How often a record is checked again while other threads change its leaf. */
+  private static final int CHECKS_MAX = 256;
 
   private final TxLife life;
   private final TxShared shared;
@@ -60,47 +57,42 @@ final class CommitAppender {
   private final OpLeaves leaves;
   private final int partBytes;
 
-  /** Whether the log has to say what a record is, not only what of it has changed. */
   private final boolean wholeValues;
 
   private final ChainPages adopted = new ChainPages();
   private final ChainPages released = new ChainPages();
   private final LongList pids = new LongList();
 
-  /** First pages and lengths of the entries whose new value is a chain; 0: it is not. */
+  /** First pages and lengths of the entries whose new value is a chain; 0: not a chain. */
   private long[] firsts = new long[0];
 
   private int[] lengths = new int[0];
   private boolean chains;
 
-  /** How far a commit is. Of the transaction's thread. */
   enum Phase {
-    /** There is none, and nothing is left of the last one. */
+    /** No commit, and nothing remains of the last one. */
     NONE,
 
-    /** Nothing has happened; whatever fails undoes it. */
+    /** Not committed; any failure undoes it. */
     UNDECIDED,
 
-    /**
-     * Its record is in the log. What fails from here on stops the engine, which keeps its locks.
-     */
+    /** The record is in the log. A failure stops the engine, which keeps the locks. */
     HAPPENED,
 
-    /** All of it is in the pages, and its locks are free. */
+    /** All changes are in the pages, and the locks are released. */
     PUBLISHED,
 
-    /** It is over, and its leavings go. Where an error cuts that short, the next one ends it. */
+    /** Resources are being released. If an error interrupts this, the next commit completes it. */
     ENDING
   }
 
   private Phase phase = Phase.NONE;
 
-  /** Where the pages are, while promises are made; they stay between commits. */
   private @Nullable PageReservations promises;
 
   private int pages;
 
-  // How far the record in the making goes: up to this entry, and this patch of it.
+  // How far the record goes: the next entry, and the next patch of it.
   private int entry;
   private int patch;
   private long bytes;
@@ -119,10 +111,7 @@ final class CommitAppender {
     this.wholeValues = shared.config.wholeValues() && session.logging();
   }
 
-  /**
-   * Gets log space for what there is to say, as far as it is known. Long values are not, nor does
-   * it matter: what they need is asked for again, outside of all latches.
-   */
+  /** Reserves pages and log space, except for long values, whose space is granted later. */
   void begin() {
     long bound = CommitRecord.HEADER + CommitCounts.CONTEXT_BYTES_MAX;
     BTree last = null;
@@ -138,7 +127,7 @@ final class CommitAppender {
 
   // ---------------------------------------------------------------- pages
 
-  /** A new record, or a longer one, may split leaves and what is above them. */
+  /** Reserves pages: a new or longer record may split leaves and their ancestors. */
   private void promisePages() {
     pages = worst(false);
     if (pages > 0) {
@@ -150,9 +139,8 @@ final class CommitAppender {
   }
 
   /**
-   * How many pages the changes may take in the worst case.
-   *
-   * @param looked whether records that do not get longer are told apart, for which it takes a look
+   * Returns the maximum number of pages that the changes may take; {@code looked} excludes records
+   * that do not get longer, which have to be read for that.
    */
   private int worst(boolean looked) {
     int inserts = 0;
@@ -177,21 +165,21 @@ final class CommitAppender {
     return catalog != null ? catalog.promises() : writes.tree(0).pool().promises();
   }
 
-  /** Whether an entry's record takes no more than the one that it replaces. */
+  /** Returns whether an entry's record takes no more space than the one that it replaces. */
   private boolean staysInPlace(int e) {
     BTree tree = writes.tree(e);
     Position p = work.position;
     work.place(e, p);
     int now = writes.valueLength(e);
-    // Others change the leaf beside this, and its page may leave: that says nothing of the record.
-    for (int look = 0; look < LOOKS_MAX; look++) {
+    // A concurrent change of the leaf, or its eviction, says nothing about the record.
+    for (int attempt = 0; attempt < CHECKS_MAX; attempt++) {
       tree.locate(writes.scratch.segment(), writes.keyOffset(e), writes.keyLength(e), p);
       int old = p.found ? tree.valueLength(p) : -1;
       boolean stub = isLong(e, old);
       if (tree.valid(p)) {
         return old >= 0 && (isLong(e, now) ? stub : !stub && now <= old);
       }
-      Waits.spin(look);
+      Waits.spin(attempt);
     }
     return false;
   }
@@ -203,14 +191,14 @@ final class CommitAppender {
     try {
       p.promise(session, pages);
     } catch (StorageFullException full) {
-      // Contexts that nobody uses now may keep some. Those that are used give theirs back. And a
-      // closer look is worth its time: what needs no space is not refused.
+      // Reclaim pages from idle contexts; active ones return theirs when they end. Then count
+      // exactly, so that a commit that needs no space is not refused.
       shared.releaseIdlePages();
       p.promise(session, worst(true));
     }
   }
 
-  /** Before the append, under the items' locks: nothing that comes after it must lack pages. */
+  /** Completes the reservations under the locks: nothing after the append may lack pages. */
   void ready() {
     if (counts.length() > partBytes / 4) {
       throw life.abort(
@@ -225,7 +213,6 @@ final class CommitAppender {
     released.claim(session);
   }
 
-  /** Ends promises: of all pages, or of more than a few. */
   void releasePages(boolean all) {
     PageReservations p = promises;
     if (p != null) {
@@ -234,7 +221,6 @@ final class CommitAppender {
     }
   }
 
-  /** Of the operations of an entry, as they would be now. */
   private long entryBytes(int e) {
     int key = writes.keyLength(e);
     return switch (writes.kind(e)) {
@@ -265,7 +251,6 @@ final class CommitAppender {
 
   // ---------------------------------------------------------------- long values
 
-  /** Whether the new value of an entry is a chain. */
   boolean isChain(int e) {
     return chains && e < firsts.length && firsts[e] != 0;
   }
@@ -278,7 +263,7 @@ final class CommitAppender {
     return lengths[e];
   }
 
-  /** Writes the chains of new long values and finds those of old ones, under the items' locks. */
+  /** Writes the chains of new long values and collects those of old ones, under the locks. */
   void stageLong() {
     for (int e = 0, n = writes.size(); e < n; e++) {
       byte kind = writes.kind(e);
@@ -305,8 +290,8 @@ final class CommitAppender {
   }
 
   /**
-   * Makes whole values of patches, for who follows changes: the record as it is, which the locks
-   * keep so, and the patches over it. It stays as long as it was, so no leaf splits for it.
+   * Applies patches to whole values. The locks keep the record, and its length stays the same, so
+   * no leaf splits.
    */
   private void makeWhole() {
     for (int e = 0, n = writes.size(); e < n; e++) {
@@ -351,7 +336,6 @@ final class CommitAppender {
     }
   }
 
-  /** The value stays, and its first page goes. */
   private void stageMove(int e, ChainMove move) {
     BTree tree = writes.tree(e);
     pids.clear();
@@ -378,25 +362,23 @@ final class CommitAppender {
     try {
       adopted.add(tree, pids);
     } catch (Error error) {
-      tree.freeChain(pids, session); // nobody else knows it
+      tree.freeChain(pids, session); // no other thread knows it
       throw error;
     }
     adopted(e, first, length);
   }
 
-  /** The new value of an entry is a chain; its new pages are known. */
   private void adopted(int e, long first, int length) {
     if (firsts.length < writes.size()) {
       long[] longer = Arrays.copyOf(firsts, Math.max(64, writes.size()));
       lengths = Arrays.copyOf(lengths, longer.length);
-      firsts = longer; // last: its length is what is asked for
+      firsts = longer; // last: its length is what is checked
     }
     chains = true;
     firsts[e] = first;
     lengths[e] = length;
   }
 
-  /** Frees the chains that nobody will ever know. */
   void undo() {
     try {
       adopted.free(session);
@@ -408,7 +390,6 @@ final class CommitAppender {
     }
   }
 
-  /** Frees the chains that nobody knows any more. */
   void release() {
     released.free(session);
     CatalogPart catalog = Commit.changed(work.catalog);
@@ -430,10 +411,8 @@ final class CommitAppender {
   // ---------------------------------------------------------------- the record
 
   /**
-   * Appends the commit. When it returns, the transaction has happened, if only its record becomes
-   * durable; the session is positioned for the changes of pages. If it throws, it has not.
-   *
-   * @return where the record ends; 0 without a log
+   * Appends the commit and returns the LSN of its end; 0 without a log. The session is then
+   * positioned for the page changes. The transaction has not committed if this throws.
    */
   long append() {
     if (!session.logging()) {
@@ -478,7 +457,7 @@ final class CommitAppender {
         }
       }
       if (last) {
-        phase = Phase.HAPPENED; // before the log knows: what fails from here on comes too late
+        phase = Phase.HAPPENED; // before the log completes the record: later failures can't undo it
       }
       session.complete();
       if (id == 0) {
@@ -490,11 +469,8 @@ final class CommitAppender {
   }
 
   /**
-   * Appends the ids of pages, in parts that hold nothing else, for a commit that has too many of
-   * them for one record.
-   *
-   * @param id where the commit begins; 0 if this is its first part
-   * @return where it begins
+   * Appends page ids in separate parts. {@code id} and the result are the LSN where the commit
+   * begins; {@code id} is 0 in its first part.
    */
   private long appendPages(long id, int kind, ChainPages all) {
     long begin = id;
@@ -505,7 +481,7 @@ final class CommitAppender {
       session.grant(LogSession.space(body));
       life.health.requireLog();
       long at = session.reserve(RecordType.COMMIT_PART, body);
-      // Nothing but stores, of what is in memory: so the record that is begun is ended.
+      // Only stores to memory from here on, so the record is completed.
       MemorySegment to = session.buffer();
       long pages = CommitRecord.partHeader(to, at, begin, 1);
       all.put(to, CommitRecord.pages(to, pages, kind, end - from), from, end);
@@ -517,37 +493,31 @@ final class CommitAppender {
     return begin;
   }
 
-  /** Whether who follows changes has to look for pages of long values. */
   private boolean saysFrom() {
     return wholeValues && adopted.size() > 0;
   }
 
-  /** Whether the commit counts, whatever comes. */
   boolean happened() {
     return phase == Phase.HAPPENED || phase == Phase.PUBLISHED;
   }
 
-  /** How far the commit is. */
   Phase phase() {
     return phase;
   }
 
-  /** A commit begins. */
   void begun() {
     phase = Phase.UNDECIDED;
   }
 
-  /** All of it is in the pages, and its locks are free. */
   void published() {
     phase = Phase.PUBLISHED;
   }
 
-  /** There is no commit any more, and nothing is left of it. */
   void over() {
     phase = Phase.NONE;
   }
 
-  /** Moves on by as many operations as fit into a part, and one at least; returns how many. */
+  /** Advances by as many operations as fit into a part, at least one; returns their number. */
   private int measure() {
     int ops = 0;
     bytes = 0;

@@ -5,24 +5,20 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The bytes of a COMMIT that say by how much it changes the counts of trees, and who reads them.
+ * The bytes of a COMMIT that contain its changes of tree counts, and their reader.
  *
  * <pre>
  *   context · for each tree: tree id · records, signed · bytes, signed
  * </pre>
  *
- * <p>Each number has 7 bits a byte, the lowest first; the highest bit of a byte says that there is
- * another. Signed numbers are zigzag: 0, -1, 1, -2, 2 are 0, 1, 2, 3, 4. So an insert into a tree
- * takes about five bytes.
- *
- * <p>The context is the number of the appender: its commits lie in the log in the order in which it
- * has made them, so a position tells which of them a checkpoint has counted. One thread at a time.
+ * <p>Numbers have 7 bits per byte, lowest first; the high bit of a byte says that another follows.
+ * Signed numbers are zigzag: 0, -1, 1, -2, 2 are 0, 1, 2, 3, 4. The context is the number of the
+ * appender. Its commits are in the log in the order in which it made them, so an LSN tells which of
+ * them a checkpoint has counted. Used by one thread at a time.
  */
 public final class CommitCounts {
-  /** How much a tree takes at most. */
   static final int TREE_BYTES_MAX = 5 + 5 + 10;
 
-  /** How much the context takes at most. */
   static final int CONTEXT_BYTES_MAX = 5;
 
   private MemorySegment segment = MemorySegment.NULL;
@@ -33,10 +29,8 @@ public final class CommitCounts {
   private long records;
   private long bytes;
 
-  /** Makes a reader that stands nowhere. */
+  /** Creates a reader without a position. */
   public CommitCounts() {}
-
-  // -------------------------------------------------------------------------------------- writing
 
   static int length(long unsigned) {
     return (70 - Long.numberOfLeadingZeros(unsigned | 1)) / 7;
@@ -64,14 +58,7 @@ public final class CommitCounts {
     return put(to, put(to, put(to, at, treeId), zigzag(records)), zigzag(bytes));
   }
 
-  // -------------------------------------------------------------------------------------- reading
-
-  /**
-   * Goes before the first tree of a commit.
-   *
-   * @return false where it changes no counts
-   * @throws CorruptionException if it makes no sense
-   */
+  /** Positions before the first tree of a commit; returns false if it changes no counts. */
   public boolean open(CommitCursor commit) {
     long length = commit.countsLength();
     if (length == 0) {
@@ -84,7 +71,7 @@ public final class CommitCounts {
     return true;
   }
 
-  /** Goes to the next tree; false behind the last. */
+  /** Advances to the next tree; returns false after the last. */
   public boolean next() {
     if (at == end) {
       return false;
@@ -120,22 +107,22 @@ public final class CommitCounts {
     throw new CorruptionException("end of a number in counts of the log", -1, -1, end, at);
   }
 
-  /** The appender. */
+  /** Returns the number of the appender. */
   public int context() {
     return context;
   }
 
-  /** The tree. */
+  /** Returns the tree id. */
   public int treeId() {
     return treeId;
   }
 
-  /** How many records more it has. */
+  /** Returns the change of the number of records. */
   public long records() {
     return records;
   }
 
-  /** How many bytes of keys and values more it has. */
+  /** Returns the change of the bytes of keys and values. */
   public long bytes() {
     return bytes;
   }

@@ -7,21 +7,18 @@ import io.fovea.wal.RecordType;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Reads the operations of a {@link CommitRecord}, one after the other.
+ * Reads the operations of a {@link CommitRecord} in order.
  *
  * <pre>
  *   open(type, segment, body, length)
- *   while (next())      kind(), treeId(), keyOffset(), ...: of the operation that it stands on
+ *   while (next())      kind(), treeId(), keyOffset(), ...: of the current operation
  *   adopted(i), released(i)
  * </pre>
  *
- * Nothing is copied and nothing allocated: what it says are places in the segment. Nothing is
- * believed either. A record's checksum says that it is what was written, not that what was written
- * makes sense, and the dump tool reads what has a checksum made by somebody else. So every length
- * is held to the end of the record before it is used, counts bound no allocation, and what does not
- * add up is a {@link CorruptionException}.
- *
- * <p>Owned by one thread at a time, to be used again and again.
+ * Nothing is copied or allocated: results are offsets in the segment. Nothing is trusted either,
+ * because the dump tool reads files that others may have made: lengths are compared with the end of
+ * the record before use, counts bound no allocation, and inconsistent input is a {@link
+ * CorruptionException}. Reusable; used by one thread at a time.
  */
 public final class CommitCursor {
   private MemorySegment segment = MemorySegment.NULL;
@@ -43,25 +40,22 @@ public final class CommitCursor {
   private int length;
   private long leaf;
 
-  /** The last leaf that an operation has said. */
+  /** The leaf of the last operation that has one. */
   private long leafBefore;
 
-  /** Makes a cursor that stands nowhere. */
+  /** Creates a cursor without a position. */
   public CommitCursor() {}
 
   /**
-   * Goes before the first operation of a record.
+   * Positions before the first operation of a record.
    *
    * @param type {@link RecordType#COMMIT} or {@link RecordType#COMMIT_PART}
-   * @param s where the record is
-   * @param body where its body begins there
-   * @param bodyLength how long its body is
-   * @throws CorruptionException if the counts do not fit into the record
+   * @param body the offset of the record's body in {@code s}
    */
   public void open(int type, MemorySegment s, long body, long bodyLength) {
     boolean part = type == RecordType.COMMIT_PART;
     if (!part && type != RecordType.COMMIT) {
-      throw new InvalidUseException("A record of type " + type + " is no commit.");
+      throw new InvalidUseException("A record of type " + type + " is not a commit.");
     }
     int header = part ? CommitRecord.PART_HEADER : CommitRecord.HEADER;
     if (bodyLength < header) {
@@ -83,14 +77,7 @@ public final class CommitCursor {
     exact = true;
   }
 
-  /**
-   * Goes before the first of some operations in another kind of record.
-   *
-   * @param s where they are
-   * @param from where the first begins
-   * @param end what none of them reaches beyond
-   * @param count how many they are
-   */
+  /** Positions before the first of {@code count} operations within another kind of record. */
   public void openOps(MemorySegment s, long from, long end, long count) {
     id = 0;
     ops = count;
@@ -115,12 +102,7 @@ public final class CommitCursor {
     return Mem.getInt(s, at) & 0xFFFF_FFFFL;
   }
 
-  /**
-   * Goes to the next operation.
-   *
-   * @return false after the last
-   * @throws CorruptionException if it is no operation, or does not end within the record
-   */
+  /** Advances to the next operation; returns false after the last. */
   public boolean next() {
     if (done == ops) {
       if (exact && at != opsEnd) {
@@ -186,7 +168,7 @@ public final class CommitCursor {
         length = Mem.getInt(s, payload + 4);
         int patchAt = Mem.getInt(s, payload);
         if (patchAt < 0 || patchAt > Integer.MAX_VALUE - Math.max(0, length)) {
-          throw damaged("place of a patch", 0, patchAt);
+          throw damaged("offset of a patch", 0, patchAt);
         }
       }
       case CommitRecord.CHAIN, CommitRecord.MOVED -> {
@@ -218,32 +200,32 @@ public final class CommitCursor {
 
   // ---------------------------------------------------------------- the record
 
-  /** Where the first part of the commit begins; 0 in the first part, and where there are none. */
+  /** Returns the LSN of the commit's first part; 0 in that part, and without parts. */
   public long id() {
     return id;
   }
 
-  /** How many operations the record has. */
+  /** Returns the number of operations of the record. */
   public long ops() {
     return ops;
   }
 
-  /** How many pages of new long values it publishes. */
+  /** Returns the number of pages of new long values that it publishes. */
   public long adopted() {
     return adopted;
   }
 
-  /** How many pages of old long values it releases. */
+  /** Returns the number of pages of old long values that it releases. */
   public long released() {
     return released;
   }
 
-  /** A page that it publishes. */
+  /** Returns the id of a page that it publishes. */
   public long adopted(long i) {
     return pid(0, i, adopted);
   }
 
-  /** A page that it releases. */
+  /** Returns the id of a page that it releases. */
   public long released(long i) {
     return pid(adopted, i, released);
   }
@@ -255,34 +237,33 @@ public final class CommitCursor {
     return Mem.getLong(segment, opsEnd + 8 * (before + i));
   }
 
-  /** How many bytes of counts it has; see {@link CommitCounts}. */
+  /** Returns the length of the counts, in bytes; see {@link CommitCounts}. */
   public long countsLength() {
     return counts;
   }
 
-  /** Where they begin. */
   long countsAt() {
     return opsEnd + 8 * (adopted + released);
   }
 
-  /** Behind the operations that were read: after the last, where what follows them begins. */
+  /** Returns the offset after the operations read so far. */
   public long position() {
     return at;
   }
 
   // ---------------------------------------------------------------- the operation
 
-  /** Whether the operation names pages of the commit: ADOPT or RELEASE. */
+  /** Returns whether the operation names pages of the commit: ADOPT or RELEASE. */
   public boolean isPages() {
     return kind == CommitRecord.ADOPT || kind == CommitRecord.RELEASE;
   }
 
-  /** Of such an operation: how many pages it names. */
+  /** Returns the number of pages of such an operation. */
   public int pages() {
     return isPages() ? length / 8 : 0;
   }
 
-  /** One of them. */
+  /** Returns the id of one of these pages. */
   public long page(int i) {
     if (i < 0 || i >= pages()) {
       throw new IndexOutOfBoundsException("page " + i + " of " + pages());
@@ -290,70 +271,65 @@ public final class CommitCursor {
     return Mem.getLong(segment, payload + 4 + 8L * i);
   }
 
-  /** Where everything is. */
+  /** Returns the segment of the record. */
   public MemorySegment segment() {
     return segment;
   }
 
-  /** What is done: a constant of {@link CommitRecord}. */
+  /** Returns the kind of operation: a constant of {@link CommitRecord}. */
   public int kind() {
     return kind;
   }
 
-  /** In which tree. */
+  /** Returns the tree id. */
   public int treeId() {
     return treeId;
   }
 
   /**
-   * The page of the leaf where the key was, or was missed, when the record was put, as far as its
-   * author knew. A hint that nothing has looked at: any number. It is what was meant only if all
-   * operations of the record before this one were read, too.
-   *
-   * @return 0 where nothing is said
+   * Returns the page of the leaf where the key was, or was missing, when the record was written; 0:
+   * unknown. An unchecked hint. All earlier operations must have been read.
    */
   public long leaf() {
     return leaf;
   }
 
-  /** Where the key is. */
+  /** Returns the offset of the key. */
   public long keyOffset() {
     return keyOffset;
   }
 
-  /** How long the key is. */
+  /** Returns the length of the key. */
   public int keyLength() {
     return keyLength;
   }
 
-  /** Where the value of a PUT is, or the bytes of a PATCH. */
+  /** Returns the offset of the value of a PUT, or of the bytes of a PATCH. */
   public long valueOffset() {
     return payload + (kind == CommitRecord.PATCH ? 8 : 4);
   }
 
-  /**
-   * How long the value of a PUT is, the bytes of a PATCH, or the long value of a CHAIN or MOVED.
-   */
+  /** Returns the length of a PUT's value, a PATCH's bytes, or a CHAIN's or MOVED's long value. */
   public int valueLength() {
     return length;
   }
 
-  /** From which byte of the value on a PATCH changes it. */
+  /** Returns the offset in the value at which a PATCH begins. */
   public int patchAt() {
     return Mem.getInt(segment, payload);
   }
 
-  /** Of a TABLE what became of the table: a constant of {@link CommitRecord}. */
+  /** Returns what a TABLE says of the table: a constant of {@link CommitRecord}. */
   public int how() {
     return Mem.getInt(segment, payload);
   }
 
-  /** Of a FROM where what belongs to the commit begins in the log. */
+  /** Returns the LSN of a FROM. */
   public long from() {
     return Mem.getLong(segment, payload);
   }
 
-  /** The first page of the value of a CHAIN or MOVED. */
+  /** Returns the first page of the value of a CHAIN or MOVED. */
   public long first() {
     return Mem.getLong(segment, payload);
   }

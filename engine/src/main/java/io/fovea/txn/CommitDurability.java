@@ -8,8 +8,8 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a transaction that has ended waits for before anybody is told of it: that the log is durable
- * up to a position. {@link TxEngine} says what its methods promise.
+ * Waits until the log is durable up to the position that an ended transaction depends on, before
+ * its result is acknowledged. {@link TxEngine} documents the methods.
  */
 final class CommitDurability {
   private final @Nullable Log log;
@@ -18,37 +18,28 @@ final class CommitDurability {
   private final LongAdder count = new LongAdder();
   private final LongAdder nanos = new LongAdder();
 
-  /**
-   * @param log null for none
-   * @param durability what a commit waits for
-   */
   CommitDurability(@Nullable Log log, Durability durability) {
     this.log = log;
     this.durability = durability;
     this.waits = log != null && durability == Durability.SYNC;
   }
 
-  /** Whether transactions that only read wait for what they read. */
   boolean waits() {
     return waits;
   }
 
-  /** How many waits there were. */
   long count() {
     return count.sum();
   }
 
-  /** How long they took together. */
   long nanos() {
     return nanos.sum();
   }
 
-  /** As {@link TxEngine#await}. */
   void await(long lsn, boolean wrote) {
     await(lsn, wrote, false);
   }
 
-  /** As {@link TxEngine#awaitRequested}. */
   void awaitRequested(long lsn, boolean wrote) {
     await(lsn, wrote, true);
   }
@@ -73,7 +64,6 @@ final class CommitDurability {
     }
   }
 
-  /** As {@link TxEngine#request}. */
   long request(long lsn, boolean wrote) {
     Log l = log;
     if (!waits || l == null || lsn == 0 || lsn > l.tail()) {
@@ -87,7 +77,6 @@ final class CommitDurability {
     return lsn;
   }
 
-  /** As {@link TxEngine#isDurable}. */
   boolean isDurable(long lsn, boolean wrote) {
     Log l = log;
     if (lsn == 0 || l == null || l.durableLsn() >= lsn) {
@@ -96,11 +85,10 @@ final class CommitDurability {
     if (l.isAlive()) {
       return false;
     }
-    await(lsn, wrote); // throws, unless the last group was the one
+    await(lsn, wrote); // throws, unless the last group made it durable
     return true;
   }
 
-  /** As {@link TxEngine#whenDurable}. */
   void whenDurable(long lsn, Runnable action) {
     Log l = log;
     if (l == null || lsn == 0) {
@@ -110,7 +98,7 @@ final class CommitDurability {
     }
   }
 
-  /** Waits for a position, or, for 0, until no more than the window is behind. */
+  /** Waits for a position; for 0, until the log is at most the flush window behind. */
   private static void awaitAll(Log l, long lsn, boolean wrote, boolean requested) {
     try {
       if (lsn == 0) {
@@ -118,7 +106,7 @@ final class CommitDurability {
         return;
       }
       if (lsn > l.tail()) {
-        // A page whose change of structure the log did not take any more.
+        // The log did not accept the structure change of a page that was read.
         l.requireAlive();
       }
       if (requested) {
@@ -127,19 +115,19 @@ final class CommitDurability {
         l.awaitDurable(Math.min(lsn, l.tail()));
       }
     } catch (DurabilityLostException | DatabaseClosedException e) {
-      // A close that can't write the log gives it up, and a commit of which it has the record.
+      // A close that can't write the log abandons it, with the records of commits in it.
       if (!wrote && e instanceof DatabaseClosedException) {
         throw e;
       }
       throw wrote
           ? new DurabilityLostException(
-              "The transaction is in the log, but that could not be made durable: it has committed"
+              "The commit is in the log, which could not be made durable. The transaction has committed"
                   + " if its record is found when the database is opened again.",
               e,
               true)
           : new DurabilityLostException(
-              "What the transaction has read can't be made durable any more, so that its result"
-                  + " might be undone: it is not given out.",
+              "The data that the transaction has read can't become durable, so its result is"
+                  + " withheld: a recovery may undo it.",
               e,
               false);
     }

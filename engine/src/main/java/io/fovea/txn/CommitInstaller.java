@@ -13,37 +13,32 @@ import io.fovea.wal.LogSession;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Puts the changes of a commit into the trees: half of (e) in {@link Commit}, which says what is
- * waited for here, and what stops the engine.
+ * Installs the changes of a commit in the trees, step (e) of {@link Commit}, which documents waits
+ * and failures.
  *
  * <pre>
  *   an entry that appears, and all that {@link WriteSet#follower follow} it     runs of {@link LeafRun}
- *   a patch, and the patches behind it whose records were seen in its page     runs
- *   another value                                                              a run of its own
- *   a delete, a long value, the move of one                                    by itself
+ *   a patch, and the next patches of records last seen in its page              runs
+ *   another value                                                              a run of one
+ *   a delete, a long value, the move of one                                    alone
  * </pre>
  *
- * <p><b>The order is free.</b> An entry is one key, all keys are locked until everything is
- * installed and published, and the log has the record of all of them. So nobody can tell in which
- * order they were installed: not who reads (it meets a lock), and not a recovery, which replays the
- * record behind all images of pages ({@code docs/internals/log-and-recovery.md}). Hence an order's
- * lines are installed together, though the changes of their stock lie between them in the
- * transaction.
- *
- * <p>Which changes are of one leaf is a hint; {@link LeafRun} asks the leaf.
+ * <p><b>The order is free.</b> All keys are locked until everything is installed and published, and
+ * the log has the record of all changes. So neither a reader, which meets a lock, nor recovery,
+ * which replays the record after all page images, depends on the order. Which changes share a leaf
+ * is a hint; {@link LeafRun} checks it.
  */
 final class CommitInstaller {
   private static final String READ = IoOp.READ.word();
 
-  /** Between two attempts to install an entry: the first pause, which doubles, and the longest. */
+  /** The first pause between two attempts, and how often it doubles. */
   private static final long PAUSE_NANOS = 50_000;
 
   private static final int PAUSE_DOUBLED_MAX = 8;
 
-  /** How often a page of one entry is read in vain before the engine stops. */
   private static final int READS_MAX = 32;
 
-  /** How often an entry meets an error of the JVM before the engine stops, and what it waits. */
+  /** Errors of the JVM for one entry before the engine stops, and the pause after each. */
   private static final int ERRORS_MAX = 8;
 
   private static final long ERROR_PAUSE_NANOS = 1_000_000;
@@ -61,10 +56,9 @@ final class CommitInstaller {
 
   private final LeafRun run = new LeafRun();
 
-  /** Which entry each change of the run is of. */
   private final int[] entries = new int[LeafRun.CHANGES_MAX];
 
-  /** Where the last change was made: those that {@link WriteSet#follow} begin behind it. */
+  /** Where the last change was made; {@linkplain WriteSet#follow following} entries come next. */
   private final Position inserted = new Position();
 
   CommitInstaller(
@@ -82,12 +76,10 @@ final class CommitInstaller {
     this.appender = appender;
   }
 
-  /** What is kept of a commit goes. */
   void clear() {
     inserted.clear();
   }
 
-  /** Installs everything. */
   void all() {
     for (int e = 0, size = writes.size(); e < size; e++) {
       if (writes.kind(e) != WriteSet.NONE && !writes.follows(e)) {
@@ -96,7 +88,7 @@ final class CommitInstaller {
     }
   }
 
-  /** Installs an entry and what goes with it; returns the last one that stands right behind it. */
+  /** Installs an entry with its run; returns the last entry of the sequence that it covers. */
   private int from(int e) {
     BTree tree = writes.tree(e);
     int last = e;
@@ -115,7 +107,7 @@ final class CommitInstaller {
     return last;
   }
 
-  /** Whether two entries are patches of records that were seen in one page. */
+  /** Returns whether two entries are patches of records that were seen in one page. */
   private boolean goesWith(int e, int next) {
     if (next >= writes.size()
         || writes.kind(next) != WriteSet.PATCH
@@ -128,7 +120,7 @@ final class CommitInstaller {
     return a >= 0 && b >= 0 && reads.pid(a) != 0 && reads.pid(a) == reads.pid(b);
   }
 
-  /** Adds an entry to the run, or installs it by itself behind the run. */
+  /** Adds an entry to the run, or flushes the run and installs the entry alone. */
   private void add(BTree tree, int e) {
     byte kind = writes.kind(e);
     if (kind == WriteSet.DELETE || appender.isChain(e)) {
@@ -137,7 +129,7 @@ final class CommitInstaller {
     } else if (kind == WriteSet.PATCH) {
       addPatches(tree, e);
     } else {
-      room(tree);
+      flushIfFull(tree);
       entries[run.size()] = e;
       run.value(
           writes.keyOffset(e), writes.keyLength(e), writes.valueOffset(e), writes.valueLength(e));
@@ -148,7 +140,7 @@ final class CommitInstaller {
     int handle = writes.handle(e);
     int slot = work.placed && handle >= 0 ? reads.leafSlot(handle) : -1;
     for (int patch = writes.firstPatch(e); patch >= 0; patch = writes.nextPatch(patch)) {
-      room(tree);
+      flushIfFull(tree);
       entries[run.size()] = e;
       run.patch(
           writes.keyOffset(e),
@@ -160,13 +152,12 @@ final class CommitInstaller {
     }
   }
 
-  private void room(BTree tree) {
+  private void flushIfFull(BTree tree) {
     if (run.full()) {
       flush(tree);
     }
   }
 
-  /** Installs the run, and begins another. */
   private void flush(BTree tree) {
     if (run.size() > 0) {
       patiently(tree, RUN);
@@ -193,7 +184,7 @@ final class CommitInstaller {
         }
         pause(attempt, unread);
       } catch (VirtualMachineError lacking) {
-        // No memory, or no stack: as long as the pool goes on, what is not done has not begun.
+        // Out of memory or stack: as long as the pool runs, an incomplete change has not begun.
         if (tree.pool().stopping().stopped() != null || ++errors >= ERRORS_MAX) {
           throw lacking;
         }
@@ -202,18 +193,17 @@ final class CommitInstaller {
     }
   }
 
-  /** Sleeps before another attempt; throws where nobody waits any more. */
+  /** Sleeps before another attempt; throws if waiting has ended. */
   private void pause(int attempt, RuntimeException lacking) {
     health.requireWaits(lacking);
     Waits.sleep(PAUSE_NANOS << Math.min(attempt, PAUSE_DOUBLED_MAX));
   }
 
-  /** Installs what of the run is not installed yet. */
   private void installRun(BTree tree) {
     Position p = work.position;
     place(entries[Math.min(run.done(), run.size() - 1)], p);
     if (!run.install(tree, p, session)) {
-      throw new IllegalStateException("A record that was validated can't be patched.");
+      throw new IllegalStateException("A validated record could not be patched.");
     }
     inserted.copyFrom(p);
     KeyLocationCache places = tree.places();
@@ -222,7 +212,7 @@ final class CommitInstaller {
     }
   }
 
-  /** Keys are there now that were not. What is in leaves before the last one is not told. */
+  /** Caches the locations of new keys in the run's last leaf. */
   private void learn(KeyLocationCache places, BTree tree, Position p) {
     for (int i = run.firstOfLeaf(), n = run.size(); i < n; i++) {
       int e = entries[i];
@@ -233,11 +223,10 @@ final class CommitInstaller {
     }
   }
 
-  /** Where an entry is believed to be: for one that follows, behind the one before it. */
   private void place(int e, Position p) {
     if (writes.follows(e)) {
       p.copyFrom(inserted);
-      p.found = false; // not that key, but the place behind it
+      p.found = false; // the slot after that key, not the key
       p.slot++;
     } else {
       work.place(e, p);
@@ -254,7 +243,7 @@ final class CommitInstaller {
       tree.upsertChain(s, key, length, appender.first(e), appender.length(e), p, session);
     } else {
       tree.remove(s, key, length, true, p, session);
-      p.slot--; // what follows comes to where this was
+      p.slot--; // the next key moves to this slot
     }
     inserted.copyFrom(p);
   }

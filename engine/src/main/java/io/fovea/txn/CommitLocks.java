@@ -8,17 +8,11 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
-/**
- * What a commit locks: the items of what it writes, (a) in {@link Commit}, and those of the keys
- * above keys that appear or disappear, (b). It finds out on the way which keys are there.
- *
- * <p>In the order of hashes first, and then in that of the writes; why, and why there are two looks
- * at a successor, stands there.
- */
+/** Locks the items of a commit, (a) and (b) of {@link Commit}, and determines which keys exist. */
 final class CommitLocks {
   private static final long INDEX_MASK = TxConfig.ENTRIES_MAX - 1;
 
-  /** So many items are loaded ahead at a time. */
+  /** Items whose cache lines are loaded ahead of their pins. */
   private static final int LOADED_MAX = 32;
 
   private final TxLife life;
@@ -30,7 +24,7 @@ final class CommitLocks {
   private boolean hasSuccessor;
   private long[] order = new long[64];
 
-  /** What was loaded ahead means nothing. */
+  /** Keeps the loads alive; has no meaning. */
   private long seen;
 
   CommitLocks(TxLife life, Workspace work, ConcurrencyControl concurrencyControl) {
@@ -43,7 +37,7 @@ final class CommitLocks {
     this.successor = new KeyBuffer(shared.pageSize, shared.memory);
   }
 
-  /** The entries that write anything, as (high bits of the item's hash, index), in order. */
+  /** Sorts the entries that write anything, as (high bits of the item's hash, index). */
   int order() {
     int size = writes.size();
     if (size == 0) {
@@ -68,10 +62,7 @@ final class CommitLocks {
 
   // ---------------------------------------------------------------- the items of writes
 
-  /**
-   * Pins the items of keys that were written and not read, before anything is locked: a pin may
-   * wait for a moment. The lines of the next few are loaded ahead of their pins.
-   */
+  /** Pins the items of keys that were not read, before any lock, because a pin may wait. */
   void pinWrites(int n) {
     if (!writes.pinsLater()) {
       return;
@@ -99,7 +90,7 @@ final class CommitLocks {
       int e = entry(i);
       int slot = writes.slot(e);
       concurrencyControl.lockWrite(writes.item(e), slot);
-      // A read that is stale already can't be saved; find that out before others wait for us.
+      // Abort early: a stale read can't be saved, and others would wait for these locks.
       if (isStale(writes.handle(e), slot)) {
         throw life.abort(AbortCause.VALIDATION, "a key that was read and written has changed");
       }
@@ -115,7 +106,7 @@ final class CommitLocks {
 
   // ---------------------------------------------------------------- their successors
 
-  /** In the order of the writes, not of the hashes: keys that ascend share their successor. */
+  /** Locks successors in the order of the writes: ascending keys share theirs. */
   void lockSuccessors() {
     int last = -1;
     int before = -1;
@@ -124,7 +115,7 @@ final class CommitLocks {
         continue;
       }
       if (writes.kind(e) == WriteSet.MOVE) {
-        continue; // no key appears or disappears
+        continue;
       }
       boolean exists = writes.kind(e) != WriteSet.DELETE;
       byte existed = writes.existed(e);
@@ -145,17 +136,15 @@ final class CommitLocks {
           before = e;
         }
       } else if (!exists) {
-        writes.discard(e, WriteSet.NONE); // deletes what is not there
+        writes.discard(e, WriteSet.NONE); // deletes an absent key
       }
     }
   }
 
   /**
-   * Whether a key lies between one whose successor we hold and that successor. There was no
-   * installed key in that gap when the lock was taken and none can have come since, for it would
-   * need the same lock: so this key has the same successor, and is not there itself. Nothing is to
-   * be looked for: neither the key nor, when it is installed, its leaf, which is that of the entry
-   * before or the next one ({@link WriteSet#follow}).
+   * Returns whether a key is in the gap between {@code lower} and its locked successor. The gap was
+   * empty when the lock was taken, and an insert needs the lock. So the key is absent and has the
+   * same successor, and its leaf is that of the previous entry or the next one.
    */
   private boolean inGapAbove(int lower, int e) {
     MemorySegment s = writes.scratch.segment();
@@ -182,13 +171,12 @@ final class CommitLocks {
         < 0;
   }
 
-  /** A key in a gap that is empty, and stays so: we hold the item of its upper end. */
   private byte decideAbsence(int e) {
     writes.before(e, WriteSet.ABSENT);
     return WriteSet.ABSENT;
   }
 
-  /** Under the item's lock: nobody else can make the key appear or disappear. */
+  /** Reads under the item's lock whether the key exists. */
   private byte decideExistence(int e) {
     BTree tree = writes.tree(e);
     MemorySegment s = writes.scratch.segment();
@@ -218,9 +206,9 @@ final class CommitLocks {
         break;
       }
       if (isNextWrite(e, item) || !concurrencyControl.lockGap(item)) {
-        return; // held since before the look: keys that follow each other share their successor
+        return; // held since before the search: consecutive keys share their successor
       }
-      held = item; // one that we hold too much is published like the rest: a dummy write
+      held = item; // a surplus lock is published like the others: a dummy write
       if (staysSuccessor(tree)) {
         break;
       }
@@ -231,22 +219,17 @@ final class CommitLocks {
   }
 
   /**
-   * The second look, where versions stand for it: the leaf in which the gap begins, and that of the
-   * key above, have not changed since the first look, and there is none between them. So that key
-   * is the successor still, now that its item is held, and nobody can come between: who does
-   * changes one of the two leaves. That of the key alone would not do: the gap reaches into the
-   * leaf before.
+   * The second check, by versions: the leaf in which the gap begins and the leaf of the key above
+   * are unchanged, and no leaf lies between them. So the key still is the successor now that its
+   * item is held; an insert into the gap would change one of the two. The leaf of the key alone is
+   * not enough, because the gap reaches into the previous leaf.
    */
   private boolean staysSuccessor(BTree tree) {
     Position p = work.position;
     return p.gapFrame >= 0 && tree.valid(p) && tree.pool().validate(p.gapFrame, p.gapVersion);
   }
 
-  /**
-   * Whether an item is that of the next entry, which is locked since (a). It is so for each key of
-   * a range that is deleted but the last: to find the item's place once more was a fifth of the
-   * time.
-   */
+  /** Returns whether the item is the next entry's, locked in (a), as in a deleted range. */
   private boolean isNextWrite(int e, long item) {
     int next = e + 1;
     return next < writes.size()
@@ -257,7 +240,6 @@ final class CommitLocks {
 
   // ---------------------------------------------------------------- versions
 
-  /** What the written records are now, for those who must go on seeing it. */
   void stageVersions() {
     MemorySegment s = writes.scratch.segment();
     Position p = work.position;
@@ -273,7 +255,7 @@ final class CommitLocks {
     }
   }
 
-  /** The record stays as it is, but its item gets new timestamps, for the gap below it. */
+  /** Saves the successor's record: it does not change, but its item gets new timestamps. */
   private void stageSuccessor(BTree tree, long item) {
     Position p = work.position;
     MemorySegment s = successor.segment();

@@ -31,66 +31,59 @@ import java.lang.foreign.MemorySegment;
  *                                          +------------------------------------------+
  * </pre>
  *
- * All numbers are little-endian, nothing is aligned. <i>Adopted</i> are pages of long values that
- * this commit publishes, <i>released</i> those of long values that it drops and whose pages are
- * freed next. <i>Counts</i> are so many bytes, see {@link CommitCounts}. A PATCH is of a value that
- * lies in its leaf: one of a long value is a CHAIN.
+ * All numbers are little-endian, nothing is aligned. <i>Adopted</i> pages belong to long values
+ * that this commit publishes, <i>released</i> pages to long values that it drops; they are freed
+ * next. <i>Counts</i> is a number of bytes, see {@link CommitCounts}. A PATCH applies to a value in
+ * its leaf. A MOVED is a CHAIN whose value has not changed, only its first page; change subscribers
+ * ignore it.
  *
- * <p>A MOVED is what a CHAIN is, of a value that stays what it was: its first page has moved. Who
- * follows changes is not told.
+ * <p>If a COMMIT would be too long for its page ids, they are in separate parts, each with one
+ * ADOPT or RELEASE without key and tree. They take effect with the COMMIT.
  *
- * <p>A commit of so many pages that a COMMIT would get too long for their ids has them in parts of
- * their own, which hold one ADOPT or one RELEASE each, without key and tree. They mean the same as
- * in the COMMIT, and count when that is there.
+ * <p>The leaf is a hint for recovery, see {@link LeafCode}. The methods of this class write none.
  *
- * <p>The leaf is that of the record, as far as the transaction knew it: a hint for recovery, see
- * {@link LeafCode}. What is put here says none.
+ * <p>Two operations are for change subscribers and change nothing. A TABLE, in catalog changes,
+ * says that the tree is a table, whose name in UTF-8 is the key, or no longer is one. A FROM,
+ * without key and tree, says from which LSN on the log has the images of the adopted pages.
  *
- * <p><b>For who follows changes</b> there are two more, which change nothing. A TABLE, in changes
- * of the catalog: the tree is a table, and the key is its name in UTF-8; or it is none any more. A
- * FROM, without a key or tree, where the log is kept for them: the pages of long values that this
- * commit publishes have their images in the log from there on.
- *
- * <p>The methods put one thing each and return where the next goes, so that a commit goes from the
- * write set into the log's buffer without a copy in between, and other records that hold operations
- * can put theirs. The caller has made room: {@code ...Bytes} say how much. {@link CommitCursor}
- * reads it all back.
+ * <p>Each method writes one thing and returns the offset after it. The caller has made room,
+ * according to {@code ...Bytes}. {@link CommitCursor} reads the record.
  */
 public final class CommitRecord {
-  /** The record with this key gets this value, which lies in its leaf. */
+  /** Sets the record's value, which is in its leaf. */
   public static final int PUT = 1;
 
-  /** Some bytes of the value change. */
+  /** Changes some bytes of the value. */
   public static final int PATCH = 2;
 
-  /** The key goes. */
+  /** Removes the key. */
   public static final int DELETE = 3;
 
-  /** The record with this key gets a value that lies in a chain of pages. */
+  /** Sets the record's value, which is in a chain of pages. */
   public static final int CHAIN = 4;
 
-  /** A tree is a table with the name that is the key, or is none any more. */
+  /** Names a tree as a table, or no longer as one. */
   public static final int TABLE = 5;
 
-  /** Where the log begins to have what belongs to the commit. */
+  /** Gives the LSN from which on the log belongs to the commit. */
   public static final int FROM = 6;
 
-  /** The value of the record is in a chain of pages as before, of which the first is another. */
+  /** Replaces the first page of the value's chain. */
   public static final int MOVED = 7;
 
-  /** Pages of long values that the commit publishes: the only operation of its part. */
+  /** Lists adopted pages: the only operation of its part. */
   public static final int ADOPT = 8;
 
-  /** Pages of long values that the commit drops: the only operation of its part. */
+  /** Lists released pages: the only operation of its part. */
   public static final int RELEASE = 9;
 
-  /** Of a TABLE: it is a table, with that name. */
+  /** Of a TABLE: it is a table with that name. */
   public static final int IS = 1;
 
-  /** Of a TABLE: it is a table, with that name, and has records that are in no commit. */
+  /** Of a TABLE: it is a table with that name, and has records that are in no commit. */
   public static final int LOADED = 2;
 
-  /** Of a TABLE: it is no table any more. */
+  /** Of a TABLE: it is no longer a table. */
   public static final int GONE = 3;
 
   /** The bytes before the operations of a COMMIT. */
@@ -107,7 +100,7 @@ public final class CommitRecord {
 
   private CommitRecord() {}
 
-  /** The name of a kind of operation, for people. */
+  /** Returns the name of a kind of operation. */
   public static String name(int kind) {
     return switch (kind) {
       case PUT -> "PUT";
@@ -125,59 +118,48 @@ public final class CommitRecord {
 
   // ---------------------------------------------------------------- sizes
 
-  /** The bytes of a PUT. */
+  /** Returns the size of a PUT. */
   public static int putBytes(int keyLength, int valueLength) {
     return OP_HEADER + 4 + keyLength + valueLength;
   }
 
-  /** The bytes of a PATCH. */
+  /** Returns the size of a PATCH. */
   public static int patchBytes(int keyLength, int length) {
     return OP_HEADER + 8 + keyLength + length;
   }
 
-  /** The bytes of a DELETE. */
+  /** Returns the size of a DELETE. */
   public static int deleteBytes(int keyLength) {
     return OP_HEADER + keyLength;
   }
 
-  /** The bytes of a CHAIN. */
+  /** Returns the size of a CHAIN. */
   public static int chainBytes(int keyLength) {
     return OP_HEADER + 16 + keyLength;
   }
 
-  /** The bytes of a TABLE. */
+  /** Returns the size of a TABLE. */
   public static int tableBytes(int nameLength) {
     return OP_HEADER + 4 + nameLength;
   }
 
-  /** The bytes of a FROM. */
   static int fromBytes() {
     return OP_HEADER + 8;
   }
 
-  /** The bytes of an ADOPT or RELEASE. */
   static int pagesBytes(int pages) {
     return OP_HEADER + 4 + 8 * pages;
   }
 
   // ---------------------------------------------------------------- headers
 
-  /**
-   * Puts what a COMMIT begins with.
-   *
-   * @return where the operations go
-   */
+  /** Writes the header of a COMMIT without counts. */
   public static long header(
       MemorySegment to, long at, long id, int ops, int adopted, int released) {
     return header(to, at, id, ops, adopted, released, 0);
   }
 
-  /**
-   * Puts what a COMMIT begins with.
-   *
-   * @param counts how many bytes its counts take
-   * @return where the operations go
-   */
+  /** Writes the header of a COMMIT; {@code counts} is the size of its counts, in bytes. */
   static long header(
       MemorySegment to, long at, long id, int ops, int adopted, int released, int counts) {
     Mem.putLong(to, at, id);
@@ -197,11 +179,7 @@ public final class CommitRecord {
 
   // ---------------------------------------------------------------- operations
 
-  /**
-   * Puts a PUT.
-   *
-   * @return where what follows goes
-   */
+  /** Writes a PUT. */
   public static long put(
       MemorySegment to,
       long at,
@@ -218,11 +196,7 @@ public final class CommitRecord {
     return next + 4 + valueLength;
   }
 
-  /**
-   * Puts a PATCH.
-   *
-   * @return where what follows goes
-   */
+  /** Writes a PATCH. */
   public static long patch(
       MemorySegment to,
       long at,
@@ -241,21 +215,13 @@ public final class CommitRecord {
     return next + 8 + length;
   }
 
-  /**
-   * Puts a DELETE.
-   *
-   * @return where what follows goes
-   */
+  /** Writes a DELETE. */
   public static long delete(
       MemorySegment to, long at, int treeId, MemorySegment key, long keyOffset, int keyLength) {
     return op(to, at, DELETE, treeId, key, keyOffset, keyLength);
   }
 
-  /**
-   * Puts a CHAIN.
-   *
-   * @return where what follows goes
-   */
+  /** Writes a CHAIN. */
   public static long chain(
       MemorySegment to,
       long at,
@@ -274,11 +240,7 @@ public final class CommitRecord {
     return next + 16;
   }
 
-  /**
-   * Puts a MOVED, which takes as many bytes as a CHAIN.
-   *
-   * @return where what follows goes
-   */
+  /** Writes a MOVED, of the size of a CHAIN. */
   static long moved(
       MemorySegment to,
       long at,
@@ -291,13 +253,7 @@ public final class CommitRecord {
     return chain(to, op(to, at, MOVED, treeId, key, keyOffset, keyLength), first, length);
   }
 
-  /**
-   * Puts a TABLE.
-   *
-   * @param name in UTF-8
-   * @param how {@link #IS}, {@link #LOADED} or {@link #GONE}
-   * @return where what follows goes
-   */
+  /** Writes a TABLE, {@link #IS}, {@link #LOADED} or {@link #GONE}; the name is in UTF-8. */
   public static long table(MemorySegment to, long at, int treeId, byte[] name, int how) {
     Mem.putInt(to, at, TABLE | name.length << 16);
     Mem.putInt(to, at + 4, treeId);
@@ -307,11 +263,6 @@ public final class CommitRecord {
     return next + 4;
   }
 
-  /**
-   * Puts a FROM.
-   *
-   * @return where what follows goes
-   */
   static long from(MemorySegment to, long at, long lsn) {
     Mem.putInt(to, at, FROM);
     Mem.putInt(to, at + 4, 0);
@@ -319,12 +270,7 @@ public final class CommitRecord {
     return at + OP_HEADER + 8;
   }
 
-  /**
-   * Puts the beginning of an ADOPT or RELEASE.
-   *
-   * @param pages how many page ids follow
-   * @return where they go
-   */
+  /** Writes the header of an ADOPT or RELEASE; {@code pages} page ids follow. */
   static long pages(MemorySegment to, long at, int kind, int pages) {
     Mem.putInt(to, at, kind);
     Mem.putInt(to, at + 4, 0);

@@ -6,9 +6,9 @@ import io.fovea.error.TransactionAbortedException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the protocol of an engine decides for one transaction. All else is the same under all of
- * them: the workspace, which items a read or a change touches ({@link TxScan}, {@link Commit}), the
- * log, the install, durability, retries.
+ * The decisions of an engine's protocol for one transaction. Everything else is the same under all
+ * protocols: the workspace, which items a read or a change uses ({@link TxScan}, {@link Commit}),
+ * the log, the install, durability, retries.
  *
  * <pre>
  *           TICTOC, SILO      STO               MVTO              2PL              OCC
@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  *   touch   pin               pin               pin               shared lock      -
  *   look    word              check, raise rts  the same, or old  -                -
  *   intend  -                 lock, check       -                 exclusive lock   -
- *   lock    items in order    has them          in order, check   has them         the section
- *   gap     lock, look again  lock, look again  lock, look again  lock, look again note the item
+ *   lock    items in order    already locked    in order, check   already locked   critical section
+ *   gap     lock, recheck     lock, recheck     lock, recheck     lock, recheck    add the item
  *   decide  commitTs, reads   2t + 1            2t + 1            -                reads
  *   install -                 -                 save versions     -                list write set
  *   publish words             words             words             unlock all       end of section
@@ -25,41 +25,36 @@ import org.jspecify.annotations.Nullable;
  *   end     pins              pins              pins              -                -
  * </pre>
  *
- * <i>touch</i> is the first use of an item, <i>look</i> goes with its content, <i>intend</i> is a
- * write's request; <i>lock</i> to <i>publish</i> are the commit, <i>release</i> ends it and all
- * else without a trace.
+ * <i>touch</i> is the first use of an item, <i>look</i> reads its word with its content,
+ * <i>intend</i> announces a write; <i>lock</i> to <i>publish</i> are the commit; <i>release</i>
+ * undoes it. The <i>pessimistic</i> transaction ({@link Reservations}) reserves each item that it
+ * touches, and otherwise follows {@link PessimisticLocking}.
  *
- * <p>The <i>pessimistic</i> transaction ({@link Reservations}) reserves each item that it touches,
- * and what it does otherwise is {@link PessimisticLocking}'s, under every protocol.
- *
- * <p>A switch on a final kind, not an interface: docs/internals/buffer-pool.md. The ways of TicToc
- * are asked for first and by one compare each, so that they are what they were without the others.
+ * <p>A switch on a final kind instead of an interface, as in docs/internals/buffer-pool.md. TicToc
+ * is checked first, by one comparison, so that the other protocols cost it nothing.
  */
 final class ConcurrencyControl {
   private static final String EXPELLED =
-      "it was idle for long while others needed all memory for timestamps";
+      "the transaction was idle too long and its timestamp memory was reclaimed";
   private static final String LOCKED = "a key stayed locked by another transaction";
-  private static final String RESERVED =
-      "a key is reserved by another transaction, which was aborted too often";
+  private static final String RESERVED = "a key is reserved by a pessimistic transaction";
   private static final String CATALOG =
-      "a table that it has used or looked for was created, dropped or renamed meanwhile";
+      "a table that the transaction used or looked up was created, dropped or renamed";
   private static final String EXCHANGED =
-      "a table was loaded meanwhile, and the state before is not to be mixed with the one after";
+      "a table was loaded, and the transaction must not see both states";
   private static final String CHANGED = "a key that was read has changed";
 
   /**
-   * How often a locked item is looked at before the transaction aborts: some 20 us, twice as long
-   * as a commit of 16 keys holds its locks. A holder that runs is done by then. One that has lost
-   * its processor is not for milliseconds; a transaction that waited for that would find that what
-   * it has read is stale, and would take the processor that the holder needs. It begins now
-   * instead, after {@link Attempts#backOff}.
+   * How often a locked item is checked before the abort: about 20 us, in which a running holder
+   * finishes. A descheduled one may take milliseconds: by then the reads are stale, and spinning
+   * uses the processor that the holder needs.
    */
   private static final int SPINS = 400;
 
-  /** The same, where two could wait for each other. */
+  /** The same, if two transactions could wait for each other. */
   private static final int SPINS_OUT_OF_ORDER = 100;
 
-  /** Instead of a slot: the item is pinned by the commit. */
+  /** In place of a slot: the commit pins the item. */
   static final int LATER = -1;
 
   final Protocol kind;
@@ -67,21 +62,19 @@ final class ConcurrencyControl {
   /** Whether items have entries in {@link Timestamps}. */
   final boolean stamped;
 
-  /** Whether a look at an item is its word, and no more. */
+  /** Whether a look only reads the item's word. */
   final boolean plain;
 
-  /** Whether a look may say that an older version is to be read. */
+  /** Whether a look may require an older version. */
   final boolean versioned;
 
-  /** Whether a write locks its item when the user asks for it. */
+  /** Whether a write locks its item in the body. */
   final boolean eager;
 
   final TxLife life;
 
-  /** What the transaction has read. */
   final ReadSet reads;
 
-  /** What it has read leaf by leaf. */
   private final LeafReads leaves;
 
   private final WriteSet writes;
@@ -97,13 +90,12 @@ final class ConcurrencyControl {
   private final UpdateLocks.Held updateLocks;
   private final CommitGate gate;
 
-  /** How many moments of snapshots there were when the transaction began. */
+  /** {@link CommitGate#moments} when the transaction began. */
   private long moments;
 
-  /** How many drops of tables there were. */
+  /** {@link CommitGate#drops} when the transaction began. */
   private long drops;
 
-  /** What this transaction does if it is the pessimistic one. */
   final PessimisticLocking pessimistic;
 
   private @Nullable Attempts attempts;
@@ -112,13 +104,13 @@ final class ConcurrencyControl {
   private final Occ occ;
   private final ProtocolMemory memory;
 
-  /** Only where {@link #versioned}. */
+  /** Null unless {@link #versioned}. */
   final Mvto mvto;
 
-  /** At which the transaction reads, where that is known from the begin. */
+  /** The timestamp at which the transaction reads, if it is fixed at the begin. */
   long timestamp;
 
-  @SuppressWarnings({"NullAway", "DataFlowIssue"}) // what a protocol does not use is not there
+  @SuppressWarnings({"NullAway", "DataFlowIssue"}) // fields that the protocol does not use are null
   ConcurrencyControl(TxLife life, Workspace work) {
     this.life = life;
     this.reads = work.reads;
@@ -150,14 +142,9 @@ final class ConcurrencyControl {
 
   // ---------------------------------------------------------------- the body
 
-  /**
-   * Begins.
-   *
-   * @param attempts whose attempt it is; null for a first one
-   */
   void begin(@Nullable Attempts attempts, long timeoutNanos) {
     this.attempts = attempts;
-    this.moments = gate.moments() & -2; // before anything is read; within a moment: before it
+    this.moments = gate.moments() & -2; // before any read; an odd number counts as before its point
     this.drops = gate.drops();
     if (stamped) {
       timestamps.enter(life.id);
@@ -169,9 +156,8 @@ final class ConcurrencyControl {
   }
 
   /**
-   * The place of the transaction in the order of begins, where there is such an order; under OCC,
-   * where those begin that have committed since and are held against its reads. Before anything is
-   * read.
+   * Draws the transaction's number if the serial order is that of begins; under OCC, remembers the
+   * start of the commits to check. Before any read.
    */
   private void drawTimestamp() {
     switch (kind) {
@@ -186,13 +172,12 @@ final class ConcurrencyControl {
   }
 
   /**
-   * A key is going to be read and then written: waits for others that do so ({@link UpdateLocks}),
-   * and where writes lock, locks it now instead of after the read. Two transactions that both read
-   * it and then both want to write it would abort each other.
+   * Prepares a read of a key that will be written: waits for other such transactions ({@link
+   * UpdateLocks}), and under eager protocols locks the key now, because two transactions that both
+   * read it and then write it abort each other.
    *
-   * <p>Where the begin matters (STO, MVTO, OCC), and this is the first operation, the transaction
-   * begins now, as if it had done so when its wait was over. Its old place is before those that it
-   * has waited for, which have read and written the key.
+   * <p>If this is the first operation, the transaction draws a new number (STO, MVTO, OCC): its old
+   * one precedes the transactions that it waited for, which have read and written the key.
    */
   void lockForUpdate(long item) {
     if (pessimistic.on()) {
@@ -208,7 +193,7 @@ final class ConcurrencyControl {
     }
   }
 
-  /** {@link #touch}, within the limit of what a transaction may read and write. */
+  /** Like {@link #touch}, within the limit of items per transaction. */
   int pin(long item) {
     if (reads.size() + writes.size() >= itemsMax) {
       full();
@@ -217,14 +202,9 @@ final class ConcurrencyControl {
   }
 
   /**
-   * A key is written that was not read: pins its item, where that has to be now.
-   *
-   * <p>Under timestamps it does not. Nobody looks at the item before the commit locks it, and a pin
-   * promises nothing but that the slot stays the item's. So the commit pins it then, together with
-   * the others, whose lines it loads at once ({@link #pinToLock}): most of what a pin of a key
-   * costs that was not used lately is to wait for these lines.
-   *
-   * @return the slot, or {@link #LATER}
+   * Pins the item of a key that is written and was not read, if necessary; otherwise returns {@link
+   * #LATER}. TicToc and Silo do not use the item before the commit locks it. The commit pins such
+   * items together, after loading all their cache lines at once.
    */
   int pinToWrite(long item) {
     if (!plain || pessimistic.on()) {
@@ -236,7 +216,7 @@ final class ConcurrencyControl {
     return LATER;
   }
 
-  /** The slot of an item that was not pinned by {@link #pinToWrite}. */
+  /** Pins an item that {@link #pinToWrite} left to the commit. */
   int pinToLock(long item) {
     try {
       return touch(item);
@@ -245,7 +225,7 @@ final class ConcurrencyControl {
     }
   }
 
-  /** There are as many items as there may be. Where nobody writes, reads need not be remembered. */
+  /** Handles the limit of items. Without writers, reads need not be remembered. */
   private void full() {
     if (!shared.config.writers()) {
       reads.forget();
@@ -255,15 +235,10 @@ final class ConcurrencyControl {
         AbortCause.TOO_LARGE,
         "The transaction reads or writes more than "
             + itemsMax
-            + " records, which is the limit: do it in several transactions, each of which goes on"
-            + " where the last one ended.");
+            + " records, which is the limit: split it into several transactions.");
   }
 
-  /**
-   * The first use of an item.
-   *
-   * @return what {@link #look} takes
-   */
+  /** The first use of an item; returns the argument of {@link #look}. */
   int touch(long item) {
     if (pessimistic.on()) {
       return pessimistic.touch(item);
@@ -275,9 +250,8 @@ final class ConcurrencyControl {
   }
 
   /**
-   * A look at an item, between two equal looks at the version of the leaf that has its content.
-   *
-   * @return a word for the read set; a locked one means {@link #await}, and again
+   * Checks an item between two equal versions of its leaf. Returns a word for the read set; if it
+   * is locked, {@link #await} and read again.
    */
   long look(int slot) {
     if (plain) {
@@ -293,7 +267,7 @@ final class ConcurrencyControl {
     };
   }
 
-  /** Waits, outside of any latch, until another has unlocked an item. */
+  /** Waits, outside of any latch, until another transaction has unlocked an item. */
   void await(int slot) {
     if (pessimistic.on()) {
       pessimistic.await(slot);
@@ -309,7 +283,7 @@ final class ConcurrencyControl {
     }
   }
 
-  /** An item is going to be written; where {@link #eager}. */
+  /** Announces a write of an item; only if {@link #eager}. */
   void intend(long item) {
     if (pessimistic.on()) {
       pessimistic.intend(item);
@@ -322,14 +296,12 @@ final class ConcurrencyControl {
 
   // ---------------------------------------------------------------- the commit
 
-  /** Before the written items are locked, in order. */
   void beginLocking() {
     if (kind == Protocol.OCC) {
       occ.lock();
     }
   }
 
-  /** One written item, in the order of their hashes. */
   void lockWrite(long item, int slot) {
     if (pessimistic.on()) {
       pessimistic.lockWrite(item, slot);
@@ -342,21 +314,19 @@ final class ConcurrencyControl {
     }
   }
 
-  /** Whether the commit locks what is written by {@link #lockWrite}, and not the body before it. */
+  /** Returns whether the commit, not the body, locks the written items. */
   boolean locksWrites() {
     return !pessimistic.on() && kind != Protocol.TWO_PHASE_LOCKING;
   }
 
-  /** Adds an item to the write set of the section. */
   private void wrote(long item, AbortCause cause) {
     occ.wrote(item);
     requireUnreserved(item, cause);
   }
 
   /**
-   * The item of the first key above one that appears or disappears.
-   *
-   * @return whether that has to be looked for again, because it was not held before
+   * Locks the item of the first key above one that appears or disappears; returns whether it was
+   * not held before, so that the successor must be checked again.
    */
   boolean lockGap(long item) {
     if (pessimistic.on()) {
@@ -368,21 +338,17 @@ final class ConcurrencyControl {
       case TWO_PHASE_LOCKING -> locks.exclude(item, AbortCause.PHANTOM);
       case OCC -> {
         wrote(item, AbortCause.PHANTOM);
-        yield false; // nobody else installs
+        yield false; // no other transaction installs
       }
     };
   }
 
-  /**
-   * Locks an item, and holds it until the end.
-   *
-   * @return false where this transaction had it before
-   */
+  /** Locks an item until the end; returns false if this transaction already held it. */
   boolean lock(long item, int slot, int spins, AbortCause cause) {
     if (locked.size() > 0 && locked.contains(slot)) {
-      return false; // two keys of one hash are one item
+      return false; // two keys with one hash are one item
     }
-    // Before, so that the pessimistic transaction waits for none that comes later.
+    // Before the lock, so that the pessimistic transaction does not wait for latecomers.
     requireUnreserved(item, cause);
     SlotSet mine = locked;
     mine.stage(slot);
@@ -393,12 +359,11 @@ final class ConcurrencyControl {
       Thread.onSpinWait();
     }
     mine.size++; // nothing can fail between the lock and this
-    // After, against a reservation that was made meanwhile: W2 of Reservations.
-    requireUnreserved(item, cause);
+    requireUnreserved(item, cause); // W2 of Reservations: against a reservation made meanwhile
     return true;
   }
 
-  /** Aborts where the pessimistic transaction has reserved an item that is to be written. */
+  /** Aborts if the pessimistic transaction has reserved an item that this one writes. */
   private void requireUnreserved(long item, AbortCause cause) {
     Reservation r = reservations.current();
     if (r != null && r.refusesWriting(item) && !reservations.expelIfExpired(r)) {
@@ -406,7 +371,7 @@ final class ConcurrencyControl {
     }
   }
 
-  /** Aborts because of a reservation, whose end is to be waited for before the next attempt. */
+  /** Aborts because of a reservation; the next attempt waits for its end. */
   RuntimeException refused(Reservation r, AbortCause cause) {
     if (attempts != null) {
       attempts.met(r);
@@ -414,16 +379,12 @@ final class ConcurrencyControl {
     return life.abort(cause, RESERVED);
   }
 
-  /** How often a locked item is looked at where the own ones were not locked in order. */
+  /** Returns how often a locked item is checked; less if own locks are out of order. */
   int patience() {
     return locked.size() > 0 ? SPINS_OUT_OF_ORDER : SPINS;
   }
 
-  /**
-   * Where the transaction commits in the order of all, if what it read still holds.
-   *
-   * @return what {@link #publish} takes
-   */
+  /** Validates the reads and returns the commit timestamp or number, for {@link #publish}. */
   long decide() {
     if (treesSwapped()) {
       throw life.abort(AbortCause.VALIDATION, EXCHANGED);
@@ -435,27 +396,21 @@ final class ConcurrencyControl {
     return ts;
   }
 
-  /** Whether the catalog may have changed beside this transaction: two looks at fields. */
+  /** Returns whether the catalog may have changed since the begin: two field reads. */
   private boolean catalogMatters() {
     return gate.moments() != moments || work.catalog != null;
   }
 
-  /**
-   * Whether tables that it has used are there, and those that it has looked for are as they were.
-   */
+  /** Returns whether the tables that it used exist, and those that it looked up are unchanged. */
   private boolean catalogHolds() {
     CatalogPart catalog = work.catalog;
     if (catalog != null && catalog.changes()) {
-      return true; // it has asked before, under the lock of the schema
+      return true; // checked before, under the schema lock
     }
     return !gate.isGone(work.tables, drops) && (catalog == null || catalog.catalogReadsValid());
   }
 
-  /**
-   * Aborts where a table that this transaction has used was dropped since it began.
-   *
-   * @throws TransactionAbortedException with cause {@link AbortCause#CATALOG}
-   */
+  /** Aborts with {@link AbortCause#CATALOG} if a used table was dropped since the begin. */
   void requireUsedThere() {
     if (gate.isGone(work.tables, drops)) {
       throw life.abort(AbortCause.CATALOG, CATALOG);
@@ -493,12 +448,7 @@ final class ConcurrencyControl {
     return leaves.isEmpty() ? ts : leaves.timestamp(ts);
   }
 
-  /**
-   * Up to when others have read leaves of the trees that are to be changed, as a whole. The commit
-   * is inside the gate, and has all its locks.
-   *
-   * @return a timestamp; below 0 for none
-   */
+  /** Returns the highest scan timestamp of the changed trees, inside the gate; negative: none. */
   long mark() {
     ScanMarks marks = shared.marks;
     return marks.watched() ? marks.highest(work.changed) : -1;
@@ -516,31 +466,26 @@ final class ConcurrencyControl {
         : Silo.validate(reads, locked, timestamps);
   }
 
-  /** Whether a snapshot began since this transaction did: it must not commit before that. */
+  /** Returns whether a snapshot began since the begin: it must not commit before it. */
   private boolean spansSnapshot() {
     return gate.moments() != moments;
   }
 
-  /** Whether trees were exchanged since it began, and it may have read what was before. */
+  /** Returns whether trees were swapped since the begin and it may have read the old ones. */
   private boolean treesSwapped() {
     return gate.moments() != moments
         && gate.lastExchange() > moments
         && (reads.size() > 0 || work.lone || !leaves.isEmpty());
   }
 
-  /** Whether what was read until now belongs to one state. */
+  /** Returns whether the reads so far belong to one state. */
   boolean readsValid() {
     CatalogPart catalog = work.catalog;
     return readsHold(catalog != null && catalog.changes())
         && (catalog == null || catalog.stillHolds());
   }
 
-  /**
-   * Returns whether all reads hold, other than those of the catalog.
-   *
-   * @param now whether reads must hold now, not only at some earlier time; see {@link
-   *     #spansSnapshot}
-   */
+  /** Returns whether all reads hold, except the catalog's; {@code now}: in the present state. */
   private boolean readsHold(boolean now) {
     if (treesSwapped()) {
       return false;
@@ -564,7 +509,7 @@ final class ConcurrencyControl {
     };
   }
 
-  /** The commit has happened; its changes come next. */
+  /** Called after the append, before the install. */
   void installing() {
     if (kind == Protocol.OCC) {
       occ.list();
@@ -573,7 +518,6 @@ final class ConcurrencyControl {
     }
   }
 
-  /** All changes are installed, or there are none. */
   void publish(long ts) {
     if (stamped) {
       for (int i = 0, n = locked.size(); i < n; i++) {
@@ -589,10 +533,9 @@ final class ConcurrencyControl {
 
   // ---------------------------------------------------------------- the end
 
-  /** Unlocks what is locked; nothing was written. */
   void release() {
     if (stamped) {
-      // One by one, so that an error in between leaves the others to the next call.
+      // One by one, so that after an error the next call unlocks the rest.
       SlotSet mine = locked;
       while (mine.size > 0) {
         timestamps.unlock(mine.get(mine.size - 1));
@@ -609,7 +552,7 @@ final class ConcurrencyControl {
     }
   }
 
-  /** Half of the changes are installed, and no more will be: what is locked stays so. */
+  /** Keeps the locks: half of the changes are installed, and no more will be. */
   void forget() {
     locked.clear();
     if (kind == Protocol.OCC) {
@@ -623,7 +566,7 @@ final class ConcurrencyControl {
     try {
       release();
     } finally {
-      updateLocks.release(); // last: whoever has waited for one must not meet the item's lock
+      updateLocks.release(); // last: a thread that waited for one must not meet the item's lock
     }
     if (stamped && timestamps.entered(life.id)) {
       timestamps.exit(life.id);

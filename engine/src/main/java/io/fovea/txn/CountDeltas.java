@@ -8,21 +8,18 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * By how much a commit changes the counts of the trees that it writes.
+ * The changes that a commit makes to the counts of its trees.
  *
  * <pre>
- *   {@link #collect}   from the write set, under the locks: what was there, and what will be    before the append
+ *   {@link #collect}   from the write set, under the locks                                         before the append
  *   {@link #put}       into the COMMIT record                                                   with it
  *   {@link #apply}     to the cells of the context in each tree ({@link TreeCounts})            before the unlock
  * </pre>
  *
- * <p>The write set knows of each key whether it was there and how long its value was: from a read
- * that the commit has validated, or from a look under the item's lock. So nothing is looked for
- * here. A transaction that changes neither a number of records nor a length has no deltas: its
- * record has no part for them, and no counter is touched.
- *
- * <p>Most transactions write few trees, so these are looked for one after the other, the last one
- * first. One context's; nothing is allocated once the arrays are long enough.
+ * <p>The write set knows whether each key existed and how long its value was, from a validated read
+ * or a read under the item's lock. A transaction that changes neither a number of records nor a
+ * length has no deltas. Transactions write few trees, so the search is linear. Belongs to one
+ * context.
  */
 final class CountDeltas {
   private final int context;
@@ -31,7 +28,7 @@ final class CountDeltas {
   private long[] bytes = new long[8];
   private long[] @Nullable [] cells = new long[8][];
 
-  /** How many trees there are; those without a change are taken out by {@link #collect}. */
+  /** The number of trees; {@link #collect} removes those without a change. */
   private int size;
 
   private int last;
@@ -42,7 +39,7 @@ final class CountDeltas {
 
   // ------------------------------------------------------------------------------------ collecting
 
-  /** Adds up what the write set is about to do. Everything that may fail is done here. */
+  /** Sums up the write set. Everything that may fail happens here. */
   void collect(WriteSet writes, @Nullable CatalogPart catalog) {
     size = 0;
     for (int e = 0, n = writes.size(); e < n; e++) {
@@ -101,10 +98,9 @@ final class CountDeltas {
     cells = Arrays.copyOf(cells, length);
     bytes = Arrays.copyOf(bytes, length);
     records = Arrays.copyOf(records, length);
-    trees = Arrays.copyOf(trees, length); // last: its length is what is asked for
+    trees = Arrays.copyOf(trees, length); // last: its length is what is checked
   }
 
-  /** Takes out what has not changed after all, and gets the cells of the others. */
   private void prepare() {
     int n = 0;
     for (int i = 0; i < size; i++) {
@@ -133,7 +129,6 @@ final class CountDeltas {
 
   // ---------------------------------------------------------------------------------- the record
 
-  /** How many bytes {@link #put} takes. */
   int length() {
     int n = size;
     if (n == 0) {
@@ -146,7 +141,6 @@ final class CountDeltas {
     return length;
   }
 
-  /** Puts them behind everything else of a COMMIT. */
   void put(MemorySegment to, long at) {
     int n = size;
     if (n == 0) {
@@ -160,11 +154,7 @@ final class CountDeltas {
 
   // ----------------------------------------------------------------------------------- the trees
 
-  /**
-   * Changes the counts, all at once for who adds one of them up.
-   *
-   * @param lsn where the COMMIT record begins
-   */
+  /** Changes the counts, atomically for a reader of a sum. The COMMIT record begins at the LSN. */
   void apply(long lsn) {
     int n = size;
     if (n == 0) {
@@ -184,7 +174,7 @@ final class CountDeltas {
     for (int i = 0; i < n; i++) {
       TreeCounts.enter(cell(i));
     }
-    VarHandle.fullFence(); // with the one in TreeCounts.stopAndSum
+    VarHandle.fullFence(); // partner: the fence in TreeCounts.stopAndSum
   }
 
   private boolean isStopped(int n) {
@@ -205,7 +195,6 @@ final class CountDeltas {
     }
   }
 
-  /** Forgets the trees. */
   void clear() {
     if (size > 0) {
       Arrays.fill(trees, 0, size, null);

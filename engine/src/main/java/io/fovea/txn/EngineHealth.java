@@ -9,33 +9,31 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether the engine works, and what callers get when it does not.
- *
- * <p>A failure moves the engine along one word, {@link #state}, which never moves back:
+ * Whether the engine works, and the exceptions that callers get if it does not.
  *
  * <pre>
  *   RUNNING ──► READ_ONLY ──► HALTED
  *      └──────────────────────►
  *
- *   READ_ONLY   a change failed halfway and all pages are whole: transactions that only read go on,
- *               nothing that writes begins or commits
- *   HALTED      pages may be half changed: nothing that was read leaves the engine
+ *   READ_ONLY   a change failed halfway and all pages are whole: read-only transactions continue,
+ *               and nothing that writes begins or commits
+ *   HALTED      pages may be half changed: no result leaves the engine
  * </pre>
  *
- * <p>RUNNING → READ_ONLY is a compare-and-set. HALTED is the greatest state, so a plain volatile
- * store reaches it from any other; that store needs no memory and next to no stack, and works after
- * an {@link OutOfMemoryError} and a {@link StackOverflowError}. The cause is stored before the
- * state, so that a thread that sees a failure finds a cause; the first one stays.
+ * <p>RUNNING → READ_ONLY is a compare-and-set. HALTED is the greatest state, so a volatile store
+ * reaches it from any other; the store works after an {@link OutOfMemoryError} or {@link
+ * StackOverflowError}. The first cause stays. It is stored before the state, so that a thread that
+ * sees a failure finds a cause.
  *
- * <p>A close is independent of failures. Each of its flags is set and never cleared:
+ * <p>A close is independent of failures. Its flags are never cleared:
  *
  * <pre>
- *   closed       nothing begins any more; active transactions go on
- *   stopping     no commit waits any longer for a resource
- *   refuses      no operation waits any longer for a page, except in commits that have happened
+ *   closed       nothing begins; active transactions continue
+ *   stopping     no commit waits for a resource
+ *   refuses      no operation waits for a page, except in commits that have happened
  * </pre>
  *
- * <p>Thread-safe. {@code HealthRaces} attacks the transitions.
+ * <p>Thread-safe. {@code HealthRaces} tests the transitions.
  */
 final class EngineHealth {
   private static final int RUNNING = 0;
@@ -57,20 +55,18 @@ final class EngineHealth {
 
   private final @Nullable Log log;
 
-  /** Whether transactions that only read wait for what they read. */
   private final boolean waits;
 
-  /** Wakes those who wait to begin, or for room: they look again whether they may. */
+  /** Wakes threads that wait to begin or for log space, to check whether they may still wait. */
   private Runnable wake = () -> {};
 
   private volatile boolean closed;
   private volatile boolean stopping;
   private volatile String whyReadOnly = "A read-only transaction can't write.";
 
-  /** RUNNING, READ_ONLY or HALTED; only ever increases. */
   private volatile int state = RUNNING;
 
-  /** What failed first. Not null in any state but RUNNING. */
+  /** The first failure. Not null in any state but RUNNING. */
   private volatile @Nullable Throwable cause;
 
   private volatile boolean refuses;
@@ -80,7 +76,7 @@ final class EngineHealth {
     this.waits = waits;
   }
 
-  /** Says who else is to be woken when the engine stops. Before any transaction begins. */
+  /** Adds a wake-up for stops of the engine. Called before any transaction begins. */
   void wakes(Runnable waiters) {
     Runnable others = wake;
     wake =
@@ -93,27 +89,23 @@ final class EngineHealth {
         };
   }
 
-  /** As {@link TxEngine#stopAdmission}. */
   void stopAdmission() {
     closed = true;
     wake.run();
   }
 
-  /** As {@link TxEngine#abortWaits}. */
   void abortWaits() {
     stopping = true;
   }
 
-  /** As {@link TxEngine#requireWaits}. */
   void requireWaits(RuntimeException lacking) {
     if (stopping) {
       throw new DatabaseClosedException(
-          "The database was closed while a commit waited for what it lacked: " + lacking, lacking);
+          "The database was closed while a commit waited for a resource: " + lacking, lacking);
     }
     requireLog();
   }
 
-  /** As {@link TxEngine#refuse}. */
   void refuse() {
     refuses = true;
     wake.run();
@@ -123,17 +115,13 @@ final class EngineHealth {
     return refuses;
   }
 
-  /** As {@link TxEngine#poison(Throwable)}. */
   void poison(Throwable why) {
     poison(why, false);
   }
 
   /**
-   * Stops writing, because a commit failed in the middle: what it locked stays locked.
-   *
-   * @param why what failed
-   * @param whole whether all pages are whole. Then read-only transactions go on: what the commit
-   *     has changed, and was going to change, is locked
+   * Stops writing, because a commit failed halfway; its locks are kept. If all pages are {@code
+   * whole}, read-only transactions continue: the locks cover all changes, installed or not.
    */
   void poison(Throwable why, boolean whole) {
     boolean readable = false;
@@ -142,11 +130,11 @@ final class EngineHealth {
         CAUSE.compareAndSet(this, (Throwable) null, why);
       }
       if (whole) {
-        STATE.compareAndSet(this, RUNNING, READ_ONLY); // fails where a state as bad is reached
+        STATE.compareAndSet(this, RUNNING, READ_ONLY); // fails if the state is at least as bad
         readable = true;
       }
     } finally {
-      if (!readable) { // also where one of the calls above has failed: then the worst is assumed
+      if (!readable) { // also if a call above has failed: assume the worst
         if (cause == null) {
           cause = why;
         }
@@ -156,7 +144,6 @@ final class EngineHealth {
     wake.run();
   }
 
-  /** As {@link TxEngine#halt}. */
   void halt(Throwable why) {
     poison(why, false);
   }
@@ -165,17 +152,14 @@ final class EngineHealth {
     return state == HALTED;
   }
 
-  /** As {@link TxEngine#poison()}. */
   @Nullable Throwable poison() {
     return state == RUNNING ? null : cause;
   }
 
-  /** As {@link TxEngine#leftPagesWhole}. */
   boolean leftPagesWhole() {
     return state == READ_ONLY;
   }
 
-  /** As {@link TxEngine#checkUsable}. */
   void checkUsable(boolean readOnly) {
     int now = state;
     if (now != RUNNING && !(readOnly && now == READ_ONLY)) {
@@ -183,21 +167,20 @@ final class EngineHealth {
     }
   }
 
-  /** Says that the engine is broken. */
   private FoveaException stopped() {
     Throwable p = cause;
     if (log != null) {
       return new DurabilityLostException(
           "A change failed halfway, so the database stopped: "
               + p
-              + ". What was acknowledged is found again when the database is opened anew.",
+              + ". Opening the database again recovers everything that was acknowledged.",
           p);
     }
     return new DatabaseClosedException(
         "A commit failed while it changed pages, so the database stopped: " + p, p);
   }
 
-  /** For who meets a lock that stays: the holder may be the commit that broke the engine. */
+  /** Called if a lock stays held: the holder may be the commit that stopped the engine. */
   void requireHolder() {
     if (state != RUNNING) {
       throw stopped();
@@ -205,8 +188,8 @@ final class EngineHealth {
   }
 
   /**
-   * Checks whether a transaction may begin. One that only reads needs no log as long as everything
-   * it reads is durable, which {@link CommitDurability} ensures for commits that wait.
+   * Checks whether a transaction may begin. A read-only one needs no log if everything it reads is
+   * durable, as {@link CommitDurability} ensures.
    */
   void checkBegin(boolean readOnly) {
     if (closed) {
@@ -218,7 +201,7 @@ final class EngineHealth {
     }
   }
 
-  /** Throws where nothing can become durable any more. */
+  /** Throws if nothing can become durable any more. */
   void requireLog() {
     Log l = log;
     if (l != null) {
@@ -226,7 +209,6 @@ final class EngineHealth {
     }
   }
 
-  /** As {@link TxEngine#whyReadOnly}. */
   void whyReadOnly(String why) {
     whyReadOnly = why;
   }

@@ -4,20 +4,19 @@ import io.fovea.config.TimestampStore;
 import io.fovea.error.FoveaException;
 
 /**
- * Makes entries of the exact table and evicts them: what is done under a column's lock.
+ * Creates and releases entries of the exact table, under a column's lock.
  *
  * <pre>
- *   make      bound := periphery.get ─► a free place, or one that is made free ─► word, item, stamp
- *   release   stamp := 0 ─► word := LOCK ─► periphery.put ─► item := 0
+ *   make      bound := cold timestamps ─► a free or released slot ─► word, item, stamp
+ *   release   stamp := 0 ─► word := LOCK ─► cold timestamps ─► item := 0
  * </pre>
  *
- * <p>Which entry makes room: the one nearest to the item's own place ({@link
- * TimestampStore#FOCUS_SKETCH}), or of the bucket the one that is longest out of use ({@link
- * TimestampConfig#isCache}). The latter is CLOCK in sets of four: the epoch of the last use stands
- * for the reference bit, and the hand moves with the epoch, so that a hit stores nothing but what
- * it stores anyway.
+ * <p>The slot nearest to the item's own is released ({@link TimestampStore#FOCUS_SKETCH}), or in a
+ * cache ({@link TimestampConfig#isCache}) the least recently used of the bucket. The latter is
+ * CLOCK in sets of four: the epoch of the last use is the reference bit, and the hand moves with
+ * the epoch, so a hit stores nothing extra.
  *
- * <p>The rules that make a release safe against those who pin are in {@link Timestamps}.
+ * <p>{@link Pins} shows that a release does not interfere with pins.
  */
 final class Entries {
   static final long LIVE = Long.MIN_VALUE;
@@ -54,13 +53,12 @@ final class Entries {
     this.approximate = !TimestampConfig.onDisk(kind);
   }
 
-  /** No entry whose last use is of this epoch or later may go. */
+  /** Returns the epoch from which on a use keeps an entry. */
   private long oldest() {
-    // Where only references keep an entry, its epoch says no more than how long it is unused.
+    // If only references keep an entry, its epoch is merely its age.
     return byEpoch ? epochs.oldest() : Long.MAX_VALUE;
   }
 
-  /** The stamp of a live entry with one reference more. */
   long referenced(long stamp) {
     long next = stamp + REFERENCE;
     if (cache) {
@@ -72,9 +70,9 @@ final class Entries {
     return next;
   }
 
-  /** Makes an entry that is not there; under the lock. -1 if there is no room. */
+  /** Creates an entry for an absent item, under the lock; returns -1 if all slots are in use. */
   int make(TimestampContext c, long item, int column) {
-    // Before a place is taken: what fails here has changed nothing.
+    // Before a slot is taken: a failure has changed nothing.
     long bound = coldTimestamps.get(c.index, item);
     int slot = place(c, item, column);
     if (slot >= 0) {
@@ -83,7 +81,6 @@ final class Entries {
     return slot;
   }
 
-  /** A free slot for an item, or -1; under the lock. */
   private int place(TimestampContext c, long item, int column) {
     long oldest = oldest();
     int last = table.levels() - 1;
@@ -109,7 +106,7 @@ final class Entries {
           table.addCount(column, last, 1);
         }
         int own = table.place(item, last);
-        // What is left from before the column's reach was 0 is an upper bound as well.
+        // A value from before the column's reach became 0 still is an upper bound.
         if (table.bucketReach(own) < distance) {
           table.bucketReach(own, distance);
         }
@@ -121,11 +118,8 @@ final class Entries {
   }
 
   /**
-   * A free slot of a bucket, the item's own one if possible, or one made free; or -1.
-   *
-   * <p>The own slot goes first even where another is free or longer out of use: entries that are
-   * used all the time are never old, and the others do not repay what a search for the best of them
-   * costs. In a cache they do.
+   * Returns a free or released slot of a bucket, or -1. The item's own slot goes first, even if
+   * another is free or older, because a search for the best pays only in a cache.
    */
   private int freeInBucket(TimestampContext c, int first, int column, int level, long oldest) {
     if (cache) {
@@ -142,7 +136,7 @@ final class Entries {
     return -1;
   }
 
-  /** The slot of a bucket that is free, or else was used before all others; -1 if none may go. */
+  /** Returns a free slot of a bucket, or the least recently used one; -1 if all are in use. */
   private int longestUnused(int first, long oldest) {
     int best = -1;
     long least = oldest;
@@ -159,7 +153,7 @@ final class Entries {
     return best;
   }
 
-  /** Under the lock, into a free slot. The stamp goes last: it is what others look for. */
+  /** Fills a free slot, under the lock. The stamp is last: others check it first. */
   private void materialise(TimestampContext c, int slot, long item, long bound) {
     table.wordRelease(slot, bound);
     table.item(slot, item);
@@ -171,14 +165,13 @@ final class Entries {
   }
 
   /**
-   * Makes a slot free if its entry is not in use; under the column's lock.
+   * Releases the entry of a slot if it is not in use; under the column's lock.
    *
-   * <p>The CAS of the stamp to 0 is the moment of release: any thread that pins before it makes it
-   * fail, whoever comes after it finds a free slot, goes to look under the lock, and waits until
-   * all rows of the sketch have what was in the word. The CAS of the word to LOCK takes the item's
-   * lock, as a writer would: it fails for a word that is locked (a poisoned database keeps its
-   * locks) or that an expelled transaction is just changing, and then the entry stays. So it does
-   * where the timestamps can't be put away, which only a device can do to it.
+   * <p>The CAS of the stamp to 0 is the point of release. An earlier pin makes it fail; a later one
+   * finds a free slot, and searches under the lock, after the word is in all rows of the sketch.
+   * The CAS of the word to LOCK takes the item's lock like a writer. It fails if the word is locked
+   * (a stopped engine keeps its locks) or an expelled transaction changes it; then the entry stays,
+   * as it does if a device fails to store the timestamps.
    */
   private boolean release(TimestampContext c, int slot, int column, int level, long oldest) {
     long stamp = table.stampAcquire(slot);
@@ -189,7 +182,7 @@ final class Entries {
         || !table.casStamp(slot, stamp, 0)) {
       return false;
     }
-    // Stores only: whatever fails from here on, the context knows what is to be taken back.
+    // Stores only: if anything fails from here on, the context knows what to undo.
     c.releasedStamp = stamp;
     c.releasing = slot;
     boolean gone = false;
@@ -221,11 +214,8 @@ final class Entries {
   }
 
   /**
-   * Releases what lies behind a bucket of the last level for want of room in it and is no longer in
-   * use, and shortens the way that misses walk to what is left. Under the column's lock; a device
-   * that fails leaves entries where they are.
-   *
-   * @param item whose own bucket it is; it is not there
+   * Releases unused entries that overflowed from the bucket of an absent item in the last level,
+   * and shortens the search for misses. Under the column's lock; entries stay if a device fails.
    */
   void tidy(TimestampContext c, long item, int column) {
     if (forEver) {
@@ -241,7 +231,9 @@ final class Entries {
       for (int i = 0; i < TimestampTable.SLOTS_PER_BUCKET; i++) {
         int slot = first ^ i;
         long other = table.item(slot);
-        if (other != 0 && bucketOf(other, last) == own && !go(c, slot, column, last, oldest)) {
+        if (other != 0
+            && bucketOf(other, last) == own
+            && !tryRelease(c, slot, column, last, oldest)) {
           left = distance;
         }
       }
@@ -253,8 +245,8 @@ final class Entries {
     return table.place(item, level) & -TimestampTable.SLOTS_PER_BUCKET;
   }
 
-  /** As release; false where a device fails. */
-  private boolean go(TimestampContext c, int slot, int column, int level, long oldest) {
+  /** Like release, but returns false if a device fails. */
+  private boolean tryRelease(TimestampContext c, int slot, int column, int level, long oldest) {
     try {
       return release(c, slot, column, level, oldest);
     } catch (FoveaException e) {
@@ -263,7 +255,7 @@ final class Entries {
     }
   }
 
-  /** Releases, a few at a time, what was put into the upper levels and is no longer in use. */
+  /** Releases, a few at a time, unused entries of the upper levels. */
   void sweep(TimestampContext c) {
     int column = c.sweepColumn;
     long header = table.header(column);
@@ -273,7 +265,7 @@ final class Entries {
         try {
           more = sweepColumn(c, column);
         } catch (FoveaException e) {
-          c.stuck++; // a device failed: whoever needs the place is told
+          c.stuck++; // a device failed; a pin that needs the slot reports it
         } finally {
           table.unlock(c, column);
         }
@@ -306,10 +298,7 @@ final class Entries {
   }
 
   /**
-   * Evicts an entry right after its last user, who was the caller. If a device fails it stays, and
-   * whoever needs the place is told.
-   *
-   * @param item what was in the slot while it was referenced
+   * Releases an entry after its last user; {@code item} is its item. It stays if a device fails.
    */
   void settle(TimestampContext c, int slot, long item) {
     int column = table.column(item);
@@ -318,7 +307,7 @@ final class Entries {
       return;
     }
     try {
-      // It may be in use again, or gone, or another item's of the same column: release looks.
+      // release checks: the slot may be in use again, free, or another item's of the same column.
       release(c, slot, column, table.levelOf(slot), oldest());
     } catch (FoveaException e) {
       c.stuck++;

@@ -4,41 +4,37 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * The clock of the exact table: which epoch it is, and since which epoch every running transaction
- * runs.
+ * The clock of the exact table: the current epoch, and the epoch since which each transaction runs.
  *
- * <p><b>What is promised.</b> Let a transaction be between {@link #enter} = e and {@link #exit}.
- * Then every value that {@link #oldest} returned before or returns in between is at most e. So
- * nothing that carries a stamp of e or later counts as old.
+ * <p><b>Claim.</b> Let a transaction be between {@link #enter} = e and {@link #exit}. Then every
+ * value that {@link #oldest} returned before or returns in between is at most e.
  *
- * <p><b>Why.</b> {@code enter} publishes p := epoch, then reads e := epoch again; {@code scan}
- * reads g := epoch, then all publications, and answers at most the minimum of them. All four are
- * volatile and thus in one total order.
+ * <p><b>Proof.</b> {@code enter} publishes p := epoch, then reads e := epoch; {@code scan} reads g
+ * := epoch, then all publications, and returns at most their minimum. All four are volatile and
+ * thus in one total order.
  *
  * <ul>
- *   <li>The scan sees p: it answers at most p, and p &lt;= e for the epoch only grows.
- *   <li>The scan reads the place before p was published: then g was read before e was, so g &lt;=
- *       e. Without the second read e would be p, which may be older than g: a transaction that
- *       stalls between read and publication would run with an epoch that others think is over.
- *   <li>The scan sees that the transaction has left: then it is not in between any more. The store
- *       that says so is a release: what the transaction unlocked and published before is visible to
- *       who then takes its entries.
+ *   <li>The scan sees p: it returns at most p, and p &lt;= e because the epoch only grows.
+ *   <li>The scan reads the publication before p is stored: then g was read before e, so g &lt;= e.
+ *       Without the second read, e would be p, which may be older than g: a transaction that stalls
+ *       before its publication would use an epoch that others consider over.
+ *   <li>The scan sees that the transaction has left, by a release store: whatever it unlocked and
+ *       published is visible to a thread that takes its entries.
  * </ul>
  *
- * <p>{@code oldest} is a cached answer. It may lag, which keeps entries for longer and harms
- * nothing.
+ * <p>{@code oldest} is cached. If it lags, entries are only kept longer.
  */
 final class Epochs {
   /** Published by a context that holds nothing back: idle, or counting references. */
   static final long IDLE = Long.MAX_VALUE;
 
-  /** Published for a transaction that was expelled; it has yet to notice. */
+  /** Published for an expelled transaction, which may not know it yet. */
   static final long EXPELLED = Long.MAX_VALUE - 1;
 
   private static final VarHandle LONGS =
       MethodHandles.arrayElementVarHandle(long[].class).withInvokeExactBehavior();
 
-  /** Longs from one word to the next: 128 bytes, for lines are fetched in pairs. */
+  /** Longs per word: 128 bytes, because cache lines are fetched in pairs. */
   private static final int STRIDE = 16;
 
   private static final int EPOCH = STRIDE;
@@ -55,7 +51,7 @@ final class Epochs {
       words[FIRST + ctx * STRIDE] = IDLE;
     }
     words[OLDEST] = 1;
-    LONGS.setVolatile(words, EPOCH, 1L); // 0 is the epoch of no one
+    LONGS.setVolatile(words, EPOCH, 1L); // 0 is never an epoch
   }
 
   /** Begins; returns the epoch to pin with. */
@@ -65,27 +61,25 @@ final class Epochs {
     return (long) LONGS.getVolatile(words, EPOCH);
   }
 
-  /** Ends; everything that was done to pinned items is visible to who sees this. */
+  /** Ends; release: a thread that sees this sees all changes of the pinned items. */
   void exit(int ctx) {
     LONGS.setRelease(words, FIRST + ctx * STRIDE, IDLE);
   }
 
-  /** Gives the epoch up before the end; false if the transaction was expelled by then. */
+  /** Gives the epoch up before the end; returns false if the transaction was expelled. */
   boolean leave(int ctx) {
     int at = FIRST + ctx * STRIDE;
     long published = (long) LONGS.getVolatile(words, at);
     return published != EXPELLED && LONGS.compareAndSet(words, at, published, IDLE);
   }
 
-  /** Whether the transaction of a context was expelled since it entered. */
   boolean expelled(int ctx) {
     return (long) LONGS.getVolatile(words, FIRST + ctx * STRIDE) == EXPELLED;
   }
 
   /**
-   * Takes away the hold of the transaction that runs longest, if it runs since {@code lag} epochs
-   * at least: what it pinned may be released from then on. It may by then be another transaction of
-   * the same context, which is aborted without need.
+   * Expels the longest-running transaction, if it has run for at least {@code lag} epochs. If the
+   * context runs another one by then, that one is aborted needlessly.
    */
   boolean expelOldest(long lag) {
     int victim = -1;
@@ -104,18 +98,17 @@ final class Epochs {
     return (long) LONGS.getVolatile(words, EPOCH);
   }
 
-  /** No running transaction pins with an epoch below this. */
+  /** Returns a lower bound of the epochs with which running transactions pin. */
   long oldest() {
     return (long) LONGS.getVolatile(words, OLDEST);
   }
 
-  /** Begins the next epoch if it is still {@code seen}, and finds out who is the oldest. */
+  /** Begins the next epoch if the current one is {@code seen}, and determines the oldest. */
   void advance(long seen) {
     LONGS.compareAndSet(words, EPOCH, seen, seen + 1);
     scan();
   }
 
-  /** Finds the oldest epoch again. */
   long scan() {
     long oldest = (long) LONGS.getVolatile(words, EPOCH);
     for (int ctx = 0; ctx < contexts; ctx++) {

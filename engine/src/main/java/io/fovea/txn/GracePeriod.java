@@ -4,30 +4,27 @@ import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 
 /**
- * Tells when all transactions have ended that were active at a moment: a thread that changed
- * something before that moment knows then that nobody acts on what was before. Nobody is held up by
- * it.
+ * Tells when all transactions have ended that were active when it was created, so that none of them
+ * uses a state from before. Blocks no transaction.
  *
  * <pre>
- *   who changes the schema                     a transaction
+ *   a schema change                            a transaction
  *     (S1) indexes := new      volatile          (T1) claims its context, or is handed it
  *     (S2) fence; reads claims and epochs        (T2) reads indexes             volatile
  * </pre>
  *
- * <p><b>Why.</b> Let a transaction T read what was before (S1) at (T2). Then its claim (T1) comes
- * before (S1) in the order of volatile accesses, so (S2) sees the context claimed: by T, or by a
- * later one, and then T has ended. It also sees the epoch of the context, which moves with each
- * begin and with each end, as far as the end of the transaction before T at least, since T's claim
- * has met that end. So an epoch that has moved on by {@link #MOVES} since belongs to a transaction
- * after T; and a context that is found free has seen the end of T.
+ * <p><b>Proof.</b> Let a transaction T read the state before (S1) at (T2). Then its claim (T1)
+ * precedes (S1) in the order of volatile accesses, so (S2) sees the context claimed, by T or by a
+ * later transaction after T's end. (S2) also sees the context's epoch, which changes with each
+ * begin and end, at least as of the end before T, which T's claim has seen. So an epoch that has
+ * advanced by {@link #MOVES} belongs to a transaction after T, and a context that is found free has
+ * seen T's end. The epoch covers a context that passes between transactions without being free, the
+ * claim one that is never used again.
  *
- * <p>A context that passes from one transaction to the next without being free in between is
- * covered by the epoch; one that is never used again, by the claim.
- *
- * <p>One thread at a time.
+ * <p>Used by one thread at a time.
  */
 public final class GracePeriod {
-  /** Begin and end of T, the begin of another, and one for good measure. */
+  /** Begin and end of T, the begin of another, and one to spare. */
   private static final int MOVES = 4;
 
   private static final long OVER = Long.MIN_VALUE;
@@ -49,11 +46,7 @@ public final class GracePeriod {
     }
   }
 
-  /**
-   * Whether all of them have ended. What they did is visible to who gets true.
-   *
-   * @return false as long as one may be active
-   */
+  /** Returns whether all of them have ended. Acquire: if so, their effects are visible. */
   public boolean isOver() {
     for (int i = 0; waiting > 0 && i < seen.length; i++) {
       if (seen[i] != OVER

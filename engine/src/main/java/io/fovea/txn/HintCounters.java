@@ -3,12 +3,11 @@ package io.fovea.txn;
 import io.fovea.btree.HintedLeaf;
 
 /**
- * What one context has counted of the hints in entries of indexes. Written by the transaction's
- * thread alone, with plain stores, and read by anybody: a reader may be a little behind, never
- * wrong by more than that.
+ * Statistics of one context about hints in index entries. Plain stores by its thread; other threads
+ * read slightly stale values.
  */
 public final class HintCounters {
-  /** What a repair may put right. */
+  /** What a repair corrects. */
   public enum Repair {
     /** The page, and with it the rest. */
     PAGE,
@@ -23,7 +22,7 @@ public final class HintCounters {
   /** Records that were looked up by an entry with a hint. */
   public long lookups;
 
-  /** Those of them whose hint was right in all its parts. */
+  /** Lookups whose hint was right in all its parts. */
   public long hits;
 
   /** How often each bit of {@link HintedLeaf} was set. */
@@ -32,20 +31,16 @@ public final class HintCounters {
   /** Repairs by {@link Repair}. */
   public final long[] repairs = new long[Repair.values().length];
 
-  /** Repairs that were left out because the entry's leaf was latched or had changed. */
+  /** Repairs skipped because the entry's leaf was latched or had changed. */
   public long missed;
 
-  /** Repairs that were left out because they were switched off. */
+  /** Repairs skipped because they were disabled. */
   public long suppressed;
 
-  /** All zero. */
+  /** Creates counters of zero. */
   public HintCounters() {}
 
-  /**
-   * Counts a lookup.
-   *
-   * @param wrong what {@link HintedLeaf#locate} returned; a line does not count
-   */
+  /** Counts a lookup by the result of {@link HintedLeaf#locate}; a line does not count. */
   public void lookup(int wrong) {
     lookups++;
     int parts = wrong & ~HintedLeaf.LINE;
@@ -58,12 +53,12 @@ public final class HintCounters {
     }
   }
 
-  /** How often a bit of {@link HintedLeaf} was set. */
+  /** Returns how often a bit of {@link HintedLeaf} was set. */
   public long stale(int bit) {
     return stale[Integer.numberOfTrailingZeros(bit)];
   }
 
-  /** Adds what another has counted. */
+  /** Adds other counters. */
   public void add(HintCounters other) {
     lookups += other.lookups;
     hits += other.hits;

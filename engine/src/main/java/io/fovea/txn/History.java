@@ -7,32 +7,30 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * The write sets of the transactions that have committed lately, for Kung and Robinson's backward
- * validation: a ring of items in native memory, and the one lock of serial validation.
+ * The write sets of recent commits, for Kung and Robinson's backward validation: a ring of items in
+ * native memory, and the lock of serial validation.
  *
  * <pre>
  *        claimed - capacity                       done       listed    claimed
  *   ──────────┬─────────────────────────────────────┬───────────┬─────────┬──►  positions
- *    forgotten│ write sets of committed transactions│installing │ being   │
- *             │                                     │  now      │ written │
+ *    forgotten│ write sets of committed transactions│ being     │ being   │
+ *             │                                     │ installed │ written │
  * </pre>
  *
- * A position counts all items that were ever written, so a transaction's number is the position at
- * which its write set ends, and what committed since another began is what lies between two
- * positions. All three are moved by the holder of the lock alone.
- *
- * <p><b>Order.</b> The holder raises {@code claimed} (volatile store, full fence), writes the
- * items, raises {@code listed} (volatile), installs, raises {@code done} (volatile). Partners:
+ * A position counts all items ever written, so the commits since another transaction began lie
+ * between two positions. Only the holder of the lock moves the three marks: it raises {@code
+ * claimed} (volatile store, full fence), writes the items, raises {@code listed} (volatile),
+ * installs, raises {@code done} (volatile). Partners:
  *
  * <ul>
- *   <li><i>done → start of a transaction</i>: a transaction that starts at {@code done} sees all
- *       that was installed before it, so he needs to look at no earlier write set.
+ *   <li><i>done → start of a transaction</i>: it sees everything installed before {@code done}, so
+ *       it checks no earlier write set.
  *   <li><i>listed → validation</i>: a transaction that has read anything that a commit installed
- *       sees its write set listed, because that came before the install, and the leaf's version
- *       carried the order over.
+ *       sees its write set listed, because the list precedes the install, and the leaf's version
+ *       carries the order.
  *   <li><i>claimed → validation</i>: a validator reads items, fences, then reads {@code claimed}.
- *       An item that was overwritten before he read it was so after {@code claimed} had been raised
- *       over its place: he sees that and gives up. The same as an optimistic read of a page.
+ *       If an item was overwritten before it was read, {@code claimed} was raised before that: the
+ *       validator sees it and aborts. This is an optimistic read.
  * </ul>
  */
 final class History {
@@ -54,12 +52,9 @@ final class History {
   private volatile long listed;
   private volatile long claimed;
 
-  /** The lock: it moves when somebody takes it and when it is unlocked. */
+  /** The lock: incremented when taken and when released; odd while held. */
   private volatile int sections;
 
-  /**
-   * @param bytes 8 for each item, rounded down to a power of two
-   */
   History(long bytes) {
     capacity = Long.highestOneBit(Math.max(2, bytes >>> 3));
     region = NativeRegion.reserve(8 * capacity, false, "fovea-history");
@@ -75,50 +70,45 @@ final class History {
     SECTIONS.setRelease(this, sections + 1);
   }
 
-  /** Begins and ends of sections until now; odd while somebody validates or installs. */
   int sections() {
     return sections;
   }
 
-  /** Whether somebody validates or installs: a moment's truth, for tests. */
   boolean locked() {
     return (sections & 1) != 0;
   }
 
-  /** Up to here all is installed. */
   long done() {
     return done;
   }
 
-  /** Up to here write sets can be looked at, installed or not. */
   long listed() {
     return listed;
   }
 
-  /** Lists a write set that is about to be installed. Under the lock. */
+  /** Lists a write set before its install. Under the lock. */
   void list(long[] items, int count) {
     long from = done;
     claimed = from + count;
     VarHandle.fullFence();
-    // Of more than there is room for, the last ones: any transaction that began before them gives
-    // up anyway.
+    // Keep the last ones: transactions that began before them abort anyway.
     for (long i = Math.max(0, count - capacity); i < count; i++) {
       Mem.putLongOpaque(ring, (from + i & capacity - 1) << 3, items[(int) i]);
     }
     listed = from + count;
   }
 
-  /** What was listed is installed. Under the lock. */
+  /** Ends the install of the listed write set. Under the lock. */
   void installed() {
     done = listed;
   }
 
-  /** The item at a position, which {@link #remembers} must confirm afterwards. */
+  /** Returns the item at a position; valid if {@link #remembers} returns true afterwards. */
   long item(long position) {
     return Mem.getLongOpaque(ring, (position & capacity - 1) << 3);
   }
 
-  /** Whether all that was read from a position on was what had been listed there. */
+  /** Returns whether everything read from a position on was still listed. */
   boolean remembers(long from) {
     VarHandle.acquireFence();
     return claimed - from <= capacity;

@@ -4,7 +4,7 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The leaf of an operation in the log, in as few bytes as it takes.
+ * Encodes the leaf of an operation in the log compactly.
  *
  * <pre>
  *   operation   0      1      2                          end
@@ -12,43 +12,38 @@ import java.lang.foreign.MemorySegment;
  *               | kind | code |                          | 0 to 5 bytes|
  *               +------+------+----- ... ----------------+-------------+
  *   code        7 .. 3               2 .. 0
- *               highest bits of n    1 + how many bytes of n follow the operation, the lowest first
- *   n           2d, or -2d - 1 where d is negative
- *   d           page id of the leaf, less that of the last operation of the record that says one
- *   code 0      nothing is said
+ *               highest bits of n    1 + number of bytes of n after the operation, lowest first
+ *   n           2d, or -2d - 1 if d is negative
+ *   d           page id of the leaf, minus that of the last operation of the record that has one
+ *   code 0      no leaf
  * </pre>
  *
- * <p>So the leaf of the operation before takes nothing, one that is less than 16 pages away
- * neither, one within 4,096 pages a byte and one within a million two: the byte of the code was
- * there anyway, and zero.
- *
- * <p>What is said is a hint. Whoever reads it looks whether the page is that leaf.
+ * <p>The same leaf and leaves less than 16 pages away take no byte, leaves within 4,096 pages one
+ * and within a million two. The leaf is a hint: a reader checks the page.
  */
 final class LeafCode {
-  /** How many bytes follow an operation at most: with them there is room for 45 bits. */
+  /** The maximum number of bytes after an operation: enough for 45 bits. */
   static final int BYTES_MAX = 5;
 
-  /** Where the code is in an operation. */
+  /** The offset of the code in an operation. */
   private static final int AT = 1;
 
   private static final int COUNT_BITS = 3;
   private static final int HIGH_BITS = 8 - COUNT_BITS;
 
-  /** A page id has no more bits. */
+  /** The maximum number of bits of a page id. */
   private static final int PID_BITS = 38;
 
   private LeafCode() {}
 
-  /** A leaf that can be said; 0 for what is none. */
+  /** Returns the leaf if it can be encoded, otherwise 0. */
   static long known(long leaf) {
     return leaf >>> PID_BITS == 0 ? leaf : 0;
   }
 
   /**
-   * How many bytes follow the operation.
-   *
-   * @param leaf its page id, 0 where it is not known
-   * @param before that of the last operation before it that says one, 0 for none
+   * Returns the number of bytes after the operation. {@code before} is the leaf of the last
+   * operation before it that has one; 0 is no leaf.
    */
   static int bytes(long leaf, long before) {
     return leaf == 0 ? 0 : bytes(zigzag(leaf - before));
@@ -63,13 +58,8 @@ final class LeafCode {
   }
 
   /**
-   * Completes an operation that was put.
-   *
-   * @param op where it begins
-   * @param end where it ends without this
-   * @param leaf as in {@link #bytes}
-   * @param before likewise
-   * @return where what follows goes
+   * Adds the leaf to an operation that is at {@code op} and ends at {@code end}; returns the new
+   * end.
    */
   static long put(MemorySegment to, long op, long end, long leaf, long before) {
     if (leaf == 0) {
@@ -85,24 +75,13 @@ final class LeafCode {
     return end + bytes;
   }
 
-  /**
-   * How many bytes follow an operation with a code.
-   *
-   * @return -1 for what is no code
-   */
+  /** Returns the number of bytes after an operation with a code; -1 if it is invalid. */
   static int following(int code) {
     int bytes = (code & (1 << COUNT_BITS) - 1) - 1;
     return code == 0 ? 0 : bytes > BYTES_MAX ? -1 : bytes;
   }
 
-  /**
-   * The leaf that a code says.
-   *
-   * @param code other than 0
-   * @param at where the bytes are that follow the operation
-   * @param before the leaf of the last operation before it that says one, 0 for none
-   * @return any number
-   */
+  /** Returns the leaf of a code, which may be any number; its bytes are at {@code at}. */
   static long read(MemorySegment s, long at, int code, long before) {
     long n = code >>> COUNT_BITS;
     for (int i = following(code) - 1; i >= 0; i--) {

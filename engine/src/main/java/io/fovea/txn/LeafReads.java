@@ -7,46 +7,42 @@ import io.fovea.config.Protocol;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The leaves that a transaction has read as a whole: for a scan of a read-only transaction under
- * TicToc, instead of an item for each record.
+ * The leaves that a read-only transaction under TicToc has scanned as a whole, instead of reading
+ * an item per record.
  *
  * <pre>
  *   body      each leaf that a scan copies: frame and version
- *   decide    c := max(wts of all items that were read, timestamps that any commit has decided)
- *             mark of the trees := max(mark, c)                   {@link ScanMarks}
- *             nobody who changes these trees is inside the gate   {@link CommitGate}; a short wait
- *             all leaves have their versions                      else: aborted, again by items
+ *   decide    c := max(wts of all items read, timestamps that any commit has decided)
+ *             scan timestamps of the trees := max(old, c)                    {@link ScanMarks}
+ *             no commit that changes these trees is inside; a short wait     {@link CommitGate}
+ *             all leaves have their versions                                 otherwise: abort, retry by items
  * </pre>
  *
- * <p><b>Claim.</b> The transaction has read of every key in these leaves, and of every gap, what
- * the commits with timestamps up to c have left; and all that change it later have timestamps above
- * c. So it stands at c in the serial order of TicToc, as if it had read the items of all keys and
- * raised them to c. The argument is in docs/internals/transactions.md, "Scans by leaves".
+ * <p><b>Claim.</b> For every key and gap in these leaves, the transaction has read the state of the
+ * commits with timestamps up to c, and all later changes have timestamps above c. The proof is in
+ * docs/internals/transactions.md, "Scans by leaves".
  *
- * <p><b>What it costs others.</b> A commit in a tree that is scanned takes a timestamp above all
- * those before it. So it has to raise the rts of what it has read, and can't commit in the past.
- *
- * <p><b>What it can't.</b> Any change in a leaf, that of a neighbour of what was read included,
- * makes the transaction void, as do a move and an eviction of the leaf. So it is for transactions
- * that somebody repeats: the next attempt goes by items. Where attempts fail, this context lets
- * more and more transactions go by items at once.
+ * <p>Any change of a leaf, its move and its eviction invalidate the transaction, so it must be
+ * retried: the next attempt uses items. After failures, this context lets more and more
+ * transactions use items at once. The cost for others is that a commit in a scanned tree can't take
+ * a timestamp in the past.
  */
 final class LeafReads {
-  /** Leaves that are not more of the pool than this are expected to stay in it for a while. */
+  /** Up to this share of the pool, leaves are expected to stay in it for a while. */
   private static final int SHARE = 8;
 
   private static final int LEAVES_MAX = 1 << 10;
 
-  /** How often the gate is looked at for a commit to end: as for a locked item. */
+  /** How often the gate is checked for a commit to end: as for a locked item. */
   private static final int SPINS = 400;
 
-  /** After so many failures in a row a context lets 2 to the power of it go by items. */
+  /** The maximum n of failures after which a context lets 2^n - 1 transactions use items. */
   private static final int FAILURES_MAX = 10;
 
   private final ScanMarks marks;
   private final CommitGate gate;
 
-  /** Whether anybody writes; where nobody does, nothing has to be remembered. */
+  /** Whether any transaction writes; otherwise nothing has to be remembered. */
   private final boolean writers;
 
   private final boolean ticToc;
@@ -64,13 +60,11 @@ final class LeafReads {
     this.ticToc = shared.config.protocol() == Protocol.TICTOC;
   }
 
-  // -------------------------------------------------------------------------------------- the body
-
   /**
-   * A transaction begins.
+   * Begins a transaction.
    *
-   * @param reads whether it only reads, and reserves nothing
-   * @param repeated whether its caller does it again, by items, after an abort
+   * @param reads whether it is read-only and not pessimistic
+   * @param repeated whether its caller retries it after an abort
    */
   void begin(boolean reads, boolean repeated) {
     if (!ticToc || !reads) {
@@ -87,7 +81,7 @@ final class LeafReads {
     }
   }
 
-  /** Whether a scan goes by leaves from now on. */
+  /** Returns whether a scan of the tree goes by leaves from now on. */
   boolean take(BTree tree) {
     if (!allowed) {
       return false;
@@ -102,12 +96,11 @@ final class LeafReads {
     return !isFull();
   }
 
-  /** What the scan's leaves go to; null where they need not be remembered. */
+  /** Returns the list for the scan's leaves; null if they need not be remembered. */
   @Nullable LeafVersions noted() {
     return writers ? leaves : null;
   }
 
-  /** Whether there are as many leaves as there may be: what else is scanned goes by items. */
   boolean isFull() {
     BufferPool p = pool;
     return p != null && leaves.size() >= Math.min(LEAVES_MAX, p.frames() / SHARE);
@@ -117,21 +110,12 @@ final class LeafReads {
     return leaves.size() == 0;
   }
 
-  // ------------------------------------------------------------------------------------ the commit
-
-  /**
-   * A timestamp that is not below those of all commits of which anything can have been read, and
-   * not below another.
-   */
+  /** Returns a timestamp not below {@code atLeast} and all commits that may have been read. */
   long timestamp(long atLeast) {
     return Math.max(atLeast, gate.decided());
   }
 
-  /**
-   * Whether what was read is what there is, and stays so up to a timestamp.
-   *
-   * @param timestamp what {@link #timestamp} said
-   */
+  /** Returns whether the reads are current, and stay valid up to {@link #timestamp}. */
   boolean hold(long timestamp) {
     BufferPool p = pool;
     if (p == null) {
@@ -144,7 +128,6 @@ final class LeafReads {
     return holds;
   }
 
-  /** The transaction ends. */
   void clear() {
     allowed = false;
     if (pool != null) {

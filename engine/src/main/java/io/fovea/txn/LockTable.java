@@ -10,24 +10,16 @@ import java.lang.foreign.MemorySegment;
  * <pre>
  *   63                                     0
  *  +---+-----------------------------------+
- *  | X |   how many hold it in shared mode |      X and a count exclude each other
+ *  | X |   number of shared holders        |      X and a count exclude each other
  *  +---+-----------------------------------+
  * </pre>
  *
- * A lock is a word at a place that follows from the item's hash; items that share a place are one
- * item, which is coarser and still right. So there is nothing to be made, found or evicted, and the
- * memory is bounded whatever transactions do: with 2^20 places and 800 of them held, one access in
- * a thousand meets a lock of another item.
+ * A lock is a word whose index is a hash of the item; items with the same index share a lock, which
+ * is coarser and still correct. So memory is bounded, and nothing is created or evicted. Only the
+ * holders of a lock know that they hold it ({@link TwoPhaseLocking}).
  *
- * <p>The holders of a lock are known to themselves alone ({@link TwoPhaseLocking}). Nobody waits
- * here.
- *
- * <p><b>Order.</b> A lock is taken by a compare-and-set and unlocked by a release (or an atomic
- * add): a thread that gets it sees what the last holder has installed.
- *
- * <p><i>Rejected:</i> the words of {@link Timestamps} as locks: counts of readers would go to the
- * sketch with them, and the dissertation's point about two-phase locking is that it needs no memory
- * for keys that are not in use.
+ * <p>A lock is taken by a compare-and-set and released by a release store (or an atomic add): a
+ * thread that gets it sees what the last holder has installed.
  */
 final class LockTable {
   private static final long EXCLUSIVE = Long.MIN_VALUE;
@@ -37,12 +29,9 @@ final class LockTable {
   private final int places;
   private final int shift;
 
-  /** From then on the words are zero, whatever a late transaction still holds. For assertions. */
+  /** Once set, words are zero even if a late transaction holds them. For assertions. */
   private volatile boolean closed;
 
-  /**
-   * @param bytes 8 for each place, rounded down to a power of two
-   */
   LockTable(long bytes) {
     places = Integer.highestOneBit((int) Math.min(1 << 28, Math.max(2, bytes >>> 3)));
     shift = 64 - Integer.numberOfTrailingZeros(places);
@@ -50,12 +39,10 @@ final class LockTable {
     words = region.segment();
   }
 
-  /** The place of an item's lock. */
   int place(long item) {
     return (int) (item * TimestampTable.SPREAD >>> shift);
   }
 
-  /** One holder more in shared mode, unless one has it exclusively. */
   boolean tryShare(int place) {
     long at = (long) place << 3;
     while (true) {
@@ -69,12 +56,11 @@ final class LockTable {
     }
   }
 
-  /** Takes it exclusively, if nobody has it. */
   boolean tryExclude(int place) {
     return Mem.casLong(words, (long) place << 3, 0, EXCLUSIVE);
   }
 
-  /** From shared to exclusive, if the caller is the only one who has it. */
+  /** Turns a shared lock into an exclusive one, if the caller is the only holder. */
   boolean tryUpgrade(int place) {
     return Mem.casLong(words, (long) place << 3, 1, EXCLUSIVE);
   }
@@ -90,7 +76,6 @@ final class LockTable {
     Mem.putLongRelease(words, (long) place << 3, 0);
   }
 
-  /** How many places are locked in any mode: a moment's truth, for tests. */
   int held() {
     int n = 0;
     for (int place = 0; place < places; place++) {
@@ -103,7 +88,7 @@ final class LockTable {
     return 8L * places;
   }
 
-  /** Gives the memory back. A transaction that ends later reads zeros, and does no harm. */
+  /** Releases the memory. A transaction that ends later reads zeros. */
   void close() {
     closed = true;
     region.release();

@@ -9,59 +9,58 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * Multi-version timestamp ordering, after Reed and the dissertation (3.3.3): the serial order is
- * that of the begins, and who comes too late to read the newest version reads an older one.
+ * that of the begins, and a transaction that is too old for the newest version reads an older one.
  *
  * <pre>
- *   begin    note the tail of the versions, then t := the next number of the clock
+ *   begin    remember the tail of the versions, then t := the next number of the clock
  *   read     item not locked. wts &lt;= 2t: the tree has the version; rts := max(rts, 2t)
- *            else the version of the record with begin &lt;= 2t &lt; end, from {@link Versions}
+ *            otherwise the version of the record with begin &lt;= 2t &lt; end, from {@link Versions}
  *   commit   lock the written items and successors; rts &lt;= 2t of each, or abort
- *            append; save what is about to be overwritten; install; words := (2t + 1, 2t + 1)
+ *            append; save the records to be overwritten; install; words := (2t + 1, 2t + 1)
  * </pre>
  *
- * <b>Why it is serializable</b>, in the order of t. Writes are as in {@link Sto}: they make the
- * newest version or abort, so the versions of an item are in the order of their writers. Let T read
- * item i, and U write it.
+ * <b>Serializability</b>, in the order of t. As in {@link Sto}, a write makes the newest version or
+ * aborts, so the versions of an item are in the order of their writers. Let T read item i, and U
+ * write it.
  *
  * <ul>
- *   <li>u &lt; t. If T finds wts &lt;= 2t, it raises rts, and U can come no more; if U came before,
- *       T reads its version or a later one below t. If T finds wts &gt; 2t, U can come no more
- *       either, for rts &gt;= wts &gt; 2u. So an older version needs no rts of its own.
+ *   <li>u &lt; t. If T finds wts &lt;= 2t, it raises rts, so U can't commit later; if U committed
+ *       before, T reads its version or a later one below t. If T finds wts &gt; 2t, U can't commit
+ *       later either, because rts &gt;= wts &gt; 2u. So an older version needs no rts.
  *   <li>u &gt; t. T does not see U's version: its wts is 2u + 1.
  * </ul>
  *
- * <b>Which version.</b> Every commit saves, for each item that it locks, the record as it was with
- * begin = the wts under the lock and end = 2u + 1; the content did not change in between, because
- * every change publishes. That a record is covered by no version (a wts that was raised without a
- * write, two keys of one hash, a ring that has gone round) is an abort.
+ * <b>Versions.</b> A commit saves, for each item that it locks, the record with begin = the wts
+ * under the lock and end = 2u + 1; the content did not change in between, because every change
+ * publishes. If no version covers a record (a wts raised without a write, two keys of one hash, a
+ * ring that has wrapped), the reader aborts.
  *
- * <p><b>Scans.</b> At t the interval has: of the keys in the trees, those with wts &lt;= 2t as they
- * are, the others as their versions say (absent: they were inserted later); and the keys that were
- * deleted since, which only the versions know. A transaction that deletes x publishes the item of
- * the first key above x, and by induction whatever key is the first above x later has a wts above
- * 2t too. So an batch that meets no such item has missed nothing; a descending one looks again at
- * the item above it, which the gap before its first key belongs to. A delete that is installed
- * before the batch's leaf was copied has saved its version before; one installed after the leaf's
- * version was looked at again left the key in the copy.
+ * <p><b>Scans.</b> At t, the interval contains: of the keys in the trees, those with wts &lt;= 2t
+ * as they are, the others according to their versions (absent if inserted later); and the keys
+ * deleted since, which only the versions have. A transaction that deletes x publishes the item of
+ * the first key above x, and by induction every later first key above x has a wts above 2t. So a
+ * batch without such an item has missed nothing; a descending one rereads the item above it, to
+ * which the gap before its first key belongs. A delete installed before the batch's leaf was copied
+ * has saved its version before; one installed after the leaf's version was rechecked left the key
+ * in the copy.
  *
- * <p><b>What is different from the dissertation.</b> Items are locked at the commit, not at the
- * write: with versions there is no reason for a reader to wait for a body. Older versions are in a
- * ring in memory, not in the tree under numbered keys: they are of use to running transactions
- * only. A write that belongs before the newest version aborts, also where nobody has read that one,
- * as the tree has no place for it.
+ * <p><b>Differences from the dissertation.</b> Items are locked at the commit, not at the write.
+ * Older versions are in a ring in memory, not in the tree. A write that belongs before the newest
+ * version always aborts, because the tree can't hold it.
  */
 final class Mvto {
-  /** A look's answer: the newest version is too new. Its wts is 0, like that of all looks here. */
+  /** Result of a look: the newest version is too new. The wts is 0, as in all results here. */
   static final long OLD = 1L << TidWord.WTS_BITS;
 
-  private static final String GONE = "the version of a record that it would see is not there";
+  private static final String GONE =
+      "the version of a record that the transaction needs no longer exists";
 
   private final TxLife life;
   private final ConcurrencyControl concurrencyControl;
   private final Versions versions;
   private long start;
 
-  // What this commit is about to overwrite.
+  // the records that this commit will overwrite
   private final Blocks memory;
   private MemorySegment staging = Blocks.NONE;
   private long staged;
@@ -73,12 +72,12 @@ final class Mvto {
     this.memory = life.shared.memory;
   }
 
-  /** Before the transaction's number is drawn. */
+  /** Called before the transaction's number is drawn. */
   void begin() {
     start = versions.tail();
   }
 
-  /** 0, or {@link #OLD}, or a locked word: wait, and begin again. */
+  /** Returns 0, {@link #OLD}, or a locked word: wait, and read again. */
   static long look(ConcurrencyControl c, int slot) {
     Timestamps timestamps = c.timestamps;
     long word = timestamps.word(slot);
@@ -97,7 +96,7 @@ final class Mvto {
         : life.abort(AbortCause.HISTORY, GONE);
   }
 
-  /** The value of a record whose newest version is too new, as {@link Tx#get} gives it. */
+  /** Reads a record whose newest version is too new; returns as {@link Tx#get}. */
   int read(
       BTree tree,
       long item,
@@ -136,7 +135,7 @@ final class Mvto {
     throw gone();
   }
 
-  /** All that has changed since in what a batch of a scan covers. */
+  /** Collects the changes since t in the keys that a batch covers. */
   void collect(ScanRange range, BTree tree, OldRecords to) {
     long ts = concurrencyControl.timestamp;
     to.clear();
@@ -151,7 +150,7 @@ final class Mvto {
         throw gone();
       }
       if (!mine) {
-        p = next; // another's, or a gap, which has no more than this
+        p = next; // another tree's, or a gap, which has only these fields
         continue;
       }
       boolean wanted = versions.end(p) > ts;
@@ -175,7 +174,7 @@ final class Mvto {
     }
   }
 
-  /** Whether a collected record is one that this transaction sees; aborts where nobody knows. */
+  /** Returns whether the transaction sees a collected record; aborts if that is unknown. */
   boolean sees(OldRecords old, int i) {
     if (old.begin(i) > concurrencyControl.timestamp) {
       throw gone();
@@ -187,8 +186,6 @@ final class Mvto {
     return gone();
   }
 
-  // ---------------------------------------------------------------- the commit
-
   /** Copies a record whose item is locked, for {@link #save}. */
   void stage(
       BTree tree, long item, int slot, MemorySegment key, long offset, int length, Position p) {
@@ -199,7 +196,7 @@ final class Mvto {
         room(Versions.size(length, cap));
         value = tree.copyValue(p, staging, staged + Versions.HEADER + length, cap);
         if (value > cap && tree.valid(p)) {
-          continue; // once more, with room
+          continue; // retry with enough space
         }
       } else {
         value = -1;
@@ -234,12 +231,11 @@ final class Mvto {
     }
   }
 
-  /** The commit has happened: its install may begin after this. */
   void save() {
     versions.lock();
     try {
       for (long at = 0; at < staged; at += Mem.getInt(staging, at + Versions.SIZE)) {
-        // Only now: the pessimistic transaction draws its number when all is locked.
+        // Not earlier: the pessimistic transaction draws its number when all items are locked.
         Mem.putLong(staging, at + Versions.END, concurrencyControl.timestamp + 1);
         versions.save(staging, at);
       }

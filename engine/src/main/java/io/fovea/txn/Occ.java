@@ -9,29 +9,29 @@ import java.util.Arrays;
  *
  * <pre>
  *   begin     start := what is installed now
- *   read      no look at any item; the read set names what was read
- *   commit    validate against the write sets that were listed since the start       no lock
- *             lock; validate against those that came meanwhile; append; list; install; unlock
+ *   read      checks no item; the read set lists what was read
+ *   commit    validate against the write sets listed since the start       no lock
+ *             lock; validate against those listed meanwhile; append; list; install; unlock
  * </pre>
  *
- * <b>Why it is serializable.</b> Write phases exclude each other, and validation and write phase
- * are one section, so the serial order is that of the sections. Let T have validated. Everything
- * that was installed before T's start T has seen. Of what a transaction U listed between T's start
- * and T's section, T has read no item. So all that T read, content and gaps, is as it was at T's
- * start and as it is in T's section, whatever mixture T's single reads have seen on the way.
+ * <b>Serializability.</b> Validation and write phase are one critical section, so the serial order
+ * is that of the sections. Let T have validated. T has seen everything that was installed before
+ * its start, and has read no item that another transaction listed between T's start and T's
+ * section. So everything that T read, content and gaps, is the same at T's start and in T's
+ * section, whatever mixture single reads have seen.
  *
  * <p><b>Phantoms.</b> U's write set contains, for each key that appears or disappears, the item of
  * the first installed key above it. T's scan has read the items of the installed keys it passed and
- * of the first one above. If U inserts x into a gap that T has scanned, let s be the key whose item
- * stood for it. If U lists item(s): conflict. If U lists y, x &lt; y &lt; s, then y was installed
- * after T's scan and after T's start, by some V who listed s or, in turn, a key below it that came
- * later still: the first of these listed s, and T conflicts with that one.
+ * of the first one above. Let U insert x into a gap that T has scanned and whose item was that of
+ * s. If U lists item(s), it conflicts with T. If U lists y, x &lt; y &lt; s, then y was installed
+ * after T's scan and start, by some V that listed s or a key below it that was installed even
+ * later: the first of these listed s and conflicts with T.
  *
- * <p><b>Transactions that write nothing</b> need no section: what they have read is as it was at
- * their start, if nothing that is listed touches it. What is listed and not yet installed counts,
- * for they may have seen half of it.
+ * <p><b>Read-only transactions</b> need no section: their reads are as at their start if no listed
+ * item touches them. Write sets that are listed and not yet installed count, because half of them
+ * may have been seen.
  *
- * <p><b>The history is bounded.</b> Who began before what it remembers aborts ({@link
+ * <p>The history is bounded: a transaction that began before its oldest entry aborts ({@link
  * AbortCause#HISTORY}).
  */
 class Occ {
@@ -56,14 +56,11 @@ class Occ {
   }
 
   /**
-   * Begins the section. What can be found out without it is found out before.
-   *
-   * <p>The wait is bounded, for this transaction has its place in the log already and holds the
-   * redo point back, on which the one that installs may depend for its own log space.
+   * Begins the critical section, after checking outside of it what can be checked. The wait is
+   * bounded, because this transaction holds back the redo point, on which the holder may depend.
    */
   void lock() {
-    boolean reserved =
-        concurrencyControl.pessimistic.on(); // then nothing that was read has changed
+    boolean reserved = concurrencyControl.pessimistic.on(); // then its reads are reserved
     long to = history.listed();
     if (!reserved) {
       requireUnchanged(start, to);
@@ -71,20 +68,20 @@ class Occ {
     for (int attempt = 0; !history.tryLock(); attempt++) {
       if (attempt >= WAIT) {
         life.health.requireHolder();
-        throw life.abort(AbortCause.LOCK, "others' commits took too long");
+        throw life.abort(AbortCause.LOCK, "other commits took too long");
       }
       life.pause(attempt);
     }
     holding = true;
-    // All reads were done before the first look, so what it covered needs no second one.
+    // All reads precede the first check, so what it covered needs no second one.
     if (!reserved) {
       requireUnchanged(to, history.listed());
     }
   }
 
   /**
-   * Waits until a section has ended that may have begun before the caller reserved an item: its
-   * owner may not have seen that, and is perhaps installing.
+   * Waits for the end of a section that may have begun before the caller reserved an item: its
+   * holder may not have seen the reservation, and may be installing.
    */
   void awaitSection() {
     int now = history.sections();
@@ -93,7 +90,6 @@ class Occ {
     }
   }
 
-  /** Whether what was read is as it was at the start. */
   boolean unchanged() {
     boolean same =
         history.remembers(start) && unchanged(start, history.listed()) && history.remembers(start);
@@ -103,7 +99,7 @@ class Occ {
     return same;
   }
 
-  /** For a transaction that writes nothing; the others have done it in {@link #lock}. */
+  /** Validates a read-only transaction; others have validated in {@link #lock}. */
   void validate() {
     if (!holding) {
       requireUnchanged(start, history.listed());
@@ -111,11 +107,11 @@ class Occ {
   }
 
   private void requireUnchanged(long from, long to) {
-    // Before, so that a long way is not gone in vain, and after, because it moves.
+    // Before, to avoid a useless search, and after, because the history moves.
     boolean same = history.remembers(from) && unchanged(from, to);
     if (!history.remembers(from)) {
       throw life.abort(
-          AbortCause.HISTORY, "more was committed since it began than the history remembers");
+          AbortCause.HISTORY, "the history no longer has all commits since the transaction began");
     }
     if (!same) {
       life.health.requireHolder();
@@ -135,7 +131,6 @@ class Occ {
     return true;
   }
 
-  /** Adds an item to the write set. In the section. */
   void wrote(long item) {
     if (count == items.length) {
       items = Arrays.copyOf(items, 2 * count);
@@ -143,12 +138,10 @@ class Occ {
     items[count++] = item;
   }
 
-  /** The commit has happened, and its install begins. */
   void list() {
     history.list(items, count);
   }
 
-  /** All is installed: ends the section, if there is one. */
   void installed() {
     if (holding) {
       history.installed();
@@ -156,7 +149,6 @@ class Occ {
     release();
   }
 
-  /** Ends the section without a trace, if there is one. */
   void release() {
     if (holding) {
       holding = false;
@@ -165,7 +157,7 @@ class Occ {
     count = 0;
   }
 
-  /** Leaves the section locked, for good. */
+  /** Leaves the section locked for good. */
   void forget() {
     holding = false;
     count = 0;

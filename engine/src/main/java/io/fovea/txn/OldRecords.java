@@ -6,12 +6,11 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * Records of an interval as they were at a transaction's timestamp, as far as they have changed
- * since: copied from the {@link Versions}, in the order of their keys.
+ * Records of an interval as of a transaction's timestamp, as far as they have changed since: copies
+ * from {@link Versions}, ordered by key.
  *
- * <p>Of each key there is the oldest version that ended after the timestamp. It is the one that is
- * seen, if it began before; if it did not (its begin is an upper bound), what was there is not
- * known.
+ * <p>For each key it has the oldest version that ended after the timestamp. The transaction sees it
+ * if it began before; otherwise (its begin is an upper bound) the record is not known.
  */
 final class OldRecords {
   private static final int INITIAL_BYTES = 4 << 10;
@@ -35,7 +34,6 @@ final class OldRecords {
     used = 0;
   }
 
-  /** Empties it, and gives its memory back. */
   void free() {
     clear();
     MemorySegment was = data;
@@ -76,11 +74,7 @@ final class OldRecords {
     return data.byteSize();
   }
 
-  /**
-   * Copies key and value to the end, for {@link #keep}.
-   *
-   * @return the offset of the key
-   */
+  /** Copies key and value to the end, for {@link #keep}; returns the offset of the key. */
   int stage(MemorySegment from, long offset, int bytes) {
     if (used + (long) bytes > data.byteSize()) {
       MemorySegment old = data;
@@ -93,7 +87,7 @@ final class OldRecords {
     return used;
   }
 
-  /** The index of a staged key; negative: where it would go, as in Arrays.binarySearch. */
+  /** Returns the index of a key; negative: its insertion point, as in Arrays.binarySearch. */
   int find(MemorySegment key, long offset, int length) {
     int low = 0;
     int high = size - 1;
@@ -112,7 +106,7 @@ final class OldRecords {
     return -(low + 1);
   }
 
-  /** Keeps what was staged, unless there is an older version of the key. */
+  /** Keeps the staged version, unless there is an older one of the key. */
   void keep(int key, int value, long began, long ended) {
     int i = find(data, used, key);
     if (i >= 0) {

@@ -3,30 +3,25 @@ package io.fovea.txn;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Which leaf each operation of a commit names in the log ({@link LeafCode}): the one where its key
- * was seen last, or was missed. Nothing is looked for: where a transaction knows no place, the
- * operation names none.
+ * Determines the leaf that each operation of a commit names in the log ({@link LeafCode}): the one
+ * where its key was last seen or missed, if the transaction knows it.
  *
  * <pre>
- *   begin()      bytes(e) for each operation      the record is measured
- *   begin()      put(e)   for each operation      and put: what is said is the same again
+ *   begin()      bytes(e) for each operation      measures the record
+ *   begin()      put(e)   for each operation      writes the same leaves
  * </pre>
  *
- * <p><b>The same twice.</b> The places of reads and writes are the thread's own, and nothing is
- * read between the two. So the second time says what the first has measured.
- *
- * <p><b>What it is worth.</b> The changes come into the trees behind the record, so a leaf may be
- * split by this very commit, and what was read may have moved since. Recovery looks at the page
- * before it believes any of it.
+ * <p>Both passes give the same result, because the remembered locations belong to the thread and
+ * nothing is read in between. The leaf may be split by this very commit; recovery checks the page.
  */
 final class OpLeaves {
   private final Workspace work;
   private final WriteSet writes;
 
-  /** The last leaf that was said. */
+  /** The last leaf that was named. */
   private long before;
 
-  /** Where the last key belongs that is to appear: keys that follow it are missed there, too. */
+  /** The leaf of the last key to appear, where the following keys are missing, too. */
   private long missed;
 
   OpLeaves(Workspace work) {
@@ -34,13 +29,11 @@ final class OpLeaves {
     this.writes = work.writes;
   }
 
-  /** A record begins. */
   void begin() {
     before = 0;
     missed = 0;
   }
 
-  /** How many bytes an operation of an entry takes for its leaf. */
   int bytes(int e) {
     long leaf = leaf(e);
     int bytes = LeafCode.bytes(leaf, before);
@@ -48,13 +41,7 @@ final class OpLeaves {
     return bytes;
   }
 
-  /**
-   * Completes an operation of an entry.
-   *
-   * @param op where it begins
-   * @param end where it ends without its leaf
-   * @return where what follows goes
-   */
+  /** Adds the leaf to an operation at {@code op} to {@code end}; returns the new end. */
   long put(MemorySegment to, long op, long end, int e) {
     long leaf = leaf(e);
     long next = LeafCode.put(to, op, end, leaf, before);

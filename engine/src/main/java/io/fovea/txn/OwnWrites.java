@@ -4,7 +4,7 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
-/** The own writes of a transaction that lie ahead of a scan, in the scan's order. */
+/** A transaction's own writes ahead of a scan, in the scan's order. */
 final class OwnWrites {
   private int[] entries = new int[16];
   private int size;
@@ -12,10 +12,9 @@ final class OwnWrites {
   private int changesSeen;
   private boolean descending;
 
-  /** Whether nothing is written any more that lies ahead. */
+  /** Whether nothing ahead of the scan is written any more. */
   private boolean kept;
 
-  /** A scan begins. */
   void clear() {
     size = 0;
     at = 0;
@@ -23,12 +22,12 @@ final class OwnWrites {
     kept = false;
   }
 
-  /** What is collected now stays right: from now on only what was delivered is changed. */
+  /** Declares that only delivered records change from now on. */
   void keep() {
     kept = true;
   }
 
-  /** Whether the transaction has inserted, put or deleted since these were collected. */
+  /** Returns whether the transaction has inserted, put or deleted since the last collection. */
   boolean stale(WriteSet writes) {
     return changesSeen != writes.changes() && !kept;
   }
@@ -37,7 +36,6 @@ final class OwnWrites {
     return at == size;
   }
 
-  /** The entry of the next one in the write set. */
   int peek() {
     return entries[at];
   }
@@ -47,10 +45,8 @@ final class OwnWrites {
   }
 
   /**
-   * Collects own inserts and puts that lie ahead, sorted in the scan's order.
-   *
-   * @param lastLength of the key that the scan has come to; negative: all of the interval is ahead
-   * @param inclusive whether that key itself is ahead
+   * Collects own inserts and puts ahead of the scan, in its order. The current key is ahead if
+   * {@code inclusive}; a negative {@code lastLength} means the whole interval.
    */
   void collect(
       WriteSet writes,

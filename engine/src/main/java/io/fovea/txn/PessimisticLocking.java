@@ -5,37 +5,36 @@ import io.fovea.error.AbortCause;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a transaction does under each protocol while it is the pessimistic one: {@link Reservations}
- * says why that works.
+ * The steps of each protocol for the pessimistic transaction; {@link Reservations} explains why
+ * they work.
  *
  * <pre>
  *           TICTOC, SILO      STO, MVTO             2PL                  OCC
  *   begin   references, not an epoch                -                    -
- *   touch   reserve, pin      the same              reserve, share,      reserve, let a section
- *                                                   wait for writers     end that is under way
+ *   touch   reserve, pin      the same              reserve, share,      reserve, await a
+ *                                                   wait for writers     running section
  *   look    word              word, of any wts      -                    -
  *   intend  -                 -                     reserve, exclude,    -
  *                                                   wait for readers
- *   lock    wait              wait                  has them             the section
- *   gap     reserve, wait     reserve, wait         reserve, wait        reserve, note the item
+ *   lock    wait              wait                  already locked       the section
+ *   gap     reserve, wait     reserve, wait         reserve, wait        reserve, add the item
  *   decide  timestamp from    draw the number now,  -                    -
- *           what is there now above all; raise reads
+ *           current words     above all; raise reads
  * </pre>
  *
- * <b>The timestamp comes last.</b> Everything that was read is reserved, so it is what it was,
- * whatever timestamps have been raised meanwhile. The commit takes one that fits them: under TicToc
- * from the words as they are now, under the protocols that order by begins a new number of the
- * clock, drawn when all written items are locked. No transaction with a larger number has written
- * what this one has read, since that is reserved, or has read what it writes, since that is locked;
- * those that began before are told apart by the timestamps as always.
+ * <b>The timestamp comes last.</b> All reads are reserved and so unchanged, whatever timestamps
+ * have been raised meanwhile. The commit takes a timestamp that fits: under TicToc from the current
+ * words, under protocols that order by begins a new number, drawn when all written items are
+ * locked. No transaction with a larger number has written what this one has read, because that is
+ * reserved, or has read what it writes, because that is locked.
  *
- * <p><b>Before log space.</b> Under STO and two-phase locking others hold locks from their bodies
- * on, and wait for log space with them. So this transaction waits for locks before it has its place
- * in the log ({@link #waitsForBodies}): with one it would hold the redo point back, on which their
- * log space depends.
+ * <p><b>Before log space.</b> Under STO and two-phase locking others hold locks while they wait for
+ * log space. So this transaction waits for locks before it holds back the redo point ({@link
+ * #waitsForBodies}), on which their log space depends.
  */
 final class PessimisticLocking {
-  private static final String LATE = "it took longer than its limit while others waited for it";
+  private static final String LATE =
+      "the transaction exceeded its time limit while others waited for it";
 
   private final ConcurrencyControl concurrencyControl;
   private final TxLife life;
@@ -46,7 +45,7 @@ final class PessimisticLocking {
   private final ProtocolMemory memory;
   private @Nullable Reservation mine;
 
-  /** What a protocol does not use is null, as in {@link ConcurrencyControl}. */
+  /** Arguments that the protocol does not use are null. */
   PessimisticLocking(
       ConcurrencyControl concurrencyControl,
       TwoPhaseLocking locks,
@@ -61,12 +60,11 @@ final class PessimisticLocking {
     this.memory = memory;
   }
 
-  /** Whether the transaction is pessimistic. */
   boolean on() {
     return mine != null;
   }
 
-  /** Makes it so, if it is its turn. Before anything is read. */
+  /** Makes the transaction pessimistic if its ticket is granted. Called before any read. */
   void begin(Attempts attempts, long timeoutNanos) {
     PessimisticTicket pessimisticTicket = attempts.pessimisticTicket();
     mine = pessimisticTicket == null ? null : reservations.open(pessimisticTicket, timeoutNanos);
@@ -75,7 +73,7 @@ final class PessimisticLocking {
     }
   }
 
-  /** Whether it waits for locks that others hold in their bodies. */
+  /** Returns whether it waits for locks that others hold during their bodies. */
   boolean waitsForBodies() {
     return mine != null && concurrencyControl.eager;
   }
@@ -88,8 +86,6 @@ final class PessimisticLocking {
     return r;
   }
 
-  // ---------------------------------------------------------------- the body
-
   int touch(long item) {
     Reservation r = mine();
     if (concurrencyControl.kind == Protocol.TWO_PHASE_LOCKING) {
@@ -97,7 +93,7 @@ final class PessimisticLocking {
     }
     boolean added = r.add(item, false);
     if (concurrencyControl.stamped) {
-      return timestamps.pin(life.id, item); // a lock of another is found by the look
+      return timestamps.pin(life.id, item); // the look finds a lock of another
     }
     if (added) {
       occ.awaitSection();
@@ -105,10 +101,7 @@ final class PessimisticLocking {
     return 0;
   }
 
-  /**
-   * 0, or a locked word: wait, and begin again. Where items have no timestamps, {@link #touch} has
-   * waited, and the number means something else.
-   */
+  /** Returns 0, or a locked word: wait, and read again. Without timestamps, touch has waited. */
   long look(int slot) {
     return concurrencyControl.stamped ? timestamps.word(slot) & TidWord.LOCK : 0;
   }
@@ -124,8 +117,6 @@ final class PessimisticLocking {
       locks.exclude(item, mine());
     }
   }
-
-  // ---------------------------------------------------------------- the commit
 
   void lockWrite(long item, int slot) {
     if (concurrencyControl.stamped) {
@@ -143,7 +134,7 @@ final class PessimisticLocking {
     r.add(item, true);
     if (concurrencyControl.kind == Protocol.OCC) {
       occ.wrote(item);
-      return false; // nobody else installs
+      return false; // no other transaction installs
     }
     return lock(concurrencyControl.pin(item));
   }
@@ -161,7 +152,6 @@ final class PessimisticLocking {
     return true;
   }
 
-  /** As {@link ConcurrencyControl#decide}. */
   long decide() {
     if (!mine().decide()) {
       throw life.abort(AbortCause.TIMEOUT, LATE);
@@ -177,7 +167,7 @@ final class PessimisticLocking {
     };
   }
 
-  /** The largest rts of a locked item; -1 for none. */
+  /** Returns the largest rts of a locked item; -1 if there is none. */
   private long lockedRts() {
     long rts = -1;
     SlotSet locked = concurrencyControl.locked;
@@ -196,7 +186,6 @@ final class PessimisticLocking {
     return rts;
   }
 
-  /** A new number of the clock that is not below a timestamp. */
   private long drawn(long atLeast) {
     long ts;
     do {
@@ -205,11 +194,7 @@ final class PessimisticLocking {
     return ts;
   }
 
-  /**
-   * Has every read valid at a timestamp.
-   *
-   * @return that timestamp, or a later one where a wts had been raised beyond it
-   */
+  /** Makes every read valid at a timestamp, or at a later one if a wts is higher; returns it. */
   private long raised(long at) {
     long ts = at;
     ReadSet reads = concurrencyControl.reads;
@@ -219,14 +204,14 @@ final class PessimisticLocking {
         i++;
         continue;
       }
-      await(slot); // for who has locked it, and is about to see that it is reserved
+      await(slot); // a holder is about to see the reservation
       long word = TidWord.withoutLock(timestamps.word(slot));
       if (TidWord.wts(word) > ts) {
         ts =
             concurrencyControl.kind == Protocol.TICTOC
                 ? TidWord.wts(word)
                 : drawn(TidWord.wts(word));
-        i = 0; // those before have to be valid there, too
+        i = 0; // earlier reads must be valid there, too
       } else if (timestamps.extend(slot, word, ts, false)) {
         i++;
       }
@@ -234,14 +219,11 @@ final class PessimisticLocking {
     return ts;
   }
 
-  // ---------------------------------------------------------------- the end
-
-  /** Whether all that was read is as it was. */
+  /** Returns whether the reservation still holds. */
   boolean holds() {
     return mine().holds();
   }
 
-  /** When nothing is locked any more. */
   void end() {
     Reservation r = mine();
     mine = null;

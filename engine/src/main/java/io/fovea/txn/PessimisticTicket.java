@@ -3,7 +3,8 @@ package io.fovea.txn;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A place in the queue of those who want to be the pessimistic transaction: {@link Reservations}.
+ * A position in the queue for being the pessimistic transaction. {@link Reservations}, the queue,
+ * calls {@link #grant} and {@link #withdraw} under its lock.
  */
 final class PessimisticTicket {
   private final Reservations queue;
@@ -15,17 +16,14 @@ final class PessimisticTicket {
     this.queue = queue;
   }
 
-  /** Whether it is the calling thread that waits for it, or runs by it. */
   boolean isMine() {
     return owner == Thread.currentThread();
   }
 
-  /** Whether its owner may run a pessimistic transaction now. */
   boolean isGranted() {
     return granted;
   }
 
-  /** By the queue, under its lock. */
   void grant() {
     granted = true;
     if (owner != Thread.currentThread()) {
@@ -34,21 +32,19 @@ final class PessimisticTicket {
   }
 
   /**
-   * Whether it is out of the queue for good: given up by its owner, or taken away by another thread
-   * because its reservation had lasted too long. It is never granted again. An owner that looks a
-   * moment too early finds out before its next attempt.
+   * Returns whether it has left the queue for good: by its owner, or because its reservation lasted
+   * too long. An owner that checks too early finds out before its next attempt.
    */
   boolean isOver() {
     return over;
   }
 
-  /** By the queue, under its lock. */
   void withdraw() {
     granted = false;
     over = true;
   }
 
-  /** Gives the place up, granted or not. Twice is fine. */
+  /** Leaves the queue, granted or not. Idempotent. */
   void leave() {
     queue.leave(this);
   }

@@ -8,44 +8,40 @@ import io.fovea.memory.Waits;
 /**
  * Pins: how a transaction gets the slot of an item, and keeps it to its end.
  *
- * <p><b>Why no slot is released under its user.</b> Let T run in epoch e, not expelled, and let its
- * pin of x in slot s succeed, and let t be the moment at which T read or wrote a stamp of at least
- * e. No release of s after t succeeds while T runs: it would need a stamp below {@code oldest},
- * which never exceeds e ({@link Epochs}), while stamps of a live slot only grow; and slot s must be
- * released before it can be free and get a smaller one. A release that read the stamp before t
- * fails in its CAS if T changed it, and need not be considered if T did not, for then it had read e
- * or more. So the item in s does not change from t on, and T reads it after t: if it is x, x it
- * stays. That second reading is needed: between T's first reading of x and t, the slot may have
- * been released and given to y, with the very stamp that T then replaces (the ABA case); then T has
- * kept y for a while, which harms no one, and looks elsewhere. For references the same holds with
- * "one reference of T's" in place of "at least e", and there T takes the reference back.
+ * <p><b>Why no slot in use is released.</b> Let T run in epoch e, not expelled, let its pin of x in
+ * slot s succeed, and let t be when T read or wrote a stamp of at least e. No release of s after t
+ * succeeds while T runs: it needs a stamp below {@code oldest}, which never exceeds e ({@link
+ * Epochs}), and the stamp of a live slot only grows. A release that read a smaller stamp before t
+ * fails its CAS. So the item in s does not change from t on, and T reads it after t. Without that
+ * second read, the slot could have been released and given to y before t, with the same stamp
+ * (ABA); T then has kept y for a while, which is harmless, and searches on. For references the same
+ * holds with "one reference of T" in place of "at least e"; there T drops the reference again.
  *
- * <p><b>Why the item and the word belong to the stamp.</b> An entry's item and word are written
- * before its stamp (release), and T reads them after it (acquire). What the last user left in the
- * word is visible to a release: users leave by a release store of their publication (read in {@code
- * oldest}'s scan) or by the atomic add that gives the reference back (read in the CAS).
+ * <p><b>Order.</b> An entry's item and word are written before its stamp (release), and T reads
+ * them after it (acquire). A release sees the last user's word: users leave by a release store of
+ * their publication, read by the scan of {@code oldest}, or by the atomic add that drops the
+ * reference, read by the CAS.
  *
- * <p><b>A miss is never believed.</b> Without the column's lock a search may miss an entry that is
- * coming into being. So a miss is repeated under the lock, where entries of the column neither come
- * nor go; one item has never two entries.
+ * <p><b>Misses.</b> Without the column's lock a search may miss an entry that is being created. So
+ * a miss is repeated under the lock, where entries of the column do not change; an item never has
+ * two entries.
  *
  * <p><b>Epoch or reference.</b> By epoch, a pin of an item that was used in this epoch stores
- * nothing, so readers of a hot item share its line; a reference count makes each a writer of it.
- * But one long transaction holds the epoch back, and with it every entry that anyone uses
- * meanwhile. So a transaction that notices (on its way to a new entry) that it runs since {@link
- * #LAG} epochs turns its pins into references and gives its epoch up: see {@link #convert}. One
- * that is idle cannot notice. It is <i>expelled</i> when, and only when, the whole budget is in use
- * and it is in the way: its slots may be released under it from then on, and {@link
- * Timestamps#holds} tells it so, after its validation and before anything of it becomes visible.
+ * nothing, so readers of a hot item share its cache line. But a long transaction holds back the
+ * epoch and with it all entries used meanwhile. A transaction that finds, while making an entry,
+ * that it has run for {@link #LAG} epochs turns its pins into references and gives up its epoch:
+ * {@link #convert}. An idle one can't. It is <i>expelled</i> if the whole budget is in use: its
+ * slots may be released from then on, and {@link Timestamps#holds} reports it after its validation
+ * and before its effects become visible.
  */
 final class Pins {
-  /** The own epoch of who counts references: above all stamps, so that the short way never fits. */
+  /** The epoch of a context that counts references: above all stamps, for the slow path. */
   static final long COUNTING = Long.MAX_VALUE;
 
-  /** The epoch of all where entries stay for ever: below all stamps, so that it always fits. */
+  /** The epoch if entries are never released: below all stamps, so the fast path always applies. */
   static final long FOR_EVER = 0;
 
-  /** A transaction that runs since so many epochs counts references from then on. */
+  /** The number of epochs after which a transaction counts references. */
   static final long LAG = 8;
 
   private static final long EPOCH_MASK = Entries.EPOCH_MASK;
@@ -53,16 +49,15 @@ final class Pins {
   private static final long REFERENCES_MASK = Entries.REFERENCES_MASK;
 
   /**
-   * The epoch advances when one context has made many entries in it: 1 / this of what there is room
-   * for in first buckets. While what is used fits into the table no other epoch is needed, and each
-   * new one costs a store for each item that is used in it.
+   * The epoch advances when one context has made this fraction of the first buckets' slots as new
+   * entries. Each epoch costs a store per item in use.
    */
   private static final int EPOCHS_PER_TABLE = 16;
 
-  /** It advances when a context sees so many entries in it that find their first bucket in use. */
+  /** It also advances when a context finds this many first buckets full of entries in use. */
   private static final int SPILLS_PER_EPOCH = 16;
 
-  /** How often a pin that finds everything in use tries again, and how often with a new epoch. */
+  /** How often a pin that finds everything in use tries again, and how often per epoch. */
   private static final int ATTEMPTS_MAX = 256;
 
   private static final int ATTEMPTS_PER_EPOCH = 8;
@@ -97,12 +92,11 @@ final class Pins {
         Math.max(1, table.columns() * TimestampTable.SLOTS_PER_BUCKET / EPOCHS_PER_TABLE);
   }
 
-  /** Whether epochs say anything. */
   boolean turns() {
     return turns;
   }
 
-  /** Keeps a slot that held the item a moment ago; false if it does no longer. */
+  /** Keeps a slot that held the item a moment ago; returns false if it no longer does. */
   private boolean hold(TimestampContext c, int slot, long item) {
     long stamp = table.stampAcquire(slot);
     if (stamp < 0 && (stamp & EPOCH_MASK) >= c.epoch) {
@@ -121,7 +115,7 @@ final class Pins {
       if (c.counts) {
         if (full(stamp)) {
           throw new TransactionAbortedException(
-              AbortCause.TOO_LARGE, "One key is used a million times at once.");
+              AbortCause.TOO_LARGE, "One key has a million pins of active transactions.");
         }
         next = entries.referenced(stamp);
       } else if ((stamp & EPOCH_MASK) < c.epoch) {
@@ -139,7 +133,7 @@ final class Pins {
     }
   }
 
-  /** The way of an item that is not where it is looked for first. */
+  /** Pins an item that is not in its preferred slot. */
   int pinBesides(TimestampContext c, int first, long item) {
     int column = table.column(item);
     long version = table.version(column);
@@ -151,7 +145,7 @@ final class Pins {
     return slot;
   }
 
-  /** The way of an item that is not in its first bucket, or nowhere. */
+  /** Pins an item that is not in its first bucket, or has no entry. */
   private int pinElsewhere(TimestampContext c, long item, int column, long version) {
     long header = table.header(column);
     if (TimestampTable.spilled(header)) {
@@ -170,7 +164,7 @@ final class Pins {
     coldTimestamps.fetch(c.index, item);
     long spilled = c.spilled;
     int slot;
-    // What lies behind its own bucket has not been looked for: nothing, while the version stands.
+    // Entries behind its own bucket were not searched: if the version is unchanged, there are none.
     if ((TimestampTable.reach(header) == 0
             || table.bucketReach(table.place(item, table.levels() - 1)) == 0)
         && table.tryLock(c, column, version)) {
@@ -202,7 +196,7 @@ final class Pins {
     }
   }
 
-  /** Asks for a new epoch when, in this one, many entries were made, or found no room. */
+  /** Advances the epoch if, in this one, many entries were made or found no space. */
   private void made(TimestampContext c, boolean spilled) {
     long now = epochs.now();
     if (c.madeIn != now) {
@@ -225,7 +219,7 @@ final class Pins {
     return -1;
   }
 
-  /** The full search; under the lock, so that what it does not find is not there. */
+  /** Searches the whole column, under the lock, so a miss is certain. */
   private int holdInColumn(TimestampContext c, long item, int column) {
     long header = table.header(column);
     for (int level = 0; level < table.levels(); level++) {
@@ -251,15 +245,11 @@ final class Pins {
     return -1;
   }
 
-  // ---------------------------------------------------------------- out of the epoch
-
   /**
-   * Turns a transaction's pins into references, and gives its epoch up. While it does so both hold
-   * the entries: the references are there before the epoch goes.
-   *
-   * <p>It may be expelled meanwhile, and slots be released. Then a reference is added to no free
-   * slot; one added to a slot that has another item by now keeps that for a while. Whether it was
-   * expelled is decided by one CAS of its publication: if it was not, all references were right.
+   * Turns a transaction's pins into references, and then gives up its epoch. If it is expelled
+   * meanwhile, slots may be released: no reference is added to a free slot, and one added to
+   * another item's slot keeps that for a while. One CAS of the publication decides whether it was
+   * expelled; if not, all references are right.
    */
   void convert(TimestampContext c) {
     int done = 0;
@@ -269,14 +259,14 @@ final class Pins {
     if (done < c.pinned || !epochs.leave(c.index)) {
       dropReferences(c, done);
       throw new TransactionAbortedException(
-          AbortCause.TIMEOUT, "It was idle while others needed the memory for its timestamps.");
+          AbortCause.TIMEOUT,
+          "The transaction was idle too long and its timestamp memory was reclaimed.");
     }
     c.counts = true;
     c.epoch = COUNTING;
     c.converted++;
   }
 
-  /** Adds a reference to a slot, unless it is free. */
   private boolean addReference(int slot) {
     while (true) {
       long stamp = table.stampAcquire(slot);
@@ -300,7 +290,7 @@ final class Pins {
     }
   }
 
-  /** From the last to the first, each once: after an error it may be called again for the rest. */
+  /** From last to first, each once: after an error a further call drops the rest. */
   void dropPins(TimestampContext c) {
     while (c.pinned > 0) {
       int last = c.pinned - 1;
@@ -319,24 +309,22 @@ final class Pins {
   }
 
   /**
-   * An item finds all its places in use: sees to it that what others have left can be released, and
-   * waits a moment for those who run.
-   *
-   * <p>This transaction gives its own epoch up first, so whoever waits here is in nobody's way. The
-   * epoch advances every few rounds, so that after the first half of them a transaction that still
-   * stands in the way has had a dozen chances to end, or to notice by itself: it is expelled.
+   * Handles an item that finds all its slots in use: advances the epoch every few rounds, and waits
+   * a little for running transactions. This transaction gives up its own epoch first, so it blocks
+   * no other. A transaction that blocks after half of all rounds has had a dozen chances to end or
+   * convert, and is expelled.
    */
   private void makeRoom(TimestampContext c, int attempt) {
     if (!byEpoch || attempt >= ATTEMPTS_MAX) {
       c.refused++;
       throw new TransactionAbortedException(
           AbortCause.TOO_LARGE,
-          (kind == TimestampStore.MEMORY ? "Records" : "Transactions that run")
-              + " use all of the "
+          (kind == TimestampStore.MEMORY ? "Records" : "Active transactions")
+              + " use all "
               + table.bytes()
               + (kind == TimestampStore.MEMORY
-                  ? " bytes for timestamps, which stay in memory: raise that budget."
-                  : " bytes for timestamps: split this one, or raise that budget."));
+                  ? " bytes of timestamps, which stay in memory: raise that budget."
+                  : " bytes of timestamps: split this one, or raise that budget."));
     }
     if (!c.counts) {
       convert(c);

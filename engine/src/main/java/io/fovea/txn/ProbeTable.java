@@ -1,24 +1,19 @@
 package io.fovea.txn;
 
 /**
- * What the sets of a transaction have in common: a table of ints by open addressing, with linear
- * probing, of a power of two in length, where 0 is an empty place.
+ * Hash tables of a transaction's sets: ints, open addressing, linear probing; 0 is an empty slot.
  */
 final class ProbeTable {
   private ProbeTable() {}
 
-  /** Whether so few entries are faster removed one by one than with all of the table. */
+  /** Returns whether removing the entries one by one is faster than clearing the table. */
   static boolean hasFew(int[] table, int entries) {
-    return entries <= table.length >>> 6; // four cache lines of it for one entry
+    return entries <= table.length >>> 6; // one entry takes as long as four cache lines
   }
 
   /**
-   * Empties all places from one on, up to the next that is empty. Called for the first place of
-   * each entry it empties the whole table, in time that depends on the entries and not on the
-   * table: an entry lies behind its first place with no empty one between, and what one call leaves
-   * empty was emptied together with all behind it.
-   *
-   * @param hash of an entry; its first place is found by the low bits
+   * Empties the slots from a hash's first one up to the next empty one. Called for each entry it
+   * empties the whole table: no empty slot lies between an entry and its first slot.
    */
   static void clearFrom(int[] table, int hash) {
     int mask = table.length - 1;

@@ -3,23 +3,20 @@ package io.fovea.txn;
 import io.fovea.config.Protocol;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** What all transactions of an engine share under its protocol, {@link Timestamps} aside. */
+/** The shared memory of an engine's protocol, other than {@link Timestamps}. */
 final class ProtocolMemory {
-  /** Only with {@link Protocol#TWO_PHASE_LOCKING}. */
   final LockTable locks;
 
-  /** Only with {@link Protocol#OCC}. */
   final History history;
 
-  /** Only with {@link Protocol#MVTO}. */
   final Versions versions;
 
-  /** How many transactions have begun; for those whose order is that of the begins. */
+  /** The number of begins, for protocols that order by them. */
   final AtomicLong clock = new AtomicLong();
 
   private final Protocol kind;
 
-  @SuppressWarnings({"NullAway", "DataFlowIssue"}) // what a protocol does not use is not there
+  @SuppressWarnings({"NullAway", "DataFlowIssue"}) // fields that the protocol does not use are null
   ProtocolMemory(Protocol kind, long bytes) {
     this.kind = kind;
     this.locks = kind == Protocol.TWO_PHASE_LOCKING ? new LockTable(bytes) : null;

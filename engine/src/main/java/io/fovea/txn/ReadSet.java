@@ -4,7 +4,7 @@ import io.fovea.btree.Position;
 import java.util.Arrays;
 
 /**
- * What a transaction has read: one entry per item, with the word it saw and the place it saw it.
+ * The read set: one entry per item, with the word and the location where it was seen.
  *
  * <pre>
  *  one entry, eight longs, one cache line
@@ -15,12 +15,11 @@ import java.util.Arrays;
  *          rts    and the entry's timestamp slot leaf       -1: absent
  * </pre>
  *
- * The place is a hint ({@link io.fovea.btree.BTree#locate} checks it): a second access, a
- * validation and the install start from it instead of at the root. An entry's index is its
- * <i>handle</i>; it stays valid until the transaction ends.
- *
- * <p>Entries are found through an open-addressing table of ints, cleared by walking the entries, so
- * that a short transaction after a long one pays for its own size only.
+ * The location is a hint ({@link io.fovea.btree.BTree#locate} checks it), from which a second
+ * access, the validation and the install start. An entry's index is its <i>handle</i>, valid until
+ * the transaction ends. Entries are found through an open-addressing table of ints, which is
+ * cleared by walking the entries, so that a short transaction after a long one pays only for its
+ * own size.
  */
 final class ReadSet {
   private static final int STRIDE = 8;
@@ -42,7 +41,6 @@ final class ReadSet {
     return size;
   }
 
-  /** The handle of an item, or -1. */
   int find(long item) {
     int[] t = table;
     int m = mask;
@@ -57,7 +55,7 @@ final class ReadSet {
     }
   }
 
-  /** Adds an item that {@link #find} did not find; its place is not known yet. */
+  /** Adds an item that {@link #find} did not find, without a location. */
   int add(long item, int slot, long word) {
     int handle = size;
     if ((handle + 1) * STRIDE > data.length) {
@@ -79,7 +77,6 @@ final class ReadSet {
     return handle;
   }
 
-  /** Remembers where the record of {@code handle} was last seen. */
   void place(int handle, Position p, int length) {
     place(handle, p.frame, p.version, p.pid, p.slot, length);
   }
@@ -94,7 +91,6 @@ final class ReadSet {
     d[at + LENGTH] = length;
   }
 
-  /** Puts the place of {@code handle} into {@code p}, as a hint. */
   void locate(int handle, Position p) {
     int at = handle * STRIDE;
     long[] d = data;
@@ -109,27 +105,24 @@ final class ReadSet {
     return data[handle * STRIDE];
   }
 
-  /** In which page it was last seen, or missed; 0 where that is not known. */
+  /** Returns the page where it was last seen or missed; 0 if unknown. */
   long pid(int handle) {
     return data[handle * STRIDE + PID];
   }
 
-  /** At which slot of that page. */
   int leafSlot(int handle) {
     return (int) data[handle * STRIDE + LEAF_SLOT];
   }
 
-  /** The word as first seen: validation holds the item to its wts. */
+  /** Returns the word as first seen, whose wts validation requires. */
   long word(int handle) {
     return data[handle * STRIDE + WORD];
   }
 
-  /** The entry's slot in {@link Timestamps}. */
   int slot(int handle) {
     return (int) data[handle * STRIDE + FRAME_AND_SLOT];
   }
 
-  /** The length of the value as last read, or -1 where it was absent. */
   int length(int handle) {
     return (int) data[handle * STRIDE + LENGTH];
   }
@@ -147,13 +140,13 @@ final class ReadSet {
     size = 0;
   }
 
-  /** Forgets all, and keeps its room: handles that are known name a wrong place, and do no harm. */
+  /** Removes all entries; old handles then name a wrong location, which is harmless. */
   void forget() {
     Arrays.fill(table, 0);
     size = 0;
   }
 
-  /** Where there is no memory, what there was stays: larger than needed, and empty. */
+  /** If memory is short, the old arrays stay: larger than needed, and empty. */
   private void shrink() {
     size = 0;
     Arrays.fill(table, 0);
@@ -168,7 +161,7 @@ final class ReadSet {
   }
 
   private void grow() {
-    // Both or none: a body may catch the error and go on.
+    // Both or none: a body may catch the error and continue.
     long[] longer = Arrays.copyOf(data, data.length * 2);
     table = new int[table.length * 2];
     data = longer;

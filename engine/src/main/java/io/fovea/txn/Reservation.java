@@ -4,24 +4,24 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * The items that one pessimistic transaction has reserved: all that it has read or is going to
- * write, next keys included. {@link Reservations} has the rules.
+ * The items that one pessimistic transaction has reserved: all that it has read or will write, next
+ * keys included. {@link Reservations} has the rules.
  *
- * <p>A hash set of longs: the owner adds, every writer looks, nobody takes away. Bit 0 of an item
- * is replaced by the mode, so two items that differ in it are one, which is coarser and still
- * right.
+ * <p>A hash set of longs: the owner adds, every writer searches, nothing is removed. The mode
+ * replaces bit 0 of an item, so two items that differ only in it are one, which is coarser and
+ * still correct.
  *
  * <pre>
  *    63                                 1   0
  *  +--------------------------------------+---+
- *  |  item                                | W |    W: reserved for writing; 0: the place is free
+ *  |  item                                | W |    W: reserved for writing; 0: the slot is free
  *  +--------------------------------------+---+
  * </pre>
  *
- * <b>Order.</b> An item is added by a volatile store, and only then does the owner look at what it
- * has reserved. A table that has become too small is copied, the copy published by a volatile
- * store, and the next item goes into the copy. So a writer who looks for the item in the old table
- * has read the reference before it moved, and therefore before the owner's look.
+ * <b>Order.</b> An item is added by a volatile store, and only then does the owner check whether it
+ * is locked. A table that is too small is copied, the copy published by a volatile store, and the
+ * next item goes into the copy. A writer that searches the old table has read the reference before
+ * the publication, and therefore before the owner's check.
  */
 final class Reservation {
   private static final VarHandle LONGS =
@@ -41,36 +41,28 @@ final class Reservation {
   private static final int OVER = 2;
   private static final int INITIAL = 256;
 
-  /** In the queue of those who want to be pessimistic. */
   final PessimisticTicket pessimisticTicket;
 
-  /** On the clock of {@link System#nanoTime}; only where {@link #limited}. */
+  /** By {@link System#nanoTime}; meaningful if {@link #limited}. */
   private final long deadlineNanos;
 
   private final boolean limited;
   private volatile long[] table = new long[INITIAL];
   private int size;
 
-  @SuppressWarnings("unused") // through STATE
+  @SuppressWarnings("unused") // set through STATE
   private volatile int state;
 
-  /**
-   * @param turn whose reservation it is
-   * @param timeoutNanos after which others may ignore it; 0 for never
-   */
+  /** After {@code timeoutNanos} others may end it; 0: never. */
   Reservation(PessimisticTicket pessimisticTicket, long timeoutNanos) {
     this.pessimisticTicket = pessimisticTicket;
     this.limited = timeoutNanos > 0;
     this.deadlineNanos = System.nanoTime() + timeoutNanos;
   }
 
-  // ---------------------------------------------------------------- the owner
-
   /**
-   * Reserves an item. Any transaction that has locked it by now, or locks it later without having
-   * seen this, is visible to the owner's next look at the item.
-   *
-   * @return whether that is new
+   * Reserves an item; returns whether that is new. A transaction that has locked it, or locks it
+   * later without having seen this, is visible to the owner's next check of the item.
    */
   boolean add(long item, boolean forWriting) {
     long[] t = table;
@@ -100,39 +92,35 @@ final class Reservation {
     return to;
   }
 
-  /** The commit is certain: from here on nobody may ignore the reservation. */
+  /** Decides to commit: from here on no writer may end the reservation. */
   boolean decide() {
     return STATE.compareAndSet(this, ACTIVE, DECIDED);
   }
 
-  /** Whether all that was reserved is still so. */
   boolean holds() {
     return state != OVER;
   }
 
-  /** Others go on: all that was locked has been published or unlocked. */
+  /** Ends the reservation; everything locked has been published or unlocked. */
   void end() {
     state = OVER;
   }
 
-  // ---------------------------------------------------------------- the others
-
-  /** Whether a writer must not have an item. */
+  /** Returns whether a writer must not lock an item. */
   boolean refusesWriting(long item) {
     return entry(item) != 0 && holds();
   }
 
-  /** Whether a reader must not lock an item, where readers lock. */
+  /** Returns whether a reader must not lock an item, if readers lock. */
   boolean refusesReading(long item) {
     return (entry(item) & 1) != 0 && holds();
   }
 
-  /** Whether the owner has had its time. */
   boolean expired() {
     return limited && System.nanoTime() - deadlineNanos > 0;
   }
 
-  /** Ends a reservation whose owner takes too long; false if it is committing, or has ended. */
+  /** Ends an expired reservation; returns false if it is committing or has ended. */
   boolean expel() {
     return STATE.compareAndSet(this, ACTIVE, OVER);
   }
@@ -142,7 +130,6 @@ final class Reservation {
     return (long) LONGS.getVolatile(t, find(t, item));
   }
 
-  /** Where the item is, or would be. */
   private static int find(long[] t, long item) {
     long key = key(item);
     int mask = t.length - 1;
@@ -154,7 +141,7 @@ final class Reservation {
     }
   }
 
-  /** Without the mode's bit, and not 0. */
+  /** Returns the item without the mode's bit, and not 0. */
   private static long key(long item) {
     long key = item & ~1L;
     return key == 0 ? 2 : key;

@@ -9,46 +9,40 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Progress for a transaction that is aborted again and again: it runs as the <i>pessimistic</i>
- * transaction of the engine, one at a time, which reserves each item before it reads it.
+ * Ensures progress of a transaction that is aborted again and again: it runs as the
+ * <i>pessimistic</i> transaction of the engine, one at a time, and reserves each item before it
+ * reads it.
  *
  * <pre>
- *   pessimistic transaction P                     any other that writes, W
+ *   pessimistic transaction P                     any other writer, W
  *   reservation := item      volatile   (P1)      item's lock taken, CAS             (W1)
  *   item unlocked? else wait            (P2)      item reserved by P? volatile       (W2)
  *   content, leaf's version again                   yes: unlock, abort, wait for P's end
- *                                                   no:  go on, install, publish
+ *                                                   no:  install, publish
  * </pre>
  *
  * <b>Claim: what P has read does not change before P ends.</b> P1, P2, W1 and W2 are in one total
- * order. If W2 comes after P1, W unlocks the item and has changed nothing. Else W1 comes before W2,
- * W2 before P1, and P1 before P2: so P2 finds W's lock, and waits until W has published or given
- * up, or it finds what W has published. In both cases P reads what W has left. Gaps are items, so
- * this goes for phantoms too.
+ * order. If W2 follows P1, W unlocks the item and has changed nothing. Otherwise the order is W1,
+ * W2, P1, P2: P2 finds W's lock and waits, or finds what W has published. In both cases P reads
+ * what W has left. Gaps are items, so this includes phantoms.
  *
- * <p><b>Claim: P commits, unless it takes too long or its own body fails.</b> Its reads are valid
- * without a look. It waits for the items' locks of those who were faster, without a limit but its
- * own; they never wait for P in turn, since whoever meets a reservation or a lock aborts after a
- * bounded number of looks. No writer tries to lock an item that it sees reserved, so P waits once
- * for each of those who were on their way already.
+ * <p><b>Claim: P commits, unless it takes too long or its body fails.</b> Its reads need no
+ * validation. It waits for locks taken before its reservation, with no limit but its own. Their
+ * holders never wait for P: a transaction that meets a reservation or a lock aborts after a bounded
+ * number of checks. No writer tries to lock an item that it sees reserved, so P waits once for each
+ * transaction already on its way.
  *
- * <p><b>Readers never meet a reservation</b>, where they take no locks: they read what is there,
- * and what they have read stays valid as far as P does not write it. Under two-phase locking a
- * reader meets a reservation for writing, as it would meet the lock.
+ * <p><b>Readers ignore reservations</b>, unless they lock: a two-phase reader treats a reservation
+ * for writing as the lock.
  *
- * <p><b>Fair.</b> Who wants to be pessimistic queues up. He does not stand still: as long as
- * another's turn it is, he does his work again optimistically now and then. A turn that comes while
- * its owner is at that waits for the end of it.
+ * <p><b>Fairness.</b> Transactions queue to be pessimistic, and meanwhile make ordinary attempts. A
+ * ticket granted during such an attempt waits for its end. A thread whose transaction would wait
+ * for another pessimistic one of the same thread is refused ({@link #requireOther}).
  *
- * <p><b>Not for oneself.</b> A thread that has begun a pessimistic transaction, and runs another
- * that has to wait for it, would wait for the whole of its time: {@link #requireOther} refuses
- * that.
- *
- * <p><b>Time.</b> A reservation whose transaction is older than its limit may be ended by any
- * writer that meets it ({@link Reservation#expel}), by a compare-and-set against the owner's {@link
- * Reservation#decide}. The owner aborts, and its turn is over: to be pessimistic again it queues up
- * again, at the end ({@link Attempts}). A transaction that its user has forgotten gives its turn up
- * when the leak detector finds it.
+ * <p><b>Time limit.</b> Any writer that meets a reservation beyond its limit may end it ({@link
+ * Reservation#expel}), by a compare-and-set against the owner's {@link Reservation#decide}. The
+ * owner aborts, and queues again at the end ({@link Attempts}). A leaked transaction gives up its
+ * ticket when the leak detector finds it.
  */
 final class Reservations {
   private static final long LOOK_NANOS = 100_000_000L;
@@ -62,17 +56,15 @@ final class Reservations {
   private volatile @Nullable Reservation current;
   private volatile long begun;
 
-  /** What is reserved now. A volatile read; the partner of {@link #open}. */
+  /** Returns the current reservation. Volatile; partner: {@link #open}. */
   @Nullable Reservation current() {
     return current;
   }
 
-  /** How many transactions have run pessimistically. */
   long begun() {
     return begun;
   }
 
-  /** Queues the calling thread up. */
   synchronized PessimisticTicket enqueue() {
     PessimisticTicket pessimisticTicket = new PessimisticTicket(this);
     queue.add(pessimisticTicket);
@@ -92,11 +84,7 @@ final class Reservations {
     }
   }
 
-  /**
-   * Begins a reservation.
-   *
-   * @return null if the turn has been taken away
-   */
+  /** Begins a reservation; returns null if the ticket was revoked. */
   @SuppressWarnings("NonAtomicOperationOnVolatileField") // under the lock
   synchronized @Nullable Reservation open(PessimisticTicket pessimisticTicket, long timeoutNanos) {
     if (!pessimisticTicket.isGranted()) {
@@ -108,7 +96,6 @@ final class Reservations {
     return r;
   }
 
-  /** Ends a reservation; the turn stays with its owner. */
   void close(Reservation r) {
     r.end();
     over(r);
@@ -122,7 +109,7 @@ final class Reservations {
     }
   }
 
-  /** Ends a reservation that has lasted too long, and passes the turn on. */
+  /** Ends a reservation that has lasted too long, and revokes its ticket. */
   boolean expelIfExpired(Reservation r) {
     if (!r.expired() || !r.expel()) {
       return false;
@@ -132,23 +119,18 @@ final class Reservations {
     return true;
   }
 
-  /** The end of what the calling thread would wait for is its own to bring about. */
   private void requireOther(PessimisticTicket pessimisticTicket) {
     Reservation r = current;
     if (pessimisticTicket.isMine()
         && !pessimisticTicket.isOver()
         && (r == null || r.pessimisticTicket != pessimisticTicket || !expelIfExpired(r))) {
       throw new InvalidUseException(
-          "The thread waits for itself: a pessimistic transaction that it has begun is open, and"
-              + " this one needs what that has reserved. End that first, or do the work in it.");
+          "The thread waits for itself: its open pessimistic transaction has reserved what this one"
+              + " needs. End that one first, or do the work in it.");
     }
   }
 
-  /**
-   * Waits for the end of a reservation, for a while.
-   *
-   * @throws InvalidUseException if it is the calling thread's own
-   */
+  /** Waits up to a limit for the end of a reservation that is not the calling thread's own. */
   void awaitEnd(Reservation r, long nanos) {
     synchronized (this) {
       if (current != r) {
@@ -172,7 +154,7 @@ final class Reservations {
     }
   }
 
-  /** The calling thread's turn before another turn of it; null if there is none. */
+  /** Returns the calling thread's ticket before another in the queue; null if there is none. */
   private synchronized @Nullable PessimisticTicket mineBefore(PessimisticTicket pessimisticTicket) {
     for (PessimisticTicket t : queue) {
       if (t == pessimisticTicket) {
@@ -185,11 +167,7 @@ final class Reservations {
     return null;
   }
 
-  /**
-   * Waits for a turn, for a while.
-   *
-   * @throws InvalidUseException if the calling thread has another turn before it
-   */
+  /** Waits up to a limit for a ticket, unless the calling thread has another one before it. */
   void awaitTurn(PessimisticTicket pessimisticTicket, long nanos) {
     PessimisticTicket mine = pessimisticTicket.isGranted() ? null : mineBefore(pessimisticTicket);
     if (mine != null) {

@@ -6,9 +6,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says in the log {@code io.fovea} which work of an application is done again and again: after
- * sixteen attempts, and each time their number has doubled. At most one line in ten seconds, for
- * all of a database.
+ * Logs to {@code io.fovea} work that is retried often: after sixteen attempts, and each time their
+ * number has doubled. At most one line in ten seconds per database.
  */
 public final class RetryWarning {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -17,14 +16,7 @@ public final class RetryWarning {
 
   private final AtomicLong next = new AtomicLong(System.nanoTime());
 
-  /**
-   * An attempt was aborted.
-   *
-   * @param name of the work; null for none
-   * @param body the work
-   * @param attempts how many there have been
-   * @param cause why the last one was aborted
-   */
+  /** Reports the last of several aborted attempts of a body, whose name may be null. */
   public void aborted(@Nullable String name, Object body, int attempts, AbortCause cause) {
     if (attempts < FIRST || Integer.bitCount(attempts) != 1) {
       return;
@@ -40,8 +32,8 @@ public final class RetryWarning {
               + attempts
               + " times, the last time because "
               + cause.explanation()
-              + ". It is done again until it commits. Shorter transactions, fewer records in one,"
-              + " or another order of its reads and writes make that rarer; see"
+              + ". It is retried until it commits. Shorter transactions with fewer records, or"
+              + " another order of reads and writes, reduce conflicts; see"
               + " TxOptions.attemptsMax and pessimisticAfterAborts.");
     }
   }

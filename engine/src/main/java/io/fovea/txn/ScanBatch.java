@@ -5,10 +5,7 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
-/**
- * A batch of a scan in the making: what the tree has, merged with what it had. {@link TxScan} takes
- * its arrays and leaves its own, so that the two change places for ever.
- */
+/** A batch of a scan that merges old records; {@link TxScan} swaps its arrays with its own. */
 final class ScanBatch {
   private static final int INITIAL_BYTES = 8 << 10;
 
@@ -24,14 +21,12 @@ final class ScanBatch {
     this.memory = memory;
   }
 
-  /** Gives its memory back. */
   void free() {
     MemorySegment was = keys;
     keys = Blocks.NONE;
     memory.give(was);
   }
 
-  /** Empties it, and makes room. */
   void clear(int most, long keyBytes) {
     size = 0;
     if (slots.length <= most) {

@@ -10,33 +10,27 @@ import org.jspecify.annotations.Nullable;
 /**
  * The installed keys of a scan's interval, in batches, each of which is a read.
  *
- * <p><b>Atomicity.</b> Keys are taken in batches from a copy of a leaf. For each batch: the copy is
- * there; the items' words are read and are unlocked; then the leaf's version is what it was before
- * the copy was taken. By the argument in {@link TxReads}, words and keys belong together. Where an
- * ascending batch begins in another leaf than the last key was in, every leaf from that one on must
- * still have its version too ({@link LeafScan#stillValid}), else a key might have been installed
- * behind the scan's back: it would have moved the word of the new leaf's first key before it was
- * read. A descending scan needs no such thing: the gap below its last key belongs to that key's
- * item, which is looked at once more with the batch that has the gap. Batches grow (1, 4, 16, 64
- * keys), so that a scan for the first key reads one item and a long one looks at the version
- * seldom.
+ * <p><b>Atomicity.</b> A batch is a copy of keys from a leaf copy. The items' words are read and
+ * unlocked, and then the leaf's version is the one from before the copy. By the argument in {@link
+ * TxReads}, words and keys belong together. If an ascending batch begins in another leaf than the
+ * last key, all leaves from that one on must have their versions ({@link LeafScan#stillValid});
+ * otherwise a key could have been installed behind the scan, and would have changed the word of the
+ * new leaf's first key before it was read. In a descending scan, the gap below its last key belongs
+ * to that key's item, which is reread with the batch that has the gap. Batches grow (1, 4, 16, 64
+ * keys), so that a scan for one key reads one item and a long one checks few versions.
  *
- * <p><b>Where versions can't stay.</b> Leaves without records are passed, and a run of them may be
- * longer than the pool: the first has left its frame when the last one comes. So what an attempt
- * needs is one of two: versions that are the same, or words that were read before the copies were
- * begun, by an attempt that failed, and are the same behind them, each time unlocked. The second is
- * as good. Whoever installs or removes a key holds the lock of its item and of the next one from
- * before that until the wts of both has moved, to a value that they never had. (A key alone whose
- * record changes: its own.) So between the two looks nobody has published anything that the batch
- * depends on, nor was in the middle of it at either; what was published before the first look is in
- * the copies, for they came later. Where an older version is wanted, the word says no more than
- * that: then versions of leaves it must be.
+ * <p><b>Runs of empty leaves</b> may be longer than the pool, so versions are lost. An attempt
+ * therefore needs either unchanged versions, or words that were unlocked and equal before the
+ * copies, read by a failed attempt, and after them. A commit that installs or removes a key holds
+ * the locks of its item and the next one from before the change until both wts have risen to new
+ * values (for a changed record: its own item). So between the two reads no commit published
+ * anything that the batch depends on, and none was installing at either; what was published before
+ * is in the copies. This does not apply if an older version is needed, whose word says less.
  *
- * <p><b>By leaves.</b> A transaction that only reads, and that is repeated if it is aborted, reads
- * no items here: what it has read are the leaves that were copied, and its commit looks at them
- * ({@link LeafReads}). A batch is a copy of keys then, and no more. The copies cover all that was
- * passed, in both directions, with no gap between them: each begins at the fence where the one
- * before ended. So neither the item above the interval nor that above a batch is needed.
+ * <p><b>By leaves.</b> A retried read-only transaction reads no items: its commit checks the leaves
+ * that were copied ({@link LeafReads}). The copies cover everything passed, because each begins at
+ * the fence where the last one ended, so the items above the interval and above batches are not
+ * needed.
  */
 abstract class ScanBatches extends ScanRange {
   private static final int BATCH_MAX = 64;
@@ -50,19 +44,17 @@ abstract class ScanBatches extends ScanRange {
   private final TxReads reader;
   private final LeafReads leaves;
 
-  /** Whether the scan reads leaves, and no items. */
   private boolean byLeaves;
 
-  /** Whether it was opened to read items, whatever its transaction may do. */
   private boolean itemsOnly;
 
-  /** By leaves: the first slot of the copy, in the scan's direction, behind the interval's end. */
+  /** By leaves: the slot in the copy after the interval's end, in the scan's direction. */
   private int stop;
 
   /** By leaves: whether the interval ends in the copy. */
   private boolean ends;
 
-  /** Whether what is read must be durable before anybody is told. */
+  /** Whether what is read must be durable before it is returned. */
   private final boolean waits;
 
   private final LeafScan above;
@@ -70,19 +62,18 @@ abstract class ScanBatches extends ScanRange {
   // the leaf copy
   private boolean positioned;
 
-  /** How many items had been read when the copies were begun. */
   private int readsBefore;
 
   private int slot;
   private boolean boundRead;
 
-  /** Of the key above the next batch of a descending scan; 0 for none. */
+  /** The item of the key above the next batch of a descending scan; 0: none. */
   private long upperItem;
 
   private boolean finished;
 
-  // the batch: full keys in a row, their leaf slots, items and handles
-  // (a negative slot: the record is in the old ones, at -1 - slot)
+  // the batch: whole keys in sequence, their leaf slots (negative: the record is in old, at -1 -
+  // slot), items and handles
   MemorySegment keys = Blocks.NONE;
   int[] keyOffsets = new int[BATCH_MAX + 1];
   int[] slots = new int[BATCH_MAX];
@@ -91,17 +82,17 @@ abstract class ScanBatches extends ScanRange {
   private final boolean[] tooNew = new boolean[BATCH_MAX + 1];
   private int batchTarget;
 
-  /** How far the batch in the making goes; negative: to the end of the interval. */
+  /** The end of the batch being filled: a key; negative: the end of the interval. */
   private int coverFrom;
 
   private int coverLength;
   int batchSize;
   int batchAt;
 
-  /** Where there are versions: those of what a batch covers. */
+  /** With versions: those of the batch's keys. */
   final @Nullable OldRecords old;
 
-  /** What the old ones are merged into, and then the batch. */
+  /** With versions: the batch after merging. */
   private final @Nullable ScanBatch merged;
 
   private long pageAccessesTaken;
@@ -136,43 +127,34 @@ abstract class ScanBatches extends ScanRange {
     batchAt = 0;
   }
 
-  /** Nothing is read ahead of where the scan goes on from. */
+  /** Discards what was read ahead of the current position. */
   private void beginBatches() {
     positioned = false;
     boundRead = !descending;
     upperItem = 0;
   }
 
-  /** A scan is being opened. */
   final void readsAnything() {
     itemsOnly = false;
   }
 
-  /**
-   * The scan reads items, whatever its transaction may do: for a tree in which readers put hints
-   * right, which they do to what they have read by its item. Before the first {@link TxScan#next}.
-   */
+  /** Makes the scan read items, for a tree whose readers repair hints. Before the first next. */
   public final void readsItems() {
     itemsOnly = true;
     goOnByItems();
   }
 
-  /**
-   * From here on items are read. A descending scan has to read the item above first, which is that
-   * of the last key, if there was one.
-   */
+  /** Switches to items. A descending scan rereads the item above, which is that of the last key. */
   private void goOnByItems() {
     byLeaves = false;
     leaf.note(null);
     beginBatches();
   }
 
-  /** Nothing of the interval lies ahead: {@link #fill} looks at nothing. */
   final void finish() {
     finished = true;
   }
 
-  /** Gives the memory back; {@link #openBatches} takes some again. */
   final void freeBatches() {
     leaf.free();
     above.free();
@@ -185,13 +167,13 @@ abstract class ScanBatches extends ScanRange {
     }
   }
 
-  /** The scan has ended: gives back what old records took too much of. */
+  /** Releases excess memory of old records at the end of the scan. */
   final void shrinkBatches(long keepBytes) {
     OldRecords o = old;
     ScanBatch b = merged;
     if (o != null && b != null && o.memoryBytes() > keepBytes) {
       o.free();
-      b.free(); // the batch had room for all of the old ones
+      b.free(); // the batch had space for all of the old ones
       freeKeys();
     }
   }
@@ -202,7 +184,6 @@ abstract class ScanBatches extends ScanRange {
     memory.give(was);
   }
 
-  /** Pages that were looked at since this was last asked. */
   final long takePageAccesses() {
     long all = leaf.pageAccesses() + above.pageAccesses();
     long since = all - pageAccessesTaken;
@@ -210,7 +191,7 @@ abstract class ScanBatches extends ScanRange {
     return since;
   }
 
-  /** Takes the next batch from the tree; false at the end of the interval. */
+  /** Takes the next batch from the tree; returns false at the end of the interval. */
   final boolean fill() {
     batchSize = 0;
     batchAt = 0;
@@ -226,12 +207,12 @@ abstract class ScanBatches extends ScanRange {
         goOnByItems();
       }
       for (int attempt = 0; !tryFill(); attempt++) {
-        positioned = false; // something moved: from the last key again
+        positioned = false; // the leaf changed: seek the last key again
         if (attempt > 64) {
           life.pause(attempt);
         }
       }
-      // Where there are versions, all keys of a batch may be too new.
+      // With versions, all keys of a batch may be too new.
     } while (batchSize == 0 && !finished);
     if (batchTarget < BATCH_MAX) {
       batchTarget *= 4;
@@ -284,23 +265,21 @@ abstract class ScanBatches extends ScanRange {
     return true;
   }
 
-  /** Adds the item beyond a batch, if there is one; returns how many there are now. */
   private int withBeyond(int n, long beyond) {
     items[n] = beyond;
     return beyond == 0 ? n : n + 1;
   }
 
-  /** Whether the copy has keys ahead. */
   private boolean isOnLeaf() {
     return positioned && slot >= leaf.from() && slot < leaf.to();
   }
 
-  /** Copies the leaf with the next keys; false at the end of the tree. */
+  /** Copies the leaf with the next keys; returns false at the end of the tree. */
   private boolean loadLeaf() {
     if (!positioned) {
       leaf.seek(tree, bounds, from, fromLength, fromInclusive, descending);
     }
-    positioned = false; // where a device refuses the leaf: from the last key again
+    positioned = false; // if a device fails: seek the last key again
     readsBefore = reads.size();
     boolean more = leaf.load();
     slot = descending ? leaf.to() - 1 : leaf.from();
@@ -308,9 +287,6 @@ abstract class ScanBatches extends ScanRange {
     return more;
   }
 
-  // ---------------------------------------------------------------- by leaves
-
-  /** The next batch, of keys alone. */
   private void fillByLeaves() {
     boolean more = isOnLeaf();
     if (!more) {
@@ -344,9 +320,7 @@ abstract class ScanBatches extends ScanRange {
     finished = !more || ends && slot == stop;
   }
 
-  /**
-   * Finds out where in the copy the interval ends: a search a leaf instead of a look at each key.
-   */
+  /** Finds the interval's end in the copy by one search, instead of comparing each key. */
   private void findStop() {
     if (descending) {
       int first = 0;
@@ -371,9 +345,6 @@ abstract class ScanBatches extends ScanRange {
     }
   }
 
-  // ---------------------------------------------------------------- versions
-
-  /** Fetches what this batch covers and what has changed since the transaction's timestamp. */
   private boolean collectOld(OldRecords o, int n, int all, boolean last) {
     Mvto mvto = concurrencyControl.mvto;
     boolean changed = false;
@@ -405,8 +376,8 @@ abstract class ScanBatches extends ScanRange {
     return descending ? c >= 0 : c <= 0;
   }
 
-  /** Lays the old records over the batch: some are too new for us, some have gone. */
-  @SuppressWarnings("NullAway") // there are versions
+  /** Merges the old records into the batch: some keys are too new, some were deleted. */
+  @SuppressWarnings("NullAway") // with versions
   private void merge(int n) {
     OldRecords o = old;
     ScanBatch b = merged;
@@ -459,18 +430,15 @@ abstract class ScanBatches extends ScanRange {
   }
 
   /**
-   * A descending scan begins with the item of the first installed key above its start. The word is
-   * read before any leaf of the interval is copied: any transaction that installs a key between
-   * that one and the first key of the scan later must take this item's lock later, and moves its
-   * wts; whoever did so before is in the copies. That it is the first one above is true at the
-   * moment of the look at the word, because the leaves from the bound to it have the same version
-   * before and after.
+   * Reads the item of the first installed key above the start of a descending scan, before any leaf
+   * of the interval is copied: a later install between the two must lock this item and raises its
+   * wts; earlier ones are in the copies. It is the first key above when the word is read, because
+   * the leaves from the bound to it have equal versions before and after.
    *
-   * <p>It is read once more with the first batch, and so is the item of each batch's last key with
-   * the next one. A key that goes from the gap between two batches leaves no trace but at that
-   * item; and the first look alone is one at a version that may still be valid at the time of the
-   * commit, while the gap was read after it. The second look finds another wts, and the transaction
-   * aborts.
+   * <p>It is reread with the first batch, and likewise the item of each batch's last key with the
+   * next batch. A key deleted between two batches leaves a trace only at that item; the first read
+   * alone could be valid at the commit, although the gap was read later. The second read finds
+   * another wts, and the transaction aborts.
    */
   private boolean readBound() {
     if (fromLength < 0) {
@@ -496,7 +464,7 @@ abstract class ScanBatches extends ScanRange {
     return true;
   }
 
-  /** Words of the batch's items, then the versions of the leaves again. */
+  /** Reads the words of the batch's items, then rechecks the versions of the leaves. */
   private boolean readItems(int n) {
     boolean known = true;
     for (int i = 0; i < n; i++) {
@@ -509,16 +477,15 @@ abstract class ScanBatches extends ScanRange {
       return false;
     }
     if (waits) {
-      // The leaf above a bound does not count: nothing of it is told.
+      // The leaf above a bound does not count: none of its records is returned.
       work.sawLsn(leaf.pageLsn());
     }
     return true;
   }
 
   /**
-   * Reads the word of an item; false where it was locked, after the lock was gone. The item enters
-   * the read set here, though its content is confirmed later only: an attempt that fails has then
-   * read one item more than needed, and the next one must find it with the same wts.
+   * Reads the word of an item; returns false after waiting for a lock. The item enters the read set
+   * before its content is confirmed: the next attempt must find it with the same wts.
    */
   private boolean readWord(int i) {
     long item = items[i];
@@ -534,7 +501,7 @@ abstract class ScanBatches extends ScanRange {
     return true;
   }
 
-  /** Whether the word of an item was read before the copies were made, and is the same since. */
+  /** Returns whether an item's word was read before the copies, and has not changed since. */
   private boolean wasKnown(int i) {
     return !tooNew[i] && handles[i] < readsBefore;
   }

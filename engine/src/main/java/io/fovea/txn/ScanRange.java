@@ -7,10 +7,8 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The interval of a scan, and how far the scan has come in it.
- *
- * <p>{@link TxScan} is this, {@link ScanBatches} and the merged stream in one object, by
- * inheritance: a step of a scan looks at no other.
+ * The interval of a scan, and its position. A superclass of {@link TxScan}, so that a step uses one
+ * object.
  */
 abstract class ScanRange {
   final Blocks memory;
@@ -18,8 +16,7 @@ abstract class ScanRange {
   BTree tree;
   boolean descending;
 
-  // bounds: low at 0, high at keyBytesMax, the last key of a batch at 2 * keyBytesMax, and a place
-  // in
+  // keys: low at 0, high at keyBytesMax, the last key of a batch at 2 * keyBytesMax, a key within
   // the interval at 3 * keyBytesMax
   MemorySegment bounds = Blocks.NONE;
   int lowLength;
@@ -27,19 +24,19 @@ abstract class ScanRange {
   int highLength;
   boolean highInclusive;
 
-  /** Where in bounds the key is to go on from: the start, then the last one of a batch. */
+  /** The key in bounds to continue from: the start, then the last one of a batch. */
   int from;
 
   int fromLength;
   boolean fromInclusive;
 
-  /** Where in bounds the key is at which the scan has begun: an end of the interval, or a place. */
+  /** The key in bounds where the scan began: an end of the interval, or a key within it. */
   int start;
 
   int startLength;
   boolean startInclusive;
 
-  /** Whether the start is the end of the interval that the present direction comes to first. */
+  /** Whether the start is the end of the interval that comes first in the current direction. */
   boolean atRim;
 
   @SuppressWarnings("NullAway.Init")
@@ -48,7 +45,7 @@ abstract class ScanRange {
     this.keyBytesMax = pageSize / 4;
   }
 
-  /** Sets the interval; a bound of negative length is no bound. */
+  /** Sets the interval; a negative length means no bound. */
   final void openRange(
       BTree tree,
       MemorySegment low,
@@ -72,7 +69,6 @@ abstract class ScanRange {
     startAtEnd();
   }
 
-  /** The scan begins at the end of the interval that it comes to first. */
   final void startAtEnd() {
     start = descending ? keyBytesMax : 0;
     startLength = descending ? highLength : lowLength;
@@ -81,7 +77,7 @@ abstract class ScanRange {
     goOnFromStart();
   }
 
-  /** The scan begins at a place of the interval; of negative length: where the keys do. */
+  /** Starts at a key of the interval; negative length: at the first key. */
   final void startAt(MemorySegment key, long offset, int length, boolean inclusive) {
     place(key, offset, length, inclusive);
     goOnFromStart();
@@ -93,7 +89,6 @@ abstract class ScanRange {
     fromInclusive = startInclusive;
   }
 
-  /** The scan goes on behind a key: the last one of a batch. */
   final void goOnFrom(MemorySegment key, long offset, int length) {
     from = 2 * keyBytesMax;
     fromLength = bound(key, offset, length, from);
@@ -101,8 +96,8 @@ abstract class ScanRange {
   }
 
   /**
-   * Says where the scan has begun or come to. What it goes on from stays: once a record was
-   * delivered, that is the last key of a batch, or there is no batch any more.
+   * Sets the key where the scan began or is. The key to continue from stays: after a record was
+   * delivered, it is the last key of a batch, or there is no batch.
    */
   final void place(MemorySegment key, long offset, int length, boolean inclusive) {
     start = 3 * keyBytesMax;
@@ -111,7 +106,6 @@ abstract class ScanRange {
     atRim = false;
   }
 
-  /** Gives the memory back; {@link #openRange} takes some again. */
   final void freeRange() {
     MemorySegment was = bounds;
     bounds = Blocks.NONE;
@@ -121,7 +115,11 @@ abstract class ScanRange {
   private int bound(MemorySegment key, long offset, int length, int at) {
     if (length > keyBytesMax) {
       throw new InvalidUseException(
-          "A bound of " + length + " bytes; keys have at most " + tree.maxKeySize() + ".");
+          "The bound of a scan has "
+              + length
+              + " bytes; keys have at most "
+              + tree.maxKeySize()
+              + ".");
     }
     if (length > 0) {
       Mem.copy(key, offset, bounds, at, length);
@@ -129,7 +127,6 @@ abstract class ScanRange {
     return length;
   }
 
-  /** Whether a key lies in the interval. */
   final boolean contains(MemorySegment key, long offset, int length) {
     return above(key, offset, length, 0, lowLength, lowInclusive)
         && below(key, offset, length, keyBytesMax, highLength, highInclusive);
@@ -153,6 +150,6 @@ abstract class ScanRange {
     return inclusive ? c <= 0 : c < 0;
   }
 
-  /** Whether a key lies where the batch in the making does: behind the last one, up to its end. */
+  /** Returns whether a key is in the range of the batch being filled. */
   abstract boolean covers(MemorySegment key, long offset, int length);
 }

@@ -6,11 +6,8 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The private workspace of one transaction: keys, values and patches, appended one after the other.
- *
- * <p>An address is an offset, never a pointer, because the segment moves when it grows. It is
- * native memory like everything that reaches a tree, so that the hot call sites see one kind of
- * segment. Memory beyond {@link #KEEP_BYTES} is given back when the transaction ends.
+ * A transaction's private memory for keys, values and patches. Addresses are offsets, because the
+ * segment moves when it grows. Memory beyond {@link #KEEP_BYTES} is released at the end.
  */
 final class Scratch {
   static final int INITIAL_BYTES = 16 << 10;
@@ -28,7 +25,7 @@ final class Scratch {
     this.limitBytes = Math.min(limitBytes, Integer.MAX_VALUE - 8);
   }
 
-  /** Today's segment; an {@link #allocate} may replace it. */
+  /** The current segment; an {@link #allocate} may replace it. */
   MemorySegment segment() {
     return segment;
   }
@@ -37,7 +34,6 @@ final class Scratch {
     return used;
   }
 
-  /** Room for {@code length} bytes, aligned to 8. */
   int allocate(int length) {
     int at = used;
     long end = ((long) at + length + 7) & ~7L;

@@ -1,34 +1,32 @@
 package io.fovea.txn;
 
 /**
- * Optimistic concurrency control as in Silo (Tu, Zheng, Kohler, Liskov, Madden, SOSP 2013): a
- * transaction id per item, which says which transaction wrote it last. It is the wts of the item's
- * word; the rts is always the same.
+ * Optimistic concurrency control as in Silo (Tu, Zheng, Kohler, Liskov, Madden, SOSP 2013): each
+ * item has the id of the last transaction that wrote it. It is the wts of the item's word; the rts
+ * is always the same.
  *
  * <pre>
  *   read      id and content together
- *   commit    lock what is written; then every read has its id still and no other holds its lock
+ *   commit    lock what is written; then every read still has its id and no other holds its lock
  *             id := 1 + the largest id of all that was read or is locked
  * </pre>
  *
- * <b>Why it is serializable.</b> Let T's point be the moment between its last lock and its first
- * look of the validation. What T has read is at that point as T saw it: the id had not moved later,
- * and no other held the lock, so nobody was between lock and publication. What T writes nobody else
- * writes from the lock to the publication, which the point lies in. So the order of the points is a
- * serial one. The looks must not be done before the locks: both are volatile accesses (a
- * compare-and-set, a volatile read). Gaps are items like all else, so phantoms are reads that have
- * changed; the next-key argument is TicToc's.
+ * <b>Serializability.</b> Let T's point lie between its last lock and the first read of its
+ * validation. At that point, what T has read is as T saw it: its id has not changed by the later
+ * validation, and no other transaction was between lock and publication. No other transaction
+ * writes what T writes from T's lock to its publication, which include the point. So the order of
+ * the points is a serial order. The validation must not precede the locks: both are volatile
+ * accesses (a compare-and-set, a volatile read). Gaps are items, so phantoms are changed reads, by
+ * TicToc's next-key argument.
  *
- * <p><b>What is different from the paper.</b> Node sets are next-key items here. There are no
- * epochs: in Silo they give a log of many streams an order in which a prefix is consistent. Here
- * the log is one stream, and a commit is appended with its locks held, so the log's order agrees
- * with that of all who write or read what another wrote. Where T read what U overwrote, U's record
- * may come before T's; if the log ends between them, T has not happened and was told to nobody.
+ * <p><b>Differences from the paper.</b> Next-key items replace node sets. There are no epochs,
+ * which in Silo make a prefix of several log streams consistent: this log is one stream, and a
+ * commit is appended with its locks held. If T read what U overwrote, U's record may precede T's;
+ * if the log ends between them, T has not happened and was not acknowledged.
  */
 final class Silo {
   private Silo() {}
 
-  /** 1 + the largest id of what was read or is locked. */
   static long commitId(ReadSet reads, SlotSet locked, Timestamps timestamps) {
     long id = 0;
     for (int i = 0, n = reads.size(); i < n; i++) {
@@ -40,7 +38,7 @@ final class Silo {
     return id + 1;
   }
 
-  /** Whether every read is as it was seen, and no other is writing it. */
+  /** Returns whether every read is unchanged and not locked by another transaction. */
   static boolean validate(ReadSet reads, SlotSet locked, Timestamps timestamps) {
     boolean locks = locked.size() > 0;
     for (int i = 0, n = reads.size(); i < n; i++) {

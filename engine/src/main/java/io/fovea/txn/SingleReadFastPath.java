@@ -9,47 +9,38 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The first read of a transaction that only reads, and that somebody repeats: it pins no item, and
- * has no timestamps to validate, as long as it stays the only one.
+ * The first read of a retried read-only transaction: it pins no item and validates no timestamp as
+ * long as it stays the only one.
  *
  * <pre>
  *   leaf version → content → item not locked ({@link Timestamps#unlocked}) → leaf version again
  *        │
- *        └─ the next operation enters it first: pin → word, unlocked → leaf version once more → read set
+ *        └─ before the next operation: pin → word, unlocked → leaf version once more → read set
  * </pre>
  *
- * <p><b>Claim.</b> A transaction T that reads one item i and nothing else can be put right behind
- * the commit U whose value it saw: under conflicts T has one edge in, from U, and one out, to W
- * that writes i next. A circle through T would be a way from W to U, and without T there is the
- * edge from U to W already: so there is none. It needs no timestamp, and nobody needs to know that
- * it read.
+ * <p><b>Claim.</b> A transaction T that reads only item i can follow the commit U whose value it
+ * saw: T has one conflict edge in, from U, and one out, to the next writer W of i. A cycle through
+ * T would need a path from W to U, and the edge from U to W exists without T.
  *
- * <p><b>Half a commit.</b> The item is looked at between two equal looks at the leaf's version, and
- * is not locked. By the argument in {@link TxReads} the content is that of this moment, and no
- * commit was installing i then. So if T shows anything of U, U has installed all of its changes,
- * and whoever learns of U by T, and looks at U's other records afterwards, finds them installed.
- * {@link Timestamps#unlocked} says why a look that makes no entry can be believed.
+ * <p><b>No half commit.</b> The item is found unlocked between two equal versions of the leaf. By
+ * the argument in {@link TxReads} the content is current, and no commit was installing i. So if T
+ * returns anything of U, U has installed all its changes. {@link Timestamps#unlocked} explains why
+ * a check without an entry is valid.
  *
- * <p><b>The second operation.</b> Of two reads both need timestamps. {@link TxLife#operation} has
- * {@link #enter} done before anything else is done: it pins i, and looks at its word, unlocked, and
- * then at the leaf's version, which must be that of the first read. Then the content is that of the
- * moment when the word was looked at, as for any read, only that the reader took it earlier. Where
- * the version is another one the transaction is aborted, and its next attempt goes by items: a
- * change of a neighbour in the leaf is enough, or that its page has left its frame, which is why
- * this is for transactions that somebody repeats. Where {@link #enter} fails without an abort, as
- * at a lock that a broken commit has left, or where timestamps can't be read, the read is still
- * alone, and the next operation enters it before it does anything.
- *
- * <p><b>What it costs who reads more.</b> Some nanoseconds in one of {@value #PAUSE} transactions:
- * a context in which a second operation came lets that many begin by items.
+ * <p><b>The second operation.</b> Before it, {@link TxLife#operation} calls {@link #enter}: it pins
+ * i, reads its word, unlocked, and checks that the leaf still has the version of the first read.
+ * Then the content is current as of the word, as for any read. If the version differs, because of a
+ * neighbor or an eviction, the transaction aborts and its next attempt uses items. If {@link
+ * #enter} fails without an abort, the read stays alone, and the next operation tries again. After a
+ * second operation, a context runs the next {@value #PAUSE} transactions without the fast path.
  */
 final class SingleReadFastPath {
-  /** It was not done: the caller reads as ever, from where the position is. */
+  /** Result: not read; the caller reads as usual, from the position. */
   static final int NOT_ALONE = -2;
 
   private static final int PAUSE = 16;
 
-  /** The same where the leaf had changed. */
+  /** The same, if the leaf had changed. */
   private static final int PAUSE_FAILED = 1024;
 
   private final TxLife life;
@@ -57,18 +48,17 @@ final class SingleReadFastPath {
   private final ConcurrencyControl concurrencyControl;
   private final Timestamps timestamps;
 
-  /** Whether what is read must be durable before anybody is told. */
+  /** Whether what is read must be durable before it is returned. */
   private final boolean waits;
 
-  /** Whether the next read may be one. */
   private boolean allowed;
 
   private int pause;
 
-  // what was read
+  // the read
   private final Position at = new Position();
 
-  /** Stays: a reference that is stored at each read would cost a fence. */
+  /** Kept between transactions: storing a reference at each read would cost a fence. */
   private @Nullable BTree tree;
 
   private long item;
@@ -82,12 +72,11 @@ final class SingleReadFastPath {
     this.waits = life.shared.waits;
   }
 
-  /** A transaction begins. */
   void begin() {
     allowed = false;
   }
 
-  /** It only reads, reserves nothing, and somebody repeats it; nothing is read yet. */
+  /** Allows the fast path for a retried read-only transaction, before its first read. */
   void allow() {
     if (pause > 0) {
       pause--;
@@ -96,18 +85,14 @@ final class SingleReadFastPath {
     }
   }
 
-  /** Whether an operation that has begun may be one: it is the first. Asked once. */
+  /** Returns whether the current operation may use the fast path. Called once. */
   boolean take() {
     boolean may = allowed && life.first();
     allowed = false;
     return may;
   }
 
-  /**
-   * Reads, if nobody is just changing the record.
-   *
-   * @return as {@link Tx#get}, or {@link #NOT_ALONE}
-   */
+  /** Reads as {@link Tx#get}, or returns {@link #NOT_ALONE} if the record is being changed. */
   int read(
       BTree in,
       long of,
@@ -144,17 +129,18 @@ final class SingleReadFastPath {
     work.lone = true;
     life.deferToNextOperation();
     if (learns) {
-      places.learnHere(in, of, p); // the page stays where it is: the second operation looks there
+      places.learnHere(
+          in, of, p); // without moving the page, whose version the second operation checks
     }
     return n;
   }
 
-  /** In the line that the search began with. To be validated like all else. */
+  /** Returns the page LSN, from the cache line where the search began; needs validation. */
   static long pageLsn(BTree tree, Position p) {
     return PageHeader.pageLsn(tree.pool().pages(), tree.pool().base(p.frame));
   }
 
-  /** Another operation begins: what was read alone becomes a read like all others. */
+  /** Turns the single read into an ordinary one, before another operation. */
   void enter() {
     BTree in = tree;
     if (!work.lone || in == null) {
@@ -162,14 +148,14 @@ final class SingleReadFastPath {
     }
     pause = PAUSE;
     addRead(in);
-    work.lone = false; // last: whoever fails before has not entered it, and the next one does
+    work.lone = false; // last: after an earlier failure the next operation tries again
   }
 
   private void addRead(BTree in) {
     int slot = concurrencyControl.pin(item);
     long word = concurrencyControl.look(slot);
     while (TidWord.isLocked(word)) {
-      requireSamePage(in); // who has it locked may have changed it: then waiting is in vain
+      requireSamePage(in); // the holder may have changed it: then waiting is useless
       concurrencyControl.await(slot);
       word = concurrencyControl.look(slot);
     }

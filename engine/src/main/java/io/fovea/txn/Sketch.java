@@ -8,8 +8,7 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The periphery: an upper bound of the timestamps of every item that has no entry in the exact
- * table.
+ * Upper bounds of the timestamps of all items without an entry in the exact table.
  *
  * <pre>
  *            column = some bits of item x (an odd constant for each row)
@@ -20,23 +19,21 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p><b>Upper bound.</b> Cells only grow, field by field. A put of x leaves all cells of x at or
- * above what was put; so does, from then on, every cell read by a get of x, and the minimum over
- * them. Other items in the same cells can only add to that.
+ * above its word, so every later get of x is at or above it. Other items in the same cells can only
+ * raise them.
  *
- * <p><b>Floor.</b> A put at or below the floor stores nothing, for every get is at the floor or
- * above it: the upper bound holds whatever value the floor has, as long as it only grows ({@link
- * #settle}). It is for the time before all transactions that run ({@link Timestamps}). Cells are
- * left to what is more recent, and a release of an old item writes to none. What the floor adds to
- * a bound a cell adds too as soon as another one of its items is put in that time. The variant with
- * one bound for all, Focus-Counter, differs in that its bound is that of the present.
+ * <p><b>Floor.</b> A put at or below the floor stores nothing, because every get is at or above the
+ * floor: the bound holds for any floor that only grows ({@link #settle}). The floor covers the time
+ * before all running transactions, so cells are used for recent timestamps, and releases of old
+ * items store nothing.
  *
  * <p><b>Order.</b> Puts of different items race on a cell; the CAS loop makes each a maximum. A get
- * of x sees all puts of x, for both run under the lock of x's column in the exact table. It may see
- * half of the puts of others, which is an upper bound all the same.
+ * of x sees all puts of x, because both run under the lock of x's column in the exact table. It may
+ * see part of other puts, which is an upper bound as well.
  *
- * <p><b>Another size</b> while others put and get. The column is the top bits of a product, so that
- * twice the columns have the cells 2j and 2j + 1 where there was cell j: what was an item's cell
- * goes to both when it grows, their maximum to one when it shrinks.
+ * <p><b>Resizing</b> is concurrent. The column is the top bits of a product, so with twice the
+ * columns cell j becomes the cells 2j and 2j + 1. An item's cell is copied to both when the sketch
+ * grows, their maximum to one when it shrinks.
  *
  * <pre>
  *    cells      A ──────────────► A, next B ─────────────────────────► B
@@ -45,18 +42,14 @@ import org.jspecify.annotations.Nullable;
  *               (1) publish B     (2) wait (3) copy A into B by max    (4) publish B alone
  * </pre>
  *
- * <p><i>After (4) B bounds every put of x from above.</i> A put that read the cells before (1) is
- * in A when the wait (2) ends, and (3) takes it over. One that read them after (1) is in B by
- * itself. (3) races with such puts, but both are maxima. <i>No get misses a put</i>: a get of x
- * that still reads A comes, in the order of x's column's lock, before every put of x that reads the
- * cells after (4), for the cells are read under that lock and change one way; and all others are in
- * A.
+ * <p><i>After (4) B bounds every put of x.</i> A put that read the cells before (1) is in A when
+ * the wait (2) ends, and (3) copies it. One that read them after (1) is in B. (3) races with such
+ * puts, but both are maxima. <i>No get misses a put</i>: the cells are read under the lock of x's
+ * column and change in one direction, so a get of x that reads A precedes every put of x that reads
+ * the cells after (4); all others are in A. The wait returns when every put and get that had begun
+ * before has ended; a second one after (4) allows A's pages to be released. One resize at a time.
  *
- * <p>The wait is the caller's: when it ends, every put and get has ended that had begun before.
- * Another one after (4) lets A's pages be given back. One change at a time.
- *
- * <p>After the dissertation's algorithm 1; the other size is its future work. A put that would
- * change nothing stores nothing: many rows stay shared in all caches.
+ * <p>After the dissertation's algorithm 1; resizing is its future work.
  */
 public final class Sketch {
   private static final VarHandle FLOOR;
@@ -72,7 +65,7 @@ public final class Sketch {
     }
   }
 
-  /** Odd, with no structure; row r multiplies by the r-th of them. */
+  /** Odd and without structure; row r multiplies by the r-th. */
   private static final long[] FACTORS = {
     0xBF58476D1CE4E5B9L, 0x94D049BB133111EBL, 0xD6E8FEB86659FD93L, 0xA0761D6478BD642FL,
     0xE7037ED1A0B428DBL, 0x8EBC6AF09C88C6E3L, 0x589965CC75374CC3L, 0x1D8E4E27C47D124FL
@@ -81,7 +74,7 @@ public final class Sketch {
   static final int ROWS_MAX = FACTORS.length;
   private static final int SIZES = 31;
 
-  /** All rows in one size. */
+  /** All rows, in one size. */
   static final class Cells {
     final NativeRegion region;
     final MemorySegment segment;
@@ -90,7 +83,7 @@ public final class Sketch {
 
     Cells(int rows, int columns) {
       this.columns = columns;
-      // One less, for the other half of a shift that may be 64 in all.
+      // One less: the shift by 1 is separate, because the sum may be 64.
       this.shift = 63 - Integer.numberOfTrailingZeros(columns);
       this.region = NativeRegion.reserve((long) rows * columns * Long.BYTES, false, "fovea-sketch");
       this.segment = region.segment();
@@ -113,25 +106,20 @@ public final class Sketch {
     }
   }
 
-  /** What is read, and what is written as well. */
+  /** The cells that are read, and those that are written as well. */
   record State(Cells cells, @Nullable Cells next) {}
 
   private final int rows;
 
-  /** By the logarithm of the columns, made when first needed and kept for the next time. */
+  /** By the logarithm of the columns; created when first needed and kept. */
   private final @Nullable Cells[] sizes = new Cells[SIZES];
 
   private volatile State state;
 
-  /** See the head; with an rts of its own value this is a word, too. Grows, by {@link #FLOOR}. */
+  /** See the class comment; also a word with rts = wts. Only grows, by {@link #FLOOR}. */
   private volatile long floor;
 
-  /**
-   * An empty sketch.
-   *
-   * @param rows 1 to 8
-   * @param columns a power of two; 1 makes every item share one cell of a row
-   */
+  /** Creates an empty sketch of 1 to 8 rows and a power of two of columns. */
   public Sketch(int rows, int columns) {
     if (rows < 1 || rows > ROWS_MAX) {
       throw new IllegalArgumentException(
@@ -149,7 +137,7 @@ public final class Sketch {
     }
   }
 
-  /** Cells that nobody uses: zero, for they are new or were given back. */
+  /** Returns unused cells: zero, because they are new or were released. */
   private Cells empty(int columns) {
     int at = Integer.numberOfTrailingZeros(columns);
     Cells cells = sizes[at];
@@ -160,15 +148,15 @@ public final class Sketch {
     return cells;
   }
 
-  /** Raises the bound of an item to at least the timestamps of {@code word}, a lock bit apart. */
+  /** Raises the bound of an item to at least the timestamps of {@code word}, locked or not. */
   public void put(long item, long word) {
     put(state, item, word);
   }
 
-  /** With what the caller has read of {@link #state}, under the same lock. */
+  /** With the {@link #state} that the caller has read under the same lock. */
   void put(State s, long item, long word) {
     long put = TidWord.withoutLock(word);
-    // A later get of the item comes after this under the same lock, and reads this floor or more.
+    // A later get of the item follows under the same lock, and reads this floor or more.
     if (TidWord.rts(put) <= floor) {
       return;
     }
@@ -184,12 +172,12 @@ public final class Sketch {
     }
   }
 
-  /** An upper bound of all that was ever put for an item, as an unlocked word. */
+  /** Returns an upper bound of all puts of an item, as an unlocked word. */
   public long get(long item) {
     return get(state, item);
   }
 
-  /** With what the caller has read of {@link #state}, under the same lock. */
+  /** With the {@link #state} that the caller has read under the same lock. */
   long get(State s, long item) {
     Cells c = s.cells;
     long word = Mem.peekLongOpaque(c.segment, c.offset(0, item));
@@ -199,12 +187,7 @@ public final class Sketch {
     return TidWord.max(word, floor);
   }
 
-  /**
-   * Lets a timestamp be a bound of all items from now on.
-   *
-   * @param timestamp best one that is below what running transactions write, lest it makes them
-   *     meet conflicts; smaller ones than before change nothing
-   */
+  /** Raises the floor, to a timestamp below those of running transactions' writes. */
   void settle(long timestamp) {
     for (long now = floor; now < timestamp; now = floor) {
       if (FLOOR.compareAndSet(this, now, timestamp)) {
@@ -213,22 +196,20 @@ public final class Sketch {
     }
   }
 
-  /** The cells of this moment. */
   State state() {
     return state;
   }
 
-  /** How many columns there are now. */
+  /** Returns the current number of columns. */
   public int columns() {
     return state.cells.columns;
   }
 
   /**
-   * Changes the number of columns while others put and get. One call at a time.
+   * Changes the number of columns concurrently. One call at a time.
    *
-   * @param columns a power of two
-   * @param quiesce returns when all calls of {@link #put} and {@link #get} have ended that had
-   *     begun before it was called; later ones see what the caller has written
+   * @param quiesce returns when all earlier calls of {@link #put} and {@link #get} have ended;
+   *     later ones see what the caller has written
    */
   void resize(int columns, Runnable quiesce) {
     check(columns);
@@ -242,7 +223,7 @@ public final class Sketch {
     copy(from, to); // (3)
     state = new State(to, null); // (4)
     quiesce.run();
-    from.region.release(); // the pages; the range is kept for the next time
+    from.region.release(); // the pages; the address range is kept
   }
 
   private void copy(Cells from, Cells to) {
@@ -258,14 +239,13 @@ public final class Sketch {
     }
   }
 
-  /** Native memory in use; while the size changes, that of both. */
+  /** Returns the native memory in use; while the size changes, that of both. */
   public long bytes() {
     State s = state;
     Cells next = s.next;
     return s.cells.segment.byteSize() + (next == null ? 0 : next.segment.byteSize());
   }
 
-  /** Gives the memory back; no other call may run or follow. */
   void close() {
     for (Cells c : sizes) {
       if (c != null) {

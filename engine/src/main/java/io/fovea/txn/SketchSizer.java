@@ -1,37 +1,33 @@
 package io.fovea.txn;
 
 /**
- * Says how many columns the sketch should have, from what happens to transactions: the
- * dissertation's future work (sections 4.3.2 and 6.3).
+ * Decides on the number of the sketch's columns from statistics: the dissertation's future work
+ * (sections 4.3.2 and 6.3).
  *
  * <pre>
- *    telemetry of a window of transactions            decision
- *    doubtful   aborted for a conflict, having made   many, and entries are released to the sketch as
- *               an entry from a bound above 0         fast as it has cells: twice the columns
- *    released   entries that went to the sketch       hardly any: half the columns
+ *    per window of transactions                       decision
+ *    suspected  aborted by a conflict, after making   many, and at least as many releases as cells:
+ *               an entry from a bound above 0         twice the columns
+ *    released   entries that went to the sketch       hardly any suspected: half the columns
  *
- *    the window after a change tells whether it was worth it; if not, it is undone, and the next
+ *    the window after a change decides whether it helped; if not, it is undone, and the next
  *    attempt waits twice as long as the last one did
  * </pre>
  *
- * <p>Nobody can say which conflict was due to a bound: the exact timestamps are forgotten. So the
- * doubtful ones are counted, and growing is an experiment: real conflicts do not go away with it. A
- * change costs a copy of the sketch and a moment of each column's lock; a window is long beside
- * that.
- *
- * <p>One thread at a time; no clock, no randomness.
+ * <p>Whether a bound caused a conflict is unknown, because the exact timestamps are gone. So
+ * suspected conflicts are counted, and growing is an experiment. Used by one thread at a time; no
+ * clock, no randomness.
  */
 final class SketchSizer {
-  /** Transactions in a window. */
   static final long WINDOW = 1 << 14;
 
-  /** One doubtful abort in so many transactions is too many. */
+  /** Grow above one suspected conflict in this many transactions. */
   static final long GROW_ONE_IN = 64;
 
-  /** Less than one in so many is nothing. */
+  /** Shrink below one in this many. */
   static final long SHRINK_ONE_IN = 1024;
 
-  /** A change must move the rate by a tenth to count. */
+  /** A change must reduce the rate by a tenth. */
   private static final double WORTH = 0.1;
 
   private static final int PATIENCE_MAX = 64;
@@ -44,21 +40,15 @@ final class SketchSizer {
   private long suspectedFalseConflicts;
   private long released;
 
-  /** What the last window changed: 1 doubled, -1 halved, 0 nothing. */
+  /** The last window's change: 1 doubled, -1 halved, 0 none. */
   private int trial;
 
-  /** The rate before that. */
   private double before;
 
   private int patience = 1;
   private int pause;
 
-  /**
-   * Begins with the least.
-   *
-   * @param min columns, a power of two
-   * @param max columns, a power of two, not less
-   */
+  /** Starts with the minimum; both are numbers of columns and powers of two. */
   SketchSizer(int min, int max) {
     if (min < 1 || max < min || Integer.bitCount(min) != 1 || Integer.bitCount(max) != 1) {
       throw new IllegalArgumentException(min + " to " + max + " columns.");
@@ -68,19 +58,13 @@ final class SketchSizer {
     this.columns = min;
   }
 
-  /** Whether it has any choice. */
   boolean adapts() {
     return min < max;
   }
 
   /**
-   * Takes counters that only grow.
-   *
-   * @param ended transactions that have ended
-   * @param doubtful those of them that were aborted for a conflict after they had made an entry
-   *     from a bound
-   * @param released entries that were given to the sketch
-   * @return how many columns it should have from now on
+   * Returns the number of columns from now on, given the numbers of ended transactions, of
+   * suspected false conflicts among them, and of released entries, since the start.
    */
   int next(long ended, long doubtful, long released) {
     long transactions = ended - this.ended;

@@ -3,34 +3,31 @@ package io.fovea.txn;
 import java.util.Arrays;
 
 /**
- * The timestamp slots that a commit has locked: a list, and a table that says whether one is in.
+ * The timestamp slots that a commit has locked: a list, and a hash table of it.
  *
- * <p><b>In three steps.</b> Whatever can fail comes before the lock, so that no lock is held that
- * nobody knows of:
+ * <p>Whatever can fail precedes the lock, so that no lock is forgotten:
  *
  * <pre>
- *   stage(slot)      room is made, the slot is written down: may fail
- *   the lock         may fail, or not be had
- *   size++           it counts: one store, which can't fail
+ *   stage(slot)      makes space and stores the slot: may fail
+ *   the lock         may fail
+ *   size++           counts it: one store, which can't fail
  * </pre>
  *
- * <p>The table is cleared by walking the list, so that a short commit after a long one pays for its
- * own size only.
+ * <p>The table is cleared by walking the list, so that a short commit after a long one is cheap.
  */
 public final class SlotSet {
   private int[] list = new int[64];
   private int[] table = new int[256];
 
   /**
-   * How many slots are in; raised by who has locked what was staged, lowered by who unlocks: then
-   * {@link #clear} comes before the next {@link #stage}.
+   * The number of locked slots: raised after locking the staged slot, lowered by unlocking. After
+   * unlocking, {@link #clear} precedes the next {@link #stage}.
    */
   int size;
 
-  /** How many the table has: those that are in, and perhaps one that was staged only. */
+  /** The number of slots in the table, including one that is only staged. */
   private int entered;
 
-  /** Where in the table the last one is. */
   private int lastAt;
 
   int size() {
@@ -54,14 +51,11 @@ public final class SlotSet {
     }
   }
 
-  /**
-   * Writes a slot down that is not in: it counts when {@link #size} is raised. If that does not
-   * happen, the next one takes its place.
-   */
+  /** Stores a slot, which counts when size is raised; otherwise the next one replaces it. */
   void stage(int slot) {
     if (entered > size) {
       entered = size;
-      table[lastAt] = 0; // the last one of every probe run that it is in
+      table[lastAt] = 0; // the last one of every probe run that contains it
     }
     if (size == list.length) {
       grow();
@@ -77,7 +71,7 @@ public final class SlotSet {
     table[i] = entered;
   }
 
-  /** A failure leaves what there was: the larger ones take their place when they are whole. */
+  /** Replaces the arrays when both are complete, so that a failure changes nothing. */
   private void grow() {
     int[] longer = Arrays.copyOf(list, size * 2);
     int[] larger = new int[table.length * 2];
@@ -111,7 +105,7 @@ public final class SlotSet {
     entered = 0;
   }
 
-  /** Where there is no memory, what there was stays: larger than needed, and empty. */
+  /** If memory is short, the old arrays stay: larger than needed, and empty. */
   private void shrink() {
     Arrays.fill(table, 0);
     entered = 0;
@@ -120,7 +114,7 @@ public final class SlotSet {
       table = new int[256];
       list = few;
     } catch (OutOfMemoryError e) {
-      // The next time it is tried again.
+      // The next call tries again.
     }
   }
 }

@@ -15,54 +15,46 @@ import io.fovea.error.AbortCause;
  *   abort    unlock
  * </pre>
  *
- * <b>Two steps for each transaction</b>, so that the write of an item that the same transaction has
- * read lies above that read, as {@link Timestamps#publish} demands. No other transaction has a
- * timestamp between the two.
+ * Each transaction has two timestamps, so that its write of an item that it has read is above that
+ * read, as {@link Timestamps#publish} requires.
  *
- * <p><b>Why it is serializable</b>, in the order of t. Let T read item i and U write it.
+ * <p><b>Serializability</b>, in the order of t. Let T read item i and U write it.
  *
  * <ul>
- *   <li>U before T (u &lt; t). If T read first, rts was 2t or more when U looked under the lock,
- *       and U aborted. If U had the lock, T waited, or aborted. If U had published, T saw U's
- *       write.
- *   <li>T before U (t &lt; u). If U had published first, T found wts = 2u + 1 or more, and aborted.
- *       If U had the lock, T waited for it and then found that, or aborted. Else T did not see U's
- *       write, as it should.
- *   <li>Two writers exclude each other, and the second has the larger number, for it found rts =
- *       wts = 2u + 1 at most 2t.
+ *   <li>u &lt; t. If T read first, U found rts &gt;= 2t under the lock and aborted. If U had the
+ *       lock, T waited or aborted. If U had published, T saw U's write.
+ *   <li>t &lt; u. If U had published first, T found wts &gt;= 2u + 1 and aborted. If U had the
+ *       lock, T waited and then found that, or aborted. Otherwise T did not see U's write.
+ *   <li>Two writers exclude each other, and the second has the larger number, because it found rts
+ *       = wts = 2u + 1 at most 2t.
  * </ul>
  *
- * <p><i>Strict</i>: nobody reads what has not committed, for it is neither in the trees nor is its
- * item unlocked.
+ * <p><i>Strict</i>: uncommitted data is not read, because it is not in the trees and its item is
+ * locked.
  *
- * <p><b>Phantoms.</b> T at t scans a gap that the item of s stands for; U at u inserts x into it or
+ * <p><b>Phantoms.</b> T at t scans a gap whose item is that of s; U at u inserts x into it or
  * deletes x from it. U locks the item of x's successor and publishes it.
  *
  * <ul>
- *   <li>u &lt; t, and T scanned first: rts of item(s) is 2t, so U aborts if s is the successor
- *       still. If it is another y now, whoever put y there locked the item that T has read (or, by
- *       induction, one that was published by such a one), so has a number v &gt; t; it published
- *       item(y) at 2v + 1, which is more than 2u: U aborts.
- *   <li>u &gt; t, and U published first: T finds 2u + 1 at the item of s, or at that of whatever
- *       stands there now, because every later change of the gap locked an item published at 2u + 1
- *       or more, and published the new neighbour above that. T aborts.
+ *   <li>u &lt; t, and T scanned first: rts of item(s) is 2t, so U aborts if s still is the
+ *       successor. If it is y, the transaction V that installed y locked the item that T has read
+ *       (or, by induction, one published by such a V), so v &gt; t; it published item(y) at 2v + 1
+ *       &gt; 2u, and U aborts.
+ *   <li>u &gt; t, and U published first: T finds 2u + 1 at the item of s, or at that of the current
+ *       successor, because every later change of the gap locked an item published at 2u + 1 or
+ *       more, and published the new neighbor above that. T aborts.
  * </ul>
  *
- * <p>A descending scan reads the item of a gap with the key above it, before it comes to the gap.
- * So it looks at that item once more when it has the gap's content ({@link TxScan}): a key that was
- * deleted from there in between was published at that item, or at one that was put in between
- * later, which in turn was published at it.
+ * <p>A descending scan reads the item of a gap before the gap, and rereads it with the gap's
+ * content ({@link TxScan}): a key deleted in between was published at that item, or at one
+ * installed in between later, which in turn was published at it.
  *
- * <p><b>Approximate timestamps</b> are too high, never too low, so they cause aborts and no more
- * (dissertation, 3.1): every comparison is of the own, exact number with an item's. An extension
- * whose distance overflows raises wts to no more than 2t ({@link Timestamps#extend}): those between
- * abort without need.
+ * <p><b>Approximate timestamps</b> are never too low, so they only cause aborts (dissertation,
+ * 3.1): every comparison is of the transaction's exact number with an item's. An extension that
+ * overflows raises wts to at most 2t ({@link Timestamps#extend}).
  *
- * <p><b>Waiting</b> for a lock is bounded: a moment by who holds none; a shorter one by who holds
- * some, since they could wait for each other.
- *
- * <p>Nothing is left to validate at the commit. A reader's results hold at once, only that its
- * entries were exact ({@link Timestamps#holds}) is asked at the end.
+ * <p>Waiting for locks is bounded. Nothing is left to validate at the commit, except that its
+ * entries were exact ({@link Timestamps#holds}).
  */
 final class Sto {
   private static final String LATE =
@@ -70,30 +62,22 @@ final class Sto {
 
   private Sto() {}
 
-  /**
-   * The look at an item that goes with its content.
-   *
-   * @return 0, or a locked word: wait, and begin again
-   */
+  /** Checks an item with its content; returns 0, or a locked word: wait, and read again. */
   static long look(ConcurrencyControl c, int slot) {
     Timestamps timestamps = c.timestamps;
     long word = timestamps.word(slot);
     if (TidWord.isLocked(word)) {
-      // An own lock: the check was made when it was taken, and nobody else changes the item.
+      // An own lock: checked when it was taken, and no other transaction changes the item.
       return c.locked.contains(slot) ? 0 : word;
     }
     if (TidWord.wts(word) > c.timestamp) {
       throw c.life.abort(AbortCause.ORDER, LATE);
     }
-    // It fails when the item was locked or written since.
+    // It fails if the item was locked or written since.
     return timestamps.extend(slot, word, c.timestamp, false) ? 0 : TidWord.LOCK;
   }
 
-  /**
-   * Locks an item that is to be written, and holds it until the end.
-   *
-   * @return false where this transaction had it before
-   */
+  /** Locks an item until the end; returns false if this transaction already held it. */
   static boolean lock(ConcurrencyControl c, long item, int slot, AbortCause cause) {
     if (!c.lock(item, slot, c.patience(), cause)) {
       return false;
@@ -105,8 +89,8 @@ final class Sto {
   }
 
   /**
-   * Whether nothing that was read was overwritten since, though the order of numbers would allow
-   * it: see {@link CommitGate}. What is locked now is overwritten later.
+   * Returns whether no read was overwritten since, even if the order of numbers allows it: see
+   * {@link CommitGate}. What is locked now is overwritten later.
    */
   static boolean unchanged(ConcurrencyControl c) {
     ReadSet reads = c.reads;
@@ -118,7 +102,6 @@ final class Sto {
     return true;
   }
 
-  /** Above all reads of this transaction, its own included. */
   static long commitTimestamp(ConcurrencyControl c) {
     return c.timestamp + 1;
   }

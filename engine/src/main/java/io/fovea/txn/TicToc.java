@@ -1,14 +1,12 @@
 package io.fovea.txn;
 
 /**
- * TicToc's commit timestamp and validation, after Yu, Pavlo, Sanchez, Devadas, SIGMOD 2016. Why
- * this is serializable with next-key items and an approximate store stands in
+ * TicToc's timestamps and validation (Yu, Pavlo, Sanchez, Devadas, SIGMOD 2016). The proof is in
  * docs/internals/transactions.md.
  */
 final class TicToc {
   private TicToc() {}
 
-  /** max(wts of every read, 1 + rts of every locked item). */
   static long commitTimestamp(ReadSet reads, SlotSet locked, Timestamps timestamps) {
     long ts = 0;
     for (int i = 0, n = reads.size(); i < n; i++) {
@@ -20,11 +18,7 @@ final class TicToc {
     return ts;
   }
 
-  /**
-   * Whether every read is valid at a timestamp, and stays so.
-   *
-   * @param all look at every read as it is now, too
-   */
+  /** Returns whether every read stays valid at a timestamp; {@code all}: and is valid now. */
   static boolean validate(
       ReadSet reads, SlotSet locked, Timestamps timestamps, long commitTs, boolean all) {
     boolean locks = locked.size() > 0;
@@ -32,7 +26,7 @@ final class TicToc {
       long seen = reads.word(i);
       int slot = reads.slot(i);
       if (locks && locked.contains(slot)) {
-        // Nobody moves the timestamps of an item that we hold. Its wts may have moved before.
+        // Others can't change an item that we hold, but its wts may have changed before.
         if (TidWord.wts(timestamps.word(slot)) != TidWord.wts(seen)) {
           return false;
         }

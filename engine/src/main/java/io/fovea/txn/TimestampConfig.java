@@ -5,20 +5,16 @@ import io.fovea.config.TimestampStore;
 /**
  * The settings of {@link Timestamps}.
  *
- * @param kind where the timestamps of items out of use are
- * @param release how it is known that an entry of the exact table is out of use; without effect
- *     with {@link TimestampStore#MEMORY}, always {@link Release#IMMEDIATE} with {@link
- *     TimestampStore#DISK}
- * @param activeTimestampBytes memory of the exact table that is always used: 32 bytes an entry,
- *     best twice as many as contexts times keys of a transaction; with {@link
- *     TimestampStore#MEMORY} half of the budget is taken instead
- * @param budgetBytes what the exact table may take when transactions pin more than that; it costs
- *     address space until then
- * @param sketchRows of a sketch: 1 to 8
- * @param sketchColumns of a sketch: a power of two, with which it begins and below which it never
- *     falls
- * @param sketchColumnsMax a power of two up to which it may grow; equal to {@code sketchColumns}
- *     for one of fixed size
+ * @param kind where the timestamps of unused items are
+ * @param release when an entry of the exact table is unused; ignored with {@link
+ *     TimestampStore#MEMORY}, always {@link Release#IMMEDIATE} with {@link TimestampStore#DISK}
+ * @param activeTimestampBytes memory of the exact table that is always used: 32 bytes per entry,
+ *     best for twice contexts times keys of a transaction; with {@link TimestampStore#MEMORY} at
+ *     least half of the budget
+ * @param budgetBytes limit of the exact table; costs only address space until used
+ * @param sketchRows 1 to 8
+ * @param sketchColumns the initial and minimum size of a sketch, a power of two
+ * @param sketchColumnsMax the maximum size, a power of two; equal to {@code sketchColumns} if fixed
  */
 public record TimestampConfig(
     TimestampStore kind,
@@ -28,46 +24,43 @@ public record TimestampConfig(
     int sketchRows,
     int sketchColumns,
     int sketchColumnsMax) {
-  /** How it is known that an entry of the exact table is no longer in use. */
+  /** When an entry of the exact table is unused. */
   public enum Release {
-    /** No transaction is running that is as old as the last use. */
+    /** No running transaction is as old as the last use. */
     EPOCH,
-    /** Each user has added one and taken it away again. */
+    /** Every user has dropped its reference. */
     REFERENCE_COUNT,
-    /**
-     * The same, and any transaction that takes the last one away releases the entry: the
-     * dissertation's algorithm 2.
-     */
+    /** The same, and the last user releases the entry: the dissertation's algorithm 2. */
     IMMEDIATE
   }
 
   /** Twice the keys of 128 transactions of 64 keys each. */
   private static final long EXACT_BYTES = 512L << 10;
 
-  /** The same for transactions of 16 keys: what a cache has beside what it was asked to have. */
+  /** The same for transactions of 16 keys: added to the size of a cache. */
   private static final long EXACT_BESIDE_CACHE_BYTES = 128L << 10;
 
-  /** How large the exact table of a store is by default. */
+  /** Returns the default size of a store's exact table. */
   public static long activeTimestampBytes(TimestampStore kind) {
     return isCache(kind) ? EXACT_BESIDE_CACHE_BYTES : EXACT_BYTES;
   }
 
-  /** Whether there are pages. */
+  /** Returns whether timestamps are in pages. */
   public static boolean onDisk(TimestampStore kind) {
     return kind == TimestampStore.DISK || kind == TimestampStore.DISK_CACHE;
   }
 
-  /** Whether there are pages. */
+  /** Returns whether timestamps are in pages. */
   public boolean onDisk() {
     return onDisk(kind);
   }
 
-  /** Whether the entry that is longest out of use makes room, rather than the nearest. */
+  /** Returns whether the least recently used entry is replaced, rather than the nearest. */
   static boolean isCache(TimestampStore kind) {
     return kind == TimestampStore.DISK_CACHE || kind == TimestampStore.FOCUS_COUNTER;
   }
 
-  /** Focus-Sketch of a fixed size. */
+  /** Returns settings for a sketch of fixed size. */
   public static TimestampConfig sketch(
       long activeTimestampBytes, long budgetBytes, int rows, int columns, Release release) {
     return new TimestampConfig(
@@ -81,11 +74,11 @@ public record TimestampConfig(
   }
 
   /**
-   * Of a size in bytes: two rows, as in the dissertation, where they fit.
+   * Returns settings for sizes in bytes, with two rows, as in the dissertation, if they fit.
    *
-   * @param bytesMin what a sketch or, at least, a cache takes, the exact table apart; columns are
-   *     rounded down, a cache and the entries in use together up to a power of two
-   * @param maxBytes up to which a sketch may grow
+   * @param bytesMin of a sketch, rounded down to powers of two, or of a cache, rounded up together
+   *     with the entries in use
+   * @param maxBytes of a sketch
    */
   public static TimestampConfig of(
       TimestampStore kind,
@@ -107,36 +100,29 @@ public record TimestampConfig(
         columns(maxBytes, rows));
   }
 
-  /**
-   * A cache is a part of the exact table, whose size is a power of two: the next larger one, so
-   * that what was asked for is there.
-   */
+  /** Adds a cache to the exact table, whose size is a power of two, rounded up. */
   private static long withCache(long activeTimestampBytes, long cacheBytes, long budgetBytes) {
     long bytes = activeTimestampBytes + cacheBytes;
     return Math.min(Long.highestOneBit(2 * bytes - 1), budgetBytes);
   }
 
-  /** How many rows a sketch of so many bytes has: two, as in the dissertation, where they fit. */
   static int rows(long bytes) {
     return bytes >= 2 * Long.BYTES ? 2 : 1;
   }
 
-  /** How many columns a sketch of so many bytes has: a power of two, rounded down. */
+  /** Returns the number of columns of a sketch of a size: a power of two, rounded down. */
   public static int columns(long bytes, int rows) {
     return (int) Long.highestOneBit(Math.max(1, bytes / Long.BYTES / rows));
   }
 
-  /**
-   * What all of this takes, pages apart, where transactions use no more records at a time than the
-   * region of exact timestamps is for; all of the budget where entries stay for ever.
-   */
+  /** Returns the memory use, without pages, if the working set fits the exact table. */
   public long memoryBytes() {
     return kind == TimestampStore.MEMORY
         ? budgetBytes
         : activeTimestampBytes + (kind == TimestampStore.FOCUS_SKETCH ? sketchBytesMax() : 0);
   }
 
-  /** The bytes that the sketch may take. */
+  /** Returns the maximum size of the sketch, in bytes. */
   public long sketchBytesMax() {
     return (long) Long.BYTES * sketchRows * sketchColumnsMax;
   }
@@ -145,12 +131,10 @@ public record TimestampConfig(
     return kind == TimestampStore.DISK ? Release.IMMEDIATE : release;
   }
 
-  /** How wide columns of the table are in level 0: see {@link TimestampTable}. */
   int wideBits() {
     return kind == TimestampStore.MEMORY ? 6 : 0;
   }
 
-  /** Level 0 of the table. */
   long firstBytes() {
     return kind == TimestampStore.MEMORY
         ? Math.max(activeTimestampBytes, budgetBytes / 2)

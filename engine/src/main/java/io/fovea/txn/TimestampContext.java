@@ -4,68 +4,59 @@ import io.fovea.memory.Padding;
 import java.util.Arrays;
 
 /**
- * What one transaction context keeps for {@link Timestamps}: touched by the thread that runs the
- * transaction only, except that {@link Timestamps#stats} reads the counters.
+ * The state of one context for {@link Timestamps}, used by the transaction's thread; only {@link
+ * Timestamps#stats} reads the counters from others.
  */
 final class TimestampContext extends Padding {
   private static final int INITIAL = 256;
   private static final int KEEP = 1 << 14;
 
-  /** No column, no slot. */
   static final int NONE = -1;
 
-  /** Which context this is. */
   final int index;
 
-  /**
-   * The epoch that this transaction pins with, not smaller than what it published; {@link
-   * Pins#COUNTING} when it counts references.
-   */
+  /** The epoch to pin with, not below the published one; {@link Pins#COUNTING} for references. */
   long epoch;
 
-  /** Whether pins of this transaction are references in the stamps instead of its epoch. */
+  /** Whether the transaction's pins are references instead of its epoch. */
   boolean counts;
 
   /** Between enter and exit; for assertions. */
   boolean entered;
 
-  /** The slots pinned since {@link Timestamps#enter}, one entry for each pin. */
+  /** The slots pinned since {@link Timestamps#enter}, one entry per pin. */
   int[] pins = new int[INITIAL];
 
   int pinned;
 
-  /** The column whose lock it has, or {@link #NONE}, and the version of the lock before. */
+  /** The column whose lock it has, or {@link #NONE}, and the lock's version before. */
   int column = NONE;
 
   long version;
 
-  /**
-   * The slot that it is releasing, or {@link #NONE}; what was in it, and whether it has its lock.
-   */
+  /** The slot being released, or NONE; its former content, and whether its lock is held. */
   int releasing = NONE;
 
   long releasedStamp;
   long releasedWord;
   boolean wordHeld;
 
-  /** Exits, for what is done every so often. */
   long exits;
 
-  /** What {@link #approximate} was at enter: whether this transaction took a bound from others. */
+  /** {@link #approximate} at enter: whether this transaction took a bound from others. */
   long approximateBefore;
 
-  /** Transactions that met a conflict after they had taken a bound that may be another item's. */
+  /** Transactions that met a conflict after taking a bound that may be another item's. */
   long suspectedFalseConflicts;
 
-  /** How many entries were made in the epoch {@link #madeIn}, those that found no room for more. */
+  /** The number of entries made in the epoch {@link #madeIn}; overflows count for more. */
   int made;
 
   long madeIn;
 
-  /** The largest rts among the entries that this context has released. */
   long releasedMost;
 
-  /** Where the sweep is: a column, a level, and a slot within what the column has there. */
+  /** The position of the sweep: column, level, and slot within them. */
   int sweepColumn;
 
   int sweepLevel;
@@ -80,7 +71,7 @@ final class TimestampContext extends Padding {
   long expelled;
   long stuck;
 
-  /** Buckets of the last level that were looked at behind an item's own. */
+  /** Buckets of the last level that were searched behind an item's own. */
   long walked;
 
   TimestampContext(int index) {
@@ -96,7 +87,7 @@ final class TimestampContext extends Padding {
     }
   }
 
-  /** After the pin has been entered: it must not be lost where there is no memory for the next. */
+  /** After the pin was stored: it must not be lost if memory is short. */
   private void grow() {
     pins = Arrays.copyOf(pins, pins.length * 2);
   }
@@ -104,7 +95,7 @@ final class TimestampContext extends Padding {
   void forget() {
     pinned = 0;
     if (pins.length > KEEP) {
-      pins = new int[INITIAL]; // last: a failure leaves a list that is longer than needed
+      pins = new int[INITIAL]; // last: a failure leaves a list longer than needed
     }
   }
 }

@@ -13,33 +13,23 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * Timestamps in pages: a tree from item to {@link TidWord}, in a separate pool and file.
+ * Timestamps in pages: a tree from item to {@link TidWord}, in a separate pool and file. The key is
+ * the item, 8 bytes big-endian; the value is the unlocked word, 8 bytes, overwritten in place; an
+ * absent item is (0, 0).
  *
- * <pre>
- *   key     item, 8 bytes big-endian: a hash, so neighbours in a page have nothing in common
- *   value   the unlocked word, 8 bytes; overwritten where it is
- *   absent  (0, 0)
- * </pre>
+ * <p><b>Cost</b> is as for timestamps in the records (the dissertation's <i>Disk</i>): each use of
+ * timestamps is a page access, a device read if the page is not in the pool, and a page write if
+ * they change, even for a validated read. The pool gets the share of the buffer that timestamps in
+ * records would take.
  *
- * <p><b>What it costs</b> is what timestamps in the records cost (the dissertation's <i>Disk</i>):
- * each access of timestamps is an access of a page, a read where the page is not in the pool, and a
- * dirty page to write where they have moved, a validated read's too. The pool is cut from the
- * buffer's budget by the share that timestamps would take of the records' pages. Two things differ.
- * A record that is read brings no timestamps along, so that a reader pays a page access more; in
- * return no record is longer. And a blind write pays one page access, as there; with the timestamps
- * in the leaf of a B-tree it would pay none, for the leaf is read anyway.
+ * <p><b>Nothing is logged or kept</b>: timestamps do not survive the process. The file is recreated
+ * when the database is opened; neither recovery nor backups know it.
  *
- * <p><b>Nothing is logged</b>, and nothing is kept: timestamps order transactions that run together
- * or one after another in one process, and none of them survives it. The file is made anew when the
- * database is opened, so no page of it can leak, and neither recovery nor backups know it.
+ * <p><b>A full disk</b> must not prevent reads, which may have to store another item's timestamps.
+ * A word that finds no page raises a bound of all items for good. That preserves the invariant of
+ * {@link ColdTimestamps}, and may abort transactions that began before.
  *
- * <p><b>A full disk</b> must not keep anybody from reading, and who reads an item may have to put
- * another one away. A word that finds no page raises one bound that every {@link #get} is at or
- * above: of all items, for good. That keeps {@link ColdTimestamps}'s promise, and costs aborts: of
- * who began before and meets an item that seems younger than it is.
- *
- * <p>Calls for one item exclude each other (the column's lock); others run side by side. May wait
- * for the device.
+ * <p>Calls for one item exclude each other by the column's lock. They may wait for the device.
  */
 public final class TimestampPages {
   private static final int TREE_ID = 1;
@@ -61,21 +51,15 @@ public final class TimestampPages {
   private final BTree tree;
   private final Access[] contexts;
 
-  /** The larger of all words, field by field, that found no page; 0 where all did. */
+  /** The field-wise maximum of all words that found no page; 0 if there are none. */
   private volatile long bound;
 
-  /** A context's scratch. */
   private static final class Access {
     final Position position = new Position();
     final MemorySegment memory = Arena.ofAuto().allocate(BYTES, 8);
   }
 
-  /**
-   * An empty store.
-   *
-   * @param pool over an empty device; stays the caller's, who closes it afterwards
-   * @param maxContexts contexts are numbered from 0 below this
-   */
+  /** Creates an empty store in a pool over an empty device; the caller closes the pool. */
   public TimestampPages(BufferPool pool, int maxContexts) {
     this.pool = pool;
     this.tree = BTree.create(pool, TREE_ID, LogSession.NONE).valuesUpTo(Long.BYTES);
@@ -85,19 +69,19 @@ public final class TimestampPages {
     }
   }
 
-  /** Brings an item's page into the pool, as far as it stays there: so that a lock waits less. */
+  /** Loads an item's page into the pool, to shorten the time under a lock. */
   void fetch(int ctx, long item) {
     Access a = contexts[ctx];
     Mem.putLongBE(a.memory, KEY, item);
     tree.find(a.memory, KEY, Long.BYTES, a.position);
   }
 
-  /** The word of an item that has no entry in the exact table. */
+  /** Returns the word of an item that has no entry in the exact table. */
   long get(int ctx, long item) {
     Access a = contexts[ctx];
     Mem.putLongBE(a.memory, KEY, item);
     long word = look(a);
-    // After the look, or before: a put of this item has ended before this get began.
+    // In any order: a put of this item has ended before this get began.
     long least = bound;
     return least == 0 ? word : TidWord.max(word, least);
   }
@@ -115,9 +99,7 @@ public final class TimestampPages {
     }
   }
 
-  /**
-   * Keeps an item's word, which is not below the one that is there. A page stays clean if equal.
-   */
+  /** Stores a word, not below the current one. An equal word does not dirty the page. */
   void put(int ctx, long item, long word) {
     Access a = contexts[ctx];
     Mem.putLongBE(a.memory, KEY, item);
@@ -140,17 +122,14 @@ public final class TimestampPages {
     }
   }
 
-  /** Pages that were read because they were not in the pool. */
   long reads() {
     return pool.stats().misses();
   }
 
-  /** Pages that were written. */
   long writes() {
     return pool.stats().pagesWritten();
   }
 
-  /** Native memory in use. */
   long bytes() {
     return pool.stats().bytes();
   }

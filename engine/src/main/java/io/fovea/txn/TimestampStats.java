@@ -3,27 +3,27 @@ package io.fovea.txn;
 import io.fovea.config.TimestampStore;
 
 /**
- * What the timestamp store did since it was made. Counters are read while others count: each is
- * right, together they need not belong to one moment.
+ * Statistics of the timestamp store. Each counter is right; together they need not belong to one
+ * instant.
  *
- * @param kind where the timestamps of items out of use are
- * @param live entries of the exact table now, those no longer in use among them
- * @param capacity the most entries that the budget allows
- * @param materialised entries made from the sketch, or from where such timestamps are
- * @param approximate how many of those found a bound above 0 there, which may be another item's
- * @param released entries that went back to the sketch
+ * @param kind where the timestamps of unused items are
+ * @param live current entries of the exact table, including unused ones
+ * @param capacity the maximum number of entries within the budget
+ * @param materialised entries made from the timestamps of unused items
+ * @param approximate those made from a bound above 0, which may be another item's
+ * @param released entries released to the sketch
  * @param spilled entries that found their first bucket full of entries in use
  * @param refused pins that found the whole budget in use
- * @param converted transactions that outlived several epochs, or grew large, and count since then
- * @param expelled idle transactions that were aborted because all others would have had to wait
- * @param suspectedFalseConflicts transactions that met a conflict after they had made an entry of a
+ * @param converted transactions that count references, because they were long or large
+ * @param expelled idle transactions aborted for their memory
+ * @param suspectedFalseConflicts transactions that met a conflict after making an entry from a
  *     bound above 0
- * @param resizes how often the sketch got another size
- * @param pageReads pages of timestamps that were read
- * @param pageWrites pages of timestamps that were written
+ * @param resizes size changes of the sketch
+ * @param pageReads pages of timestamps read
+ * @param pageWrites pages of timestamps written
  * @param epochs by how much the epoch has advanced
  * @param sketchBytes native memory of the sketch
- * @param bytes native memory reserved, sketch and pages included
+ * @param bytes native memory reserved, with sketch and pages
  */
 public record TimestampStats(
     TimestampStore kind,
@@ -44,7 +44,7 @@ public record TimestampStats(
     long sketchBytes,
     long bytes) {
 
-  /** Native memory of the entries that there are now, sketch included. */
+  /** Returns the native memory of the current entries and the sketch. */
   public long bytesLive() {
     return bytes - (capacity - live) * TimestampTable.SLOT_BYTES;
   }

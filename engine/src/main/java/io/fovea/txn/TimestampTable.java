@@ -6,8 +6,7 @@ import io.fovea.memory.Waits;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The exact table: where an item may live, and who may write what. The protocol is in {@link
- * Timestamps}.
+ * The layout of the exact table; the protocol is in {@link Timestamps}.
  *
  * <pre>
  *  bucket = 128 bytes, aligned: 4 slots of 32 bytes, two lines
@@ -15,40 +14,31 @@ import java.lang.foreign.MemorySegment;
  *  | item | stamp | word | HEADER |   | item | stamp | word | LOCK  |   |       | REACH |
  *  +------+-------+------+--------+   +------+-------+------+-------+   +-- ... +-------+
  *   item    hash; 0 = free. Written under the column lock while stamp is 0
- *   stamp   0 = free, else live, references, epoch (below). Pinners raise it, a release sets it to 0,
- *           both by CAS on this one word: that is where they meet
+ *   stamp   0 = free, else live, references, epoch (below). Pins raise it, a release sets it to 0,
+ *           both by CAS on this one word
  *   word    {@link TidWord}; a thread that has the item pinned may lock and extend it. LOCK while free
  *   header  in slot 0 of a column's first bucket: its counters. Written under the column's lock
  *   lock    in slot 1 of it: the column's lock and how often it was held
- *   reach   in slot 3 of a bucket of the last level: how far behind it an entry may lie that would
- *           be here if there were room. An upper bound, under the column's lock; void while the
- *           header's reach is 0. A miss walks this far and no farther, and {@link Entries#tidy}
- *           lowers it: with one for the whole column each miss would walk the farthest way that any
- *           entry of a huge transaction ever had to go, until the level is empty
+ *   reach   in slot 3 of a bucket of the last level: how many buckets behind it its entries may have
+ *           overflowed. An upper bound, under the column's lock; void while the header's reach is 0.
+ *           A miss searches this far, and {@link Entries#tidy} lowers it
  *
  *  column = the buckets that share the top bits of the item's mixed hash. One of them is in level 0
- *  (64 where all entries stay), the others are used when that is full of entries in use:
+ *  (64 if entries are never released); the others are used if that is full of entries in use:
  *
  *    level          0   1   2    3     4      5
  *    buckets        1   1   8   64   512   4096     for each column, while the budget allows
  *
- *  header: 46..57 reach | 45 bits: how many entries the column has in levels 1 to 5
- *   reach   in the last level no entry lies more than this many buckets behind its own
- *  lock: 63 locked | version, which moves with every release: a thread that finds nothing, and then locks the
- *   version that he had read before he looked, need not look again
+ *  header: 46..57 reach | 45 bits: number of entries of the column in levels 1 to 5
+ *   reach   in the last level no entry is more than this many buckets behind its own
+ *  lock: 63 locked | version, incremented by every release: a thread that finds nothing, and then locks the
+ *   version that it had read before the search, need not search again
  * </pre>
  *
- * <p>An item's bucket in each level follows from its hash alone, so that a hit is one or two lines
- * at addresses known from the start: no directory, no pointer, and nothing ever moves. The levels
- * are there for transactions that pin millions of items; they are virtual memory until touched. One
- * lock for the whole column leaves nothing to be ordered.
- *
- * <p><i>Rejected:</i> a slab of entries behind a table of indices that doubles (two dependent loads
- * for each hit, and a rehash that somebody has to wait for); one open-addressing table that grows
- * (moves entries in use, against the rule that a slot stays).
- *
- * <p>Two hot items share a line when they fall into neighbouring slots of one bucket. That is luck:
- * a line for each entry would double the memory that all others touch.
+ * <p>An item's bucket in each level follows from its hash, so a hit is one or two cache lines at
+ * addresses known from the start, and nothing ever moves. The upper levels, for transactions that
+ * pin millions of items, are virtual memory until touched. Hot items in neighboring slots may share
+ * a line; a line per entry would double the memory.
  */
 final class TimestampTable {
   static final int SLOTS_PER_BUCKET = 4;
@@ -64,10 +54,10 @@ final class TimestampTable {
   private static final int LOCK_WORD = HEADER + (1 << SLOT_SHIFT);
   private static final int BUCKET_REACH = HEADER + (3 << SLOT_SHIFT);
 
-  /** log2 of the most buckets that a column may have in each level above the first. */
+  /** log2 of the maximum number of a column's buckets in each level above the first. */
   private static final int[] FACTOR_BITS = {0, 0, 3, 6, 9, 12};
 
-  /** Where the header counts a level's entries. A level holds up to 4 << FACTOR_BITS of them. */
+  /** The shift of each level's counter in the header; at most 4 << FACTOR_BITS entries. */
   private static final int[] COUNT_SHIFT = {0, 0, 3, 9, 18, 30};
 
   private static final int[] COUNT_BITS = {0, 3, 6, 9, 12, 15};
@@ -76,13 +66,13 @@ final class TimestampTable {
   private static final long REACH_MASK = (1L << 12) - 1;
   private static final long LOCK = Long.MIN_VALUE;
 
-  /** After so many looks at a lock who waits for it looks at the engine; a power of two less 1. */
+  /** How often a waiting thread checks a lock before it checks the engine, minus 1. */
   private static final int LOOK = (1 << 8) - 1;
 
-  /** How often it looks who can do without the lock. */
+  /** How often a thread that can do without the lock checks it. */
   private static final int PATIENCE = 1 << 9;
 
-  /** 2^64 divided by the golden ratio: its product spreads the item into the top bits. */
+  /** 2^64 divided by the golden ratio: the product spreads the item into the top bits. */
   static final long SPREAD = 0x9E3779B97F4A7C15L;
 
   private final NativeRegion region;
@@ -92,7 +82,6 @@ final class TimestampTable {
   private final int columnShift;
   private final int homeShift;
 
-  /** log2 of the distance of two columns in level 0, in bytes. */
   private final int strideShift;
 
   private final int levels;
@@ -103,24 +92,22 @@ final class TimestampTable {
   private Runnable waiting = () -> {};
 
   /**
-   * @param activeTimestampBytes what level 0 should take; rounded down to a power of two
-   * @param budgetBytes what all levels together may take
-   * @param wideBits log2 of the buckets that a column has in level 0. Where entries come and go it
-   *     is 0. Where they stay, level 0 has most of them; then it is the columns that have to be
-   *     wide, or the first one to be full ends it while others are half empty
+   * @param wideBits log2 of a column's buckets in level 0: 0 if entries are released. Otherwise
+   *     level 0 has most entries, and columns must be wide, so that they fill evenly
    */
   TimestampTable(long activeTimestampBytes, long budgetBytes, int wideBits) {
     if (activeTimestampBytes < 2 * BUCKET_BYTES || budgetBytes < activeTimestampBytes) {
       throw new IllegalArgumentException(
-          "Exact table: "
+          "The exact table has "
               + activeTimestampBytes
               + " of "
               + budgetBytes
-              + " bytes, expected at least "
+              + " bytes; expected at least "
               + 2 * BUCKET_BYTES
-              + " and no more than the budget.");
+              + " and at most the budget.");
     }
-    // Not fewer columns than the largest level allows for in the budget, not more than ints count.
+    // At least the columns for which the largest level fits the budget; at most what ints can
+    // number.
     long first = Math.max(activeTimestampBytes, budgetBytes >>> FACTOR_BITS[LEVELS_MAX - 1] + 1);
     int firstBits = Math.min(63 - Long.numberOfLeadingZeros(first / BUCKET_BYTES), 24);
     int wide = Math.min(wideBits, firstBits - 1);
@@ -147,7 +134,7 @@ final class TimestampTable {
     memory = region.segment();
   }
 
-  // ---------------------------------------------------------------- places
+  // ---------------------------------------------------------------- slot numbers
 
   int levels() {
     return levels;
@@ -157,7 +144,6 @@ final class TimestampTable {
     return 1 << columnBits;
   }
 
-  /** The most entries that there can be. */
   int slots() {
     return slots;
   }
@@ -171,45 +157,41 @@ final class TimestampTable {
   }
 
   /**
-   * The slot of an item's first bucket that it takes if it can: that is where it is looked for
-   * first, and a branch that is nearly always taken costs nothing. The other three of the bucket
-   * are {@code slot ^ 1} to {@code slot ^ 3}; so for all that return a slot here.
+   * Returns the preferred slot of an item's first bucket. The others of the bucket are {@code slot
+   * ^ 1} to {@code slot ^ 3}; this holds for all slots returned here.
    */
   int firstSlot(long item) {
     long mixed = item * SPREAD;
     return (int) (mixed >>> homeShift) * SLOTS_PER_BUCKET | preferred(mixed);
   }
 
-  /** The slot that an item takes if it can in a level. */
   int place(long item, int level) {
     long mixed = item * SPREAD;
     return levelBase[level]
         + ((int) (mixed >>> levelShift[level]) * SLOTS_PER_BUCKET | preferred(mixed));
   }
 
-  /** The same in a bucket some way behind the item's own, round and round in its column. */
+  /** The same, {@code distance} buckets behind the item's own, cyclically within its column. */
   int placeBehind(long item, int column, int level, int distance) {
     int first = firstSlot(column, level);
     int own = place(item, level) - first;
     return first + (own + distance * SLOTS_PER_BUCKET & slotsOfColumn(level) - 1);
   }
 
-  /** Two bits that neither choose the bucket nor look like the sketch's. */
+  /** Returns two bits that are independent of the bucket and of the sketch's cells. */
   private static int preferred(long mixed) {
     return (int) (mixed >>> 16) & SLOTS_PER_BUCKET - 1;
   }
 
-  /** The first slot that a column has in a level; those of one column follow each other. */
+  /** Returns a column's first slot in a level; the others follow. */
   int firstSlot(int column, int level) {
     return levelBase[level] + (column << factorBits[level]) * SLOTS_PER_BUCKET;
   }
 
-  /** How many slots a column has in a level. */
   int slotsOfColumn(int level) {
     return SLOTS_PER_BUCKET << factorBits[level];
   }
 
-  /** The level that a slot belongs to. */
   int levelOf(int slot) {
     int level = levels - 1;
     while (slot < levelBase[level]) {
@@ -229,24 +211,19 @@ final class TimestampTable {
     Mem.putLongOpaque(memory, ((long) slot << SLOT_SHIFT) + ITEM, item);
   }
 
-  /**
-   * Loads what a pin looks at, before it does: the bucket's two lines, whose addresses follow from
-   * the item alone.
-   *
-   * @return anything; to be kept somewhere, so that the loads are made
-   */
+  /** Loads an item's bucket ahead of a pin; the result only keeps the loads alive. */
   long load(long item) {
     long bucket = (long) (firstSlot(item) & -SLOTS_PER_BUCKET) << SLOT_SHIFT;
     return Mem.peekLong(memory, bucket) + Mem.peekLong(memory, bucket + BUCKET_BYTES / 2);
   }
 
-  /** Acquires: what was written before the stamp was set is visible, item and word among it. */
+  /** Acquire: what was written before the stamp is visible, including item and word. */
   long stampAcquire(int slot) {
     assert slot >= 0 && slot < slots : slot;
     return Mem.peekLongAcquire(memory, ((long) slot << SLOT_SHIFT) + STAMP);
   }
 
-  /** Partner of {@link #stampAcquire}; only where no other thread may write the stamp. */
+  /** Partner of {@link #stampAcquire}; only if no other thread may write the stamp. */
   void stampRelease(int slot, long stamp) {
     Mem.putLongRelease(memory, ((long) slot << SLOT_SHIFT) + STAMP, stamp);
   }
@@ -259,7 +236,7 @@ final class TimestampTable {
     return Mem.getAndAddLong(memory, ((long) slot << SLOT_SHIFT) + STAMP, delta);
   }
 
-  /** Not checked by the memory: a number that is no slot would read what lies behind the table. */
+  /** Without a bounds check: an invalid slot would read beyond the table. */
   long word(int slot) {
     assert slot >= 0 && slot < slots : slot;
     return Mem.peekLongVolatile(memory, ((long) slot << SLOT_SHIFT) + WORD);
@@ -279,7 +256,7 @@ final class TimestampTable {
     return ((long) column << strideShift) + HEADER;
   }
 
-  /** The counters of a column; outside of its lock a hint. */
+  /** Returns the counters of a column; outside of its lock a hint. */
   long header(int column) {
     return Mem.peekLongOpaque(memory, headerOffset(column));
   }
@@ -289,19 +266,19 @@ final class TimestampTable {
   }
 
   /**
-   * What {@link #tryLock(int, long)} expects. Acquires: a thread that then locks this version has
-   * seen all entries that there are in the column, as far as it has looked.
+   * Returns the argument of {@link #tryLock}. Acquire: a thread that then locks this version has
+   * seen all entries that it has searched.
    */
   long version(int column) {
     return Mem.peekLongAcquire(memory, lockOffset(column));
   }
 
-  /** Says what a thread does that waits for a lock for long: it throws where it is not to wait. */
+  /** Sets what a thread runs while it waits for a lock; it throws to end the wait. */
   void whileWaiting(Runnable look) {
     waiting = look;
   }
 
-  /** Locks a column if nobody has it, or had it since the version was read. */
+  /** Locks a column if it is free and the lock still has the version. */
   boolean tryLock(TimestampContext c, int column, long version) {
     if (c.column != TimestampContext.NONE) {
       recover(c);
@@ -309,19 +286,18 @@ final class TimestampTable {
     if (version < 0 || !Mem.casLong(memory, lockOffset(column), version, version | LOCK)) {
       return false;
     }
-    // Stores only: from here on the context knows what it has, whatever fails.
+    // Stores only: from here on the context knows its lock, whatever fails.
     c.column = column;
     c.version = version;
     return true;
   }
 
   /**
-   * Locks a column. It is held for some hundred instructions, none of which waits, but where
-   * timestamps are on disk: then the holder may wait for one of their pages, and those who wait for
-   * him must let him come back.
+   * Locks a column. Holders are fast, except that with timestamps on disk they may wait for a page,
+   * so waiting threads yield.
    *
-   * <p>A full stack may keep a holder from unlocking: then it does so as it locks another column or
-   * ends ({@link #recover}). Who waits meanwhile looks now and then whether the engine has stopped.
+   * <p>If a full stack keeps a holder from unlocking, it does so when it locks another column or
+   * ends ({@link #recover}). Waiting threads periodically check whether the engine has stopped.
    */
   void lock(TimestampContext c, int column) {
     for (int spins = 0; !tryLock(c, column, version(column)); spins++) {
@@ -332,7 +308,7 @@ final class TimestampTable {
     }
   }
 
-  /** The same for who can do without it; false where it was not to be had for long. */
+  /** Locks a column, or returns false if that takes long. */
   boolean lockOrLeave(TimestampContext c, int column) {
     for (int spins = 0; spins < PATIENCE; spins++) {
       if (tryLock(c, column, version(column))) {
@@ -343,7 +319,7 @@ final class TimestampTable {
     return false;
   }
 
-  /** Releases: the next holder sees all that was done under the lock, sketch cells included. */
+  /** Release: the next holder sees everything done under the lock, including sketch cells. */
   void unlock(TimestampContext c, int column) {
     assert c.column == column : "the lock of column " + column + " is another's";
     if (c.releasing != TimestampContext.NONE) {
@@ -353,7 +329,7 @@ final class TimestampTable {
     c.column = TimestampContext.NONE;
   }
 
-  /** A slot that is not released after all: no one else writes the stamp of a free slot. */
+  /** Undoes a release; no other thread writes the stamp of a free slot. */
   void takeBack(TimestampContext c) {
     int slot = c.releasing;
     if (c.wordHeld) {
@@ -365,8 +341,8 @@ final class TimestampTable {
   }
 
   /**
-   * Gives back what an error has kept. By a compare-and-set, because the lock may have gone before
-   * the error, and be another's: each hold has a version of its own.
+   * Releases what an error has left held. By a compare-and-set, because the lock may be another's
+   * by now; each hold has a different version.
    */
   void recover(TimestampContext c) {
     int column = c.column;
@@ -380,7 +356,7 @@ final class TimestampTable {
     c.column = TimestampContext.NONE;
   }
 
-  /** Returns when everybody has left the columns' locks who has one now. */
+  /** Returns when all current holders have released their column locks. */
   void quiesce() {
     for (int column = 0; column < columns(); column++) {
       long held = version(column);
@@ -390,12 +366,11 @@ final class TimestampTable {
     }
   }
 
-  /** Whether a header counts an entry above level 0. */
   static boolean spilled(long header) {
     return (header & COUNTS_MASK) != 0;
   }
 
-  /** Whether a header counts an entry in a level or one above it; the level is 1 at least. */
+  /** Returns whether a header counts entries in a level, which is at least 1, or above it. */
   static boolean spilledFrom(long header, int level) {
     return (header & COUNTS_MASK) >>> COUNT_SHIFT[level] != 0;
   }
@@ -404,7 +379,7 @@ final class TimestampTable {
     return (int) (header >>> COUNT_SHIFT[level]) & (1 << COUNT_BITS[level]) - 1;
   }
 
-  /** Counts an entry that came to or left a level above 0. Under the column lock. */
+  /** Counts an entry that was added to or left a level above 0. Under the column lock. */
   void addCount(int column, int level, int delta) {
     long offset = headerOffset(column);
     long header = Mem.getLongOpaque(memory, offset) + ((long) delta << COUNT_SHIFT[level]);
@@ -414,7 +389,7 @@ final class TimestampTable {
     Mem.putLongOpaque(memory, offset, header);
   }
 
-  /** How many buckets behind its own an entry of the last level may lie. */
+  /** Returns how many buckets behind its own an entry of the last level may be. */
   static int reach(long header) {
     return (int) (header >>> REACH_SHIFT & REACH_MASK);
   }
@@ -423,10 +398,7 @@ final class TimestampTable {
     return ((long) (slot & -SLOTS_PER_BUCKET) << SLOT_SHIFT) + BUCKET_REACH;
   }
 
-  /**
-   * How many buckets behind its own an entry may lie whose own bucket is that of a slot of the last
-   * level, while {@link #reach} of the column is not 0. Outside of the lock a hint.
-   */
+  /** The same for the bucket of a slot of the last level, while {@link #reach} is not 0; a hint. */
   int bucketReach(int slot) {
     return (int) Mem.peekLongOpaque(memory, bucketReachOffset(slot));
   }
@@ -446,13 +418,13 @@ final class TimestampTable {
     }
   }
 
-  /** Gives the memory back. A transaction that ends later reads zeros, and does no harm. */
+  /** Releases the memory. A transaction that ends later reads zeros. */
   void close() {
     closed = true;
     region.release();
   }
 
-  /** Whether all words are zero now, those of locked items as well. For assertions. */
+  /** Returns whether all words are zero, even those of locked items. For assertions. */
   boolean closed() {
     return closed;
   }

@@ -7,21 +7,20 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The timestamps of all items: exact for those in use, wherever {@link TimestampStore} says for the
- * others.
+ * The timestamps of all items: exact for those in use; {@link TimestampStore} says where the others
+ * are.
  *
  * <pre>
- *               pin                                           release (its slot is wanted, a sweep)
- *  Periphery ---------> exact table: item | stamp | word ------------------------------> Periphery
+ *               pin                                           release (its slot is needed, a sweep)
+ *  cold       ---------> exact table: item | stamp | word ------------------------------> cold
  *  (bound)     lock column; word := get(item)    |      lock column; stamp := 0 by CAS; put(item)
  *                                                |
  *                                 in use: word, tryLock, extend, publish
  * </pre>
  *
- * <b>Rule.</b> From {@code pin} to {@code exit} a transaction's slot belongs to its item, and the
- * item's timestamps change by what transactions do only (Property 1 of the dissertation: no
- * spontaneous increase of what is in use). It rests on the <i>stamp</i>, the one word on which
- * those who pin and those who release meet:
+ * <b>Rule.</b> From {@code pin} to {@code exit} a transaction's slot belongs to its item, and only
+ * transactions change the item's timestamps (Property 1 of the dissertation). The rule rests on the
+ * <i>stamp</i>, on which pins and releases compete:
  *
  * <pre>
  *    63   62          43 42                          0
@@ -38,19 +37,15 @@ import org.jspecify.annotations.Nullable;
  *       of every running transaction and the word is not locked, CAS the stamp to 0.
  * </ul>
  *
- * <p>{@link Pins} does this, and says why no slot is released under its user; {@link Entries} makes
- * and releases entries.
- *
- * <p>No call allocates, except that a context's list of pins grows to the transaction's size. Only
- * making and releasing an entry takes a lock, a column's, for a short while.
+ * <p>{@link Pins} proves that no slot in use is released; {@link Entries} creates and releases
+ * entries. No call allocates, except that a context's list of pins grows. Only creating and
+ * releasing an entry takes a column's lock, briefly.
  */
 public final class Timestamps {
-  /**
-   * The epoch also advances every so many exits of a context: what is idle has to end some time.
-   */
+  /** The epoch also advances after this many exits of a context, so that entries expire. */
   private static final int EXITS_PER_EPOCH = 1024;
 
-  /** How often a context that exits looks whether the sketch should have another size. */
+  /** A context checks the size of the sketch after this many exits. */
   private static final int EXITS_PER_SIZING = 1024;
 
   private final TimestampStore kind;
@@ -67,14 +62,8 @@ public final class Timestamps {
   private volatile long resizes;
 
   /**
-   * An empty Focus-Sketch of a fixed size: every item has the timestamps (0, 0).
-   *
-   * @param maxContexts contexts are numbered from 0 below this
-   * @param activeTimestampBytes memory of the exact table that is always used
-   * @param budgetBytes what the exact table may take when transactions pin more than that
-   * @param sketchRows 1 to 8
-   * @param sketchColumns a power of two
-   * @param release how it is known that an entry is no longer in use
+   * Creates an empty Focus-Sketch of a fixed size: every item has the timestamps (0, 0). The
+   * parameters are those of {@link TimestampConfig}.
    */
   public Timestamps(
       int maxContexts,
@@ -91,12 +80,9 @@ public final class Timestamps {
   }
 
   /**
-   * An empty store: every item has the timestamps (0, 0).
-   *
-   * @param maxContexts contexts are numbered from 0 below this
-   * @param config kind and sizes
-   * @param pages where timestamps are that are not in memory; null for kinds that have them all
-   *     there. Stays the caller's
+   * Creates an empty store: every item has the timestamps (0, 0). Contexts are numbered below
+   * {@code maxContexts}; {@code pages} has timestamps that are not in memory, and belongs to the
+   * caller.
    */
   public Timestamps(int maxContexts, TimestampConfig config, @Nullable TimestampPages pages) {
     if (maxContexts < 1) {
@@ -122,14 +108,13 @@ public final class Timestamps {
     }
   }
 
-  /** Says what a thread does that waits for a lock of the table for long. */
   void whileWaiting(Runnable look) {
     table.whileWaiting(look);
   }
 
-  // ---------------------------------------------------------------- a transaction's begin and end
+  // ---------------------------------------------------------------- begin and end of a transaction
 
-  /** Begins a transaction's use. To be called before its first pin, by the thread that runs it. */
+  /** Begins a transaction. Called before its first pin, by its thread. */
   public void enter(int ctx) {
     TimestampContext c = contexts[ctx];
     assert !c.entered : "context " + ctx + " was entered twice";
@@ -140,8 +125,8 @@ public final class Timestamps {
   }
 
   /**
-   * Has a transaction count references from its begin on: it holds nobody back, and is never
-   * expelled. After {@link #enter}, before the first pin.
+   * Counts references from the begin: holds back no epoch, and is never expelled. After {@link
+   * #enter}, before the first pin.
    */
   public void enterForLong(int ctx) {
     TimestampContext c = contexts[ctx];
@@ -150,13 +135,10 @@ public final class Timestamps {
     }
   }
 
-  /**
-   * Ends a transaction's use: its slots may go to other items. To be called after it has unlocked
-   * what it had locked, and before it waits for its commit to be durable.
-   */
+  /** Ends a transaction, after it has unlocked its items, and before it waits for durability. */
   public void exit(int ctx) {
     TimestampContext c = contexts[ctx];
-    assert c.entered : "context " + ctx + " left without having entered";
+    assert c.entered : "context " + ctx + " was exited without enter";
     table.recover(c);
     if (c.counts) {
       pins.dropPins(c);
@@ -168,12 +150,12 @@ public final class Timestamps {
     c.forget();
     long exits = ++c.exits;
     if (exits % EXITS_PER_EPOCH == 0) {
-      everySoOften(exits);
+      periodicWork(exits);
     }
     entries.sweep(c);
   }
 
-  private void everySoOften(long exits) {
+  private void periodicWork(long exits) {
     if (pins.turns()) {
       epochs.advance(epochs.now());
     }
@@ -182,10 +164,6 @@ public final class Timestamps {
     }
   }
 
-  /**
-   * Gives the sketch the size that its telemetry asks for; a thread that comes while another does
-   * goes.
-   */
   private void size() {
     if (!sizing.compareAndSet(false, true)) {
       return;
@@ -209,16 +187,13 @@ public final class Timestamps {
     }
   }
 
-  /** Gives the sketch another size, while all go on. One call at a time. */
+  /** Resizes the sketch concurrently. One call at a time. */
   void resize(int columns) {
     coldTimestamps.sketch().resize(columns, table::quiesce);
     resizes++;
   }
 
-  /**
-   * Says that the transaction of a context is being aborted because another one's change conflicts
-   * with it. Only the size of the sketch depends on it. Between enter and exit, once.
-   */
+  /** Reports an abort by a conflict, for the size of the sketch. Before exit, once. */
   public void conflict(int ctx) {
     TimestampContext c = contexts[ctx];
     if (c.approximate != c.approximateBefore) {
@@ -227,10 +202,10 @@ public final class Timestamps {
   }
 
   /**
-   * Whether the slots that were pinned since {@link #enter} have belonged to their items up to now.
-   * Every commit must ask <i>after</i> its validation: if this is true, all that the transaction
-   * read in its slots and did to them until then was right, and the items that it has locked stay
-   * its own. If it is false, the transaction must unlock what it has locked, and abort.
+   * Returns whether the slots pinned since {@link #enter} have belonged to their items so far.
+   * Every commit must call this <i>after</i> its validation. If true, all reads and changes of its
+   * slots were right, and locked items stay its own. If false, the transaction must unlock and
+   * abort.
    */
   public boolean holds(int ctx) {
     return !byEpoch || !epochs.expelled(ctx);
@@ -239,19 +214,16 @@ public final class Timestamps {
   // ---------------------------------------------------------------- pins
 
   /**
-   * The slot of an item's entry in the exact table. It belongs to the item until {@link #exit}.
+   * Returns the slot of an item's entry in the exact table, which belongs to the item until {@link
+   * #exit}. The item is not 0. Not to be called with a page latched, because it may wait.
    *
-   * <p>May wait for a moment when entries in use take up the whole budget, so it is not to be
-   * called with a page latched.
-   *
-   * @param item not 0
-   * @throws TransactionAbortedException if entries in use take up the whole budget
+   * @throws TransactionAbortedException if entries in use take the whole budget
    */
   public int pin(int ctx, long item) {
     TimestampContext c = contexts[ctx];
     assert pinnable(c, item);
     int slot = table.firstSlot(item);
-    // As in hold, without the first look at the item: nearly always this is the slot.
+    // The common case of Pins.hold: the preferred slot, without reading the item first.
     long stamp = table.stampAcquire(slot);
     if (stamp < 0 && (stamp & Entries.EPOCH_MASK) >= c.epoch && table.item(slot) == item) {
       c.remember(slot);
@@ -261,18 +233,14 @@ public final class Timestamps {
   }
 
   /**
-   * Whether an item is not locked, by a look that makes no entry and keeps none. For who reads one
-   * item and nothing else ({@link SingleReadFastPath}).
+   * Returns whether an item is certainly not locked, without making an entry; otherwise it has to
+   * be pinned.
    *
-   * <p>Entries of a column come and go under its lock, which moves its version. So with an equal
-   * version before and after, and nobody in between, an entry that was found was the item's all the
-   * time, and its word was the item's; and where none was found, none was there: a lock is a bit in
-   * an entry, and no entry goes that is locked, be its holder at work or broken ({@link
-   * Entries#release}). The version's load acquires, so what is looked at is not older; the fence
-   * keeps all of it before the second look.
-   *
-   * @param item not 0
-   * @return false also where that can't be told so: then it has to be pinned
+   * <p>Entries of a column are created and released under its lock, which changes its version. With
+   * equal versions before and after, and the lock free, a found entry was the item's all the time.
+   * If none was found, the item was not locked: a lock is a bit in an entry, and no locked entry is
+   * released ({@link Entries#release}). The version's load acquires, so later reads are not older;
+   * the fence keeps them before the second load.
    */
   boolean unlocked(long item) {
     int column = table.column(item);
@@ -294,12 +262,8 @@ public final class Timestamps {
   }
 
   /**
-   * Loads what {@link #pin} will look at. Loads for several items wait for memory together, where
-   * pins one after the other wait one after the other, for each has an atomic instruction. Changes
-   * nothing, and says nothing about the item.
-   *
-   * @param item not 0
-   * @return anything; to be kept somewhere, so that the loads are made
+   * Loads the cache lines that {@link #pin} will use. Loads overlap, whereas pins don't, because
+   * each has an atomic instruction. The result only keeps the loads alive.
    */
   long load(long item) {
     return table.load(item);
@@ -312,11 +276,7 @@ public final class Timestamps {
     return true;
   }
 
-  /**
-   * Says that one pin of a slot is not needed any more. A courtesy, which saves memory where many
-   * items are looked at for a moment: {@link #exit} unpins everything. Only the last pin is taken
-   * back, an earlier one stays.
-   */
+  /** Drops the last pin, if it is of this slot, to save memory. Others stay until {@link #exit}. */
   public void unpin(int ctx, int slot) {
     TimestampContext c = contexts[ctx];
     int last = c.pinned - 1;
@@ -328,28 +288,23 @@ public final class Timestamps {
     }
   }
 
-  /** Whether {@link #enter} was called and {@link #exit} has not done its work. */
   boolean entered(int ctx) {
     return contexts[ctx].entered;
   }
 
   // ---------------------------------------------------------------- an entry in use
 
-  /** The timestamps of a pinned item. A volatile read: it does not pass an earlier lock. */
+  /** Returns the word of a pinned item. Volatile: not reordered before an earlier lock. */
   public long word(int slot) {
     return table.word(slot);
   }
 
-  /** The item that a slot belongs to. */
+  /** Returns the item of a slot. */
   public long item(int slot) {
     return table.item(slot);
   }
 
-  /**
-   * Locks a pinned item for a commit, if it is not locked.
-   *
-   * @return whether it is this caller's now
-   */
+  /** Locks a pinned item for a commit; returns false if it is locked. */
   public boolean tryLock(int slot) {
     while (true) {
       long word = table.word(slot);
@@ -362,7 +317,7 @@ public final class Timestamps {
     }
   }
 
-  /** Unlocks an item that the caller has locked; nothing was written, the timestamps stay. */
+  /** Unlocks an item that the caller has locked; the timestamps stay. */
   public void unlock(int slot) {
     long word = table.word(slot);
     assert TidWord.isLocked(word) || table.closed() : "slot " + slot + " is not locked";
@@ -371,7 +326,7 @@ public final class Timestamps {
 
   /**
    * Gives an item that the caller has locked the timestamps (commitTs, commitTs) and unlocks it.
-   * Partner of the read of the word: a thread that sees the new wts sees what was installed before.
+   * Release, partner of {@link #word}: a thread that sees the new wts sees what was installed.
    */
   public void publish(int slot, long commitTs) {
     assert TidWord.isLocked(table.word(slot)) && commitTs > TidWord.rts(table.word(slot))
@@ -381,40 +336,36 @@ public final class Timestamps {
   }
 
   /**
-   * TicToc's validation of one read: whether the version that was read is valid at {@code
-   * commitTs}, and will stay so. Where its rts is smaller, it is raised to that.
+   * Returns whether the version that was read is valid at {@code commitTs}, and stays so; raises a
+   * smaller rts to {@code commitTs}. This is TicToc's validation of one read.
    *
-   * <p>The version that was read is known to be valid until the rts that was seen with it; up to
-   * there nothing needs to be looked at. Beyond it the item must have the same wts still, and
+   * <p>Up to the rts seen with the version nothing is checked. Beyond it the item must still have
+   * the same wts, and
    *
    * <ul>
-   *   <li>if the caller has locked it: nobody else can change it, and the caller's {@link #publish}
-   *       will set it to {@code commitTs}. Nothing to raise.
-   *   <li>if its rts is {@code commitTs} or later: any thread that writes next, be it one who has
-   *       it locked now, does so at rts + 1 or later.
-   *   <li>if another has locked it: that one may have taken the rts that is there now to choose its
-   *       own timestamp, so raising it would be too late. Conflict.
-   *   <li>else the rts is raised by CAS, which fails if it is locked meanwhile.
+   *   <li>if the caller has locked it, no other can change it, and the caller's {@link #publish}
+   *       will set it to {@code commitTs}.
+   *   <li>if its rts is {@code commitTs} or later, the next writer, even one that has it locked
+   *       now, writes at rts + 1 or later.
+   *   <li>if another has locked it, that one may have chosen its timestamp by the present rts, so
+   *       raising it would be too late. Conflict.
+   *   <li>otherwise the rts is raised by CAS, which fails if it is locked meanwhile.
    * </ul>
    *
-   * <p><b>When the distance overflows.</b> rts - wts does not fit into 15 bits: then {@link
-   * TidWord#extended} raises wts as well, by a multiple of 2^15. Let the word be (w, r), unlocked,
-   * and become (w', c). As r - w &lt; 2^15 and w' - w is a multiple of 2^15 and not 0, w' &gt; r.
-   * So this is what a transaction D does that writes, at w' &gt; r, the very value that is there: a
-   * serial history with D in it differs from one without it in no value that anyone reads. What
-   * others do about D:
+   * <p><b>Overflow.</b> If rts - wts does not fit into 15 bits, {@link TidWord#extended} raises wts
+   * as well, by a multiple of 2^15. Let the word be (w, r), unlocked, and become (w', c). Because r
+   * - w &lt; 2^15, w' &gt; r. This equals a transaction D that writes, at w' &gt; r, the value
+   * already there: no read value in a serial history depends on D.
    *
    * <ul>
-   *   <li>The caller read the value of w and commits at c &gt;= w': it counts as having read D's,
-   *       which is the same, and valid until c.
+   *   <li>The caller, which read the value of w and commits at c &gt;= w', counts as having read
+   *       D's, valid until c.
    *   <li>A reader that saw (w, r) and commits at r or before is valid, before D. One that commits
-   *       later finds w' instead of w and aborts: without need, since it cannot tell D from a
-   *       writer. One that validates the same item twice aborts as well.
-   *   <li>Whoever reads from now on sees w' and commits at w' or later, after D.
-   *   <li>A writer that has the item locked is never met: the CAS expects an unlocked word. Both
-   *       counter-examples of the dissertation (5.1) raise the timestamps of a locked item: there
-   *       the writer has chosen its commit timestamp from the old rts, and the raised wts may equal
-   *       or exceed it. A writer that locks after the CAS takes its timestamp from c.
+   *       later, or validates the item again, finds w' and aborts needlessly.
+   *   <li>Later readers see w' and commit at w' or later, after D.
+   *   <li>A locked word is never raised, because the CAS expects an unlocked one. Its writer has
+   *       chosen its timestamp by the old rts, which w' may reach or exceed (the counterexamples of
+   *       the dissertation, 5.1). A writer that locks after the CAS takes its timestamp from c.
    * </ul>
    *
    * @param seen the unlocked word that was read together with the value
@@ -441,9 +392,7 @@ public final class Timestamps {
     }
   }
 
-  // ---------------------------------------------------------------- around
-
-  /** What was done so far. */
+  /** Returns statistics. */
   public TimestampStats stats() {
     long materialised = 0;
     long approximate = 0;
@@ -454,7 +403,7 @@ public final class Timestamps {
     long expelled = 0;
     long doubtful = 0;
     for (TimestampContext c : contexts) {
-      // Plain reads of what others count: each value is one that was there.
+      // Plain reads of other threads' counters.
       released += c.released;
       materialised += c.materialised;
       approximate += c.approximate;
@@ -484,17 +433,16 @@ public final class Timestamps {
         table.bytes() + coldTimestamps.bytes());
   }
 
-  /** Where the timestamps of items out of use are. */
+  /** Returns where the timestamps of unused items are. */
   public TimestampStore kind() {
     return kind;
   }
 
-  /** How many columns the sketch has now. */
   int columns() {
     return coldTimestamps.sketch().columns();
   }
 
-  /** How many buckets were looked at behind the items' own, by all contexts; for tests. */
+  /** For tests: buckets searched behind the items' own, in all contexts. */
   long walked() {
     long walked = 0;
     for (TimestampContext c : contexts) {
@@ -503,17 +451,17 @@ public final class Timestamps {
     return walked;
   }
 
-  /** For tests that can't wait for exits and spills. */
+  /** For tests. */
   Epochs epochs() {
     return epochs;
   }
 
-  /** For tests that raise what must not be raised. */
+  /** For tests. */
   TimestampTable table() {
     return table;
   }
 
-  /** Gives the memory back. No transaction may begin; one that ends later reads zeros. */
+  /** Releases the memory. No transaction may begin; one that ends later reads zeros. */
   public void close() {
     table.close();
     coldTimestamps.close();

@@ -6,39 +6,37 @@ import io.fovea.error.AbortCause;
  * Two-phase locking without waiting: the locks of one transaction.
  *
  * <pre>
- *   read, scan   shared lock of each item, before its content is taken for good
- *   write        exclusive lock of the item, when the user asks for the write
+ *   read, scan   shared lock of each item, before its content is accepted
+ *   write        exclusive lock of the item, when the user calls the write
  *   commit       exclusive locks of the successors of keys that appear or disappear
- *   end          all locks go at once: after the install, or with the rollback
+ *   end          all locks are released at once: after the install, or with the rollback
  * </pre>
  *
- * <b>Why it is serializable.</b> No lock goes before the last one has been taken, so transactions
- * that conflict are ordered by their locks, and the order of their commits is a serial one (Eswaran
- * and others, 1976). What is to be shown is that everything that conflicts meets in an item:
+ * <b>Serializability.</b> No lock is released before the last one is taken, so the order of commits
+ * is a serial one (Eswaran and others, 1976), if all conflicts meet in an item:
  *
  * <ul>
- *   <li><i>Content.</i> A leaf's version is read, then the content, then the item is locked, then
- *       the version is what it was. A change of the item needs its lock exclusively and moves the
- *       version, so the content is that of the moment at which the lock was taken, and stays.
- *   <li><i>Phantoms.</i> A scan has the items of the keys that it passed and of the first installed
- *       key s above, which stand for all gaps between. A transaction that inserts or deletes a key
- *       in one of these gaps needs the item of the first installed key above that key exclusively,
- *       and looks again when he has it ({@link Commit}): that is an item that the scan holds, for
- *       while it does no key can have appeared in the gap.
+ *   <li><i>Content.</i> The leaf's version is read, then the content, then the item is locked, then
+ *       the version is unchanged. A change of the item needs its exclusive lock and changes the
+ *       version, so the content is current when the lock is taken, and stays.
+ *   <li><i>Phantoms.</i> A scan has locked the items of the keys that it passed and of the first
+ *       installed key above, which cover all gaps between. A transaction that inserts or deletes a
+ *       key in such a gap needs the exclusive lock of the first installed key above that key, and
+ *       checks again when it has it ({@link Commit}): that is an item that the scan holds, because
+ *       no key can have appeared in the gap meanwhile.
  * </ul>
  *
- * <p><b>No deadlocks</b>, since nobody waits: a transaction that does not get a lock aborts at once
- * (the dissertation's choice, section 3.4.1, after trying wound-wait and wait-die). Two readers who
- * both want to write abort each other; back-off and {@link Reservations} keep that from going on.
- * The pessimistic transaction waits, and it is one: its locks are refused to those who come later
- * as soon as they are reserved, so that it waits for those who have them already and no others.
+ * <p><b>No deadlocks</b>: a transaction that does not get a lock aborts at once (the dissertation's
+ * choice, section 3.4.1). Two readers that both want to write abort each other; backoff and {@link
+ * Reservations} ensure progress. Only the pessimistic transaction waits: once reserved, its locks
+ * are refused to others, so it waits only for current holders.
  */
 final class TwoPhaseLocking {
   private final ConcurrencyControl concurrencyControl;
   private final TxLife life;
   private final LockTable table;
   private final Reservations reservations;
-  private final SlotSet shared = new SlotSet(); // upgraded ones stay in
+  private final SlotSet shared = new SlotSet(); // includes upgraded ones
   private final SlotSet exclusive = new SlotSet();
 
   TwoPhaseLocking(ConcurrencyControl concurrencyControl, LockTable table) {
@@ -48,7 +46,7 @@ final class TwoPhaseLocking {
     this.reservations = life.shared.reservations;
   }
 
-  /** Locks an item for reading, unless it is locked by this transaction; returns its place. */
+  /** Locks an item for reading, unless this transaction has locked it; returns its lock's index. */
   int share(long item) {
     int place = table.place(item);
     if (!shared.contains(place) && !exclusive.contains(place)) {
@@ -66,16 +64,12 @@ final class TwoPhaseLocking {
     return place;
   }
 
-  /** What stands for a place in a {@link Reservation}: items that share it are one item here. */
+  /** Returns the number of a lock in a {@link Reservation}: items that share a lock are one. */
   private static long reserved(int place) {
     return place + 1L << 1;
   }
 
-  /**
-   * Locks an item for writing.
-   *
-   * @return false where this transaction had it before
-   */
+  /** Locks an item for writing; returns false if this transaction already held it. */
   boolean exclude(long item, AbortCause cause) {
     int place = table.place(item);
     if (exclusive.contains(place)) {
@@ -100,7 +94,7 @@ final class TwoPhaseLocking {
     }
   }
 
-  /** {@link #share} for the pessimistic transaction: waits. */
+  /** Waits; for the pessimistic transaction. */
   int share(long item, Reservation mine) {
     int place = table.place(item);
     mine.add(reserved(place), false);
@@ -115,7 +109,7 @@ final class TwoPhaseLocking {
     return place;
   }
 
-  /** {@link #exclude} for the pessimistic transaction: waits, for those who read as well. */
+  /** Waits, for readers as well; for the pessimistic transaction. */
   boolean exclude(long item, Reservation mine) {
     int place = table.place(item);
     if (exclusive.contains(place)) {
@@ -139,10 +133,9 @@ final class TwoPhaseLocking {
     return life.abort(cause, "a key is locked by another transaction");
   }
 
-  /** Lets all locks go. */
   void release() {
-    // One by one, so that an error in between leaves the others to the next call. The shared ones
-    // first, as long as it is known which were upgraded.
+    // One by one, so that after an error the next call releases the rest. Shared ones first, while
+    // it is known which were upgraded.
     while (shared.size > 0) {
       int place = shared.get(shared.size - 1);
       if (!exclusive.contains(place)) {
@@ -157,7 +150,7 @@ final class TwoPhaseLocking {
     forget();
   }
 
-  /** Leaves all locks as they are, for good. */
+  /** Leaves all locks held for good. */
   void forget() {
     exclusive.clear();
     shared.clear();

@@ -17,33 +17,32 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A transaction at the level of bytes: a reusable context of the engine, in the hands of the thread
- * that began it.
+ * A transaction at the level of bytes: a reusable context of the engine, used by the thread that
+ * began it.
  *
  * <pre>
- *   TxReads    get: own writes, tree, item word, read set; why one look at the word is enough
- *   TxHints    get by a hint, peek, lookahead; hints at places that were read
+ *   TxReads    get: own writes, tree, item word, read set
+ *   TxHints    get by a hint, peek, lookahead; hints of locations that were read
  *   TxScans    scans: TxScan
  *   TxWrites   insert, put, patch, delete ─► write set (deferred)
  *   Commit     lock, validate, append, install, publish
  *   ---
- *   ConcurrencyControl  what the protocol decides
+ *   ConcurrencyControl  the protocol
  *   Workspace  read set, write set, the position that operations use
- *   TxLife     active, doomed, too old: may it go on?
+ *   TxLife     active, doomed, timed out
  *   TxShared   what all transactions of the engine share
  * </pre>
  *
  * <p>This class is the facade and the order of begin and end. Each part knows those below it, and
  * none knows this class.
  *
- * <p>Keys and values are native memory. Nothing here allocates on the way of a point operation once
- * the sets have grown to the transaction's size. No method is to be called from another thread than
- * the one that began the transaction; the API room checks that.
+ * <p>Keys and values are native memory. Point operations do not allocate once the sets have grown.
+ * Only the thread that began the transaction may call methods; the API checks that. Every operation
+ * throws {@link TransactionAbortedException} if the transaction can't continue.
  */
 public final class Tx {
-  // It has more than 600 lines because it is the one facade of all parts, with their contracts.
 
-  /** What {@link #get} returns for a key that is not there. */
+  /** The result of {@link #get} for an absent key. */
   public static final int ABSENT = TxReads.ABSENT;
 
   private static final VarHandle BUSY;
@@ -62,7 +61,6 @@ public final class Tx {
   private final TxLife life;
   private final Workspace work;
 
-  /** What the protocol decides. */
   private final ConcurrencyControl concurrencyControl;
 
   private final TxReads reader;
@@ -92,33 +90,31 @@ public final class Tx {
   // ---------------------------------------------------------------- the catalog
 
   /**
-   * A statement uses a table.
-   *
-   * @param bit of the table: {@code 1L << (id & 63)}
-   * @return whether this transaction may have dropped the table
+   * Records that a statement uses a table, {@code 1L << (id & 63)}; returns whether this
+   * transaction may have dropped it.
    */
   public boolean use(long bit) {
     work.tables |= bit;
     return (work.dropped & bit) != 0;
   }
 
-  /** This transaction drops tables with these bits. */
+  /** Records that this transaction drops tables with these bits. */
   public void drops(long bits) {
     work.dropped |= bits;
   }
 
-  /** From now on the transaction changes the catalog, or depends on it. Until its end. */
+  /** Attaches catalog changes or reads until the end of the transaction. */
   public void catalog(CatalogPart part) {
     life.operation();
     work.catalog = part;
   }
 
-  /** What the transaction was told is durable when the log is durable up to a position. */
+  /** Records a read that is durable when the log is durable up to a position. */
   public void sawLsn(long lsn) {
     work.sawLsn(lsn);
   }
 
-  /** Dooms the transaction; the caller throws what this returns. */
+  /** Dooms the transaction; the caller throws the result. */
   public TransactionAbortedException abort(AbortCause cause, String message) {
     return life.abort(cause, message);
   }
@@ -129,26 +125,25 @@ public final class Tx {
     return busy == 0 && BUSY.compareAndSet(this, 0, 1);
   }
 
-  /** A volatile store: who does it looks next whether somebody waits ({@link Admission}). */
+  /** Volatile: the caller then checks for waiters ({@link Admission}). */
   void unclaim() {
-    assert busy != 0 : "the context is given back twice";
+    assert busy != 0 : "the context is released twice";
     busy = 0;
   }
 
-  /** A volatile look, for who wants to be alone and the meters. */
+  /** Volatile; for exclusive operations and statistics. */
   boolean claimed() {
     return busy != 0;
   }
 
-  /** Gives back what the last commit has left for the next one. */
+  /** Releases the page reservations that the last commit kept for the next one. */
   void releasePages() {
     commit.releasePages();
   }
 
   /**
-   * Begins. Where that fails nothing is left of it, and the context is still claimed: who has
-   * claimed it gives it back, once. A context that was given back twice would be handed to two
-   * threads.
+   * Begins. If this fails, the context is still claimed, and the caller releases it, once.
+   * Otherwise it could be handed to two threads.
    */
   void start(boolean readOnly, long timeoutNanos, boolean alone, @Nullable Attempts attempts) {
     assert busy != 0 && life.thread == TxLife.NOBODY : "the context has another transaction";
@@ -157,7 +152,7 @@ public final class Tx {
     boolean begun = false;
     try {
       if (!work.clean) {
-        sweep(); // the end of the last transaction was cut short
+        sweep(); // an error interrupted the end of the last transaction
       }
       work.clean = false;
       life.begin(readOnly, timeoutNanos);
@@ -177,9 +172,8 @@ public final class Tx {
   }
 
   /**
-   * Says that the caller begins the transaction again where it is aborted. If it only reads, its
-   * scans may then read leaves instead of records, and a read that is its only one may leave no
-   * trace. Before anything is read.
+   * Declares that the caller retries after an abort, before any read. A read-only transaction may
+   * then scan leaves instead of items, and pin nothing for a single read.
    */
   public void repeated() {
     boolean reads = life.readOnly() && !concurrencyControl.pessimistic.on();
@@ -189,60 +183,59 @@ public final class Tx {
     }
   }
 
-  /** Whose context it is. */
+  /** Returns the engine of the context. */
   public TxEngine engine() {
     return engine;
   }
 
-  /** Whether operations are still accepted. */
+  /** Returns whether operations are accepted. */
   public boolean active() {
     return life.active;
   }
 
-  /** Whether it reserves what it uses: {@link Reservations}. */
+  /** Returns whether it reserves what it uses: {@link Reservations}. */
   public boolean pessimistic() {
     return concurrencyControl.pessimistic.on();
   }
 
-  /** Whether {@link #put} and its like are refused. */
+  /** Returns whether writes are refused. */
   public boolean readOnly() {
     return life.readOnly();
   }
 
   /**
-   * The generation: no other transaction of this context had or will have it. It moves at the end,
-   * so that {@link #commit} and {@link #rollback}, which ask for it, refuse a stale handle.
+   * Returns the generation, unique in this context. It changes at the end, so that {@link #commit}
+   * and {@link #rollback} refuse a stale handle.
    */
   public long epoch() {
     return epoch;
   }
 
-  /** {@link #epoch} as another thread sees it, a little behind. */
   long epochSeen() {
     return (long) EPOCH.getOpaque(this);
   }
 
   /**
    * Commits: locks what is written, validates what was read, appends, installs, publishes. The
-   * transaction has ended when this returns or throws; but nobody must be told before {@link
-   * TxEngine#await} has returned, which is called after this, with nothing held.
+   * transaction has ended when this returns or throws, but must be acknowledged only after {@link
+   * TxEngine#await}, which is called with nothing held.
    *
    * @param generation {@link #epoch} since the begin
-   * @return what to wait for: a position of the log, or 0 for nothing
+   * @return the log position to wait for, or 0
    * @throws InvalidUseException if it has ended
    * @throws TransactionAbortedException if it can't be serialized, was doomed before, or is too old
-   * @throws io.fovea.error.DurabilityLostException if the log takes nothing any more
+   * @throws io.fovea.error.DurabilityLostException if the log has failed
    * @throws io.fovea.error.StorageFullException if there is no space for the log
    */
   public long commit(long generation) {
     if (epoch != generation) {
       throw TxLife.ended();
     }
-    // What is thrown from here on ends it, an error of the JVM included: nothing is called before.
-    // An abort was counted where it arose.
+    // Every exception from here on ends it, even an error of the JVM: nothing is called before.
+    // Aborts are counted where they arise.
     try {
       life.requireUndoomed();
-      // Who has written and reserved nothing ends here, whatever its age: an abort helps nobody.
+      // Without writes and reservations there is no age limit here: an abort would help no other.
       if (hasWrites() || concurrencyControl.pessimistic.on()) {
         life.checkDeadline();
         long lsn = commit.run();
@@ -259,8 +252,8 @@ public final class Tx {
   }
 
   /**
-   * Ends the transaction without a trace. Leaves alone what has ended; but that is a fault of the
-   * caller, because {@link #commit(long)} ends a transaction whatever it throws.
+   * Ends the transaction without effects. Ignores an ended one, which is an error of the caller,
+   * because {@link #commit(long)} always ends it.
    */
   public void rollback(long generation) {
     if (epoch != generation) {
@@ -273,52 +266,41 @@ public final class Tx {
     endAll();
   }
 
-  /**
-   * Whether all that was read belongs to one state of the database. A result or an exception may
-   * leave a transaction's body only when it does: a doomed read can show an impossible state.
-   */
+  /** Returns whether all reads belong to one state. Only then may a result leave the body. */
   public boolean readsValid() {
     return reader.valid();
   }
 
-  /**
-   * Before a mistake of the program, or damage, is inferred from what was read: two reads that a
-   * commit came between show what never was, and that is a conflict.
-   *
-   * @throws TransactionAbortedException if what was read belongs to no state of the database
-   */
+  /** Aborts unless all reads belong to one state; before misuse or corruption is inferred. */
   public void requireReadsValid() {
     reader.requireValid();
   }
 
   /**
-   * The largest pageLsn of the leaves that were read: when the log is durable up to here, so is all
-   * that was seen, and that something was not there. 0 where nobody waits.
+   * Returns the largest pageLsn read: when the log is durable up to it, so are all reads. 0 if
+   * readers do not wait.
    */
   public long readLsn() {
     return work.readLsn;
   }
 
   /**
-   * A digest of the records that it has written so far, the same in each database with the same
-   * records.
+   * Returns a digest of the writes so far, equal in all databases with the same records.
    *
-   * @param names gives the name of a tree's table, as bytes; empty for other trees, which are left
-   *     out
-   * @param deletes whether records that go count
+   * @param names returns the name of a tree's table; empty for trees to leave out
    */
   public long digest(Function<BTree, byte[]> names, boolean deletes) {
     return new WriteDigest(work.writes, names).of(deletes);
   }
 
-  /** Whether it would change anything, as far as is known. */
+  /** Returns whether it has changes, as far as is known. */
   public boolean hasWrites() {
     CatalogPart catalog = work.catalog;
     return work.writes.size() > 0 || catalog != null && catalog.changes();
   }
 
   private void endAll() {
-    // Stores only: whatever is called may fail, and then the transaction has ended all the same.
+    // Stores only: calls may fail, and the transaction must have ended nevertheless.
     life.active = false;
     life.thread = TxLife.NOBODY;
     work.readLsn = 0;
@@ -328,7 +310,7 @@ public final class Tx {
     work.catalog = null;
     work.move = null;
     epoch++;
-    // Whatever fails: locks and pins go, and the context is given back. What is left goes at start.
+    // In every case locks and pins are released, and the context is. The next start does the rest.
     try {
       endLocks();
       scans.end();
@@ -336,7 +318,7 @@ public final class Tx {
       life.counters.take(work.position);
       work.clear();
     } catch (Throwable t) {
-      sweep(); // what is left
+      sweep(); // the rest
       throw t;
     } finally {
       try {
@@ -362,24 +344,23 @@ public final class Tx {
       done = true;
     } finally {
       if (!done) {
-        concurrencyControl.end(); // what is left of it
+        concurrencyControl.end(); // the rest
       }
     }
   }
 
-  /** Throws {@link InvalidUseException} in a read-only one, with the reason. */
+  /** Throws {@link InvalidUseException} with the reason if it is read-only. */
   public void requireWritable() {
     life.requireWritable();
   }
 
-  /** In the middle of an operation, with nothing latched. After the append nothing ends it. */
+  /** Checks a wait within an operation, with nothing latched. After the append nothing ends it. */
   void checkWaiting(Supplier<String> waitsFor) {
     if (life.active && !commit.happened()) {
       life.checkWaiting(waitsFor);
     }
   }
 
-  /** Whether it may go on, and what this context has counted. */
   TxLife life() {
     return life;
   }
@@ -387,11 +368,8 @@ public final class Tx {
   // ---------------------------------------------------------------- reads
 
   /**
-   * Reads the value of a key.
-   *
-   * @param out where up to {@code cap} bytes of the value go; native memory
-   * @return the length of the value, which may exceed {@code cap}, or {@link #ABSENT}
-   * @throws TransactionAbortedException if the transaction can't go on
+   * Reads up to {@code cap} bytes of a value into native memory; returns the value's length, which
+   * may exceed {@code cap}, or {@link #ABSENT}.
    */
   public int get(
       BTree tree,
@@ -404,11 +382,7 @@ public final class Tx {
     return reader.get(tree, key, keyOffset, keyLength, out, outOffset, cap, null);
   }
 
-  /**
-   * {@link #get} of a key that was looked for a moment ago.
-   *
-   * @param near where it may be, checked as any hint; it stays as it is. Null for a descent
-   */
+  /** {@link #get}, starting at {@code near}, a hint that stays unchanged; null: at the root. */
   public int get(
       BTree tree,
       MemorySegment key,
@@ -422,8 +396,8 @@ public final class Tx {
   }
 
   /**
-   * {@link #get} for who has no use for {@link #lastRead}: where it is all that a transaction does,
-   * it takes no timestamps ({@link SingleReadFastPath}).
+   * {@link #get} without {@link #lastRead}: the only read of a transaction takes no timestamps
+   * ({@link SingleReadFastPath}).
    */
   public int getAlone(
       BTree tree,
@@ -437,11 +411,8 @@ public final class Tx {
   }
 
   /**
-   * Says that a key is going to be read and then changed: waits for other transactions that have
-   * said so of this key, unless that takes long, so that this one need not be aborted for them.
-   * Nothing in a transaction that only reads.
-   *
-   * @throws TransactionAbortedException if the transaction can't go on
+   * Announces that a key will be read and then changed: waits up to a limit for others that
+   * announced it, to avoid an abort. No effect in a read-only transaction.
    */
   public void lockForUpdate(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     if (!life.readOnly()) {
@@ -450,38 +421,34 @@ public final class Tx {
     }
   }
 
-  /** Whether the transaction itself has written or deleted a key. */
+  /** Returns whether the transaction has written or deleted a key. */
   public boolean wrote(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     return reader.wrote(tree, key, keyOffset, keyLength);
   }
 
-  /** The handle of the last read, for {@link #patch}: it names the record's place. */
+  /** Returns the handle of the last read, for {@link #patch}. */
   public int lastRead() {
     return reader.lastRead();
   }
 
-  /** Where the last read ended, for who finds that wrong which it found: a page id, or -1. */
+  /** Returns the page id where the last read ended, or -1; for reports of corruption. */
   public long page() {
     return reader.page();
   }
 
-  /** The number of this context: no two transactions at a time have the same. */
+  /** Returns the number of this context, unique among active transactions. */
   public int context() {
     return life.id;
   }
 
-  /** The hash of the record of a read. */
+  /** Returns the item of a read. */
   public long item(int handle) {
     return work.reads.item(handle);
   }
 
   // ---------------------------------------------------------------- scans
 
-  /**
-   * Opens a scan of an interval. A bound of negative length is no bound.
-   *
-   * @throws TransactionAbortedException if the transaction can't go on
-   */
+  /** Opens a scan of an interval. A negative length means no bound. */
   public TxScan scan(
       BTree tree,
       MemorySegment low,
@@ -506,24 +473,18 @@ public final class Tx {
         descending);
   }
 
-  /** How many scans of this transaction are open. */
   public int openScans() {
     return scans.open();
   }
 
   // ---------------------------------------------------------------- writes
 
-  /** Whether it has written or deleted anything in a tree: a look at all that it has written. */
+  /** Returns whether it has written or deleted anything in a tree; searches the whole write set. */
   public boolean hasWrites(BTree tree) {
     return work.writes.has(tree);
   }
 
-  /**
-   * Adds a key with its value.
-   *
-   * @throws DuplicateKeyException if the key is there
-   * @throws TransactionAbortedException if the transaction can't go on
-   */
+  /** Adds a key with its value; throws {@link DuplicateKeyException} if the key exists. */
   public void insert(
       BTree tree,
       MemorySegment key,
@@ -535,11 +496,7 @@ public final class Tx {
     writer.insert(tree, key, keyOffset, keyLength, value, valueOffset, valueLength);
   }
 
-  /**
-   * Sets the value of a key, whether it is there or not. Reads nothing.
-   *
-   * @throws TransactionAbortedException if the transaction can't go on
-   */
+  /** Sets the value of a key, present or absent. Reads nothing. */
   public void put(
       BTree tree,
       MemorySegment key,
@@ -552,12 +509,10 @@ public final class Tx {
   }
 
   /**
-   * Changes {@code length} bytes of a value from {@code at} on. The record must have been read, by
-   * this transaction, or be one that it wrote.
+   * Changes {@code length} bytes of the value of a record that this transaction has read or
+   * written. Throws {@link InvalidUseException} if the record is absent or too short.
    *
-   * @param handle {@link #lastRead} of that read, or negative: then the record is read here
-   * @throws InvalidUseException if there is no such record, or it is shorter than that
-   * @throws TransactionAbortedException if the transaction can't go on
+   * @param handle {@link #lastRead} of that read; negative: the record is read here
    */
   public void patch(
       BTree tree,
@@ -572,63 +527,39 @@ public final class Tx {
     writer.patch(tree, key, keyOffset, keyLength, handle, at, bytes, offset, length);
   }
 
-  /**
-   * Moves the pages of a long value. That is all that the transaction does; the commit does it.
-   *
-   * @param how moves them
-   * @throws TransactionAbortedException if the transaction can't go on
-   */
+  /** Moves the pages of a long value at the commit; the only operation of its transaction. */
   public void moveChain(
       BTree tree, MemorySegment key, long keyOffset, int keyLength, ChainMove how) {
     writer.move(tree, key, keyOffset, keyLength);
     work.move = how;
   }
 
-  /**
-   * Removes a key.
-   *
-   * @return whether it was there
-   * @throws TransactionAbortedException if the transaction can't go on
-   */
+  /** Removes a key; returns whether it existed. */
   public boolean delete(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     return writer.delete(tree, key, keyOffset, keyLength);
   }
 
-  /**
-   * Removes the record that a scan stands on, which was opened {@link TxScan#toDelete to delete}.
-   *
-   * @throws TransactionAbortedException if the transaction can't go on
-   */
+  /** Removes the current record of a scan that was opened {@link TxScan#toDelete to delete}. */
   public void delete(TxScan scan) {
     writer.delete(scan);
   }
 
   // ---------------------------------------------------------------- hints
 
-  /**
-   * The lookahead of this transaction: {@link #get(int, BTree, MemorySegment, long, int,
-   * MemorySegment, long, int)} takes its hints.
-   */
+  /** Returns the lookahead, whose hints {@code get} with a number uses. */
   public Lookahead lookahead() {
     return hints.lookahead();
   }
 
   /**
-   * Has the lookahead go down for the keys that were added to it. The lines of their timestamps are
-   * loaded first, so that the reads that follow do not wait for them one after the other.
-   *
-   * @param n how many keys
-   * @param bytes how much of each value will be read
+   * Descends for the lookahead's {@code n} keys, of whose values {@code bytes} will be read. Loads
+   * the cache lines of their timestamps first.
    */
   public void descend(BTree tree, int n, int bytes) {
     hints.descend(tree, n, bytes);
   }
 
-  /**
-   * {@link #get} of a key that {@link #lookahead} has gone down for.
-   *
-   * @param expected its number there
-   */
+  /** {@link #get} of the key with number {@code expected} in the {@link #lookahead}. */
   public int get(
       int expected,
       BTree tree,
@@ -643,10 +574,8 @@ public final class Tx {
   }
 
   /**
-   * {@link #get} of a key of which something outside of the tree remembers where it was. What the
-   * hint was worth, {@link #hinted} says afterwards.
-   *
-   * @param hint what is remembered, as {@link HintedLeaf#locate} takes it; it stays as it is
+   * {@link #get} with a hint from outside of the tree, as for {@link HintedLeaf#locate}; {@link
+   * #hinted} rates it afterwards.
    */
   public int getHinted(
       BTree tree,
@@ -661,23 +590,17 @@ public final class Tx {
   }
 
   /**
-   * What the hint of the last {@link #getHinted} was worth.
-   *
-   * @return what {@link HintedLeaf#locate} says; negative where it was not asked, because the
-   *     transaction knew the record already
+   * Rates the hint of the last {@link #getHinted}, as {@link HintedLeaf#locate}; negative: not
+   * used.
    */
   public int hinted() {
     return hints.hinted();
   }
 
   /**
-   * Looks for a key in the tree, without what this transaction has written, and does not remember
-   * that it did: what it finds is a hint. For a caller that proves by its other reads that it was
-   * right.
-   *
-   * @param place out: where the key was, or would be
-   * @return the length of the value; negative where the key is not found at once, and has to be
-   *     asked for by {@link #get}
+   * Searches a key, without own writes and without a read-set entry: the result is a hint, for
+   * callers that verify it. Returns the length of the value; negative if {@link #get} has to be
+   * used. {@code place} receives the location of the key, or where it would be.
    */
   public int peek(
       BTree tree,
@@ -691,20 +614,17 @@ public final class Tx {
     return hints.peek(tree, key, keyOffset, keyLength, out, outOffset, cap, place);
   }
 
-  /** Puts the place of a read into a position, as a hint. */
+  /** Copies the location of a read to a position, as a hint. */
   public void placeOfRead(int handle, Position p) {
     hints.placeOfRead(handle, p);
   }
 
-  /**
-   * Puts what this transaction knows of the place of a key into a position, as a hint: where it was
-   * when it was read or, if it was absent, where it would be. Nowhere, if it knows nothing.
-   */
+  /** Copies the known location of a key, or where it would be, as a hint. Cleared if unknown. */
   public void placeOf(BTree tree, MemorySegment key, long keyOffset, int keyLength, Position p) {
     hints.placeOf(tree, key, keyOffset, keyLength, p);
   }
 
-  /** What this context has counted of hints in entries. */
+  /** Returns the context's statistics of hints in index entries. */
   public HintCounters hintCounters() {
     return hints.hintCounters();
   }

@@ -7,24 +7,23 @@ import io.fovea.config.TimestampStore;
 /**
  * The settings of a {@link TxEngine}.
  *
- * @param contexts how many transactions may be active at once; others wait to begin
- * @param scratchBytesMax how many bytes of keys and values one transaction may write
- * @param itemsMax how many items one transaction may read or write
- * @param timestamps where timestamps are
- * @param revalidateAll whether a commit checks every read against now, not against its timestamp:
- *     strict serializability for more aborts
- * @param placesRemembered whether read and write sets remember where records were
- * @param durability what a commit waits for, where there is a log
- * @param commitPartBytes a commit with more bytes of changes is appended in parts of about so many;
- *     at most an eighth of the log's buffer
- * @param protocol what makes transactions serializable
- * @param protocolBytes native memory of what a protocol keeps for all transactions, where it keeps
- *     any: lock words, write sets or versions of the past; a power of two
- * @param writers whether anybody writes; where nobody does, {@code itemsMax} is what a transaction
- *     remembers of its reads, and no limit
- * @param wholeValues whether commits log values as a whole where they change a part of them, for
- *     who follows changes
- * @param isolated whether transactions are told apart at all: {@link NoIsolation}
+ * @param contexts the maximum number of active transactions; others wait to begin
+ * @param scratchBytesMax the maximum bytes of keys and values that a transaction may write
+ * @param itemsMax the maximum number of items that a transaction may read or write
+ * @param timestamps the timestamp store
+ * @param revalidateAll whether a commit validates every read against the present instead of its
+ *     timestamp: strict serializability, with more aborts
+ * @param placesRemembered whether read and write sets remember the locations of records
+ * @param durability what a commit waits for, if there is a log
+ * @param commitPartBytes a commit with more bytes of changes is appended in parts of about this
+ *     size; at most an eighth of the log's buffer
+ * @param protocol the concurrency control protocol
+ * @param protocolBytes native memory that the protocol shares among transactions, if any: lock
+ *     words, write sets or old versions; a power of two
+ * @param writers whether any transaction writes; otherwise {@code itemsMax} is the number of reads
+ *     that a transaction remembers, and no limit
+ * @param wholeValues whether commits log whole values even for patches, for change subscribers
+ * @param isolated whether transactions are isolated at all: {@link NoIsolation}
  */
 public record TxConfig(
     int contexts,
@@ -41,21 +40,21 @@ public record TxConfig(
     boolean wholeValues,
     boolean isolated) {
 
-  /** What a protocol keeps, unless said otherwise. */
+  /** The default memory of a protocol. */
   public static final long PROTOCOL_BYTES = 8L << 20;
 
-  /** What it keeps where there is nothing to tell apart. */
+  /** The memory of a protocol without writers. */
   public static final long LITTLE_BYTES = 64 << 10;
 
   /** Above the number of every entry of a write set. */
   static final int ENTRIES_MAX = 1 << 24;
 
-  /** The most records that one transaction reads and writes, where nobody says otherwise. */
+  /** The default maximum number of records that a transaction reads and writes. */
   public static final int ITEMS_MAX = 4 << 20;
 
   /**
-   * Focus-Sketch with two rows of 2,048 columns, 32 KiB, as in the dissertation; {@link
-   * Durability#SYNC} and parts for a log's buffer of 16 MiB.
+   * Focus-Sketch with 2 x 2,048 columns, 32 KiB, as in the dissertation; {@link Durability#SYNC};
+   * parts for a log buffer of 16 MiB.
    */
   public static final TxConfig DEFAULT =
       new TxConfig(
@@ -78,7 +77,7 @@ public record TxConfig(
           false,
           true);
 
-  /** Refuses what a commit can't number. */
+  /** Checks the limits. */
   public TxConfig {
     if (itemsMax < 1 || itemsMax >= ENTRIES_MAX) {
       throw new IllegalArgumentException(
@@ -86,11 +85,11 @@ public record TxConfig(
     }
     if (!isolated && contexts != 1) {
       throw new IllegalArgumentException(
-          "Without isolation one transaction runs at a time, and not " + contexts + ".");
+          "Without isolation there is one context, not " + contexts + ".");
     }
   }
 
-  /** The same with another durability, and parts that suit a log's buffer. */
+  /** Returns these settings with another durability, and parts for a log buffer of this size. */
   public TxConfig with(Durability other, int logBufferBytes) {
     return new TxConfig(
         contexts,
@@ -109,12 +108,8 @@ public record TxConfig(
   }
 
   /**
-   * The same for data that nobody writes: under the protocol that has nothing to do then, with as
-   * little memory as it takes.
-   *
-   * @param maxBytes of keys and values, where anything takes them
-   * @param remembered how many reads a transaction remembers
-   * @param least timestamps that are never used
+   * Returns these settings for data without writers: OCC, which then has nothing to do, with
+   * minimal memory. {@code least} are settings of timestamps that are never used.
    */
   public TxConfig withoutWriters(long maxBytes, int remembered, TimestampConfig least) {
     return new TxConfig(

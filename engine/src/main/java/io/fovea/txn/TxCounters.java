@@ -4,21 +4,20 @@ import io.fovea.btree.Position;
 import io.fovea.error.AbortCause;
 
 /**
- * What one context has counted. Written by the transaction's thread alone, with plain stores, and
- * read by anybody: a reader may be a little behind, never wrong by more than that.
+ * Statistics of one context. Plain stores by its thread; other threads read slightly stale values.
  */
 final class TxCounters {
-  /** Not a power of two: programs do things by twos and fours. */
+  /** Not a power of two, because programs have periods of two and four. */
   private static final int MEASURED = 7;
 
   long commits;
   long rollbacks;
   long commitNanos;
 
-  /** Of commits that wrote nothing: how many come before one is measured, it included. */
+  /** Read-only commits up to and including the next measured one. */
   private int untilMeasured = 1;
 
-  /** How many such commits the next one that is measured stands for. */
+  /** The number of commits that the next measured one stands for. */
   private int measuredFor = 1;
 
   long pageAccesses;
@@ -29,17 +28,14 @@ final class TxCounters {
   long rememberedRight;
   final long[] aborts = new long[AbortCause.values().length];
 
-  /** A commit that has written something. */
   void committed(long nanos) {
     commits++;
     commitNanos += nanos;
   }
 
   /**
-   * A commit that has written nothing. A look at the clock takes a quarter of the shortest of them,
-   * so one in {@value #MEASURED} is measured, and counts for those before it.
-   *
-   * @param beganNanos when its transaction began
+   * Counts a read-only commit. Reading the clock takes a quarter of the shortest ones, so one in
+   * {@value #MEASURED} is measured, and counts for those before it.
    */
   void committedReading(long beganNanos) {
     commits++;
@@ -50,7 +46,6 @@ final class TxCounters {
     }
   }
 
-  /** Takes over what a position has counted, and sets that back. */
   void take(Position p) {
     pageAccesses += p.pageAccesses;
     childSteps += p.childSteps;

@@ -13,11 +13,9 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * All transactions of one database: their contexts, the timestamps, and what they share.
- *
- * <p>A transaction is one of a fixed number of {@link Tx} objects. {@link Admission} says who gets
- * one and who waits. One that is aborted again and again becomes the pessimistic one, beside all
- * others ({@link Attempts}, {@link Reservations}).
+ * All transactions of one database, and what they share. A transaction is one of a fixed number of
+ * {@link Tx} objects, assigned by {@link Admission}. One that is aborted again and again becomes
+ * pessimistic ({@link Attempts}, {@link Reservations}).
  */
 public final class TxEngine {
   private final TxShared shared;
@@ -26,35 +24,22 @@ public final class TxEngine {
   private final Tx[] contexts;
   private final Admission admitted;
 
-  /**
-   * Makes the engine of a database without a log.
-   *
-   * @param config its settings
-   * @param pageSize of the trees that its transactions use, in bytes
-   */
+  /** Creates the engine of a database without a log, for trees of this page size in bytes. */
   public TxEngine(TxConfig config, int pageSize) {
     this(config, pageSize, null);
   }
 
-  /**
-   * Makes the engine of a database.
-   *
-   * @param config its settings
-   * @param pageSize of the trees that its transactions use, in bytes
-   * @param log where commits are appended, which outlives the engine; null for none
-   */
+  /** Creates the engine of a database; the log outlives the engine, or is null. */
   public TxEngine(TxConfig config, int pageSize, @Nullable Log log) {
     this(config, pageSize, log, check -> {}, null);
   }
 
   /**
-   * Makes the engine of a database.
+   * Creates the engine of a database.
    *
-   * @param config its settings
-   * @param pageSize of the trees that its transactions use, in bytes
-   * @param log where commits are appended, which outlives the engine; null for none
-   * @param admission called by each commit that writes, before it takes any lock of the commit:
-   *     waits while the log that a crash would need is too long
+   * @param log receives commits and outlives the engine; null for none
+   * @param admission called by each commit that writes, before any lock of the commit: waits while
+   *     recovery would need too much log
    * @param pages the timestamps that are not in memory, see {@link Timestamps}; null for none
    */
   public TxEngine(
@@ -76,10 +61,7 @@ public final class TxEngine {
     shared.onWantOfPages(this::releasePages);
   }
 
-  /**
-   * The working memory of transactions: what they write, copies of what they scan. Given back when
-   * the engine is closed.
-   */
+  /** Returns the memory of writes and scan copies; the close of the engine releases it. */
   public Blocks memory() {
     return shared.memory;
   }
@@ -96,7 +78,7 @@ public final class TxEngine {
     return shared.updateLocks;
   }
 
-  /** How many update locks transactions hold now. */
+  /** Returns the number of update locks held. */
   public int heldUpdateLocks() {
     return shared.updateLocks.held();
   }
@@ -105,19 +87,16 @@ public final class TxEngine {
     return shared.reservations;
   }
 
-  /** The timestamps of every item, for the meters. */
+  /** Returns the timestamps of all items. */
   public Timestamps timestamps() {
     return shared.timestamps;
   }
 
   /**
-   * Begins a transaction for the calling thread, waiting for a context where all are taken. Those
-   * who wait are served in the order in which they came.
+   * Begins a transaction for the calling thread; waits in a fair queue for a context.
    *
-   * @param readOnly refuse to write
-   * @param timeoutNanos the greatest age it may reach, and how long it may wait to begin; 0 for
-   *     none
-   * @param attempts whose attempt it is, which says whether it is pessimistic; null for a first one
+   * @param timeoutNanos the longest wait to begin, and the maximum age; 0: no limit
+   * @param attempts determines whether it is pessimistic; null for a first attempt
    * @throws DatabaseClosedException after {@link #close}
    * @throws TransactionAbortedException with cause ADMISSION if it could not begin in time
    */
@@ -137,9 +116,8 @@ public final class TxEngine {
   }
 
   /**
-   * The same for a first attempt, or for one that runs while no other does.
-   *
-   * @param alone wait until no other transaction is active, and let none begin until it has ended
+   * Begins a first attempt; {@code alone}: waits until no other transaction is active, and lets
+   * none begin until it has ended.
    */
   public Tx begin(boolean readOnly, long timeoutNanos, boolean alone) {
     return alone ? beginAlone(readOnly, timeoutNanos) : begin(readOnly, timeoutNanos, null);
@@ -179,36 +157,28 @@ public final class TxEngine {
   }
 
   /**
-   * Does something at a moment at which the trees hold all changes of the transactions that have
-   * committed, and no others. Transactions that go on afterwards commit behind that moment; one
-   * that has read what was changed since may be aborted for that, once.
+   * Runs work, which must be short and not wait, at a quiescent point: the trees then contain
+   * exactly the committed transactions. Active transactions commit after it; one that has read what
+   * was changed since may be aborted.
    *
-   * @param work is quick, and waits for nobody
-   * @param timeoutNanos how long such a moment is waited for
-   * @throws TransactionAbortedException with cause ADMISSION if none came in time
-   * @throws OperationInterruptedException if the thread was interrupted meanwhile
+   * @throws TransactionAbortedException with cause ADMISSION after the timeout
+   * @throws OperationInterruptedException if the thread was interrupted
    */
   public void atQuiescentPoint(Runnable work, long timeoutNanos) {
     health.checkUsable(false);
     shared.gate.atQuiescentPoint(work, timeoutNanos, () -> health.checkUsable(false));
   }
 
-  /**
-   * Notes that tables are not to be used any more, which they know themselves. Under the lock of
-   * the schema. {@link CommitGate#dropping} has the reason.
-   *
-   * @param bits of the tables
-   */
+  /** Records drops of tables under the schema lock: {@link CommitGate#dropping}. */
   public void dropping(long bits) {
     shared.gate.dropping(bits);
   }
 
   /**
-   * The same for an exchange of trees: transactions that are active, and have read something, are
-   * aborted for it once, with a cause that is retryable. Waits as long as it takes; an interrupt
-   * does not end the wait, and is kept.
+   * Runs work that swaps trees, short and without waits, at a quiescent point. Active transactions
+   * that have read anything are aborted with a retryable cause. Waits without a limit; an interrupt
+   * is kept and does not end the wait.
    *
-   * @param work is quick, and waits for nobody
    * @throws DurabilityLostException if the engine has stopped
    */
   public void exchange(Runnable work) {
@@ -231,7 +201,7 @@ public final class TxEngine {
     }
   }
 
-  /** Begins to watch the transactions that are active now. */
+  /** Begins to watch the currently active transactions. */
   public GracePeriod gracePeriod() {
     return new GracePeriod(contexts);
   }
@@ -246,7 +216,7 @@ public final class TxEngine {
     }
   }
 
-  /** Gives back the pages of the file that idle contexts keep for their next commits. */
+  /** Releases the page reservations that idle contexts keep for their next commits. */
   void releasePages() {
     for (Tx tx : contexts) {
       if (tx.claim()) {
@@ -267,104 +237,86 @@ public final class TxEngine {
   }
 
   /**
-   * Begins to count the attempts to do one piece of work.
-   *
-   * @param pessimisticAfterAborts the number of aborts after which attempts are pessimistic; 0:
-   *     from the first attempt, if no other transaction holds the ticket
+   * Begins a piece of work whose attempts become pessimistic after a number of aborts; 0: from the
+   * first attempt, if no other transaction holds the ticket.
    */
   public Attempts attempts(int pessimisticAfterAborts) {
     return new Attempts(shared.reservations, pessimisticAfterAborts);
   }
 
-  /** How many transactions were pessimistic. */
+  /** Returns the number of pessimistic transactions so far. */
   public long pessimistic() {
     return shared.reservations.begun();
   }
 
-  /** How many threads wait for a context now. */
+  /** Returns the number of threads that wait for a context. */
   public int waiting() {
     return admitted.waiting();
   }
 
   // ---------------------------------------------------------------- end and failure
 
-  /** Begins nothing more. Transactions that are active may go on. */
+  /** Stops admission. Active transactions continue. */
   public void stopAdmission() {
     health.stopAdmission();
   }
 
-  /**
-   * Lets no commit wait any longer for what the device does not give: those that are in the log
-   * already are found there when the database is opened again.
-   */
+  /** Ends the waits of commits for resources; the next opening recovers those in the log. */
   public void abortWaits() {
     health.abortWaits();
   }
 
   /**
-   * For a commit, or a change of the schema, that is in the log already, before it waits for what
-   * it lacks.
+   * Checks whether a commit or schema change in the log may wait for a resource.
    *
-   * @param lacking what it was told
-   * @throws DatabaseClosedException where the database is being closed
+   * @throws DatabaseClosedException if the database is being closed
    * @throws DurabilityLostException if nothing can become durable any more
    */
   public void requireWaits(RuntimeException lacking) {
     health.requireWaits(lacking);
   }
 
-  /** Transactions that wait for a page and have not committed are told that it is over. */
+  /** Ends the waits of uncommitted transactions for pages. */
   public void refuse() {
     health.refuse();
   }
 
-  /**
-   * A commit, or a change of the schema, failed in the middle: what it locked stays locked, and
-   * nothing begins any more.
-   *
-   * @param cause why
-   */
+  /** Stops the engine, because a commit or schema change failed halfway; its locks are kept. */
   public void poison(Throwable cause) {
     health.poison(cause);
   }
 
   /**
-   * Pages may be half changed: as {@link #poison}, and what was read is not to be told any more. To
-   * be called before anybody can see such a page.
-   *
-   * @param cause why
+   * Stops the engine because pages may be half changed: no result of a read is returned any more.
+   * Called before such a page can be seen.
    */
   public void halt(Throwable cause) {
     health.halt(cause);
   }
 
-  /** What broke the engine, or null while it works. */
+  /** Returns the failure that stopped the engine, or null while it works. */
   public @Nullable Throwable poison() {
     return health.poison();
   }
 
-  /** Whether what broke the engine left every page as a whole change has left it. */
+  /** Returns whether every page contains only whole changes after the failure. */
   public boolean leftPagesWhole() {
     return health.leftPagesWhole();
   }
 
-  /**
-   * Throws where a change that failed halfway has stopped the database.
-   *
-   * @param readOnly whether nothing will be changed, which whole pages are enough for
-   */
+  /** Throws if a failure has stopped the database; {@code readOnly}: whole pages suffice. */
   public void checkUsable(boolean readOnly) {
     health.checkUsable(readOnly);
   }
 
-  /** Says what a write in a read-only transaction is told. */
+  /** Sets the message for writes in read-only transactions. */
   public void whyReadOnly(String why) {
     health.whyReadOnly(why);
   }
 
   /**
-   * Begins nothing more and gives the memory of the timestamps back. Transactions that are active
-   * all the same read zeros there: they can't commit what anybody keeps, and do no harm.
+   * Stops admission and releases the memory. Transactions that still are active read zeros and
+   * can't commit durably.
    */
   public void close() {
     stopAdmission();
@@ -373,7 +325,7 @@ public final class TxEngine {
     shared.memory.close();
   }
 
-  /** How many transactions are active now. */
+  /** Returns the number of active transactions. */
   public int active() {
     int n = 0;
     for (Tx tx : contexts) {
@@ -384,17 +336,12 @@ public final class TxEngine {
     return n;
   }
 
-  /**
-   * The working memory of transactions, that which waits for the next ones included; and what they
-   * share under the protocol, {@link #timestamps} aside.
-   *
-   * @return bytes, a moment's truth
-   */
+  /** Returns the bytes of working memory, including free blocks, and of the protocol. */
   public long memoryBytes() {
     return shared.protocolMemory.bytes() + shared.memory.bytes();
   }
 
-  /** The age of the oldest active transaction in nanoseconds, 0 where there is none. */
+  /** Returns the age of the oldest active transaction in nanoseconds; 0 if there is none. */
   public long oldestAgeNanos() {
     long now = System.nanoTime();
     long age = 0;
@@ -407,20 +354,14 @@ public final class TxEngine {
   }
 
   /**
-   * For the thread of a transaction that waits for a page: whether it shall go on.
-   *
-   * @throws TransactionAbortedException if the transaction is too old, and may still be aborted
-   * @throws DurabilityLostException if the engine has stopped
+   * Checks whether the calling thread's transactions may wait for a page any longer. Throws an
+   * abort if one is too old, and {@link DurabilityLostException} if the engine has stopped.
    */
   public void checkWaiting() {
     checkWaiting(() -> "a page");
   }
 
-  /**
-   * The same for another wait.
-   *
-   * @param waitsFor what for, and who has it: for messages
-   */
+  /** The same for another wait; {@code waitsFor} describes it and its holder for messages. */
   public void checkWaiting(Supplier<String> waitsFor) {
     long mine = Thread.currentThread().threadId();
     for (Tx tx : contexts) {
@@ -430,7 +371,6 @@ public final class TxEngine {
     }
   }
 
-  /** How long the transactions of the calling thread may wait still. */
   private long nanosLeft() {
     long mine = Thread.currentThread().threadId();
     long left = Long.MAX_VALUE;
@@ -443,23 +383,17 @@ public final class TxEngine {
   }
 
   /**
-   * Says what has threads look again whether they may wait any longer that wait in what was given
-   * to the engine for their admission: called when the engine stops, and when it refuses to wait.
-   * Before any transaction begins.
-   *
-   * @param waiters does not wait
+   * Adds a wake-up, which does not wait, for threads that wait in {@code admission}: for stops and
+   * refused waits. Before any transaction begins.
    */
   public void wakes(Runnable waiters) {
     health.wakes(waiters);
   }
 
   /**
-   * For a commit that is about to take locks of the catalog, and has none: waits until the log has
-   * room. Who has such a lock must not wait for room, since a thread that holds the redo point back
-   * may wait for the lock.
-   *
-   * @throws TransactionAbortedException if the transaction gets too old meanwhile
-   * @throws DatabaseClosedException if the database is closed meanwhile
+   * Waits for log space before a commit takes locks of the catalog. It must not wait with such
+   * locks, because a thread that holds back the redo point may wait for one. Throws if the
+   * transaction gets too old or the database is closed.
    */
   public void awaitRoom() {
     shared.awaitRoom(
@@ -479,10 +413,10 @@ public final class TxEngine {
   // ---------------------------------------------------------------- durability
 
   /**
-   * Waits for what a transaction that has ended must wait for before anybody is told of it. The
-   * caller holds nothing; an interrupt does not end the wait and is kept; a virtual thread parks.
+   * Waits for durability before an ended transaction is acknowledged. The caller holds nothing; an
+   * interrupt is kept and does not end the wait; a virtual thread parks.
    *
-   * @param lsn what {@link Tx#commit} or {@link Tx#readLsn} returned
+   * @param lsn the result of {@link Tx#commit} or {@link Tx#readLsn}
    * @param wrote whether it was a commit that changed something
    * @throws DurabilityLostException if it can't become durable any more
    */
@@ -490,44 +424,33 @@ public final class TxEngine {
     durable.await(lsn, wrote);
   }
 
-  /** The same for what {@link #request} has returned. */
+  /** The same for the result of {@link #request}. */
   public void awaitRequested(long lsn, boolean wrote) {
     durable.awaitRequested(lsn, wrote);
   }
 
   /**
-   * Asks for what a transaction that has ended must wait for, and does not wait for it.
-   *
-   * @param lsn what {@link Tx#commit} or {@link Tx#readLsn} returned
-   * @param wrote whether it was a commit that changed something
-   * @return what {@link #awaitRequested} is to be called with before anybody is told of it; 0 for
-   *     nothing
-   * @throws DurabilityLostException if it can't become durable any more
+   * Requests durability without waiting; parameters and exceptions as for {@link #await}. Returns
+   * the argument for {@link #awaitRequested}; 0: nothing to wait for.
    */
   public long request(long lsn, boolean wrote) {
     return durable.request(lsn, wrote);
   }
 
-  /**
-   * Whether what was requested is there.
-   *
-   * @throws DurabilityLostException if it can't become durable any more
-   */
+  /** Returns whether a requested position is durable; exceptions as for {@link #await}. */
   public boolean isDurable(long lsn, boolean wrote) {
     return durable.isDurable(lsn, wrote);
   }
 
   /**
-   * Starts an action on a virtual thread once there is nothing left to wait for, or never will be:
-   * {@link #awaitRequested} tells at once then.
-   *
-   * @param lsn what {@link #request} has returned
+   * Runs an action on a virtual thread once a requested position is durable or never will be;
+   * {@link #awaitRequested} then does not wait.
    */
   public void whenDurable(long lsn, Runnable action) {
     durable.whenDurable(lsn, action);
   }
 
-  /** What all contexts have counted, a little behind for those at work. */
+  /** Returns the sums of all contexts' statistics, slightly stale. */
   public TxStats stats() {
     long commits = 0;
     long rollbacks = 0;
@@ -569,7 +492,7 @@ public final class TxEngine {
         durable.nanos());
   }
 
-  /** What all contexts have counted of hints in entries of indexes, a little behind. */
+  /** Returns the sums of all contexts' statistics of hints, slightly stale. */
   public HintCounters hintCounters() {
     HintCounters sum = new HintCounters();
     for (Tx tx : contexts) {

@@ -9,13 +9,13 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads that begin from a hint, and the hints that a transaction gives: where a record is believed
- * to be. Whatever a hint says is checked; a wrong one costs time.
+ * Reads that start from a hint, and the locations that a transaction knows. Hints are checked; a
+ * wrong one costs only time.
  *
  * <pre>
- *   lookahead        goes down for many keys at once; get takes its hints one by one
+ *   lookahead        descends for many keys at once; get uses its hints one by one
  *   getHinted        a hint from outside of the tree: an entry of an index
- *   peek             a look that is no read
+ *   peek             a search that is not a read
  *   placeOf          where a key was when this transaction last read it
  * </pre>
  */
@@ -27,16 +27,15 @@ final class TxHints {
   private final TxReads reader;
   private final HintCounters hintCounters = new HintCounters();
 
-  /** Made when it is asked for: most contexts never read several keys at once. */
+  /** Created on demand: most contexts never read several keys at once. */
   private @Nullable Lookahead ahead;
 
   private int hinted = NOT_ASKED;
   private final Timestamps timestamps;
 
-  /** Whether items have entries in {@link Timestamps}. */
   private final boolean stamped;
 
-  /** What was loaded in advance means nothing. */
+  /** Keeps the loads alive; has no meaning. */
   private long loaded;
 
   TxHints(TxLife life, Workspace work, TxReads reader, ConcurrencyControl concurrencyControl) {
@@ -47,7 +46,6 @@ final class TxHints {
     this.stamped = concurrencyControl.stamped;
   }
 
-  /** Adds what the lookahead has counted since this was last asked. */
   void count(Position into) {
     Lookahead a = ahead;
     if (a != null) {
@@ -55,7 +53,6 @@ final class TxHints {
     }
   }
 
-  /** As {@link Tx#lookahead}. */
   Lookahead lookahead() {
     Lookahead a = ahead;
     if (a == null) {
@@ -65,7 +62,6 @@ final class TxHints {
     return a;
   }
 
-  /** As {@link Tx#descend}. */
   void descend(BTree tree, int n, int bytes) {
     Lookahead a = lookahead();
     if (stamped) {
@@ -78,7 +74,6 @@ final class TxHints {
     a.descend(tree, bytes);
   }
 
-  /** As {@link Tx#getHinted}. */
   int getHinted(
       BTree tree,
       MemorySegment key,
@@ -107,7 +102,6 @@ final class TxHints {
     return reader.readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, -1, -1);
   }
 
-  /** As {@link Tx#peek}. */
   int peek(
       BTree tree,
       MemorySegment key,
@@ -154,22 +148,18 @@ final class TxHints {
     return tree.valid(p) ? length : TxReads.ABSENT;
   }
 
-  /** As {@link Tx#hinted}. */
   int hinted() {
     return hinted;
   }
 
-  /** As {@link Tx#hintCounters}. */
   HintCounters hintCounters() {
     return hintCounters;
   }
 
-  /** As {@link Tx#placeOfRead}. */
   void placeOfRead(int handle, Position p) {
     work.reads.locate(handle, p);
   }
 
-  /** As {@link Tx#placeOf}. */
   void placeOf(BTree tree, MemorySegment key, long keyOffset, int keyLength, Position p) {
     long item = Items.of(tree, key, keyOffset, keyLength);
     int w = work.writes.find(tree, item, key, keyOffset, keyLength);

@@ -9,19 +9,17 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether a transaction may go on: active, doomed, too old; and how it waits.
- *
- * <p>An abort dooms: every later operation throws the same cause, until the transaction has been
- * rolled back. Its age is looked at every {@value #CHECK_DEADLINE_EVERY} operations, and while it
- * waits.
+ * Whether a transaction may continue: active, doomed, timed out; and how it waits. After an abort
+ * every operation throws the same cause, until the rollback. The age is checked every {@value
+ * #CHECK_DEADLINE_EVERY} operations, and while waiting.
  */
 final class TxLife {
-  /** The number of no thread. */
+  /** The id of no thread. */
   static final long NOBODY = 0;
 
   private static final int CHECK_DEADLINE_EVERY = 256;
 
-  /** The number of the context: no two transactions at a time have the same. */
+  /** The number of the context, unique among active transactions. */
   final int id;
 
   final TxShared shared;
@@ -32,8 +30,8 @@ final class TxLife {
   boolean active;
 
   /**
-   * The number of the thread whose it is, or {@link #NOBODY}; likewise. Not the thread itself: G1
-   * fences where a reference is stored into an old object, which a begin would pay for.
+   * The owner thread's id, or {@link #NOBODY}; likewise. Not the thread itself, because G1 fences
+   * when a reference is stored into an old object.
    */
   long thread;
 
@@ -46,10 +44,10 @@ final class TxLife {
   private long timeoutNanos;
   private int operationsToCheck;
 
-  /** Whether {@link #before} is to be done before the next operation. */
+  /** Whether {@link #before} must run before the next operation. */
   private boolean interrupted;
 
-  /** Set once: a reference that is stored at each read would cost a fence, as above. */
+  /** Set once, because storing a reference would cost a fence, as above. */
   private Runnable before = () -> {};
 
   TxLife(TxShared shared, int id) {
@@ -60,7 +58,6 @@ final class TxLife {
 
   // ---------------------------------------------------------------- begin and end
 
-  /** The calling thread begins a transaction. */
   void begin(boolean readOnly, long timeoutNanos) {
     this.readOnly = readOnly;
     this.timeoutNanos = timeoutNanos;
@@ -75,19 +72,19 @@ final class TxLife {
     return readOnly;
   }
 
-  /** When it began, on the clock of {@link System#nanoTime}. */
+  /** Returns the begin, by {@link System#nanoTime}. */
   long beganNanos() {
     return beganNanos;
   }
 
-  /** Any thread: a moment's truth, which is exact for the thread itself. */
+  /** May be called by any thread; exact for the owner. */
   boolean belongsTo(long threadId) {
     return thread == threadId;
   }
 
-  // ---------------------------------------------------------------- may it go on?
+  // ---------------------------------------------------------------- checks
 
-  /** An operation begins. A thread that has another's context in hand kept it beyond an end. */
+  /** Begins an operation. The assertion finds a thread that uses a context after the end. */
   void operation() {
     assert !active || belongsTo(Thread.currentThread().threadId()) : "another thread's transaction";
     if (!active || doomed != null) {
@@ -95,11 +92,11 @@ final class TxLife {
     }
     if (--operationsToCheck == 0) {
       operationsToCheck = CHECK_DEADLINE_EVERY - 1; // less than any count of a first one
-      between();
+      checkPeriodically();
     }
   }
 
-  private void between() {
+  private void checkPeriodically() {
     if (interrupted) {
       // Stores only: until it has returned, each operation begins with it.
       operationsToCheck = 1;
@@ -111,30 +108,27 @@ final class TxLife {
     }
   }
 
-  /** Whether the operation that has begun is the first of its transaction. */
   boolean first() {
     return operationsToCheck == CHECK_DEADLINE_EVERY; // the count begins one above
   }
 
-  /** What {@link #deferToNextOperation} has done; once, as the context is made. */
+  /** Sets what {@link #deferToNextOperation} runs; called once, by the constructor. */
   void before(Runnable what) {
     before = what;
   }
 
-  /** Has the next operation do what {@link #before(Runnable)} says, before it does anything. */
+  /** Makes the next operation run {@link #before(Runnable)} first. */
   void deferToNextOperation() {
     interrupted = true;
     operationsToCheck = 1;
   }
 
-  /** As {@link Tx#requireWritable}. */
   void requireWritable() {
     if (readOnly) {
       throw new InvalidUseException(health.whyReadOnly());
     }
   }
 
-  /** Why nothing is accepted. */
   RuntimeException refusal() {
     if (!active) {
       return ended();
@@ -156,7 +150,6 @@ final class TxLife {
     checkDeadline(timeoutNanos > 0 ? System.nanoTime() : 0);
   }
 
-  /** Throws where an earlier abort has doomed the transaction. */
   void requireUndoomed() {
     if (doomed != null) {
       throw aborted(doomed, "the transaction was doomed by an earlier abort");
@@ -178,11 +171,7 @@ final class TxLife {
     return "the transaction is older than its limit of " + timeoutNanos / 1_000_000 + " ms";
   }
 
-  /**
-   * In a wait of the transaction's thread that may be long: throws if it is to end.
-   *
-   * @param waitsFor what for, and who has it
-   */
+  /** Throws if a long wait of the transaction's thread, described for messages, must end. */
   void checkWaiting(Supplier<String> waitsFor) {
     if (health.refuses()) {
       throw new DatabaseClosedException();
@@ -193,7 +182,7 @@ final class TxLife {
     }
   }
 
-  /** How long {@link #checkWaiting} does not throw for its age; at least 1 where it has not. */
+  /** Returns how long {@link #checkWaiting} will not throw for its age; at least 1. */
   long nanosLeft() {
     return timeoutNanos > 0
         ? Math.max(1, timeoutNanos - (System.nanoTime() - beganNanos) + 1)
@@ -202,7 +191,7 @@ final class TxLife {
 
   // ---------------------------------------------------------------- waits
 
-  /** One step of waiting: first a few spins, then the core goes to who may be holding the lock. */
+  /** One step of waiting: first spins, then yields to the holder. */
   void pause(int attempt) {
     if (attempt < 32) {
       Thread.onSpinWait();
@@ -214,7 +203,7 @@ final class TxLife {
     }
   }
 
-  /** The same where the wait is for a lock, which stays if its holder has broken the engine. */
+  /** The same for a lock, which stays if its holder has stopped the engine. */
   void pauseForHolder(int attempt) {
     if ((attempt & 63) == 63) {
       health.requireHolder();
@@ -224,7 +213,6 @@ final class TxLife {
 
   // ---------------------------------------------------------------- aborts
 
-  /** Dooms the transaction; the caller throws what this returns. */
   TransactionAbortedException abort(AbortCause cause, String message) {
     if (doomed == null) {
       doomed = cause;
@@ -236,7 +224,7 @@ final class TxLife {
     return aborted(cause, message);
   }
 
-  /** An abort that arose where nobody knows transactions. */
+  /** Counts an abort from a part that does not know transactions. */
   TransactionAbortedException counted(TransactionAbortedException e) {
     if (doomed == null) {
       doomed = e.abortCause();

@@ -15,17 +15,15 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   get ─► own writes? ─► tree: leaf version → content ─► item word, unlocked ─► leaf version again
  *                                                              │
- *                           read set: item → (word seen, place in the leaf)
+ *                           read set: item → (word seen, location in the leaf)
  * </pre>
  *
- * <b>Why one look at the word is enough.</b> RULES.md asks for version, content, words, words
- * again, version again. A writer holds the item's lock from before it changes the leaf until it
- * publishes the new timestamps, and a change of the leaf moves its version. Let the word be read,
- * unlocked, at t1 between the two equal looks at the version at t0 and t2. No install touched the
- * leaf in [t0, t2], so the content is that of t1; at t1 the item was unlocked, so every install
- * under a wts up to the one seen had happened and none above it had begun. Content and wts belong
- * together; a second look at the word could add nothing. The word's read may float within [t0, t2]
- * freely, for the same reason, so it needs no fence of its own.
+ * <b>One read of the word is enough.</b> A writer holds the item's lock from before it changes the
+ * leaf until it publishes, and a change of the leaf changes its version. Let the word be read,
+ * unlocked, at t1 between the equal versions at t0 and t2. No install touched the leaf in [t0, t2],
+ * so the content is that of t1; at t1 the item was unlocked, so every install with a wts up to the
+ * one seen had happened and none above it had begun. So content and wts belong together. The read
+ * of the word may move freely within [t0, t2], so it needs no fence.
  */
 final class TxReads {
   static final int ABSENT = -1;
@@ -37,10 +35,9 @@ final class TxReads {
   private final Position position;
   private final ConcurrencyControl concurrencyControl;
 
-  /** Whether what is read must be durable before anybody is told. */
+  /** Whether what is read must be durable before it is returned. */
   private final boolean waits;
 
-  /** Whether places that were seen are begun from. */
   private final boolean placed;
 
   private final SingleReadFastPath lone;
@@ -59,18 +56,15 @@ final class TxReads {
     life.before(lone::enter);
   }
 
-  /** A transaction begins. */
   void begin() {
     lastRead = -1;
     lone.begin();
   }
 
-  /** As {@link Tx#repeated}. */
   void repeated() {
     lone.allow();
   }
 
-  /** As {@link Tx#getAlone}. */
   int getAlone(
       BTree tree,
       MemorySegment key,
@@ -90,7 +84,6 @@ final class TxReads {
     return get(tree, item, key, keyOffset, keyLength, out, outOffset, cap, null);
   }
 
-  /** As {@link Tx#get}. */
   int get(
       BTree tree,
       MemorySegment key,
@@ -121,7 +114,6 @@ final class TxReads {
         : read(tree, item, key, keyOffset, keyLength, out, outOffset, cap, near);
   }
 
-  /** As {@link Tx#wrote}. */
   boolean wrote(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     return writes.find(tree, Items.of(tree, key, keyOffset, keyLength), key, keyOffset, keyLength)
         >= 0;
@@ -157,7 +149,6 @@ final class TxReads {
     }
   }
 
-  /** Reads from the tree and enters the read set; the protocol of the class comment. */
   int read(
       BTree tree,
       long item,
@@ -191,10 +182,7 @@ final class TxReads {
     return readAt(tree, item, key, keyOffset, keyLength, out, outOffset, cap, handle, slot);
   }
 
-  /**
-   * From where the key was seen last, by whatever transaction: a place stands for a descent and for
-   * nothing else.
-   */
+  /** Reads from the cached location of the key, which only replaces the descent. */
   private int readByPlace(
       KeyLocationCache places,
       BTree tree,
@@ -216,7 +204,6 @@ final class TxReads {
     return length;
   }
 
-  /** The rest of it, from where the position is. */
   int readAt(
       BTree tree,
       long item,
@@ -258,7 +245,7 @@ final class TxReads {
     }
   }
 
-  /** What a record was, where what it is belongs to a later transaction. Its place is not known. */
+  /** Reads an older version of a record; its location is unknown. */
   private int readOld(
       BTree tree,
       long item,
@@ -277,7 +264,7 @@ final class TxReads {
     return length;
   }
 
-  /** Reads a value whose item this transaction has locked: nobody else changes it. */
+  /** Reads a value whose item this transaction has locked, so that no other changes it. */
   void readUnderLock(int e, MemorySegment out, int length) {
     BTree tree = writes.tree(e);
     MemorySegment s = writes.scratch.segment();
@@ -304,18 +291,13 @@ final class TxReads {
     lastRead = entry;
   }
 
-  /**
-   * Enters an unlocked word into the read set.
-   *
-   * @param handle of the item, or -1 where it is new
-   * @return its handle
-   */
+  /** Enters an unlocked word into the read set and returns its handle; -1: a new item. */
   int enter(int handle, long item, int slot, long word) {
     if (handle < 0) {
       return reads.add(item, slot, word);
     }
-    // One entry per item: another wts means that the first read is already stale. Not so where the
-    // item is reserved: its wts may be raised, but what was read is as it was.
+    // One entry per item: another wts means that the first read is stale. But the wts of a reserved
+    // item may be raised without a change.
     if (TidWord.wts(reads.word(handle)) != TidWord.wts(word)
         && !concurrencyControl.pessimistic.on()) {
       throw life.abort(AbortCause.VALIDATION, "a key that was read twice has changed in between");
@@ -323,7 +305,7 @@ final class TxReads {
     return handle;
   }
 
-  /** A point read past the write set, for a scan whose record has its value outside of the leaf. */
+  /** Reads past the write set, for a scan whose record has its value outside of the leaf. */
   int readScanned(
       BTree tree, MemorySegment key, long keyOffset, int keyLength, MemorySegment out, int cap) {
     int length =
@@ -338,8 +320,8 @@ final class TxReads {
             cap,
             null);
     if (length < 0) {
-      // Both reads have the same wts, or the second had aborted: if they still hold, nobody has
-      // taken the record away, and doing it all again would show the same.
+      // Both reads have the same wts, or the second had aborted. If they still hold, no commit has
+      // deleted the record, and a retry would find the same.
       requireValid();
       throw new CorruptionException(
           "a record that a scan meets and a search does not",
@@ -351,23 +333,19 @@ final class TxReads {
     return length;
   }
 
-  /** The handle of the last read. */
   int lastRead() {
     return lastRead;
   }
 
-  /** As {@link Tx#page}. */
   long page() {
     return position.frame < 0 ? -1 : position.pid;
   }
 
-  /** As {@link Tx#readsValid}. */
   boolean valid() {
     life.requireActive();
     return life.doomed == null && concurrencyControl.readsValid() && !life.health.halted();
   }
 
-  /** As {@link Tx#requireReadsValid}. */
   void requireValid() {
     if (!valid()) {
       throw life.abort(AbortCause.VALIDATION, "what was read has changed");

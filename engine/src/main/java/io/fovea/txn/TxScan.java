@@ -19,34 +19,25 @@ import java.util.function.Consumer;
  * </pre>
  *
  * An item covers its key and the gap below it. So the keys in the interval and the first installed
- * key above it, or +inf, cover every place where a key could appear. An ascending scan that stops
- * early needs the keys it has passed and no more; a descending one reads item(s) first.
+ * key above it, or +inf, cover every possible key. An ascending scan that stops early reads only
+ * the keys that it passed; a descending one reads item(s) first.
  *
- * <p><b>Own writes.</b> Inserted and replaced keys of the interval are merged from the write set;
- * deleted ones are skipped but read all the same, because they are installed; patches are laid over
- * a copy. Writes made while the scan is open are seen where they lie ahead of it.
+ * <p><b>Own writes.</b> Inserted and replaced keys are merged from the write set. Deleted ones are
+ * skipped but read, because they are installed; patches are applied to a copy. Writes ahead of an
+ * open scan are seen.
  *
- * <p><b>Seeks and turns.</b> {@link #seek}, {@link #first}, {@link #last} and a change of direction
- * forget what was fetched and begin at another place of the interval, in the direction that is
- * asked for. That is what closing this scan and opening one of the rest of the interval would do,
- * step for step, so the argument above holds for each piece between two of them by itself:
+ * <p><b>Seeks.</b> {@link #seek}, {@link #first}, {@link #last} and a change of direction discard
+ * the batch and start at another key of the interval. This equals closing the scan and opening one
+ * of the rest, so the argument above holds for each piece:
  *
  * <ul>
- *   <li>A piece has read the items of all installed keys that it passed, from its start on, and
- *       their gaps. An ascending piece that begins at x lands on the first installed key at or
- *       above x, whose item has the gap in which x lies. A descending one begins with the item of
- *       the first installed key above x, which has the gap from the key that it lands on.
- *   <li>What lies between two pieces was not looked at, nothing is told of it, and its items need
- *       not be read. Others may insert there without a conflict.
- *   <li>Where pieces overlap, an item that is read twice is one entry of the read set, and a second
- *       look that finds another wts aborts, as with any other read.
- *   <li>A seek to a key that lies beyond the interval's end reads nothing: that nothing is found
- *       follows from the arguments alone. So does that nothing lies before the first record of a
- *       scan that has not begun.
+ *   <li>An ascending piece that starts at x reads the first installed key at or above x, whose item
+ *       has the gap with x. A descending one starts with the item of the first installed key above
+ *       x.
+ *   <li>Keys between two pieces were not returned, so their items need not be read.
+ *   <li>An item that two pieces read is one entry of the read set; another wts aborts.
+ *   <li>A seek beyond the interval's end reads nothing, nor does a step back from the start.
  * </ul>
- *
- * Every protocol, and the pessimistic transaction, meets pieces in {@link ScanBatches} and in
- * {@link ConcurrencyControl#pin} as it meets scans; none of them knows of seeks.
  */
 public final class TxScan extends ScanBatches {
   private static final int KEEP_BYTES = 64 << 10;
@@ -55,30 +46,27 @@ public final class TxScan extends ScanBatches {
   private final WriteSet writes;
   private final TxReads reader;
 
-  /** Is told when the user closes the scan. */
   private final Consumer<TxScan> whenClosed;
 
-  /** Where this scan stands in its transaction's list of open ones. */
   int index;
 
   private boolean open;
 
-  /** Whether the scan's own order is descending; {@link #descending} is the present direction. */
+  /** Whether the scan's order is descending; {@link #descending} is the current direction. */
   private boolean downwards;
 
-  /** Whether it goes against its order at present. */
+  /** Whether it currently moves against its order. */
   private boolean reversed;
 
-  /** Whether the last step found nothing: it stands behind all that lies in its direction. */
+  /** Whether the last step found nothing: it is after the last record in its direction. */
   private boolean ended;
 
-  /** Whether {@link #next} may just go on: it is open, not reversed, and has not ended. */
+  /** Whether {@link #next} may continue: it is open, not reversed, and has not ended. */
   private boolean ready;
 
-  /** Whether the current record is an own one, in the write set's memory. */
+  /** Whether the current record is an own write, in the write set's memory. */
   private boolean owned;
 
-  /** Whether values are not wanted. */
   private boolean keysOnly;
 
   private final OwnWrites own = new OwnWrites();
@@ -108,7 +96,6 @@ public final class TxScan extends ScanBatches {
     this.valueSegment = Blocks.NONE;
   }
 
-  /** Gives all memory back; {@link #open} takes some again. */
   void free() {
     freeRange();
     freeBatches();
@@ -121,7 +108,6 @@ public final class TxScan extends ScanBatches {
     memory.give(was);
   }
 
-  /** The scan has ended: what it took too much of goes. */
   private void shrink() {
     keySegment = Blocks.NONE;
     valueSegment = Blocks.NONE;
@@ -131,7 +117,6 @@ public final class TxScan extends ScanBatches {
     shrinkBatches(KEEP_BYTES);
   }
 
-  /** Opens the scan: see {@link #openRange}. */
   void open(
       BTree tree,
       MemorySegment low,
@@ -163,7 +148,6 @@ public final class TxScan extends ScanBatches {
     ready = true;
   }
 
-  /** Begins at the start of the range, in the present direction. */
   private void begin() {
     openBatches();
     own.clear();
@@ -174,13 +158,9 @@ public final class TxScan extends ScanBatches {
   }
 
   /**
-   * Before the first {@link #next}: what this delivers is deleted, one after the other, and nothing
-   * else is written in the interval while the scan is open. So the own writes that lie ahead are
-   * collected once; after each delete, it would be a pass over all that the transaction has
-   * written.
-   *
-   * @param values whether values are asked for; else those outside of the leaf are not read, and
-   *     patches not laid over
+   * Prepares the scan for deletes of its records, before the first {@link #next}: nothing else is
+   * written in the interval while it is open, so own writes are collected only once. Without {@code
+   * values}, long ones are not read, and patches not applied.
    */
   public void toDelete(boolean values) {
     keysOnly = !values;
@@ -188,13 +168,13 @@ public final class TxScan extends ScanBatches {
     own.keep();
   }
 
-  /** Its interval; the ends are in its memory, and are others when it is opened again. */
+  /** Returns its interval, whose bounds change when it is opened again. */
   public KeyRange range() {
     return new KeyRange(
         bounds, 0, lowLength, lowInclusive, bounds, keyBytesMax, highLength, highInclusive);
   }
 
-  /** Collects the own writes that are ahead of the current record, or of the start. */
+  /** Collects the own writes ahead of the current record, or of the start. */
   private void collectOwn() {
     if (keyLength < 0) {
       own.collect(writes, this, bounds, start, startLength, startInclusive);
@@ -206,72 +186,48 @@ public final class TxScan extends ScanBatches {
   // ---------------------------------------------------------------- the merged stream
 
   /**
-   * Moves to the next record.
-   *
-   * @return whether there is one
-   * @throws io.fovea.error.TransactionAbortedException if the transaction can't go on
-   * @throws InvalidUseException after {@link #close} or the transaction's end
+   * Moves to the next record; returns whether there is one. All moves throw {@link
+   * InvalidUseException} after {@link #close} or the transaction's end.
    */
   public boolean next() {
     return (ready || resume(false)) && step();
   }
 
   /**
-   * Moves to the record before the current one; behind the last one, to the last one. Where the
-   * scan has gone the other way before, this is a search from the root.
-   *
-   * @return whether there is one; if not, the scan stands before the first one
-   * @throws io.fovea.error.TransactionAbortedException if the transaction can't go on
-   * @throws InvalidUseException after {@link #close} or the transaction's end
+   * Moves to the previous record, or from the end to the last one; returns whether there is one. A
+   * change of direction is a search from the root.
    */
   public boolean previous() {
     return resume(true) && step();
   }
 
-  /**
-   * Moves to the first record of the interval.
-   *
-   * @return whether there is one
-   * @throws io.fovea.error.TransactionAbortedException if the transaction can't go on
-   * @throws InvalidUseException after {@link #close} or the transaction's end
-   */
+  /** Moves to the first record of the interval; returns whether there is one. */
   public boolean first() {
     return fromEnd(false);
   }
 
-  /**
-   * Moves to the last record of the interval.
-   *
-   * @return whether there is one
-   * @throws io.fovea.error.TransactionAbortedException if the transaction can't go on
-   * @throws InvalidUseException after {@link #close} or the transaction's end
-   */
+  /** Moves to the last record of the interval; returns whether there is one. */
   public boolean last() {
     return fromEnd(true);
   }
 
   private boolean fromEnd(boolean back) {
     requireOpen();
-    head(back);
+    setDirection(back);
     startAtEnd();
     begin();
     return step();
   }
 
   /**
-   * Moves to the first record of the interval that lies at a key or, in the scan's order, behind
-   * it.
-   *
-   * @param inclusive whether a record of the key itself will do
-   * @return whether there is one; if not, the scan stands behind the last one
-   * @throws io.fovea.error.TransactionAbortedException if the transaction can't go on
-   * @throws InvalidUseException after {@link #close} or the transaction's end
+   * Moves to the first record at (if {@code inclusive}) or after a key, in the scan's order;
+   * returns false at the end.
    */
   public boolean seek(MemorySegment key, long offset, int length, boolean inclusive) {
     requireOpen();
     boolean above = above(key, offset, length, 0, lowLength, lowInclusive);
     boolean below = below(key, offset, length, keyBytesMax, highLength, highInclusive);
-    head(false);
+    setDirection(false);
     if (downwards ? below : above) {
       startAt(key, offset, length, inclusive);
     } else {
@@ -291,14 +247,13 @@ public final class TxScan extends ScanBatches {
     }
   }
 
-  /** Takes a direction: the scan's order, or back. */
-  private void head(boolean back) {
+  private void setDirection(boolean back) {
     reversed = back;
     descending = downwards != back;
     ready = !back;
   }
 
-  /** Goes on in a direction, from where it stands; false where nothing can be there. */
+  /** Continues in a direction; returns false if there can be no record. */
   private boolean resume(boolean back) {
     requireOpen();
     if (back == reversed) {
@@ -310,7 +265,7 @@ public final class TxScan extends ScanBatches {
     if (!wasEnd && keyLength < 0 && atRim) {
       return false; // before the first record
     }
-    head(back);
+    setDirection(back);
     if (wasEnd) {
       startAtEnd();
     } else if (keyLength >= 0) {
@@ -323,8 +278,8 @@ public final class TxScan extends ScanBatches {
   }
 
   /**
-   * Takes the next batch. Where the scan has come to is kept, for the batch is written over it: a
-   * batch that a device refuses leaves the scan behind the record that it was on.
+   * Takes the next batch. Keeps the position, which the batch overwrites: if a device fails, the
+   * scan is after its last record.
    */
   private boolean refill() {
     if (keyLength >= 0) {
@@ -335,7 +290,6 @@ public final class TxScan extends ScanBatches {
     return fill();
   }
 
-  /** There is nothing ahead. */
   private boolean end() {
     ended = true;
     ready = false;
@@ -422,14 +376,14 @@ public final class TxScan extends ScanBatches {
     }
   }
 
-  @SuppressWarnings("NullAway") // there are old ones
+  @SuppressWarnings("NullAway") // with versions
   private void deliverOld(int i) {
     valueSegment = old.segment();
     valueOffset = old.valueOffset(i);
     valueLength = old.valueLength(i);
   }
 
-  /** The value lies outside of the leaf: a point read, which must see the same wts. */
+  /** Reads a value outside of the leaf by a point read, which must see the same wts. */
   private void fetchOverflow() {
     if (overlay.byteSize() == 0) {
       overlay = memory.take(keysBytes);
@@ -476,8 +430,8 @@ public final class TxScan extends ScanBatches {
   // ---------------------------------------------------------------- the current record
 
   /**
-   * The segment that holds the key; it is good until the next call of any method. That of an own
-   * record moves when the transaction writes more, and what was there belongs to others then.
+   * Returns the segment of the key, valid until the next call of any method. That of an own write
+   * moves when the transaction writes.
    */
   public MemorySegment keySegment() {
     return owned ? writes.scratch.segment() : keySegment;
@@ -491,12 +445,12 @@ public final class TxScan extends ScanBatches {
     return keyLength;
   }
 
-  /** The segment that holds the value; it is good until the next call of any method. */
+  /** Returns the segment of the value, valid until the next call of any method. */
   public MemorySegment valueSegment() {
     return owned ? writes.scratch.segment() : valueSegment;
   }
 
-  /** Whether its own order is descending. */
+  /** Returns whether its order is descending. */
   public boolean isDescending() {
     return downwards;
   }
@@ -509,22 +463,22 @@ public final class TxScan extends ScanBatches {
     return valueLength;
   }
 
-  /** The record's handle in the read set, for {@link Tx#patch}; -1 for an own write. */
+  /** Returns the record's handle in the read set, for {@link Tx#patch}; -1 for an own write. */
   public int handle() {
     return handle;
   }
 
-  /** The leaf of the current record, for who finds the record wrong: a page id. */
+  /** Returns the page id of the current record's leaf, for reports of corruption. */
   public long page() {
     return leaf.page();
   }
 
-  /** Whether {@link #next} may be called. */
+  /** Returns whether the scan is open. */
   public boolean isOpen() {
     return open;
   }
 
-  /** Ends the scan; what it read stays read. Closing twice is fine. */
+  /** Ends the scan; its reads stay in the read set. Idempotent. */
   public void close() {
     if (open) {
       open = false;
@@ -534,7 +488,7 @@ public final class TxScan extends ScanBatches {
     }
   }
 
-  /** The transaction has ended; returns the pages that were looked at. */
+  /** Ends the scan with its transaction; returns the number of page accesses. */
   long abandon() {
     open = false;
     ready = false;

@@ -4,11 +4,8 @@ import io.fovea.btree.BTree;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
-/**
- * The scans of a transaction: those that are open, and a few that wait for the next with memory.
- */
+/** The scans of a transaction: open ones, and a few idle ones that keep their memory. */
 final class TxScans {
-  /** How many scans a context keeps with their memory. */
   private static final int KEPT = 4;
 
   private final TxLife life;
@@ -25,7 +22,6 @@ final class TxScans {
     this.reader = reader;
   }
 
-  /** As {@link Tx#scan}. */
   TxScan open(
       BTree tree,
       MemorySegment low,
@@ -61,7 +57,6 @@ final class TxScans {
     return scan;
   }
 
-  /** How many are open. */
   int open() {
     return open;
   }
@@ -76,7 +71,6 @@ final class TxScans {
     life.counters.pageAccesses += scan.takePageAccesses();
   }
 
-  /** The transaction ends: so do its scans. */
   void end() {
     while (open > 0) {
       life.counters.pageAccesses += scans[--open].abandon();
@@ -86,12 +80,11 @@ final class TxScans {
     }
   }
 
-  /** Whatever failed before: none is open. */
+  /** Marks all as closed, after a failure. */
   void clear() {
     open = 0;
   }
 
-  /** What many scans at a time took goes; a few stay for the next transaction. */
   private void forget() {
     TxScan[] few = scans.length > 1 << 10 ? new TxScan[KEPT] : scans;
     for (int i = KEPT; i < scans.length; i++) {

@@ -8,13 +8,12 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What all transactions of one engine share. {@link TxEngine} makes it and is above it: no
- * transaction knows more of its engine than this, but for the end, which it tells the engine.
+ * What all transactions of one engine share; apart from {@link TxEngine#ended} they do not use the
+ * engine.
  */
 final class TxShared {
   final TxConfig config;
 
-  /** Of the trees that transactions use, in bytes. */
   final int pageSize;
 
   final EngineHealth health;
@@ -24,15 +23,12 @@ final class TxShared {
 
   final UpdateLocks updateLocks = new UpdateLocks();
 
-  /** Where commits pass, so that snapshots find a moment between them. */
   final CommitGate gate;
 
-  /** Up to when whole leaves were read. */
   final ScanMarks marks = new ScanMarks();
 
   final Blocks memory = new Blocks("working memory of transactions");
 
-  /** Whether transactions that only read wait for what they read. */
   final boolean waits;
 
   private final @Nullable Log log;
@@ -58,30 +54,28 @@ final class TxShared {
     this.protocolMemory = new ProtocolMemory(config.protocol(), config.protocolBytes());
   }
 
-  /** Says what gives back pages that idle contexts keep. Before any transaction begins. */
+  /** Sets how to release the page reservations of idle contexts. Before any transaction begins. */
   void onWantOfPages(Runnable release) {
     idlePages = release;
   }
 
-  /** Gives back the pages of the file that idle contexts keep for their next commits. */
   void releaseIdlePages() {
     idlePages.run();
   }
 
-  /** A new session of the log, for a context. */
   LogSession session() {
     Log l = log;
     return l == null ? LogSession.unlogged() : l.session();
   }
 
-  /** How large a part of a commit is at most: two of them fit into the largest record. */
+  /** Returns the maximum size of a commit's part: two of them fit into the largest record. */
   int partBytes() {
     Log l = log;
     int bytes = config.commitPartBytes();
     return l == null ? bytes : Math.min(bytes, l.recordMax() / 2);
   }
 
-  /** A commit that holds no lock of the engine's yet waits until the log has room. */
+  /** Waits for log space, before the commit holds any lock of the engine. */
   void awaitRoom(Waits.Check check) {
     admission.accept(check);
   }

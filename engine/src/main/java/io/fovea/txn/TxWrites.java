@@ -9,11 +9,9 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The writes of a transaction: each is noted in the write set, and nothing reaches a tree before
- * the commit. What is known of a record from an earlier read or write decides what the note says.
- *
- * <p>A note is made as a whole or not at all. A body may catch an error for lack of memory and
- * commit: so keys and values are in the scratch memory before an entry counts.
+ * The writes of a transaction, entries of the write set until the commit. An entry is made
+ * completely or not at all, because a body may catch an error and commit: keys and values are in
+ * the scratch memory before an entry counts.
  */
 final class TxWrites {
   private final TxLife life;
@@ -23,13 +21,13 @@ final class TxWrites {
   private final TxReads reader;
   private final boolean placed;
 
-  /** Where the last inserted key was read to be absent: the next one is often near it. */
+  /** Where the last inserted key was found absent: the next one often is near. */
   private final Position insertPlace = new Position();
 
   private @Nullable BTree insertTree;
   private int insertHandle;
 
-  /** What was loaded ahead means nothing. */
+  /** Keeps the loads alive; has no meaning. */
   private long seen;
 
   TxWrites(TxLife life, Workspace work, ConcurrencyControl concurrencyControl, TxReads reader) {
@@ -41,12 +39,10 @@ final class TxWrites {
     this.placed = work.placed;
   }
 
-  /** A transaction begins. */
   void begin() {
     insertTree = null;
   }
 
-  /** As {@link Tx#insert}. */
   void insert(
       BTree tree,
       MemorySegment key,
@@ -67,14 +63,12 @@ final class TxWrites {
       return;
     }
     if (concurrencyControl.plain) {
-      // A new key has a new item, whose lines nobody has looked at: they come while the key is
-      // searched.
+      // A new key has a new item, whose cache lines are cold: load them during the search.
       seen += concurrencyControl.timestamps.load(item);
     }
     intend(item);
-    // Outside of an own write, a present key is a read like any other: the exception is a result.
-    // Keys that are inserted one after the other often belong to one leaf: begin where the last
-    // was.
+    // A present key is a read like any other, because the exception is a result. Successive keys
+    // often belong to one leaf: start at the last one.
     Position near = null;
     if (insertTree == tree && placed) {
       near = insertPlace;
@@ -109,7 +103,6 @@ final class TxWrites {
     return writes.existed(w) == WriteSet.ABSENT ? WriteSet.INSERT : WriteSet.PUT;
   }
 
-  /** As {@link Tx#put}. */
   void put(
       BTree tree,
       MemorySegment key,
@@ -142,7 +135,6 @@ final class TxWrites {
         slot);
   }
 
-  /** As {@link Tx#patch}. */
   void patch(
       BTree tree,
       MemorySegment key,
@@ -191,13 +183,18 @@ final class TxWrites {
     }
     reader.requireValid();
     if (recordLength < 0) {
-      throw new InvalidUseException("There is no record with this key to be changed.");
+      throw new InvalidUseException("There is no record with this key to patch.");
     }
     throw new InvalidUseException(
-        "Bytes " + at + " to " + (at + length) + " of a record of " + recordLength + " bytes.");
+        "Bytes "
+            + at
+            + " to "
+            + (at + length)
+            + " exceed the record of "
+            + recordLength
+            + " bytes.");
   }
 
-  /** As {@link Tx#moveChain}: nothing is read, and nothing else written. */
   void move(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     writing(tree, keyLength, 0);
     long item = Items.of(tree, key, keyOffset, keyLength);
@@ -207,7 +204,6 @@ final class TxWrites {
     writes.add(tree, item, k, keyLength, WriteSet.MOVE, -1, 0, WriteSet.UNKNOWN, -1, slot);
   }
 
-  /** As {@link Tx#delete}. */
   boolean delete(BTree tree, MemorySegment key, long keyOffset, int keyLength) {
     writing(tree, keyLength, 0);
     long item = Items.of(tree, key, keyOffset, keyLength);
@@ -239,7 +235,6 @@ final class TxWrites {
     return true;
   }
 
-  /** As {@link Tx#delete(TxScan)}. */
   void delete(TxScan scan) {
     MemorySegment key = scan.keySegment();
     long offset = scan.keyOffset();
@@ -250,7 +245,7 @@ final class TxWrites {
       return;
     }
     life.requireWritable();
-    // The scan has read it under this handle: there is nothing to be looked for.
+    // The scan has read it under this handle, so no search is needed.
     long item = reads.item(handle);
     int w = writes.find(scan.tree, item, key, offset, length);
     if (w >= 0) {
@@ -263,7 +258,7 @@ final class TxWrites {
     writes.add(scan.tree, item, k, length, WriteSet.DELETE, -1, 0, before, handle, slot);
   }
 
-  /** Under some protocols a write is more than a note. */
+  /** Locks the item now, under eager protocols. */
   private void intend(long item) {
     if (concurrencyControl.eager) {
       concurrencyControl.intend(item);

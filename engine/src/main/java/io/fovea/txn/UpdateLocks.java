@@ -11,38 +11,37 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Update locks: a transaction that reads a record in order to change it takes the record's update
- * lock first, and others that do so wait for its end. So they read what it has left, instead of
- * reading the same and being aborted at their commits.
+ * lock first, and others that do so wait for its end. So they read its result, instead of reading
+ * the same version and aborting.
  *
  * <pre>
  *   begin ─► lock(item) ─► read ─► ... body ... ─► commit or rollback ─► release
  *               └── waits while another transaction has the lock
  * </pre>
  *
- * <p><b>Advisory.</b> No other read or write asks for these locks, and every commit validates as
- * before: a transaction that goes on without the lock is right, and at worst aborted. Therefore a
- * lock is one of few, chosen by the item's hash, and a wait may end without it:
+ * <p><b>Advisory.</b> No other operation checks these locks, and every commit validates. So a lock
+ * may be one of few, chosen by the item's hash, and a wait may end without it:
  *
  * <ul>
- *   <li><i>No deadlock.</i> Locks are waited for in ascending order. A transaction that has one,
- *       and wants a lower one that is taken, goes on without it.
+ *   <li><i>No deadlock.</i> Locks are waited for in ascending order. A transaction that wants a
+ *       lower lock than it has, and finds it taken, continues without it.
  *   <li><i>No transaction waits for its own thread</i>, which may have begun another.
- *   <li><i>No wait is long.</i> After {@link #patienceNanos} the holder is taken to be idle.
+ *   <li><i>No long wait.</i> After {@link #patienceNanos} the holder is assumed to be idle.
  * </ul>
  *
- * <p>Nothing else is held while waiting but what the begin took: no latch, and no place in the log.
- * The pessimistic transaction ({@link Reservations}) takes none: it has reserved what it reads.
+ * <p>A waiting transaction holds no latch and does not hold back the redo point. The pessimistic
+ * transaction ({@link Reservations}) takes no update lock.
  *
- * <p><b>Waiting.</b> A transaction spins, since most bodies are short, and then sleeps in a queue.
- * A release wakes the first sleeper, and does not hand the lock over: whoever runs may take it
- * meanwhile, so that short bodies don't pay for the wake-up. That goes on until a sleeper has
- * waited for {@link #URGENT_NANOS}. From then on only the first one takes the lock.
+ * <p><b>Waiting.</b> A transaction spins, because most bodies are short, and then sleeps in a
+ * queue. A release wakes the first sleeper without handing the lock over, so that a running thread
+ * may take it and short bodies don't pay for the wake-up. Once a sleeper has waited for {@link
+ * #URGENT_NANOS}, only the first one takes the lock.
  *
  * <p><b>No lost wake-up.</b> A sleeper enters the queue and then reads the owner; a release clears
  * the owner and then reads the queue; all four are volatile. A sleeper that leaves without the lock
- * looks again, and wakes the next one.
+ * checks again, and wakes the next one.
  *
- * <p>Any thread; {@link Held} that of the transaction.
+ * <p>Thread-safe; {@link Held} belongs to its transaction's thread.
  */
 final class UpdateLocks {
   private static final int LOCKS = 1 << 9;
@@ -50,13 +49,12 @@ final class UpdateLocks {
   private static final int YIELDS = SPINS + 32;
   private static final long URGENT_NANOS = 1_000_000;
 
-  /** How long a sleeper does not look at the time. */
   private static final long SLEEP_NANOS = 1_000_000;
 
-  /** How long a lock is waited for. A test sets it. */
+  /** The longest wait for a lock. Set by a test. */
   volatile long patienceNanos = 1_000_000_000L;
 
-  /** Made for the first lock: most databases, and all snapshots, never need them. */
+  /** Created on demand: most databases, and all snapshots, never need them. */
   private final AtomicReference<Lock @Nullable []> made = new AtomicReference<>();
 
   private Lock[] locks() {
@@ -70,23 +68,21 @@ final class UpdateLocks {
     return there;
   }
 
-  /** How many locks are held now. */
   int held() {
     return (int) Arrays.stream(locks()).filter(lock -> lock.get() != null).count();
   }
 
-  /** How many transactions sleep. */
   int sleeping() {
     return Arrays.stream(locks()).mapToInt(lock -> lock.sleepers.size()).sum();
   }
 
-  /** Its value is the thread of the transaction that has it; null if none has. */
+  /** Its value is the thread of the holder, or null. */
   private static final class Lock extends AtomicReference<Thread> {
     private static final long serialVersionUID = 1L;
 
     final transient Queue<Thread> sleepers = new ConcurrentLinkedQueue<>();
 
-    /** How many sleepers have waited so long that nobody passes the first one any more. */
+    /** The number of sleepers after whose long wait only the first one may take the lock. */
     final AtomicInteger urgent = new AtomicInteger();
 
     boolean tryTake(Thread self) {
@@ -105,12 +101,7 @@ final class UpdateLocks {
       }
     }
 
-    /**
-     * Waits for it.
-     *
-     * @param sleeps whether it may be waited for in the queue
-     * @return whether the thread has it
-     */
+    /** Waits for the lock, in the queue if {@code sleeps}; returns whether the thread has it. */
     boolean await(Thread self, boolean sleeps, long patienceNanos) {
       for (int attempt = 0; attempt < YIELDS; attempt++) {
         if (get() == self) {
@@ -130,7 +121,7 @@ final class UpdateLocks {
 
     private boolean sleep(Thread self, long patienceNanos) {
       long since = System.nanoTime();
-      boolean hurries = false;
+      boolean isUrgent = false;
       boolean taken = false;
       sleepers.add(self);
       try {
@@ -140,15 +131,15 @@ final class UpdateLocks {
           if (taken || waited > patienceNanos) {
             return taken;
           }
-          if (!hurries && waited > URGENT_NANOS) {
+          if (!isUrgent && waited > URGENT_NANOS) {
             urgent.incrementAndGet();
-            hurries = true;
+            isUrgent = true;
           }
           Waits.sleep(SLEEP_NANOS);
         }
       } finally {
         sleepers.remove(self);
-        if (hurries) {
+        if (isUrgent) {
           urgent.decrementAndGet();
         }
         if (!taken && get() == null) {
@@ -158,11 +149,9 @@ final class UpdateLocks {
     }
   }
 
-  /** Those of one transaction. */
   static final class Held {
     private final UpdateLocks all;
 
-    /** Numbers of locks. */
     private int[] held = new int[4];
 
     private int size;
@@ -171,7 +160,6 @@ final class UpdateLocks {
       this.all = all;
     }
 
-    /** Takes the lock of an item, or goes on without it. */
     void lock(long item) {
       int n = (int) (item * TimestampTable.SPREAD >>> 32) & LOCKS - 1;
       boolean ascends = true;
@@ -182,7 +170,7 @@ final class UpdateLocks {
         ascends &= held[i] < n;
       }
       if (size == held.length) {
-        held = Arrays.copyOf(held, 2 * size); // before the lock, since it may fail
+        held = Arrays.copyOf(held, 2 * size); // before the lock, because it may fail
       }
       Lock lock = all.locks()[n];
       Thread self = Thread.currentThread();
@@ -191,7 +179,6 @@ final class UpdateLocks {
       }
     }
 
-    /** Releases all; nothing where that was done. */
     void release() {
       while (size > 0) {
         all.locks()[held[--size]].release();

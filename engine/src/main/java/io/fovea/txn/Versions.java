@@ -8,35 +8,35 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * What records were before they were changed: a ring of versions in native memory, for
- * multi-version timestamp ordering. The trees hold the newest committed version of each record.
+ * Old versions of records: a ring in native memory, for multi-version timestamp ordering. The trees
+ * hold the newest committed version of each record.
  *
  * <pre>
  *    claimed - capacity            start of the oldest transaction       tail  claimed
  *   ──────────┬──────────────────────────────┬─────────────────────────────┬──────┬──► positions
- *   overwritten│ nobody needs these any more │ somebody may need these     │ being written
+ *   overwritten│ no longer needed            │ may be needed               │ being written
  *
  *   one version, aligned to 8
  *  +----------+----------+------+------+-------+-----+------------+--------------+-----+-------+
  *  | size (4) | tree (4) | item | prev | begin | end | key length | value length | key | value |
  *  +----------+----------+------+------+-------+-----+------------+--------------+-----+-------+
- *   tree    -1: nothing but a gap before the ring's end
- *   prev    the version of the same bucket before this one
+ *   tree    -1: only a gap before the ring's end
+ *   prev    the previous version of the same bucket
  *   begin   wts of the version, or an upper bound of it; end: wts of the one that replaced it
  *   value   length -1: there was no such record
  * </pre>
  *
- * <b>Collected by being overwritten.</b> A transaction notes the tail <i>before</i> it draws its
- * number t. A version before that position was saved by a transaction that had drawn a smaller
- * number, so its end is below t's, and t does not need it. So what anybody needs lies between his
- * start and the tail; nothing must be found out about who runs, and nothing is freed. A transaction
- * that is so old that the ring has gone round since he began, and needs a version, aborts.
+ * <b>Collected by overwriting.</b> A transaction reads the tail <i>before</i> it draws its number
+ * t. A version before that position was saved by a transaction with a smaller number, so its end is
+ * below t's, and t does not need it. So a transaction needs only versions between its start and the
+ * tail, and nothing is freed. If the ring has wrapped since its start, and it needs a version, it
+ * aborts.
  *
- * <p><b>Order.</b> As in {@link History}: a transaction that saves holds the lock, raises {@code
- * claimed}, writes, raises {@code tail} and the bucket. A transaction that reads copies, fences,
- * and looks whether {@code claimed} has passed over what he copied. A version is saved before its
- * successor is installed or published, so who finds an item too new, or a record gone, finds the
- * version here. A version is never changed.
+ * <p><b>Order.</b> As in {@link History}: a saving transaction holds the lock, raises {@code
+ * claimed}, writes, raises {@code tail} and the bucket. A reader copies, fences, and checks that
+ * {@code claimed} has not passed its copy. A version is saved before its successor is installed or
+ * published, so a transaction that finds an item too new, or a record deleted, finds the version. A
+ * version never changes.
  */
 final class Versions {
   static final int SIZE = 0;
@@ -50,7 +50,7 @@ final class Versions {
   static final int HEADER = 48;
 
   private static final int GAP = -1;
-  private static final int FIRST = 64; // position 0 is the one of no version
+  private static final int FIRST = 64; // position 0 means no version
   private static final VarHandle LOCK;
 
   static {
@@ -74,9 +74,6 @@ final class Versions {
   @SuppressWarnings("unused") // through LOCK
   private volatile int lock;
 
-  /**
-   * @param bytes of the ring, rounded down to a power of two; the buckets take an eighth more
-   */
   Versions(long bytes) {
     capacity = Long.highestOneBit(Math.max(1 << 10, bytes));
     ringRegion = NativeRegion.reserve(capacity, false, "fovea-versions");
@@ -91,12 +88,12 @@ final class Versions {
     return HEADER + keyLength + Math.max(0, valueLength) + 7 & ~7;
   }
 
-  /** Where the versions begin that a transaction may need which draws its number after this. */
+  /** Returns the first position that a transaction may need if it draws its number after this. */
   long tail() {
     return tail;
   }
 
-  /** Whether what was read at a position, or behind it, was a version. */
+  /** Returns whether what was read at a position, or after it, was a version. */
   boolean remembers(long position) {
     VarHandle.acquireFence();
     return claimed - position <= capacity;
@@ -106,7 +103,7 @@ final class Versions {
 
   void lock() {
     for (int attempt = 0; lock != 0 || !LOCK.compareAndSet(this, 0, 1); attempt++) {
-      Waits.spin(attempt); // held for some copies of records, none of which waits
+      Waits.spin(attempt); // held for a few copies of records, without waits
     }
   }
 
@@ -114,13 +111,11 @@ final class Versions {
     LOCK.setRelease(this, 0);
   }
 
-  /** Saves a version that was laid out elsewhere. Under the lock. */
   void save(MemorySegment from, long offset) {
     int size = Mem.getInt(from, offset + SIZE);
     long at = tail;
     if (size > capacity / 4) {
-      // It would push out nearly all. So it does, and is not there: any transaction that is older
-      // gives up.
+      // It would overwrite nearly everything. So it only does that: older transactions abort.
       claimed = at + 2 * capacity;
       tail = at + 2 * capacity;
       return;
@@ -151,7 +146,7 @@ final class Versions {
     return (item * TimestampTable.SPREAD >>> bucketShift) << 3;
   }
 
-  /** The newest version of an item's bucket; go on with {@link #prev}. */
+  /** Returns the newest version of an item's bucket; {@link #prev} has the next. */
   long newest(long item) {
     return Mem.getLongVolatile(buckets, bucket(item));
   }
@@ -160,7 +155,6 @@ final class Versions {
     return Mem.getLong(ring, at(position) + PREV);
   }
 
-  /** The position behind a version, or behind a gap. */
   long next(long position) {
     return position + Mem.getInt(ring, at(position) + SIZE);
   }
@@ -189,7 +183,7 @@ final class Versions {
     return Mem.getInt(ring, at(position) + VALUE_LENGTH);
   }
 
-  /** Where keys and values are; read only with lengths that {@link #remembers} has confirmed. */
+  /** Keys and values; read only with lengths that {@link #remembers} has confirmed. */
   MemorySegment segment() {
     return ring;
   }

@@ -6,33 +6,28 @@ import io.fovea.btree.KeyLocationCache;
 import io.fovea.btree.Position;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The private workspace of a transaction: what it has read and written, and where that was. Nobody
- * else sees any of it before the commit.
- */
+/** A transaction's private state: its reads and writes, with their locations. */
 final class Workspace {
   final ReadSet reads = new ReadSet();
   final WriteSet writes;
 
-  /** The leaves that it has read as a whole. */
   final LeafReads leaves;
 
-  /** Where the operation that is under way stands. */
   final Position position = new Position();
 
-  /** Whether places that were seen are begun from. */
+  /** Whether operations start at remembered locations. */
   final boolean placed;
 
-  /** Whether it has read one record, which is in no read set yet: {@link SingleReadFastPath}. */
+  /** Whether it has read only one record, not in the read set: {@link SingleReadFastPath}. */
   boolean lone;
 
-  /** As {@link Tx#readLsn}. {@link Tx} sets it back: a store can't fail, a call can. */
+  /** As {@link Tx#readLsn}. {@link Tx} resets it: a store can't fail, a call can. */
   long readLsn;
 
-  /** What the transaction does to the catalog; null for nearly all. {@link Tx} ends it. */
+  /** The changes and reads of the catalog; null for most. {@link Tx} ends it. */
   @Nullable CatalogPart catalog;
 
-  /** How it moves the pages of a long value, if it does only that; null for nearly all. */
+  /** Moves the pages of a long value, if the transaction does only that; null for most. */
   @Nullable ChainMove move;
 
   /** The tables that it has used, as bits: {@code 1L << (id & 63)}. */
@@ -45,9 +40,8 @@ final class Workspace {
   long changed = ScanMarks.ALL;
 
   /**
-   * Whether nothing of a transaction is left: from the end of {@link #clear} to the next begin.
-   * Where errors have cut the end of a transaction short it is false, and {@link Tx} clears at the
-   * next begin: a write that was left would be committed by a transaction that has written nothing.
+   * Whether nothing of a transaction is left. False after errors at its end; then {@link Tx} clears
+   * at the next begin, because a remaining write would be committed.
    */
   boolean clean = true;
 
@@ -58,7 +52,7 @@ final class Workspace {
     this.writes = new WriteSet(new Scratch(shared.config.scratchBytesMax(), life, shared.memory));
   }
 
-  /** Puts what is known of the place of a written key into a position. */
+  /** Copies the known location of a written key to a position. */
   void place(int e, Position p) {
     int handle = writes.handle(e);
     if (!placed) {
@@ -73,13 +67,12 @@ final class Workspace {
     }
   }
 
-  /** The leaf where a written key was seen, or missed, last: a hint; 0 where that is not known. */
+  /** Returns the leaf where a written key was last seen or missed: a hint; 0 if unknown. */
   long leaf(int e) {
     int handle = writes.handle(e);
     return handle >= 0 ? reads.pid(handle) : writes.leaf(e);
   }
 
-  /** Where others have seen the key last. */
   private void guess(int e, Position p) {
     BTree tree = writes.tree(e);
     KeyLocationCache places = tree.places();
@@ -88,14 +81,13 @@ final class Workspace {
     }
   }
 
-  /** A leaf was read whose last change is at a position of the log. */
   void sawLsn(long lsn) {
     if (lsn > readLsn) {
       readLsn = lsn;
     }
   }
 
-  /** Forgets the transaction. What it would change goes first: nothing before that can fail. */
+  /** Forgets the transaction; writes first, because nothing before that can fail. */
   void clear() {
     writes.clear();
     lone = false;

@@ -9,12 +9,11 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A digest of what a transaction has written so far, for replicas that compare what they do.
+ * A digest of a transaction's writes so far, for replicas that compare their results.
  *
- * <p>It is the sum of one number per record: of its table's name, its key, and what becomes of it.
- * So it depends on nothing that differs between two databases with the same records: neither on
- * pages nor on the numbers of trees, nor on the order of the writes. It goes over the network
- * between programs of different releases, so it is made of CRC-32C and CRC-32, which never change.
+ * <p>It is the sum of one number per record, made of its table's name, its key and its change, so
+ * it does not depend on pages, tree ids or the order of writes. Programs of different releases
+ * exchange it, so it uses CRC-32C and CRC-32, which never change.
  */
 final class WriteDigest {
   private static final int PUT = 1;
@@ -30,11 +29,7 @@ final class WriteDigest {
   private @Nullable BTree tree;
   private byte[] name = {};
 
-  /**
-   * A digest of a write set, which stays as it is meanwhile.
-   *
-   * @param names gives the name of a tree's table; empty for other trees, which are left out
-   */
+  /** {@code names} returns the name of a tree's table; empty for trees to leave out. */
   WriteDigest(WriteSet writes, Function<BTree, byte[]> names) {
     this.writes = writes;
     this.names = names;
@@ -49,7 +44,7 @@ final class WriteDigest {
             case WriteSet.INSERT, WriteSet.PUT -> PUT;
             case WriteSet.PATCH -> PATCH;
             case WriteSet.DELETE -> deletes ? DELETE : 0;
-            default -> 0; // nothing was written
+            default -> 0; // no change
           };
       if (kind > 0) {
         sum += of(e, kind);

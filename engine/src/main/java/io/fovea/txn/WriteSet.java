@@ -8,7 +8,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a transaction will write: one entry per (tree, key), whatever was done to it.
+ * The writes of a transaction: one entry per (tree, key).
  *
  * <pre>
  *   before \ then   insert       put          patch            delete
@@ -20,10 +20,10 @@ import org.jspecify.annotations.Nullable;
  *   NONE            INSERT       INSERT       misuse           nothing there
  * </pre>
  *
- * NONE is what insert-then-delete leaves: it writes nothing, and its read stays in the read set.
- * The table is cleared by walking the entries, as that of {@link ReadSet}. Keys and values lie in
- * the transaction's {@link Scratch}; a PATCH entry's value is the head of a list of patches there:
- * {@code next (4), at (4), length (4), bytes}.
+ * NONE, left by insert then delete, writes nothing; its read stays in the read set. The table is
+ * cleared by walking the entries, as that of {@link ReadSet}. Keys and values are in the
+ * transaction's {@link Scratch}; a PATCH entry's value is the head of a list of patches: {@code
+ * next (4), at (4), length (4), bytes}.
  */
 final class WriteSet {
   static final byte NONE = 0;
@@ -32,10 +32,10 @@ final class WriteSet {
   static final byte PATCH = 3;
   static final byte DELETE = 4;
 
-  /** The first page of a long value is another; alone in its transaction. */
+  /** Another first page of a long value; alone in its transaction. */
   static final byte MOVE = 5;
 
-  /** Whether the key was there before this transaction. */
+  /** Whether the key existed before this transaction. */
   static final byte UNKNOWN = -2;
 
   static final byte ABSENT = -1;
@@ -46,7 +46,7 @@ final class WriteSet {
   private static final int PLACE = 3;
   private static final int KEEP = 1 << 12;
 
-  /** In place of frame and slot: there is none; it is that of the key that appeared last. */
+  /** In place of frame and slot: unknown; that of the previous key that appears. */
   private static final long NOWHERE = -1;
 
   private static final long FOLLOWS = -2;
@@ -63,20 +63,18 @@ final class WriteSet {
   private byte[] kinds = new byte[INITIAL];
   private byte[] existed = new byte[INITIAL];
 
-  /** How long the value was, where the key was there. */
   private int[] lengthsBefore = new int[INITIAL];
 
-  /** The entry that is installed behind this one, with no other key between; -1: none. */
+  /** The entry that is installed after this one, with no other key between; -1: none. */
   private int[] followers = new int[INITIAL];
 
-  /** Version, page id, and frame with slot, of entries that no read has a place for. */
+  /** Version, page id, and frame with slot, of entries whose location no read knows. */
   private long[] places = new long[INITIAL * PLACE];
 
   private int[] table = new int[INITIAL * 4];
   private int size;
   private int changes;
 
-  /** Whether the items of entries are not pinned. */
   private boolean pinsLater;
 
   WriteSet(Scratch scratch) {
@@ -88,9 +86,8 @@ final class WriteSet {
   }
 
   /**
-   * Moves when an entry comes to hold a whole record (INSERT, PUT) or ceases to, so that an open
-   * scan notices. Patches, and another value for the same key, change nothing of which records a
-   * scan has to bring.
+   * Changes when an entry gets or loses a whole record (INSERT, PUT), which open scans have to add;
+   * patches and other values do not matter.
    */
   int changes() {
     return changes;
@@ -127,14 +124,12 @@ final class WriteSet {
   }
 
   /**
-   * Adds an entry for a key that {@link #find} did not find: as a whole, or not at all where there
-   * is no memory, for a body may catch the error and go on. So what the entry has is in the scratch
-   * memory before, and the entry counts when nothing can fail any more.
+   * Adds an entry for a key that {@link #find} did not find: completely, or not at all if memory is
+   * short, because a body may catch the error. Its data is already in the scratch memory.
    *
-   * @param key where the key is in the scratch memory
-   * @param value where the value is there, the only patch of a PATCH, or -1
-   * @param valueLength how long that is; of a PATCH, where it is
-   * @param before how long the value is that the key has, {@link #ABSENT} or {@link #UNKNOWN}
+   * @param value the offset of the value, or of the only patch of a PATCH, or -1
+   * @param valueLength the length of the value; of a PATCH, its offset
+   * @param before the length of the current value, {@link #ABSENT} or {@link #UNKNOWN}
    */
   int add(
       BTree tree,
@@ -171,11 +166,10 @@ final class WriteSet {
     return e;
   }
 
-  /** Gives an entry another value, as a whole or not at all. */
   void value(int e, byte kind, MemorySegment value, long offset, int length) {
     int change = isWhole(kinds[e]) == isWhole(kind) ? 0 : 1;
     int at = valueOffsets[e];
-    // A value that is replaced by one no longer is overwritten in place, else appended anew.
+    // Overwrite in place if the new value is not longer, otherwise append.
     if (kinds[e] != PATCH && at >= 0 && length <= valueLengths[e]) {
       Mem.copy(value, offset, scratch.segment(), at, length);
     } else {
@@ -195,12 +189,11 @@ final class WriteSet {
     valueLengths[e] = 0;
   }
 
-  /** Changes {@code length} bytes of an entry's own value. */
   void overwrite(int e, int at, MemorySegment bytes, long offset, int length) {
     Mem.copy(bytes, offset, scratch.segment(), valueOffsets[e] + at, length);
   }
 
-  /** Puts a patch, which is the last of its entry, into the scratch memory; returns where it is. */
+  /** Stores the last patch of an entry in the scratch memory; returns its offset. */
   int patch(int at, MemorySegment bytes, long offset, int length) {
     int p = scratch.allocate(PATCH_HEADER + length);
     MemorySegment s = scratch.segment();
@@ -211,14 +204,12 @@ final class WriteSet {
     return p;
   }
 
-  /** Adds one more patch to a PATCH. */
   void addPatch(int e, int at, MemorySegment bytes, long offset, int length) {
     int p = patch(at, bytes, offset, length);
     Mem.putInt(scratch.segment(), valueLengths[e], p);
     valueLengths[e] = p;
   }
 
-  /** The first patch of an entry, or -1. */
   int firstPatch(int e) {
     return valueOffsets[e];
   }
@@ -235,7 +226,7 @@ final class WriteSet {
     return Mem.getInt(scratch.segment(), patch + 8);
   }
 
-  /** Lays an entry's patches over a copy of the record of which {@code cap} bytes are there. */
+  /** Applies an entry's patches to a copy of the first {@code cap} bytes of the record. */
   void applyPatches(int e, MemorySegment record, long offset, int cap) {
     for (int p = firstPatch(e); p >= 0; p = nextPatch(p)) {
       int at = patchAt(p);
@@ -246,7 +237,7 @@ final class WriteSet {
     }
   }
 
-  /** The trees of which there is anything, as bits of {@link ScanMarks}. */
+  /** Returns the trees with entries, as bits of {@link ScanMarks}. */
   @SuppressWarnings("NullAway")
   long treeBits() {
     long bits = 0;
@@ -256,7 +247,6 @@ final class WriteSet {
     return bits;
   }
 
-  /** Whether there is anything of a tree. */
   boolean has(BTree tree) {
     for (int e = 0; e < size(); e++) {
       if (trees[e] == tree) {
@@ -299,26 +289,22 @@ final class WriteSet {
     return existed[e];
   }
 
-  /** How long the value was before this transaction, where {@link #existed} is PRESENT. */
   int lengthBefore(int e) {
     return lengthsBefore[e];
   }
 
-  /** What was there before this transaction: of so many bytes, or below 0 nothing. */
+  /** Sets the length of the former value; negative: the key was absent. */
   void before(int e, int length) {
     existed[e] = length >= 0 ? PRESENT : ABSENT;
     lengthsBefore[e] = length;
   }
 
-  /** The read-set entry that knows the record's place, or -1. */
+  /** Returns the read-set entry that knows the record's location, or -1. */
   int handle(int e) {
     return handles[e];
   }
 
-  /**
-   * Remembers where a key was looked for that was written without being read: the commit looks for
-   * it, for its successor, and once more to install it.
-   */
+  /** Remembers the location of an unread key for the commit: its search, successor and install. */
   void place(int e, Position p) {
     int at = e * PLACE;
     places[at] = p.version;
@@ -327,11 +313,8 @@ final class WriteSet {
   }
 
   /**
-   * Notes that a key comes into the gap of one that appears or disappears before it, with no other
-   * key between them in the tree: it is installed where that one was, together with it, and there
-   * is nothing to remember of its own. That they are in one leaf is a hint.
-   *
-   * @param before what is installed before it: the first of them, or the last that followed that
+   * Records that a key is in the gap of the entry {@code before}, with no other key between them in
+   * the tree: both are installed together. That they share a leaf is a hint.
    */
   void follow(int e, int before) {
     places[e * PLACE + 2] = FOLLOWS;
@@ -342,12 +325,11 @@ final class WriteSet {
     return places[e * PLACE + 2] == FOLLOWS;
   }
 
-  /** The entry that is installed behind this one; -1: none. */
   int follower(int e) {
     return followers[e];
   }
 
-  /** Puts that place into {@code p}, as a hint; or none. */
+  /** Copies the location to {@code p}, as a hint; or clears it. */
   void locate(int e, Position p) {
     int at = e * PLACE;
     long where = places[at + 2];
@@ -362,21 +344,16 @@ final class WriteSet {
     p.found = (where & 1) != 0;
   }
 
-  /** The page of the leaf in that place; 0 where there is none. */
   long leaf(int e) {
     int at = e * PLACE;
     return places[at + 2] < 0 ? 0 : places[at + 1];
   }
 
-  /**
-   * The slot in {@link Timestamps}; {@link ConcurrencyControl#LATER} before the commit has pinned
-   * it.
-   */
+  /** Returns the slot in {@link Timestamps}, or LATER before the commit has pinned it. */
   int slot(int e) {
     return slots[e];
   }
 
-  /** Whether some have none yet. */
   boolean pinsLater() {
     return pinsLater;
   }
@@ -385,7 +362,7 @@ final class WriteSet {
     slots[e] = slot;
   }
 
-  /** True where this entry pinned its slot itself, not through the read set. */
+  /** Returns whether this entry pinned its slot itself, not through the read set. */
   boolean ownsPin(int e) {
     return handles[e] < 0;
   }
@@ -419,15 +396,15 @@ final class WriteSet {
   }
 
   /**
-   * Smaller arrays must not stand beside a larger items: so that is the first to get smaller. Where
-   * there is no memory some stay larger than needed, and the next entry allocates the others.
+   * Shrinks {@code items} first, because the other arrays must not be shorter. If memory is short,
+   * some stay large, and the next entry allocates the others.
    */
   private void shrink() {
     try {
       items = new long[0];
       allocate(INITIAL);
     } catch (OutOfMemoryError e) {
-      // The set is empty, which is all that the end of a transaction needs.
+      // The set is empty, as the end of a transaction requires.
     }
   }
 
@@ -436,8 +413,8 @@ final class WriteSet {
   }
 
   private void allocate(int capacity) {
-    // Whoever gets larger comes first, items last: its length is what is asked for. After a failure
-    // those that are larger already do no harm, and the table is that of before.
+    // Growing: items is last, because its length is what is checked. After a failure the larger
+    // arrays are harmless, and the table is the old one.
     trees = Arrays.copyOf(trees, capacity);
     if (size == 0) {
       Arrays.fill(trees, null);

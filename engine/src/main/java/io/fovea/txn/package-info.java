@@ -3,36 +3,36 @@
  *
  * <p>Serializable by TicToc (Yu et al., SIGMOD 2016) with timestamps in FPSketch (Hwang, University
  * of Washington 2025, chapter 3), or by one of five other protocols. Writes stay in a private
- * workspace until commit; a page never holds anything uncommitted. The argument why this is
- * serializable, phantoms included, is in docs/internals/transactions.md; the rules it rests on are
- * named in {@code TxReads}, {@code ScanBatches} and {@code Commit}.
+ * workspace until the commit; a page never contains uncommitted data. The proof is in
+ * docs/internals/transactions.md; {@code TxReads}, {@code ScanBatches} and {@code Commit} name the
+ * rules on which it rests.
  *
  * <pre>
  *   TxEngine         all transactions of a database: begin, end, failure, durability
  *   Tx               one transaction: the facade of its parts
  *   TxScan           a scan
- *   Attempts         the attempts to do one piece of work until it commits
+ *   Attempts         the attempts to commit a piece of work
  *   Timestamps       the timestamps of all items
  *   TxConfig         settings of an engine               TimestampConfig  those of timestamps
  *   --- the parts of a transaction
- *   TxReads          point reads                         TxHints          reads that begin from a hint
+ *   TxReads          point reads                         TxHints          reads that start from a hint
  *   TxWrites         insert, put, patch, delete          TxScans          the open scans
  *   ScanBatches      installed keys of a scan            ScanRange        the interval of a scan
  *   OwnWrites        own writes ahead of a scan
- *   Commit           the steps of a commit               CommitAppender   what a commit logs
- *   ConcurrencyControl  what the protocol decides           Workspace        read set, write set
- *   TxLife           may it go on, and how it waits      Items            what is read and locked
+ *   Commit           the steps of a commit               CommitAppender   its log records
+ *   ConcurrencyControl  the protocol                        Workspace        read set, write set
+ *   TxLife           checks and waits                    Items            hashes of keys and gaps
  *   --- the protocols
  *   TicToc, Silo, Sto, Mvto, TwoPhaseLocking, Occ, PessimisticLocking
  *   --- what all transactions share
  *   TxShared         all of it                           EngineHealth     works, stops, has failed
- *   Admission        who gets a context                  CommitDurability  waits for the log
- *   Reservations     who is pessimistic                  GracePeriod      when all have ended
+ *   Admission        the queue for contexts              CommitDurability  waits for the log
+ *   Reservations     the pessimistic transaction         GracePeriod      when all have ended
  *   ProtocolMemory   lock words, history, versions
  *   --- timestamps
- *   Pins             slots that belong to an item        Entries          entries come and go
- *   TimestampTable   the exact table                     Epochs           who may still use what
- *   ColdTimestamps   where timestamps of others are      Sketch           an upper bound for them
+ *   Pins             slots that belong to an item        Entries          creates and releases entries
+ *   TimestampTable   the exact table                     Epochs           when entries may be released
+ *   ColdTimestamps   timestamps of unused items          Sketch           an upper bound for them
  * </pre>
  *
  * <p>Parts use those below them. No part knows {@code Tx} or {@code TxEngine}; a protocol knows
@@ -43,9 +43,9 @@
  * io.fovea.txn.Timestamps} are shared.
  *
  * <p>Order: log space before item locks (by hash, then successors by try-lock) before page latches;
- * neither an item nor log space is waited for while a page is latched. Where a commit needs more
- * log space with locks held (long values, parts), it may wait for it: nobody who has log space
- * waits for a lock for long. Durability is waited for with nothing held.
+ * neither an item nor log space is waited for while a page is latched. A commit that needs more log
+ * space with locks held (long values, parts) may wait for it, because no holder of log space waits
+ * long for a lock. Durability is waited for with nothing held.
  */
 @NullMarked
 package io.fovea.txn;

@@ -18,7 +18,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Who gets a context when there are fewer of them than transactions. */
+/** Admission of more transactions than there are contexts. */
 class AdmissionTest {
   private static void untilWaiting(TxFixture f, int n) {
     while (f.engine.waiting() != n) {
@@ -31,7 +31,7 @@ class AdmissionTest {
   }
 
   @Test
-  void whoComesFirstIsServedFirst() throws Exception {
+  void servesInOrderOfArrival() throws Exception {
     int threads = 40;
     try (TxFixture f = new TxFixture(Configs.contexts(2), 128, 1)) {
       Tx a = f.begin();
@@ -67,7 +67,7 @@ class AdmissionTest {
   }
 
   @Test
-  void aNewcomerDoesNotPassThoseWhoWait() throws Exception {
+  void aNewcomerDoesNotPassWaiters() throws Exception {
     try (TxFixture f = new TxFixture(Configs.contexts(1), 128, 1)) {
       Tx held = f.begin();
       AtomicInteger turns = new AtomicInteger();
@@ -81,7 +81,7 @@ class AdmissionTest {
                   });
       untilWaiting(f, 1);
       end(held);
-      // Begins at once, with a context that is warm for it: behind the other all the same.
+      // Begins at once, with a context that is warm for it, but queues behind the other.
       Tx again = f.begin();
       assertEquals(1, turns.get());
       end(again);
@@ -90,7 +90,7 @@ class AdmissionTest {
   }
 
   @Test
-  void whoGivesUpIsPassedOver() throws Exception {
+  void aTimedOutWaiterIsSkipped() throws Exception {
     try (TxFixture f = new TxFixture(Configs.contexts(1), 128, 1)) {
       Tx held = f.begin();
       List<Throwable> thrown = Collections.synchronizedList(new ArrayList<>());
@@ -137,7 +137,7 @@ class AdmissionTest {
   }
 
   @Test
-  void whoWaitsHearsOfTheEnd() throws Exception {
+  void waitersEndWithTheEngine() throws Exception {
     TxFixture f = new TxFixture(Configs.contexts(1), 128, 1);
     Tx held = f.begin();
     List<Throwable> thrown = Collections.synchronizedList(new ArrayList<>());
@@ -165,13 +165,10 @@ class AdmissionTest {
     f.close();
   }
 
-  /**
-   * Only one of those who wait looks at the time: it may give up, be interrupted or be served, and
-   * all others hear of theirs all the same.
-   */
+  /** Only the guard checks the time; if it leaves in any way, other waiters still time out. */
   @Test
   @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-  void whoeverWatchesTheTime() throws Exception {
+  void waitersTimeOutWhoeverIsTheGuard() throws Exception {
     try (TxFixture f = new TxFixture(Configs.contexts(1), 128, 1)) {
       Random random = new Random(3);
       for (int round = 0; round < 3; round++) {
@@ -199,7 +196,7 @@ class AdmissionTest {
           }
         }
         if (round == 1) {
-          while (refused.get() != 40) { // all who have a limit, with nobody served meanwhile
+          while (refused.get() != 40) { // all waiters with a limit, while none is served
             Thread.yield();
           }
           untilWaiting(f, 20);
@@ -218,7 +215,7 @@ class AdmissionTest {
   }
 
   @Test
-  void nobodyRunsBesideWhoIsAlone() throws Exception {
+  void anExclusiveTransactionRunsAlone() throws Exception {
     try (TxFixture f = new TxFixture(Configs.contexts(3), 128, 1)) {
       for (int round = 0; round < 50; round++) {
         Tx alone = f.engine.begin(false, 0, true);
@@ -236,9 +233,9 @@ class AdmissionTest {
     }
   }
 
-  /** No context is lost, and nobody sleeps beside a free one. */
+  /** No context is lost, and no thread sleeps while one is free. */
   @Test
-  void aCrowd() throws Exception {
+  void manyThreads() throws Exception {
     int threads = 300;
     int times = 100;
     try (TxFixture f = new TxFixture(Configs.contexts(3), 128, 1)) {

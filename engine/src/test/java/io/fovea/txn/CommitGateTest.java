@@ -15,13 +15,13 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 
-/** Moments at which no commit is inside. */
+/** Quiescent points, at which no commit is inside. */
 class CommitGateTest {
   private static final int THREADS = 4;
   private static final int MOMENTS = 60;
   private static final long LONG = 60_000_000_000L;
 
-  /** What a commit changes, without any fence of its own. */
+  /** The data that a commit changes, without fences. */
   private static final class Pair {
     long first;
     long second;
@@ -29,9 +29,9 @@ class CommitGateTest {
 
   private volatile boolean stop;
 
-  /** Whoever has a moment sees each commit as a whole, and so does the commit that comes next. */
+  /** A quiescent point sees each commit as a whole, and so does the next commit. */
   @Test
-  void nobodyIsInsideAtAMoment() throws Exception {
+  void noCommitIsInsideAtAQuiescentPoint() throws Exception {
     CommitGate gate = new CommitGate(THREADS);
     Pair[] pairs = new Pair[THREADS];
     List<Thread> threads = new ArrayList<>();
@@ -80,7 +80,7 @@ class CommitGateTest {
   }
 
   @Test
-  void aMomentIsWaitedForOnlySoLong() {
+  void theWaitForAQuiescentPointIsBounded() {
     CommitGate gate = new CommitGate(2);
     gate.enter(gate.pass(1));
     boolean[] came = new boolean[1];
@@ -95,9 +95,9 @@ class CommitGateTest {
     assertTrue(came[0]);
   }
 
-  /** A commit that stopped the engine never ends: who waits for it is told, whatever his time. */
+  /** A commit that stopped the engine never ends: a waiting thread gets an error. */
   @Test
-  void whoWaitsIsToldThatTheEngineHasStopped() throws Exception {
+  void theWaitEndsWhenTheEngineStops() throws Exception {
     CommitGate gate = new CommitGate(2);
     gate.enter(gate.pass(0));
     FutureTask<Void> waits =

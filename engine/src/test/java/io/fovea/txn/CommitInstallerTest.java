@@ -30,11 +30,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Which changes of a commit are made together, and the second look at a successor. */
+/** Changes of a commit that are made together, and the second check of a successor. */
 class CommitInstallerTest {
   private static final long SEED = Long.getLong("models.seed", 20261126L);
 
-  /** How far a version moves by one change under a latch. */
+  /** The change of a version by one change under a latch. */
   private static final long STEP = 1L << 9;
 
   private static final int LINES = 10;
@@ -63,11 +63,8 @@ class CommitInstallerTest {
     return key(order) + "-" + (char) ('a' + line);
   }
 
-  // ---------------------------------------------------------------------------------- one latch
-
-  /** The lines of an order, with a change of another table between two of them. */
   @Test
-  void whatFollowsIsInstalledUnderOneLatch() {
+  void followersAreInstalledUnderOneLatch() {
     try (TxFixture f = new TxFixture()) {
       BTree lines = f.tree();
       BTree stock = f.trees.get(1);
@@ -90,9 +87,9 @@ class CommitInstallerTest {
     }
   }
 
-  /** As a delivery changes them; and each of them in two places. */
+  /** Patches as in a delivery, each record with two. */
   @Test
-  void neighboursArePatchedUnderOneLatch() {
+  void neighborsArePatchedUnderOneLatch() {
     try (TxFixture f = new TxFixture()) {
       BTree lines = f.tree();
       fill(f, lines, 20);
@@ -111,7 +108,7 @@ class CommitInstallerTest {
   }
 
   @Test
-  void aThousandPutsTakeALatchForEachSixteen() {
+  void aThousandPutsTakeOneLatchPerSixteen() {
     try (TxFixture f = new TxFixture(Configs.contexts(32), 512, 1)) {
       BTree t = f.tree();
       fill(f, t, 1);
@@ -128,11 +125,9 @@ class CommitInstallerTest {
     }
   }
 
-  // --------------------------------------------------------------------------------- what fails
-
-  /** A frame that is lacking is waited for, and nothing is installed twice or not at all. */
+  /** A missing frame is waited for, and every change is installed exactly once. */
   @Test
-  void whatIsLackingIsTriedAgain() {
+  void missingResourcesAreRetried() {
     AtomicInteger failures = new AtomicInteger();
     FaultInjection.Probe probe =
         (stage, locked) -> {
@@ -159,9 +154,6 @@ class CommitInstallerTest {
     }
   }
 
-  // ------------------------------------------------------------------------------------- a model
-
-  /** All kinds of changes in one gap and beside it, long values among them. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void randomChanges(Protocol protocol) {
@@ -201,7 +193,7 @@ class CommitInstallerTest {
     return copy;
   }
 
-  /** To the models; and to the trees, where there are any. */
+  /** Changes the models, and the trees if given. */
   private static Void change(
       TxFixture f, Client c, List<TreeMap<String, String>> models, SplittableRandom random) {
     int from = random.nextInt(60);
@@ -253,13 +245,7 @@ class CommitInstallerTest {
     };
   }
 
-  // ------------------------------------------------------------------------- the second look
-
-  /**
-   * A key that is the last of its leaf, with all of the gap above it in this leaf, and the key
-   * above, which is the first of its own. There is room for another key: a split would tell the
-   * leaf behind that it has another neighbour.
-   */
+  /** The last key of its leaf, with the whole gap above, and the first key of the next leaf. */
   private static String[] neighboursInTwoLeaves(TxFixture f, BTree t, int keys) {
     for (int i = 3; i < keys; i++) {
       long pid = at(t, key(i - 1)).pid;
@@ -273,9 +259,8 @@ class CommitInstallerTest {
     throw new AssertionError("no leaf has the gap above its last key");
   }
 
-  /** What a position says of the gap above a key, and what ends that. */
   @Test
-  void versionsStandForAGap() {
+  void versionsProtectAGap() {
     try (TxFixture f = new TxFixture()) {
       BTree t = f.tree();
       int keys = 1000;
@@ -316,7 +301,7 @@ class CommitInstallerTest {
     }
   }
 
-  /** A gap that reaches over a leaf without keys is looked for again. */
+  /** A gap that spans a leaf without keys is searched again. */
   @Test
   void aGapOverThreeLeavesHasNoVersion() {
     try (TxFixture f = new TxFixture()) {
@@ -327,7 +312,7 @@ class CommitInstallerTest {
       Position p = new Position();
       int seen = 0;
       for (int i = 0; i < keys; i++) {
-        // Without a merge, so that leaves without keys stay.
+        // Without a merge, so that empty leaves stay.
         if (i % 500 != 0) {
           MemorySegment key = TxFixture.bytes(key(i));
           t.remove(key, 0, TxFixture.length(key(i)), false, p, LogSession.NONE);
@@ -352,11 +337,9 @@ class CommitInstallerTest {
   }
 
   /**
-   * U finds the successor of the key that it inserts. Before U has locked it, V puts a key between,
-   * and T looks into what is left of the gap. T must not be able to commit when it has seen
-   * something else that U wrote.
-   *
-   * @return whether T has committed
+   * U finds the successor of its new key. Before U has locked it, V inserts a key between, and T
+   * scans the rest of the gap. Returns whether T committed, although it has seen another write of
+   * U.
    */
   private static boolean aGapIsSplit(FaultInjection faults, boolean inOneLeaf) {
     AtomicReference<Runnable> then = new AtomicReference<>();
@@ -405,20 +388,20 @@ class CommitInstallerTest {
 
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void aGapThatIsSplitIsSeenByTheSecondLook(boolean inOneLeaf) {
+  void theSecondCheckDetectsASplitGap(boolean inOneLeaf) {
     assertFalse(aGapIsSplit(FaultInjection.NONE, inOneLeaf));
-    // A test that can't fail would say nothing.
+    // The test can fail.
     assertTrue(aGapIsSplit(FaultInjection.without(Step.SECOND_LOOK), inOneLeaf));
   }
 
   @Test
-  void theVersionOfAnotherLeafIsNoSecondLook() {
+  void theVersionOfAnotherLeafIsNoSecondCheck() {
     FaultInjection skipsLockCheck = FaultInjection.without(Step.LEAF_OF_THE_GAP);
     assertTrue(aGapIsSplit(skipsLockCheck, false));
     assertFalse(aGapIsSplit(skipsLockCheck, true), "within a leaf the version is enough");
   }
 
-  /** One look that is spared: the leaf has not changed, so nothing is searched again. */
+  /** One search is saved: the leaf is unchanged. */
   @Test
   void oneSearchFindsASuccessor() {
     try (TxFixture f = new TxFixture()) {

@@ -21,7 +21,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/** What is put is read again, and nothing that is read is believed. */
+/** Records are read as written, and nothing read is trusted. */
 class CommitRecordTest {
   private static final int OFFSET = 13; // nothing in a record is aligned
 
@@ -40,7 +40,7 @@ class CommitRecordTest {
     return operation(random).in(leaf(random));
   }
 
-  /** None, some that are near each other, and any. */
+  /** No leaf, leaves near each other, or any number. */
   private static long leaf(SplittableRandom random) {
     return switch (random.nextInt(4)) {
       case 0 -> 0;
@@ -75,7 +75,6 @@ class CommitRecordTest {
     };
   }
 
-  /** Puts an operation with its leaf. */
   private static long put(MemorySegment to, long at, Op op, long before) {
     long end = put(to, at, op);
     assertEquals(at + bytes(op), end);
@@ -173,7 +172,7 @@ class CommitRecordTest {
   }
 
   @Property(tries = 200)
-  void whatIsPutIsReadAgain(@ForAll long seed, @ForAll @IntRange(max = 60) int count) {
+  void roundTrip(@ForAll long seed, @ForAll @IntRange(max = 60) int count) {
     Record r = record(new SplittableRandom(seed), count);
     CommitCursor c = new CommitCursor();
     c.open(r.type(), r.segment, OFFSET, r.length);
@@ -198,7 +197,7 @@ class CommitRecordTest {
   }
 
   @Property(tries = 100)
-  void operationsLieInOtherRecordsToo(@ForAll long seed, @ForAll @IntRange(max = 10) int count) {
+  void operationsInOtherRecords(@ForAll long seed, @ForAll @IntRange(max = 10) int count) {
     Record r = record(new SplittableRandom(seed), count);
     long header = OFFSET + (r.part ? CommitRecord.PART_HEADER : CommitRecord.HEADER);
     CommitCursor c = new CommitCursor();
@@ -211,7 +210,7 @@ class CommitRecordTest {
     assertEquals(OFFSET + r.length - 8L * (r.adopted.length + r.released.length), c.position());
   }
 
-  /** Reads all of it, every byte that it says something about included. */
+  /** Reads everything, including every byte that the record describes. */
   private static long readAll(int type, MemorySegment s, long at, long length) {
     CommitCursor c = new CommitCursor();
     long sum = 0;
@@ -234,7 +233,7 @@ class CommitRecordTest {
     return sum;
   }
 
-  /** Any bytes are read without harm, or refused by the one exception that says so. */
+  /** Arbitrary bytes are read without harm, or refused with CorruptionException. */
   @Property(tries = 400)
   void hostileBytesAreRefused(@ForAll long seed, @ForAll @IntRange(max = 12) int count) {
     SplittableRandom random = new SplittableRandom(seed);
@@ -258,7 +257,6 @@ class CommitRecordTest {
       try {
         readAll(random.nextInt(5) == 0 ? other(r.type()) : r.type(), s, OFFSET, length);
       } catch (CorruptionException refused) {
-        // fine
       }
     }
   }
@@ -287,7 +285,7 @@ class CommitRecordTest {
   }
 
   @Test
-  void codesThatAreNoneAreRefused() {
+  void invalidCodesAreRefused() {
     for (int code = 0; code < 256; code++) {
       MemorySegment s = Arena.ofAuto().allocate(128);
       long op = CommitRecord.header(s, 0, 0, 1, 0, 0);
@@ -304,7 +302,7 @@ class CommitRecordTest {
   }
 
   @Test
-  void aRecordThatIsCutOffIsRefused() {
+  void aTruncatedRecordIsRefused() {
     Record r = record(new SplittableRandom(5), 6);
     for (int length = 0; length < r.length; length++) {
       int cut = length;
@@ -315,14 +313,14 @@ class CommitRecordTest {
   }
 
   @Test
-  void anotherKindOfRecordIsAMistake() {
+  void anotherKindOfRecordIsRefused() {
     MemorySegment s = Arena.ofAuto().allocate(64);
     assertThrows(
         InvalidUseException.class, () -> new CommitCursor().open(RecordType.FREE, s, 0, 64));
   }
 
   @Test
-  void aMillionOperationsThatAreNotThereCostNothing() {
+  void aFalseCountAllocatesNothing() {
     MemorySegment s = Arena.ofAuto().allocate(64);
     CommitRecord.header(s, 0, 0, -1, 0, 0);
     assertThrows(
@@ -333,7 +331,7 @@ class CommitRecordTest {
   }
 
   @Test
-  void readingMakesNoGarbage() {
+  void readingAllocatesNothing() {
     SplittableRandom random = new SplittableRandom(7);
     MemorySegment s = Arena.ofAuto().allocate(1 << 20, 8);
     int count = 500;

@@ -36,12 +36,12 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Commits over a real log on a simulated disk: what is in it, and who waits for what. */
+/** Commits over a real log on a simulated disk: log content and waits. */
 @Timeout(120)
 class DurableCommitTest {
   private static final String LONG = TxFixture.repeat('L', 20_000);
 
-  /** A thread that waits for a position of the log, and has come so far as to wait. */
+  /** Starts a thread and returns it once it waits for a log position. */
   private static Thread waiting(LoggedFixture f, long lsn, boolean wrote, List<Throwable> thrown) {
     return waiting(Thread.ofPlatform(), f, lsn, wrote, thrown);
   }
@@ -66,8 +66,6 @@ class DurableCommitTest {
     }
     return thread;
   }
-
-  // ------------------------------------------------------------------------------- what is logged
 
   @Test
   void aCommitIsOneRecord() {
@@ -109,7 +107,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void whatDeletesNothingAfterABlindPutIsNoRecord() {
+  void aDeleteOfAnAbsentKeyMakesNoRecord() {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       f.tx.run(
@@ -122,7 +120,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void longValuesAreChainsOfPagesThatTheRecordNames() {
+  void theRecordNamesThePagesOfLongValues() {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       f.tx.run(
@@ -182,7 +180,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void aLargeCommitComesInParts() {
+  void aLargeCommitIsAppendedInParts() {
     try (LoggedFixture f = new LoggedFixture(LoggedFixture.config(Durability.SYNC, 2048))) {
       BTree t = f.tx.tree();
       List<Op> expected = new ArrayList<>();
@@ -199,7 +197,7 @@ class DurableCommitTest {
           });
       f.tx.run(
           c -> {
-            // Of one key, over several parts.
+            // Patches of one key in several parts.
             for (int i = 0; i < 500; i++) {
               c.patch(t, "key 1299", i % 90, "patch" + (i % 10));
             }
@@ -222,7 +220,7 @@ class DurableCommitTest {
 
   /** The lock of a key is held from before the append until after the install. */
   @Test
-  void theOrderInTheLogIsTheOrderOfInstalls() throws InterruptedException {
+  void theLogHasTheOrderOfInstalls() throws InterruptedException {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       int keys = 5;
@@ -271,10 +269,8 @@ class DurableCommitTest {
     }
   }
 
-  // --------------------------------------------------------------------------------- who waits
-
   @Test
-  void aReaderWaitsForWhatItHasReadAndForNothingElse() throws InterruptedException {
+  void aReaderWaitsOnlyForWhatItHasRead() throws InterruptedException {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree fresh = f.tx.trees.get(0);
       BTree old = f.tx.trees.get(1);
@@ -293,7 +289,7 @@ class DurableCommitTest {
       Thread w = waiting(f, written, true, thrown);
       f.disk.awaitHeld(1);
 
-      // The locks are gone: the new value is there for all to see, and to build upon.
+      // The locks are released: the new value is visible and may be overwritten.
       Client reader = new Client(f.tx.begin());
       assertEquals("2", reader.get(fresh, "k"));
       assertEquals(reader.tx.readLsn(), reader.commit());
@@ -324,9 +320,9 @@ class DurableCommitTest {
     return c.commit();
   }
 
-  /** What is not there is a change, too: of a key, of a range, of a leaf that is empty now. */
+  /** The absence of a key, of a range, and of all keys in a leaf is a change, too. */
   @Test
-  void whoSeesThatSomethingIsGoneWaitsForThat() {
+  void aReaderOfAnAbsentKeyWaitsForItsDelete() {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       String value = TxFixture.repeat('v', 200);
@@ -339,7 +335,7 @@ class DurableCommitTest {
           });
       f.log.awaitDurable(f.log.tail());
       f.disk.hold(IoOp.SYNC);
-      // Leaves in the middle become small, and merge, or not.
+      // Leaves in the middle become small, and may merge.
       for (int i = 1100; i < 1300; i++) {
         int k = i;
         Client c = new Client(f.tx.begin());
@@ -359,9 +355,9 @@ class DurableCommitTest {
     }
   }
 
-  /** A leaf without a key is passed by in silence; that it has none may be news all the same. */
+  /** An empty leaf is skipped, but that it is empty may be new. */
   @Test
-  void whoPassesAnEmptyLeafWaitsForWhatEmptiedIt() {
+  void aScanOfAnEmptyLeafWaitsForItsDeletes() {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       String value = TxFixture.repeat('v', 900);
@@ -404,9 +400,9 @@ class DurableCommitTest {
     }
   }
 
-  /** The open end of a tree is a place where something may be missing, too. */
+  /** The gap above the last key of a tree, too. */
   @Test
-  void whoSeesTheEndOfATreeWaitsForWhatWasBehindIt() {
+  void aScanToTheEndWaitsForDeletesThere() {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       f.tx.run(
@@ -427,7 +423,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void whoBuildsUponWhatIsNotDurableWaitsByItsOwnRecord() {
+  void aWriterWaitsForWhatItHasReadByItsOwnRecord() {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree a = f.tx.trees.get(0);
       BTree b = f.tx.trees.get(1);
@@ -488,7 +484,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void virtualThreadsThatWaitLeaveTheirCarriers() throws InterruptedException {
+  void waitingVirtualThreadsUnmount() throws InterruptedException {
     try (LoggedFixture f = LoggedFixture.sync()) {
       BTree t = f.tx.tree();
       f.disk.hold(IoOp.SYNC);
@@ -514,7 +510,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void withoutSyncNobodyWaits() {
+  void withoutSyncCommitsDoNotWait() {
     try (LoggedFixture f = new LoggedFixture(LoggedFixture.config(Durability.ASYNC, 1 << 16))) {
       BTree t = f.tx.tree();
       f.log.awaitDurable(f.log.tail());
@@ -536,11 +532,9 @@ class DurableCommitTest {
     }
   }
 
-  // --------------------------------------------------------------------------------- what fails
-
-  /** After the chains were written, before the append: nothing has happened. */
+  /** After the chains were written, before the append: no effect. */
   @Test
-  void whatFailsBeforeTheAppendGivesEverythingBack() {
+  void aFailureBeforeTheAppendReleasesEverything() {
     // Parts of 1 KiB: the counts of a commit may take 256 bytes.
     try (LoggedFixture f = new LoggedFixture(LoggedFixture.config(Durability.SYNC, 1024))) {
       BTree t = f.tx.tree();
@@ -608,9 +602,9 @@ class DurableCommitTest {
     }
   }
 
-  /** The record is there, the pages can't follow: whoever comes would see half of it. */
+  /** The record is in the log, but can't be installed: others would see half of it. */
   @Test
-  void whatFailsAfterTheAppendStopsTheDatabase() {
+  void aFailureAfterTheAppendStopsTheDatabase() {
     LoggedFixture f = LoggedFixture.sync();
     try {
       BTree t = f.tx.trees.get(0);
@@ -622,7 +616,7 @@ class DurableCommitTest {
             return null;
           });
       Client reader = new Client(f.tx.begin());
-      // The count of dead bytes in the leaf's header: nobody minds but who needs room.
+      // The dead bytes in the leaf's header matter only if space is needed.
       Position p = new Position();
       t.find(TxFixture.bytes("k"), 0, 1, p);
       Mem.putShort(f.tx.pool.pages(), f.tx.pool.base(p.frame) + 42, Short.MAX_VALUE);
@@ -635,7 +629,7 @@ class DurableCommitTest {
       assertTrue(lost.getCause() instanceof CorruptionException, "" + lost.getCause());
       assertNotNull(f.tx.engine.poison());
       assertThrows(DurabilityLostException.class, () -> f.tx.begin());
-      // Whoever is still there does not see the half that was installed.
+      // An active transaction does not see the installed half.
       assertThrows(RuntimeException.class, () -> reader.get(other, "k"));
       assertEquals(tail, f.log.minActive(), "the redo point stays before the record");
       assertEquals(2, f.commits().size());
@@ -644,9 +638,9 @@ class DurableCommitTest {
     }
   }
 
-  /** The log can't take it any more, but the pages can: who waits for it is told. */
+  /** The log has failed, but pages can be written: a waiting thread gets an error. */
   @Test
-  void aCommitWhoseLogDiesUnderItIsInDoubt() throws InterruptedException {
+  void aCommitWhoseLogFailsIsInDoubt() throws InterruptedException {
     LoggedFixture f = LoggedFixture.sync();
     try {
       BTree t = f.tx.tree();
@@ -691,7 +685,7 @@ class DurableCommitTest {
   }
 
   @Test
-  void aFullLogRefusesWritesAndLetsReadsGoOn() {
+  void aFullLogRefusesWritesAndAllowsReads() {
     LogConfig small = new LogConfig(128 << 10, 64 << 10, 5_000_000, 16 << 10);
     try (LoggedFixture f =
         new LoggedFixture(LoggedFixture.config(Durability.SYNC, 1 << 12), 512, small)) {
@@ -755,9 +749,9 @@ class DurableCommitTest {
       long lsn = c.commit();
       var e = assertThrows(DurabilityLostException.class, () -> f.tx.engine.await(lsn, true));
       assertTrue(e.mayHaveCommitted());
-      // Who has read what was durable has an answer that holds.
+      // A reader of durable data has a valid result.
       f.tx.engine.await(early.commit(), false);
-      // Who comes too late has changed nothing, and is told so.
+      // A later commit has no effect, and reports that.
       var refused = assertThrows(DurabilityLostException.class, late::commit);
       assertFalse(refused.mayHaveCommitted());
       assertThrows(DurabilityLostException.class, f.tx::begin);
@@ -786,9 +780,9 @@ class DurableCommitTest {
     }
   }
 
-  /** A close that can't make the log durable gives it up, and the commit's record with it. */
+  /** A close that can't make the log durable abandons it, with the commit's record. */
   @Test
-  void aCommitWhoseLogIsGivenUpIsInDoubt() {
+  void aCommitWhoseLogIsAbandonedIsInDoubt() {
     LoggedFixture f = LoggedFixture.sync();
     try {
       BTree t = f.tx.tree();

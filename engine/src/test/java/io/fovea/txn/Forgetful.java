@@ -3,20 +3,16 @@ package io.fovea.txn;
 import java.util.SplittableRandom;
 import java.util.function.LongUnaryOperator;
 
-/** For tests of other packages: timestamps that rise though nobody has raised them. */
+/** For tests of other packages: raises timestamps that no transaction has raised. */
 public final class Forgetful {
   private Forgetful() {}
 
-  /**
-   * Raises the rts of what a commit has locked.
-   *
-   * @return puts back what was there, before the commit publishes
-   */
+  /** Raises the rts of a commit's locked items; the result restores them before it publishes. */
   public static Runnable raiseReads(TxEngine engine, SlotSet locked, int by) {
     return raise(engine, locked, word -> TidWord.pack(TidWord.wts(word), TidWord.rts(word) + by));
   }
 
-  /** Raises wts and rts of what a commit has locked to the timestamp that it has chosen. */
+  /** Raises wts and rts of a commit's locked items to its timestamp. */
   public static Runnable raiseToCommit(TxEngine engine, SlotSet locked) {
     long commitTs = 0;
     for (int i = 0; i < locked.size(); i++) {
@@ -44,12 +40,7 @@ public final class Forgetful {
     };
   }
 
-  /**
-   * Goes once through all entries and raises, by chance, those that nobody has locked: the rts
-   * alone, or both.
-   *
-   * @return how many
-   */
+  /** Raises some of the unlocked entries, the rts alone or both; returns their number. */
   public static int raiseUnlocked(TxEngine engine, SplittableRandom random) {
     TimestampTable table = engine.timestamps().table();
     int raised = 0;

@@ -9,7 +9,7 @@ import org.openjdk.jcstress.infra.results.JJ_Result;
 import org.openjdk.jcstress.infra.results.JZ_Result;
 import org.openjdk.jcstress.infra.results.ZZ_Result;
 
-/** jcstress: commits against moments and scans by leaves. Run by {@code RacesTest}. */
+/** jcstress: commits against quiescent points and scans by leaves. Run by {@code RacesTest}. */
 final class GateRaces {
   private static final long NOBODY_WAITS = 60_000_000_000L;
   private static final long TREE = ScanMarks.bit(3);
@@ -47,7 +47,7 @@ final class GateRaces {
     }
   }
 
-  /** A commit that reads an older mark is seen inside, also where it was the first that looked. */
+  /** A commit that reads an older scan timestamp is seen inside, even if it is the first reader. */
   @JCStressTest
   @State
   @Outcome(id = "-1, false", expect = Expect.ACCEPTABLE, desc = "seen inside: not watched yet")
@@ -74,7 +74,7 @@ final class GateRaces {
     }
   }
 
-  /** A scan that finds its mark raised by another one has nothing to store. */
+  /** A scan that finds its scan timestamp raised by another stores nothing. */
   @JCStressTest
   @State
   @Outcome(id = "true, true", expect = Expect.ACCEPTABLE, desc = "the commit is above the mark")

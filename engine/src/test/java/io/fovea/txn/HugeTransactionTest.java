@@ -10,12 +10,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What one transaction that has nearly filled the table leaves for those after it. */
+/** The state after one transaction that has nearly filled the table. */
 class HugeTransactionTest {
   private static final int EXACT = 1 << 10;
   private static final int BUDGET = 8 << 20;
 
-  /** Buckets that a miss may look at behind its own, in the mean of so many misses. */
+  /** The mean number of buckets that a miss may search behind its own. */
   private static final int WALK_MAX = 4;
 
   private static final int MISSES = 5_000;
@@ -33,10 +33,7 @@ class HugeTransactionTest {
     t.exit(1);
   }
 
-  /**
-   * Misses in all columns, right after the huge transaction has ended, when the sweep has hardly
-   * begun: what they walk does not depend on how much there was.
-   */
+  /** Misses in all columns, right after the huge transaction, do not depend on its size. */
   @ParameterizedTest
   @CsvSource({
     "FOCUS_SKETCH, EPOCH, 0.80",
@@ -45,7 +42,7 @@ class HugeTransactionTest {
     "FOCUS_COUNTER, EPOCH, 0.97",
     "DISK_CACHE, EPOCH, 0.97"
   })
-  void missesDoNotWalkBehindIt(TimestampStore kind, Release release, double full) {
+  void laterMissesSearchFewBuckets(TimestampStore kind, Release release, double full) {
     Timestamps t = stores.make(2, kind, release, EXACT, BUDGET, 64, 64);
     int slots = t.table().slots();
     SplittableRandom r = new SplittableRandom(1);
@@ -55,7 +52,7 @@ class HugeTransactionTest {
       items[i] = r.nextLong() | 1;
       t.pin(0, items[i]);
     }
-    // Each is found again where it is.
+    // Each is found again.
     for (int i = 0; i < items.length; i += 97) {
       int slot = t.pin(0, items[i]);
       assertEquals(items[i], t.table().item(slot));
@@ -71,7 +68,7 @@ class HugeTransactionTest {
     assertTrue(
         first <= (long) WALK_MAX * MISSES,
         () -> MISSES + " misses have looked at " + first + " buckets behind their own");
-    // What lay behind was let go where somebody passed: the way does not stay long.
+    // Misses have released the entries behind, so the search gets shorter.
     before = t.walked();
     for (int i = 0; i < MISSES; i++) {
       touch(t, r.nextLong() | 1);

@@ -16,8 +16,8 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * A transaction may end after a close has stopped waiting for it and released the memory of locks
- * and timestamps. It then reads zeros there, and must end without an error of the engine.
+ * A transaction may end after a close has released the memory of locks and timestamps. It then
+ * reads zeros, and must end without an error.
  */
 class LateEndTest {
 
@@ -33,11 +33,7 @@ class LateEndTest {
                     Arguments.of(kind, Stage.INSTALLED, true)));
   }
 
-  /**
-   * The engine is closed at a stage of the transaction.
-   *
-   * @param stage of the commit; null: in the body
-   */
+  /** Closes the engine at a stage of the commit; null: in the body. */
   @ParameterizedTest
   @MethodSource("ends")
   void endsInAClosedEngine(Protocol kind, @Nullable Stage stage, boolean commits) {
@@ -76,7 +72,7 @@ class LateEndTest {
         try {
           late.commit();
         } catch (RuntimeException e) {
-          // Any refusal is right; an Error is not.
+          // Any exception is right; an Error is not.
         }
       } else {
         late.rollback();

@@ -21,8 +21,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Scans by leaves: they find what scans by items find, read no items, notice every change of what
- * they passed, and go on by items where there are too many leaves.
+ * Scans by leaves find what scans by items find, read no items, notice every change, and switch to
+ * items if there are too many leaves.
  */
 class LeafReadsTest {
   private static final int KEYS = 3_000;
@@ -56,15 +56,13 @@ class LeafReadsTest {
     return f.engine.timestamps().stats().materialised();
   }
 
-  // ------------------------------------------------------------------------------ what they find
-
   @Property(tries = 15)
-  void theyFindWhatThereIs(@ForAll long seed) {
+  void scansFindAllRecords(@ForAll long seed) {
     SplittableRandom random = new SplittableRandom(seed);
     try (TxFixture f = fixture(512)) {
       TreeMap<String, String> model = new TreeMap<>();
       for (int round = 0; round < 3; round++) {
-        boolean longValues = round == 2; // they are outside of the leaves, and read by items
+        boolean longValues = round == 2; // outside of the leaves, read by items
         f.run(c -> change(c, f.tree(), model, new SplittableRandom(seed), longValues));
         long before = made(f);
         for (int i = 0; i < 60; i++) {
@@ -87,7 +85,7 @@ class LeafReadsTest {
     }
   }
 
-  /** The same whenever it runs again, and of no effect twice. */
+  /** Makes the same changes whenever it runs; idempotent. */
   private static Void change(
       TxFixture.Client c,
       BTree tree,
@@ -136,10 +134,8 @@ class LeafReadsTest {
     return out;
   }
 
-  // -------------------------------------------------------------------------- what they notice
-
   @Test
-  void aScanOfNothingNoticesWhatComes() {
+  void aScanOfAnEmptyRangeNoticesInserts() {
     try (TxFixture f = fixture(512)) {
       fill(f, KEYS);
       for (boolean down : new boolean[] {false, true}) {
@@ -157,7 +153,7 @@ class LeafReadsTest {
     }
   }
 
-  /** The context that was aborted has gone by items once; then it may go by leaves again. */
+  /** The aborted context uses items once, and then leaves again. */
   private static void again(TxFixture f) {
     for (int i = 0; i < 64; i++) {
       TxFixture.Client c = reader(f);
@@ -167,7 +163,7 @@ class LeafReadsTest {
   }
 
   @Test
-  void afterAnAbortItsContextGoesByItemsForAWhile() {
+  void afterAnAbortTheContextUsesItemsForAWhile() {
     try (TxFixture f = fixture(512)) {
       fill(f, KEYS);
       TxFixture.Client scanner = reader(f);
@@ -196,9 +192,9 @@ class LeafReadsTest {
     }
   }
 
-  /** The time of a scan by leaves is that of the last commit, whatever it has changed. */
+  /** The timestamp of a scan by leaves is that of the last commit, whatever it changed. */
   @Test
-  void whatIsReadByItemsHasToHoldAtTheTimeOfTheLeaves() {
+  void readsByItemsMustHoldAtTheTimestampOfTheLeaves() {
     try (TxFixture f = fixture(512)) {
       fill(f, KEYS);
       for (boolean changes : new boolean[] {true, false}) {
@@ -224,11 +220,9 @@ class LeafReadsTest {
     }
   }
 
-  // ---------------------------------------------------------------------------- too many leaves
-
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void whatIsTooMuchIsReadByItems(boolean down) {
+  void tooManyLeavesAreReadByItems(boolean down) {
     try (TxFixture f = fixture(64)) {
       fill(f, KEYS);
       List<String> all = f.run(c -> c.all(f.tree()));
@@ -245,7 +239,7 @@ class LeafReadsTest {
               c.put(f.trees.get(1), "seen", "yes");
               return null;
             });
-        // Seen with what comes, so that the scan may not stand before it.
+        // Read together with later data, so the scan may not precede it.
         assertThrows(
             TransactionAbortedException.class,
             () -> {
@@ -259,12 +253,10 @@ class LeafReadsTest {
     }
   }
 
-  // ------------------------------------------------------------------------------------ threads
-
-  /** Money moves between accounts that come and go; each scan finds all of it. */
+  /** Money moves between accounts that appear and disappear; each scan finds all of it. */
   @ParameterizedTest
   @ValueSource(ints = {96, 512})
-  void scansSeeNoHalfOfACommit(int frames) throws InterruptedException {
+  void scansSeeWholeCommits(int frames) throws InterruptedException {
     int accounts = 400;
     try (TxFixture f = fixture(frames)) {
       f.run(
@@ -285,7 +277,7 @@ class LeafReadsTest {
             thread(
                 failed,
                 () -> {
-                  // On until each reader had its turn: two processors may be busy with these two.
+                  // Until each reader has run: two processors may be busy with these two.
                   for (int i = 0;
                       (i < 1_000 || up.get() < 2 || down.get() < 2) && failed.get() == null;
                       i++) {
@@ -333,7 +325,7 @@ class LeafReadsTest {
             });
   }
 
-  /** All that an account has goes: the account goes, too. */
+  /** Moves everything of an account, and deletes the account. */
   private static Void move(TxFixture.Client c, BTree tree, String from, String to) {
     String has = c.get(tree, from);
     if (has == null || from.equals(to)) {

@@ -20,13 +20,10 @@ import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/**
- * Threads at random, few keys: what the log says, done one after the other on a sorted map, is what
- * the trees hold in the end, and no page is lost.
- */
+/** The log of random threads, applied to a sorted map, gives the content of the trees. */
 class LogModelTest {
   @Property(tries = 12)
-  void theLogMakesTheTrees(
+  void theLogDescribesTheTrees(
       @ForAll long seed,
       @ForAll @IntRange(min = 4, max = 60) int keys,
       @ForAll boolean inParts,
@@ -80,7 +77,7 @@ class LogModelTest {
                       () ->
                           f.tx.run(
                               c -> {
-                                SplittableRandom r = new SplittableRandom(once); // the same again
+                                SplittableRandom r = new SplittableRandom(once); // repeatable
                                 for (int k = 1 + r.nextInt(6); k > 0; k--) {
                                   step(
                                       c,
@@ -132,14 +129,14 @@ class LogModelTest {
         try {
           c.insert(t, key, value(r, r.nextInt(900)));
         } catch (DuplicateKeyException e) {
-          // it is there
+          // exists
         }
       }
       default -> {
         try {
           c.patch(t, key, r.nextInt(200), value(r, r.nextInt(20)));
         } catch (InvalidUseException e) {
-          // it is not, or is shorter
+          // absent or shorter
         }
       }
     }

@@ -16,7 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 
-/** A {@link TxFixture} with a log on a simulated disk, and what the log says afterwards. */
+/** A {@link TxFixture} with a log on a simulated disk, and access to its records. */
 final class LoggedFixture implements AutoCloseable {
   static final UUID DATABASE = new UUID(1, 2);
   private static final LogConfig LOG = new LogConfig(1 << 20, 1 << 20, 5_000_000, 64 << 10);
@@ -36,7 +36,7 @@ final class LoggedFixture implements AutoCloseable {
     this(config, pool(4096, frames), logConfig, Surroundings.PLAIN.roughness(0));
   }
 
-  /** The same on a pool and devices as in some surroundings; the log is rough, too. */
+  /** On the pool and devices of some surroundings; the log's device is rough, too. */
   LoggedFixture(TxConfig config, Surroundings surroundings, Roughness roughness) {
     this(
         config,
@@ -75,10 +75,8 @@ final class LoggedFixture implements AutoCloseable {
     return new LoggedFixture(config(Durability.SYNC, 1 << 16));
   }
 
-  /** An operation of a commit as the log has it. */
   record Op(int kind, int tree, String key, String value) {}
 
-  /** A commit as the log has it. */
   record Logged(long start, long end, int parts, List<Op> ops, long adopted, long released) {}
 
   /** Makes everything durable and reads the log. */
@@ -144,7 +142,7 @@ final class LoggedFixture implements AutoCloseable {
     return state.highWater() - state.freePages();
   }
 
-  /** What a crash does: nothing is written any more. */
+  /** Simulates a crash: nothing is written any more. */
   void crash() {
     closed = true;
     disk.letGo();

@@ -17,7 +17,7 @@ import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Which leaf operations of commits name: where the key was, or was missed, before the commit. */
+/** The leaf that a commit's operation names: where the key was last seen or missed. */
 @Timeout(60)
 class OpLeavesTest {
   private static final int KEYS = 2000;
@@ -48,7 +48,7 @@ class OpLeavesTest {
         });
   }
 
-  /** What the operations name of the last commit; each record by itself. */
+  /** Returns the leaves that the last commit's operations name, per record. */
   private static List<List<Long>> named(LoggedFixture f) {
     f.log.awaitDurable(f.log.tail());
     List<List<Long>> all = new ArrayList<>();
@@ -82,7 +82,7 @@ class OpLeavesTest {
   }
 
   @Test
-  void whereTheRecordWasRead() {
+  void theLeafOfTheRead() {
     try (LoggedFixture f = fixture(1 << 16)) {
       BTree a = f.tx.trees.get(0);
       BTree b = f.tx.trees.get(1);
@@ -98,7 +98,7 @@ class OpLeavesTest {
       run(
           f,
           c -> {
-            c.put(a, key(5), c.get(a, key(5))); // read, and written
+            c.put(a, key(5), c.get(a, key(5))); // read and written
             c.patch(b, key(1900), 0, "V"); // two operations
             c.patch(b, key(1900), 2, "L");
             c.delete(a, key(1000));
@@ -110,7 +110,7 @@ class OpLeavesTest {
   }
 
   @Test
-  void keysThatFollowNameTheLeafOfTheFirst() {
+  void followersNameTheLeafOfTheFirst() {
     try (LoggedFixture f = fixture(1 << 16)) {
       BTree a = f.tx.trees.get(0);
       long expected = leaf(a, key(500) + "a");
@@ -133,9 +133,9 @@ class OpLeavesTest {
     }
   }
 
-  /** Each part is read by itself; what is not known at its beginning is not said. */
+  /** Each part is readable alone, and starts without a known leaf. */
   @Test
-  void partsBeginAnew() {
+  void partsStartWithoutALeaf() {
     try (LoggedFixture f = fixture(1024)) {
       BTree a = f.tx.trees.get(0);
       List<Long> expected = new ArrayList<>();

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The pessimistic transaction under every protocol: what it keeps from others, and what not. */
+/** The pessimistic transaction under every protocol, and its effect on others. */
 @Tag("slow")
 class PessimisticTest {
   private static final long NO_LIMIT = 0;
@@ -53,7 +53,7 @@ class PessimisticTest {
     return c;
   }
 
-  /** One attempt of another; what it was aborted for, or null. */
+  /** Makes one attempt; returns its abort cause, or null. */
   private static AbortCause attempt(TxFixture f, Consumer<Client> body) {
     Client c = new Client(f.begin());
     try {
@@ -69,7 +69,7 @@ class PessimisticTest {
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void whatItHasReadStaysAsItIs(Protocol kind) {
+  void itsReadsDoNotChange(Protocol kind) {
     try (TxFixture f = fixture(kind, "b=1", "e=1", "g=1", "k=1", "m=1", "p=1", "t=1")) {
       BTree t = f.tree();
       try (Attempts attempts = f.engine.attempts(0)) {
@@ -107,14 +107,10 @@ class PessimisticTest {
     }
   }
 
-  /**
-   * Under each protocol the number of an item means a place in another table: of timestamps, which
-   * is the smaller one here, or of locks. {@link TimestampTable#word} says when one is taken for
-   * the other.
-   */
+  /** A slot is an index of timestamps or of locks; {@link TimestampTable#word} checks which. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void itLooksWhereItsProtocolHasItems(Protocol kind) {
+  void itUsesTheTableOfItsProtocol(Protocol kind) {
     TxConfig small =
         Records.with(
             Configs.contexts(16),
@@ -143,13 +139,13 @@ class PessimisticTest {
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void itCommitsAfterOthersHaveRaisedEverything(Protocol kind) {
+  void itCommitsAfterOthersHaveRaisedAllTimestamps(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "b=1", "c=1")) {
       BTree t = f.tree();
       try (Attempts attempts = f.engine.attempts(0)) {
         Client p = begin(f, attempts);
         assertEquals("1", p.get(t, "a"));
-        // Readers of a that commit later and later in the order of all: its timestamps overflow.
+        // Readers of a with later and later timestamps: its distance overflows.
         for (int i = 0; i < 40_000; i++) {
           int n = i;
           assertNull(
@@ -171,7 +167,7 @@ class PessimisticTest {
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void itWaitsForWhoWasFaster(Protocol kind) throws Exception {
+  void itWaitsForEarlierLocks(Protocol kind) throws Exception {
     CountDownLatch stopped = new CountDownLatch(1);
     CountDownLatch goOn = new CountDownLatch(1);
     AtomicInteger armed = new AtomicInteger();
@@ -213,7 +209,7 @@ class PessimisticTest {
               PessimisticTest::start);
       await(asks);
       for (int i = 0; i < 2_000 && !slower.isDone(); i++) {
-        Thread.yield(); // it gets a chance to go past the one who was faster
+        Thread.yield(); // lets the transaction ahead pass
       }
       goOn.countDown();
       assertNull(faster.get(60, TimeUnit.SECONDS));
@@ -223,10 +219,10 @@ class PessimisticTest {
     }
   }
 
-  /** Between a writer's two looks at the reservations the item is reserved, and read. */
+  /** The item is reserved and read between a writer's two checks of reservations. */
   @ParameterizedTest
   @EnumSource(value = Protocol.class, mode = EnumSource.Mode.EXCLUDE, names = "OCC")
-  void aWriterLooksAgainWhenItHasTheLock(Protocol kind) {
+  void aWriterChecksAgainUnderTheLock(Protocol kind) {
     AtomicInteger armed = new AtomicInteger();
     AtomicReference<Runnable> between = new AtomicReference<>();
     FaultInjection.Probe probe =
@@ -271,7 +267,7 @@ class PessimisticTest {
 
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void whoTakesTooLongIsNotWaitedFor(Protocol kind) {
+  void anExpiredReservationIsEnded(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1", "b=1")) {
       BTree t = f.tree();
       try (Attempts attempts = f.engine.attempts(0);
@@ -299,10 +295,10 @@ class PessimisticTest {
     }
   }
 
-  /** Whose turn was taken away queues up again, behind those who wait. */
+  /** A transaction whose ticket is revoked queues again, at the end. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void whoTookTooLongHasItsTurnAgain(Protocol kind) {
+  void anExpiredTransactionQueuesAgain(Protocol kind) {
     try (TxFixture f = fixture(kind, "a=1");
         Attempts attempts = f.engine.attempts(0)) {
       for (int i = 0; i < 2; i++) {
@@ -336,7 +332,7 @@ class PessimisticTest {
       assertFalse(q.tx.pessimistic(), "goes on optimistically");
       q.rollback();
       p.rollback();
-      second.close(); // gives up before its turn
+      second.close(); // leaves before its ticket is granted
       first.close();
       begin(f, third).rollback();
       third.close();
@@ -351,10 +347,10 @@ class PessimisticTest {
     }
   }
 
-  /** Threads that all increment the same few counters, one way or the other. */
+  /** Threads increment the same few counters. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void nothingIsLostBesideOptimisticOnes(Protocol kind) throws Exception {
+  void noUpdateIsLostAmongOptimisticTransactions(Protocol kind) throws Exception {
     int threads = 12;
     int times = 60;
     try (TxFixture f = fixture(kind, "a=0", "b=0", "c=0")) {
@@ -428,7 +424,7 @@ class PessimisticTest {
   }
 
   @Test
-  void reservationsFindWhatWasAdded() {
+  void reservationsFindTheirItems() {
     Reservation r = new Reservation(new PessimisticTicket(new Reservations()), 0);
     for (long i = 1; i <= 10_000; i++) {
       assertFalse(r.refusesWriting(i << 8));

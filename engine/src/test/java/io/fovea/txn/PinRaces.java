@@ -15,7 +15,7 @@ import org.openjdk.jcstress.infra.results.Z_Result;
 final class PinRaces {
   private PinRaces() {}
 
-  /** One bucket of a shared store for each state, filled with entries that are out of use. */
+  /** One bucket of a shared store per state, filled with unused entries. */
   private static final class Columns {
     private static final int BITS = 15;
     private static final int SLOTS = 4;
@@ -41,19 +41,13 @@ final class PinRaces {
       return x;
     }
 
-    /**
-     * The n-th of the items of a column, different for each state. Those of one state all want the
-     * same slot.
-     */
+    /** The n-th item of a column, different for each state. Items of one state share a slot. */
     private static long item(long state, int n) {
       long column = state & (1 << BITS) - 1;
       return (column << 64 - BITS | (state >>> BITS << 8 | n + 1)) * INVERSE;
     }
 
-    /**
-     * A state of its own. Its first item, published at 1000, is the entry that is longest out of
-     * use, so that it is the first to go.
-     */
+    /** A separate state, whose first item, published at 1000, will be released first. */
     synchronized long make() {
       long state = made++;
       Timestamps t = timestamps;
@@ -75,7 +69,7 @@ final class PinRaces {
   }
 
   private static class OneColumn {
-    /** With the item itself as many as there are slots, so that no one has to wait for room. */
+    /** With the item as many as there are slots, so that no pin waits. */
     private static final int ROUNDS = 3;
 
     final Columns columns;
@@ -83,7 +77,7 @@ final class PinRaces {
     final long state;
     final long item;
 
-    /** How often the item was; by the user, then by the arbiter. */
+    /** Publications of the item, by the user, then by the arbiter. */
     private long published;
 
     OneColumn(Columns columns) {
@@ -93,9 +87,7 @@ final class PinRaces {
       this.item = Columns.item(state, 0);
     }
 
-    /**
-     * Uses the item, some times: whether its slot stayed its own, and whether its bound is kept.
-     */
+    /** Uses the item several times: its slot must stay, and its bound must hold. */
     final void use(int ctx, JJJ_Result r) {
       boolean own = true;
       boolean bound = true;
@@ -106,7 +98,7 @@ final class PinRaces {
         boolean kept = TidWord.wts(timestamps.word(slot)) >= 1000 + published;
         boolean locked = timestamps.tryLock(slot);
         boolean after = timestamps.item(slot) == item;
-        // Who is long without the CPU may be expelled; then nothing that it saw counts.
+        // A descheduled thread may be expelled; then its results do not count.
         if (timestamps.holds(ctx)) {
           own &= before && locked && after;
           bound &= kept;
@@ -121,7 +113,7 @@ final class PinRaces {
       r.r2 = bound ? 1 : 0;
     }
 
-    /** Wants the slot of the item, for one item after the other. */
+    /** Pins other items for the same slot. */
     final void crowd(int ctx) {
       for (int round = 0; round < ROUNDS; round++) {
         timestamps.epochs().advance(timestamps.epochs().now());
@@ -131,7 +123,7 @@ final class PinRaces {
       }
     }
 
-    /** Looks at the item, again and again, and leaves. */
+    /** Pins the item again and again. */
     final void visit(int ctx) {
       for (int round = 0; round < ROUNDS; round++) {
         timestamps.enter(ctx);
@@ -204,7 +196,7 @@ final class PinRaces {
     }
   }
 
-  /** Who leaves last lets the entry go, and may be mistaken about being the last. */
+  /** The last user releases the entry, and may be wrong about being the last. */
   @JCStressTest
   @State
   @Outcome(id = "1, 1, 1", expect = Expect.ACCEPTABLE, desc = "the slot stays, the bound holds")
@@ -232,7 +224,7 @@ final class PinRaces {
     }
   }
 
-  /** Two at once make one entry, not two. */
+  /** Two concurrent pins make one entry. */
   @JCStressTest
   @State
   @Outcome(id = "1, 1, 1", expect = Expect.ACCEPTABLE, desc = "one entry")
@@ -300,7 +292,7 @@ final class PinRaces {
     }
   }
 
-  /** Who gives up the epoch by himself was not expelled, and the other way round. */
+  /** A context that gave up its epoch was not expelled, and vice versa. */
   @JCStressTest
   @State
   @Outcome(id = "true, false", expect = Expect.ACCEPTABLE, desc = "left")

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a transaction remembers of the places of records, and what that spares. */
+/** The locations that a transaction remembers, and the descents that they save. */
 class PlacesTest {
   private static final int KEYS = 3000;
 
@@ -35,7 +35,7 @@ class PlacesTest {
     return String.format("%05d", 10 * i);
   }
 
-  /** What a transaction has counted. */
+  /** Returns the statistics of a transaction. */
   private static TxStats count(TxFixture f, Consumer<Client> body) {
     TxStats b = f.engine.stats();
     f.run(
@@ -59,7 +59,7 @@ class PlacesTest {
         0);
   }
 
-  /** In a tree of two levels a way down is one step. */
+  /** A descent in a tree of two levels is one step. */
   private static void expect(long descents, long places, TxFixture f, Consumer<Client> body) {
     TxStats s = count(f, body);
     assertEquals(descents, s.childSteps(), "ways down");
@@ -69,11 +69,11 @@ class PlacesTest {
   }
 
   @Test
-  void oneWayDownForEachRecord() {
+  void oneDescentPerRecord() {
     try (TxFixture f = fixture(true)) {
       BTree t = f.tree();
       expect(1, 1, f, c -> assertEquals(c.get(t, key(7)), c.get(t, key(7))));
-      // To read it; to see whether it is there, and to put it there.
+      // The read; the check whether it exists, and the install.
       expect(
           1,
           2,
@@ -83,18 +83,18 @@ class PlacesTest {
             c.put(t, key(8), "another");
           });
       expect(1, 1, f, c -> c.patch(t, key(9), 0, "V"));
-      // To see that it is not there; its successor; to put it there.
+      // The check that it is absent; its successor; the install.
       expect(1, 2, f, c -> c.insert(t, key(10) + "x", "new"));
       expect(1, 2, f, c -> c.delete(t, key(11)));
-      // To see whether it is there, and to put it there.
+      // The check whether it exists, and the install.
       expect(1, 1, f, c -> c.put(t, key(12), "blind"));
       expect(1, 2, f, c -> c.put(t, key(13) + "x", "blind"));
     }
   }
 
-  /** Keys of one gap, with a change of another leaf between them, as in an order with its stock. */
+  /** Keys of one gap, with a change of another leaf between them. */
   @Test
-  void keysThatFollowAreInstalledWhereTheLastOneCame() {
+  void followersAreInstalledAfterThePreviousKey() {
     try (TxFixture f = fixture(true)) {
       BTree t = f.tree();
       f.run(c -> c.delete(t, key(30)) && c.delete(t, key(31)) && c.delete(t, key(32))); // room
@@ -117,7 +117,7 @@ class PlacesTest {
   }
 
   @Test
-  void withoutPlacesEachAccessGoesDown() {
+  void withoutLocationsEachAccessDescends() {
     try (TxFixture f = fixture(false)) {
       BTree t = f.tree();
       expect(2, 0, f, c -> assertEquals(c.get(t, key(7)), c.get(t, key(7))));
@@ -136,10 +136,10 @@ class PlacesTest {
     }
   }
 
-  /** Between the look and the commit the leaf is split by others, merged, freed and used again. */
+  /** Between the read and the commit the leaf is split, merged, freed and reused. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void recordsThatMoveAreFound(boolean placed) {
+  void movedRecordsAreFound(boolean placed) {
     try (TxFixture f = fixture(placed)) {
       BTree t = f.tree();
       Client c = new Client(f.begin());
@@ -147,7 +147,7 @@ class PlacesTest {
         assertEquals("value " + i, c.get(t, key(i)));
         c.patch(t, key(i), 0, "VALUE");
       }
-      // Not in the gaps below the keys that were read: those are read, too.
+      // Not in the gaps below the keys that were read, which are read, too.
       f.run(
           o -> {
             for (int i = 0; i < KEYS; i++) {
@@ -169,7 +169,7 @@ class PlacesTest {
             }
             return null;
           });
-      // Pages that were this tree's are another's now.
+      // Pages of this tree now belong to another.
       f.run(
           o -> {
             for (int i = 0; i < KEYS; i++) {

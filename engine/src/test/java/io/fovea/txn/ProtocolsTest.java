@@ -21,13 +21,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Interleavings that only some serial order may explain, under every protocol, step by step in one
- * thread. Protocols differ in who is aborted and when, so a step that is refused ends its
- * transaction, and what counts is who has committed and what is there.
+ * Interleavings under every protocol, in one thread. A refused step ends its transaction; a serial
+ * order must explain the commits and the final state.
  */
 class ProtocolsTest {
 
-  /** A transaction of which a step may be refused. */
+  /** A transaction with steps that may be refused. */
   private static final class Party {
     final Client client;
     AbortCause refused;
@@ -48,7 +47,7 @@ class ProtocolsTest {
       }
     }
 
-    /** What is there; null also where it was refused. */
+    /** Returns the value; null if absent or refused. */
     String get(BTree tree, String key) {
       String[] found = new String[1];
       step(() -> found[0] = client.get(tree, key));
@@ -103,7 +102,7 @@ class ProtocolsTest {
         });
   }
 
-  /** Whoever is not locked out of anything can use all of it. */
+  /** Checks that everything can be used: no lock is left. */
   static void atRest(TxFixture f, String... more) {
     assertEquals(0, f.engine.active());
     ProtocolMemory memory = f.engine.protocolMemory();
@@ -171,7 +170,7 @@ class ProtocolsTest {
     }
   }
 
-  /** Each inserts into the range that the other has scanned. */
+  /** Each inserts into the range that the other scanned. */
   @ParameterizedTest
   @EnumSource
   void writeSkewOfRanges(Protocol kind) {
@@ -192,7 +191,7 @@ class ProtocolsTest {
     }
   }
 
-  /** Each deletes from the range that the other has scanned. */
+  /** Each deletes from the range that the other scanned. */
   @ParameterizedTest
   @EnumSource
   void writeSkewOfDeletes(Protocol kind) {
@@ -211,7 +210,7 @@ class ProtocolsTest {
     }
   }
 
-  /** Each inserts the key that the other has found missing. */
+  /** Each inserts the key that the other found absent. */
   @ParameterizedTest
   @EnumSource
   void writeSkewOfAbsentKeys(Protocol kind) {
@@ -251,7 +250,7 @@ class ProtocolsTest {
     }
   }
 
-  /** The read-only anomaly: the report sees a state that no order of the two others has. */
+  /** The read-only anomaly: the report sees a state that no order of the other two has. */
   @ParameterizedTest
   @EnumSource
   void readOnlyAnomaly(Protocol kind) {
@@ -295,7 +294,7 @@ class ProtocolsTest {
     }
   }
 
-  /** What a rollback, a refusal or a delete of nothing leaves behind is nothing. */
+  /** A rollback, a refusal and a delete of an absent key leave nothing. */
   @ParameterizedTest
   @EnumSource
   void nothingStaysLocked(Protocol kind) {
@@ -327,11 +326,11 @@ class ProtocolsTest {
     }
   }
 
-  /** Blind writes, writes of what was read, several of one item, and a scan over own writes. */
+  /** Blind writes, writes of read keys, several of one item, and a scan over own writes. */
   @ParameterizedTest
   @EnumSource
-  void oneTransactionMeetsItself(Protocol kind) {
-    // Few places and cells: many keys are one item.
+  void aTransactionDoesNotConflictWithItself(Protocol kind) {
+    // Few slots and cells: many keys share an item.
     TxConfig few =
         Records.with(
             Configs.of(8, 1, 1, TimestampConfig.Release.EPOCH, false),
@@ -384,9 +383,9 @@ class ProtocolsTest {
     }
   }
 
-  /** Two share; neither can write; when one has gone the other could have. */
+  /** Two share; neither can write until the other has ended. */
   @Test
-  void upgradesNeedToBeAlone() {
+  void anUpgradeNeedsTheOnlySharedLock() {
     try (TxFixture f = fixture(Protocol.TWO_PHASE_LOCKING, "a=1")) {
       BTree t = f.tree();
       Party one = new Party(f);
@@ -402,7 +401,7 @@ class ProtocolsTest {
   }
 
   @Test
-  void theOrderIsThatOfTheBegins() {
+  void serialOrderIsTheOrderOfBegins() {
     try (TxFixture f = fixture(Protocol.STO, "a=1", "b=1")) {
       BTree t = f.tree();
       Party early = new Party(f);
@@ -417,7 +416,7 @@ class ProtocolsTest {
       second.get(t, "b");
       assertEquals(AbortCause.ORDER, second.refused);
 
-      // Written, uncommitted: nobody reads it, or past it.
+      // Written, uncommitted: not readable, and scans do not pass it.
       Party writer = new Party(f);
       writer.put(t, "a", "3");
       Party reader = new Party(f);
@@ -429,7 +428,7 @@ class ProtocolsTest {
   }
 
   @Test
-  void whoIsOlderThanTheHistoryAborts() {
+  void aTransactionOlderThanTheHistoryAborts() {
     try (TxFixture f =
         new TxFixture(
             Records.with(Configs.contexts(8), "protocol", Protocol.OCC, "protocolBytes", 8L * 16),
@@ -452,7 +451,7 @@ class ProtocolsTest {
       writes.commit();
       assertEquals(AbortCause.HISTORY, writes.refused);
 
-      // One that is larger than the history, and one that begins after it.
+      // One transaction larger than the history, and one that begins after it.
       change(
           f,
           c -> {
@@ -465,13 +464,10 @@ class ProtocolsTest {
     }
   }
 
-  /**
-   * Who has read something before it was written has seen what went with it, also where that is the
-   * first key of a later batch, which a later leaf begins with.
-   */
+  /** A transaction that read a key before a write must see what was written with it. */
   @ParameterizedTest
   @EnumSource
-  void aKeyGoesBetweenTwoBatches(Protocol kind) {
+  void aKeyIsDeletedBetweenTwoBatches(Protocol kind) {
     for (int passed = 1; passed <= 8; passed++) {
       aKeyGoes(kind, passed, false);
       aKeyGoes(kind, passed, true);
@@ -489,7 +485,7 @@ class ProtocolsTest {
             all.chars()
                 .forEach(k -> c.put(t, "" + (char) k, TxFixture.repeat('x', 900))); // 4 to a leaf
           });
-      // All is known to be valid for long, so that whoever commits early need not look at it again.
+      // Everything is valid for long, so an early commit needs no validation.
       for (int i = 0; i < 20; i++) {
         change(f, c -> c.put(log, "z", "1"));
       }
@@ -526,9 +522,9 @@ class ProtocolsTest {
     return true;
   }
 
-  /** Updated, deleted, inserted, and the neighbour of what was deleted: none of it is seen. */
+  /** Updates, deletes, inserts and neighbors of deleted keys: none is seen. */
   @Test
-  void theOldSeeThePast() {
+  void oldTransactionsSeeOldVersions() {
     for (boolean descending : new boolean[] {false, true}) {
       try (TxFixture f = fixture(Protocol.MVTO, "a=1", "c=1", "e=1", "g=1", "i=1")) {
         BTree t = f.tree();
@@ -591,7 +587,7 @@ class ProtocolsTest {
         assertEquals(String.join("", order.subList(1, 5)), rest.toString());
         assertTrue(passing.commit());
         assertEquals(List.of("a=2", "c=3", "d=3", "g=3", "h=2"), f.run(c -> c.all(t)));
-        // Who is too old to be the newest writer aborts.
+        // A transaction too old to be the newest writer aborts.
         Party late = new Party(f);
         change(f, c -> c.put(t, "a", "4"));
         late.step(() -> assertEquals("2", late.client.get(t, "a")));
@@ -603,7 +599,7 @@ class ProtocolsTest {
     }
   }
 
-  /** A scan of many records, all of them changed, moved or gone: as if nothing had happened. */
+  /** A scan of many records, all changed, moved or deleted later, sees the old state. */
   @Test
   void manyOldRecords() {
     for (boolean descending : new boolean[] {false, true}) {
@@ -661,9 +657,9 @@ class ProtocolsTest {
     }
   }
 
-  /** Under TicToc a reader may commit in the past; Silo holds every read to now. */
+  /** Under TicToc a reader may commit in the past; Silo validates reads against the present. */
   @Test
-  void siloLooksAtNow() {
+  void siloValidatesAgainstThePresent() {
     for (Protocol kind : Set.of(Protocol.SILO, Protocol.TICTOC)) {
       try (TxFixture f = fixture(kind, "a=1", "b=1")) {
         BTree t = f.tree();

@@ -14,17 +14,14 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 
-/**
- * The tables of a transaction's sets are used again by the next transaction, whatever size they
- * grew to: each of a row of transactions must find its own entries, and nothing of the others.
- */
+/** The reused tables of a transaction's sets, of any former size, have exactly its own entries. */
 class SetTablesTest {
   private static final int TRANSACTIONS = 8;
   private static final int[] SIZES = {1, 3, 20, 300, 5_000};
 
-  /** Locks, of which some are staged and not had, in transactions of all sizes. */
+  /** Locks, some of them only staged, in transactions of all sizes. */
   @Property(tries = 100)
-  void slotsThatAreLocked(@ForAll long seed, @ForAll @IntRange(min = 1, max = 31) int bits) {
+  void lockedSlots(@ForAll long seed, @ForAll @IntRange(min = 1, max = 31) int bits) {
     SplittableRandom random = new SplittableRandom(seed);
     SlotSet set = new SlotSet();
     for (int t = 0; t < TRANSACTIONS; t++) {
@@ -63,9 +60,9 @@ class SetTablesTest {
     }
   }
 
-  /** Items of which many have the same first place, in transactions of all sizes. */
+  /** Items with the same first slot, in transactions of all sizes. */
   @Property(tries = 100)
-  void itemsThatAreRead(@ForAll long seed, @ForAll @IntRange(min = 4, max = 31) int bits) {
+  void readItems(@ForAll long seed, @ForAll @IntRange(min = 4, max = 31) int bits) {
     SplittableRandom random = new SplittableRandom(seed);
     ReadSet set = new ReadSet();
     for (int t = 0; t < TRANSACTIONS; t++) {
@@ -88,7 +85,7 @@ class SetTablesTest {
     }
   }
 
-  /** One call for each entry leaves nothing behind, wherever runs meet and go round the end. */
+  /** One call per entry clears the table, even if runs meet or wrap. */
   @Test
   void clearing() {
     SplittableRandom random = new SplittableRandom(1);

@@ -2,11 +2,11 @@ package io.fovea.txn;
 
 import io.fovea.support.Records;
 
-/** For tests of other packages: settings of transactions that no option has. */
+/** For tests of other packages: settings without an option. */
 public final class Settings {
   private Settings() {}
 
-  /** A small exact table over a sketch of a size, so that entries come and go all the time. */
+  /** A small exact table over a sketch, so that entries are made and released all the time. */
   public static TxConfig sketch(TxConfig c, int rows, int columns) {
     TimestampConfig t = c.timestamps();
     return Records.with(
@@ -15,7 +15,7 @@ public final class Settings {
         TimestampConfig.sketch(16 << 10, t.budgetBytes(), rows, columns, t.release()));
   }
 
-  /** A small exact table, whatever is behind it, so that entries come and go all the time. */
+  /** A small exact table over any store, so that entries are made and released all the time. */
   public static TxConfig exact(TxConfig c, long bytes) {
     TimestampConfig t = c.timestamps();
     return Records.with(
@@ -31,7 +31,7 @@ public final class Settings {
             t.sketchColumnsMax()));
   }
 
-  /** The same with reference counts. */
+  /** With reference counts. */
   public static TxConfig counting(TxConfig c) {
     TimestampConfig t = c.timestamps();
     return Records.with(

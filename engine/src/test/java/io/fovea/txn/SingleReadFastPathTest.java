@@ -36,8 +36,8 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * A read that is the only one of its transaction takes no timestamps, shows no half of a commit,
- * and is a read like all others as soon as something follows it.
+ * The only read of a transaction takes no timestamps, sees no half commit, and becomes an ordinary
+ * read when another operation follows.
  */
 class SingleReadFastPathTest {
   private static TxFixture fixture(FaultInjection faults) {
@@ -81,8 +81,6 @@ class SingleReadFastPathTest {
         });
   }
 
-  // ------------------------------------------------------------------------------------- alone
-
   @Test
   void itMakesNoEntry() {
     try (TxFixture f = fixture()) {
@@ -98,9 +96,9 @@ class SingleReadFastPathTest {
     }
   }
 
-  /** Who writes, and who is not repeated, reads as ever. */
+  /** Writing transactions and those that are not retried read as usual. */
   @Test
-  void itIsForThoseThatAreRepeatedAndOnlyRead() {
+  void onlyForRetriedReadOnlyTransactions() {
     try (TxFixture f = new TxFixture(Configs.contexts(16), 512, 2)) {
       fill(f, 100);
       for (int how = 0; how < 3; how++) {
@@ -115,8 +113,6 @@ class SingleReadFastPathTest {
       }
     }
   }
-
-  // ------------------------------------------------------------------------- something follows
 
   private static Map<String, Consumer<Client>> operations(TxFixture f) {
     BTree t = f.tree();
@@ -143,14 +139,14 @@ class SingleReadFastPathTest {
   }
 
   @Test
-  void whateverFollowsItIsEnteredFirst() {
+  void everyOtherOperationEntersItFirst() {
     for (boolean changes : new boolean[] {false, true}) {
       List<String> names;
       try (TxFixture f = fixture()) {
         names = List.copyOf(operations(f).keySet());
       }
       for (String name : names) {
-        // Of each a new one: a context that was interrupted goes by items for a while.
+        // A new fixture for each: an interrupted context uses items for a while.
         try (TxFixture f = fixture()) {
           fill(f, 100);
           Client c = reader(f);
@@ -179,14 +175,14 @@ class SingleReadFastPathTest {
       c.alone(f.tree(), key(10));
       c.get(f.tree(), key(50));
       write(f, "1", key(10), key(40));
-      c.get(f.tree(), key(40)); // of a state behind that of the first
+      c.get(f.tree(), key(40)); // of a state after the first read's
       assertThrows(TransactionAbortedException.class, c::commit);
     }
   }
 
-  /** Of the leaf, and not of the record: which is why somebody has to repeat it. */
+  /** A change of the leaf, not of the record, suffices: therefore only for retried transactions. */
   @Test
-  void aNeighbourThatChangesMakesItGoByItems() {
+  void aChangedNeighborMakesTheRetryUseItems() {
     try (TxFixture f = fixture()) {
       fill(f, 100);
       Client c = reader(f);
@@ -208,12 +204,9 @@ class SingleReadFastPathTest {
     }
   }
 
-  /**
-   * A commit has broken the engine, and the record that was read stays locked. What follows can't
-   * be read, however often it is tried: the first read would be forgotten. Alone it holds.
-   */
+  /** The record stays locked, because a commit stopped the engine: only alone is the read valid. */
   @Test
-  void whoCanNotBeEnteredStaysAlone() {
+  void aReadThatCanNotBeEnteredStaysAlone() {
     AtomicBoolean armed = new AtomicBoolean();
     FaultInjection breaking =
         FaultInjection.NONE.with(
@@ -236,7 +229,7 @@ class SingleReadFastPathTest {
     }
   }
 
-  /** The 257th operation, before which the age was looked at, is not the first. */
+  /** The 257th operation, before which the age was checked, is not the first. */
   @Test
   void itIsTheFirstOperation() {
     try (TxFixture f = fixture()) {
@@ -252,11 +245,9 @@ class SingleReadFastPathTest {
     }
   }
 
-  // ------------------------------------------------------------------------- half of a commit
-
-  /** Both changes are in the pages, and others may not know of them yet. */
+  /** Both changes are in the pages, but not published. */
   @Test
-  void itDoesNotShowWhatIsBeingInstalled() {
+  void itDoesNotReturnWhatIsBeingInstalled() {
     assertEquals("locked locked ", duringAnInstall(FaultInjection.NONE));
     assertEquals("1 1 ", duringAnInstall(FaultInjection.without(Step.LOCKS_OF_OTHERS)));
   }
@@ -296,7 +287,7 @@ class SingleReadFastPathTest {
     return seen.toString();
   }
 
-  /** Under TicToc with each store; the others have what they are made for. */
+  /** Under TicToc with each store; the others with their own. */
   static Stream<Arguments> protocolsAndStores() {
     return Stream.of(Protocol.values())
         .flatMap(
@@ -315,10 +306,10 @@ class SingleReadFastPathTest {
         protocol);
   }
 
-  /** Two numbers are raised together. Who has seen the one sees no smaller other one afterwards. */
+  /** Two numbers are raised together. A reader of the first sees no smaller second one later. */
   @ParameterizedTest
   @MethodSource("protocolsAndStores")
-  void whatOneHasSeenTheNextSeesToo(Protocol protocol, TimestampStore store)
+  void laterReadsSeeNoOlderState(Protocol protocol, TimestampStore store)
       throws InterruptedException {
     int keys = 8;
     TxConfig config = config(protocol, store);

@@ -16,7 +16,7 @@ class SketchSizerTest {
   private long doubtful;
   private long released;
 
-  /** A window in which one in so many transactions was doubtful (0: none). */
+  /** Feeds a window with one suspected conflict in this many transactions (0: none). */
   private int window(long oneIn) {
     return window(oneIn, SketchSizer.WINDOW);
   }
@@ -29,7 +29,7 @@ class SketchSizerTest {
   }
 
   @Test
-  void itGrowsAsLongAsThatHelps() {
+  void itGrowsWhileThatHelps() {
     assertEquals(2 * MIN, window(4));
     assertEquals(2 * MIN, window(8), "judged: it helped");
     assertEquals(4 * MIN, window(8));
@@ -40,7 +40,7 @@ class SketchSizerTest {
   }
 
   @Test
-  void whatDoesNotHelpIsUndoneAndTriedLessAndLessOften() {
+  void aUselessGrowthIsUndoneAndRetriedLessOften() {
     int last = 0;
     int[] triedAt = new int[5];
     int tries = 0;
@@ -59,7 +59,7 @@ class SketchSizerTest {
   }
 
   @Test
-  void itShrinksToTheLeastWhereNothingConflicts() {
+  void itShrinksToTheMinimumWithoutConflicts() {
     window(4);
     window(8);
     assertEquals(4 * MIN, window(8));
@@ -82,7 +82,7 @@ class SketchSizerTest {
   }
 
   @Test
-  void conflictsOfASketchThatIsHardlyUsedAreNotItsOwn() {
+  void anUnusedSketchDoesNotGrow() {
     assertEquals(MIN, window(4, MIN - 1));
     assertEquals(2 * MIN, window(4, MIN));
   }
@@ -102,7 +102,7 @@ class SketchSizerTest {
   }
 
   @Test
-  void lessThanAWindowSaysNothing() {
+  void lessThanAWindowChangesNothing() {
     assertEquals(MIN, sizer.next(SketchSizer.WINDOW - 1, SketchSizer.WINDOW / 2, 1 << 20));
   }
 }

@@ -19,16 +19,16 @@ import net.jqwik.api.Provide;
 import org.junit.jupiter.api.Test;
 
 class SketchTest {
-  /** One put: of an item, with a wts and a distance. */
+  /** A put of an item, with a wts and a distance. */
   record Put(long item, long wts, long delta) {
     long word() {
       return TidWord.pack(wts, wts + delta);
     }
   }
 
-  /** Properties 1 and 2 of the dissertation, and the half of lemma 3 that is the sketch's. */
+  /** Properties 1 and 2 of the dissertation, and the sketch's part of lemma 3. */
   @Property(tries = 300)
-  void getBoundsEveryPutFromAboveAndNeverFalls(
+  void getBoundsEveryPutAndNeverFalls(
       @ForAll("puts") List<Put> puts, @ForAll("rows") int rows, @ForAll("columns") int columns) {
     Sketch sketch = new Sketch(rows, columns);
     try {
@@ -60,11 +60,9 @@ class SketchTest {
     }
   }
 
-  /**
-   * What is at or below the floor needs no cell, what is above it has one; the floor never falls.
-   */
+  /** A word at or below the floor needs no cell, one above has one; the floor never falls. */
   @Test
-  void theFloorIsABoundOfAll() {
+  void theFloorBoundsAllItems() {
     Sketch sketch = new Sketch(2, 1);
     try {
       sketch.settle(100);
@@ -81,9 +79,9 @@ class SketchTest {
     }
   }
 
-  /** A bound that holds before another size holds after it, whichever way it goes. */
+  /** Bounds hold after growing and shrinking. */
   @Property(tries = 300)
-  void anotherSizeKeepsTheBounds(
+  void aResizeKeepsTheBounds(
       @ForAll("puts") List<Put> puts, @ForAll("rows") int rows, @ForAll("columns") int columns) {
     Sketch sketch = new Sketch(rows, columns);
     try {
@@ -111,9 +109,9 @@ class SketchTest {
     }
   }
 
-  /** Twice the columns take over what was there and keep apart what comes. */
+  /** Twice the columns take over the old bounds and separate new ones. */
   @Test
-  void aLargerSketchIsMoreExactAndASmallerOneForgetsIt() {
+  void growingSeparatesItemsAndShrinkingMergesThem() {
     Sketch sketch = new Sketch(1, 1);
     sketch.put(1, TidWord.pack(5, 5));
     sketch.resize(1024, () -> {});
@@ -129,11 +127,11 @@ class SketchTest {
   }
 
   /**
-   * The interleavings that the wait is for: a put and a get that have read the cells before a
-   * change, and go on when it is about to wait for them.
+   * The interleavings that the wait excludes: a put and a get that have read the cells before a
+   * resize, and continue when it is about to wait for them.
    */
   @Test
-  void aPutThatBeganBeforeTheChangeIsTakenOver() {
+  void aPutThatBeganBeforeAResizeIsKept() {
     Sketch sketch = new Sketch(2, 4);
     Sketch.State before = sketch.state();
     sketch.put(1, TidWord.pack(3, 4));
@@ -157,12 +155,9 @@ class SketchTest {
     sketch.close();
   }
 
-  /**
-   * Threads put and get under the locks of items, as under those of columns, while another changes
-   * the size all the time.
-   */
+  /** Threads put and get under locks of items, while another resizes all the time. */
   @Test
-  void anotherSizeLosesNoPut() throws InterruptedException {
+  void aResizeLosesNoPut() throws InterruptedException {
     Sketch sketch = new Sketch(2, 1);
     int threads = 3;
     ReentrantLock[] locks = new ReentrantLock[threads];
@@ -176,7 +171,7 @@ class SketchTest {
               () -> {
                 try {
                   for (int i = 1; i <= 60_000; i++) {
-                    // An item has not been put since long when it is looked at.
+                    // Some time passes between the put and the get of an item.
                     long item = (i % 64 * threads + own) * 0x9E3779B97F4A7C15L | 1;
                     locks[own].lock();
                     try {
@@ -224,7 +219,7 @@ class SketchTest {
   }
 
   @Test
-  void twoRowsKeepFewerItemsApartWrongThanOne() {
+  void twoRowsHaveFewerCollisionsThanOne() {
     SplittableRandom random = new SplittableRandom(1);
     long[] items = random.longs(500).toArray();
     long wrong1 = overestimates(new Sketch(1, 2048), items);

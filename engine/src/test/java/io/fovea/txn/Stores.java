@@ -14,7 +14,7 @@ import java.util.Deque;
 final class Stores implements AutoCloseable {
   private final Deque<Runnable> made = new ArrayDeque<>();
 
-  /** Pages in a pool of the least size, so that they come and go. */
+  /** Pages in a minimal pool, so that they are evicted. */
   TimestampPages pages(int contexts) {
     BufferPool pool =
         new BufferPool(

@@ -1,10 +1,10 @@
 package io.fovea.txn;
 
-/** For tests: the locks of an engine without a transaction. */
+/** For tests: the locks of an engine that has no transactions. */
 public final class TestLocks {
   private TestLocks() {}
 
-  /** What stays locked or claimed; empty where nothing does. */
+  /** Describes what stays locked or claimed; empty if nothing does. */
   public static String held(TxEngine engine) {
     StringBuilder held = new StringBuilder();
     if (engine.active() > 0) {

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 
 class TimestampPagesTest {
   @Test
-  void itIsAMapThatOutgrowsItsPool() {
+  void aMapLargerThanItsPool() {
     try (Stores stores = new Stores()) {
       TimestampPages pages = stores.pages(2);
       Map<Long, Long> exact = new HashMap<>();
@@ -32,9 +32,9 @@ class TimestampPagesTest {
     }
   }
 
-  /** A transaction that only looked does not make a page dirty. */
+  /** A read-only transaction does not dirty a page. */
   @Test
-  void whatHasNotChangedIsNotWritten() {
+  void unchangedPagesAreNotWritten() {
     try (Stores stores = new Stores()) {
       TimestampPages pages = stores.pages(1);
       for (long item = 1; item <= 20_000; item++) {
@@ -47,11 +47,9 @@ class TimestampPagesTest {
           pages.put(0, item, TidWord.pack(item, item));
         }
       }
-      // What was dirty in the pool may go yet; what came after that is clean.
+      // Pages that were dirty may still be written; later ones are clean.
       assertTrue(pages.writes() - writes <= 64, (pages.writes() - writes) + " pages written");
-      // More than the pool's 64 frames: it was a pool that does not hold them all. How many more is
-      // the
-      // policy's to say, and it depends on when the writer comes.
+      // More than the 64 frames of the pool. How many more depends on the policy and the writer.
       assertTrue(pages.reads() - reads > 64, (pages.reads() - reads) + " pages read");
     }
   }

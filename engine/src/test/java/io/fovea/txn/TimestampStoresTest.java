@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the kinds of store differ in. */
+/** The differences between the kinds of store. */
 class TimestampStoresTest {
   private static final int SMALL = 1 << 10;
   private static final int LARGE = 1 << 20;
@@ -50,10 +50,10 @@ class TimestampStoresTest {
     return word;
   }
 
-  /** A release whose timestamps come back exact, or above, and never below. */
+  /** Timestamps come back from a release exact or higher, never lower. */
   @ParameterizedTest
   @EnumSource
-  void whatWasReleasedComesBack(TimestampStore kind) {
+  void releasedTimestampsComeBack(TimestampStore kind) {
     Timestamps t = make(kind, Release.EPOCH, SMALL);
     long[] last = new long[2001];
     for (int round = 0; round < 3; round++) {
@@ -70,7 +70,7 @@ class TimestampStoresTest {
     }
   }
 
-  /** A cache has what was asked for, and a sketch leaves the exact entries as they are. */
+  /** A cache has the requested size, and a sketch does not reduce the exact entries. */
   @ParameterizedTest
   @CsvSource({
     "FOCUS_COUNTER,32,256", "DISK_CACHE,128,256", "DISK_CACHE,129,512",
@@ -82,9 +82,9 @@ class TimestampStoresTest {
     assertEquals(exactKiB << 10, config.activeTimestampBytes());
   }
 
-  /** The dissertation's Disk keeps nothing in memory but what is in use. */
+  /** The dissertation's Disk keeps only used entries in memory. */
   @Test
-  void onDiskNothingStays() {
+  void onDiskNoUnusedEntryStays() {
     Timestamps t = make(TimestampStore.DISK, Release.EPOCH, SMALL);
     t.enter(1);
     int inUse = t.pin(1, 7);
@@ -99,7 +99,7 @@ class TimestampStoresTest {
   }
 
   @Test
-  void withImmediateReleaseNothingStays() {
+  void withImmediateReleaseNoUnusedEntryStays() {
     Timestamps t = make(TimestampStore.FOCUS_SKETCH, Release.IMMEDIATE, SMALL);
     t.enter(1);
     int slot = t.pin(1, 5);
@@ -114,7 +114,7 @@ class TimestampStoresTest {
 
   @ParameterizedTest
   @ValueSource(ints = {64 << 10, 16 << 20})
-  void inMemoryAllStayUntilTheBudgetIsUsedUp(int budget) {
+  void inMemoryAllEntriesStayUntilTheBudgetIsUsedUp(int budget) {
     Timestamps t = stores.make(4, TimestampStore.MEMORY, Release.EPOCH, 256, budget, 1, 1);
     long capacity = t.stats().capacity();
     SplittableRandom random = new SplittableRandom(budget);
@@ -138,10 +138,7 @@ class TimestampStoresTest {
     assertTrue(t.holds(0));
   }
 
-  /**
-   * A working set that fits the cache stays while others pass through: CLOCK, where the nearest
-   * place would let it go.
-   */
+  /** A working set stays in a cache while others pass through: CLOCK, unlike the nearest slot. */
   @ParameterizedTest
   @CsvSource({
     "DISK_CACHE, EPOCH",
@@ -149,14 +146,14 @@ class TimestampStoresTest {
     "FOCUS_COUNTER, EPOCH",
     "FOCUS_COUNTER, REFERENCE_COUNT"
   })
-  void whatIsUsedAgainAndAgainStaysInTheCache(TimestampStore kind, Release release) {
+  void frequentlyUsedItemsStayInTheCache(TimestampStore kind, Release release) {
     assertTrue(
         hits(make(kind, release, 16 << 10))
             > hits(make(TimestampStore.FOCUS_SKETCH, Release.REFERENCE_COUNT, 16 << 10)),
         "hits of the cache and of a table without a policy");
   }
 
-  /** How often an item of a working set that takes a quarter of the table was there. */
+  /** Returns the hits of a working set of a quarter of the table. */
   private static long hits(Timestamps t) {
     long hits = 0;
     long passing = 1 << 20;
@@ -173,9 +170,9 @@ class TimestampStoresTest {
     return hits;
   }
 
-  /** Only what began with a bound that may be another's, and ended in a conflict, is doubtful. */
+  /** Only a conflict after a bound that may be another item's is suspected. */
   @Test
-  void doubtfulAreConflictsAfterABound() {
+  void conflictsAfterABoundAreSuspected() {
     Timestamps t = make(TimestampStore.FOCUS_SKETCH, Release.IMMEDIATE, SMALL);
     t.enter(0);
     t.pin(0, 1);
@@ -194,13 +191,13 @@ class TimestampStoresTest {
     assertEquals(1, t.stats().suspectedFalseConflicts(), "what a context did before is forgotten");
   }
 
-  /** The whole loop: conflicts that bounds cause make the sketch grow, and it shrinks again. */
+  /** The whole loop: conflicts caused by bounds make the sketch grow, and it shrinks again. */
   @Test
   void theSketchAdapts() {
     Timestamps t =
         stores.make(1, TimestampStore.FOCUS_SKETCH, Release.IMMEDIATE, SMALL, LARGE, 8, 64);
     assertEquals(2 * 8 * 8, t.stats().sketchBytes());
-    // A conflict in each transaction whose bound is not that of its own last write.
+    // A conflict in each transaction whose bound is not that of its last write.
     long[] last = new long[33];
     for (int i = 0; i < 6 * SketchSizer.WINDOW; i++) {
       int item = 1 + i * 7 % 32;
@@ -224,7 +221,7 @@ class TimestampStoresTest {
     assertEquals(8, t.columns(), t.stats().toString());
   }
 
-  /** The way of an item from its store and back makes no garbage, whatever the kind. */
+  /** Storing and reloading an item does not allocate, whatever the kind. */
   @ParameterizedTest
   @EnumSource
   void nothingIsAllocated(TimestampStore kind) {

@@ -31,13 +31,13 @@ class TimestampTableTest {
   }
 
   @Test
-  void whoWaitsLetsTheHolderComeBack() throws InterruptedException {
+  void waitersYieldToTheHolder() throws InterruptedException {
     ThreadLocal<TimestampContext> mine = ThreadLocal.withInitial(() -> new TimestampContext(0));
     Comeback.check(() -> table.lock(mine.get(), COLUMN), () -> table.unlock(mine.get(), COLUMN));
   }
 
   @Test
-  void aLockThatAnErrorHasKeptGoesWithTheNextOne() {
+  void aLockKeptByAnErrorIsReleasedByTheNextLock() {
     table.lock(one, COLUMN);
     assertFalse(table.tryLock(other, COLUMN, table.version(COLUMN)));
     table.lock(one, COLUMN + 1);
@@ -49,9 +49,9 @@ class TimestampTableTest {
     assertFalse(isLocked(COLUMN + 1));
   }
 
-  /** The error came behind the unlock, before the context knew of it. */
+  /** The error came after the unlock, before the context recorded it. */
   @Test
-  void aLockThatIsAnothersStays() {
+  void anothersLockStays() {
     table.lock(one, COLUMN);
     table.unlock(one, COLUMN);
     one.column = COLUMN;
@@ -80,7 +80,7 @@ class TimestampTableTest {
   }
 
   @Test
-  void whoWaitsSeesThatTheEngineHasStopped() {
+  void waitersNoticeThatTheEngineHasStopped() {
     table.lock(one, COLUMN);
     table.whileWaiting(
         () -> {

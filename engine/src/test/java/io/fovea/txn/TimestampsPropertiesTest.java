@@ -17,17 +17,17 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.Tuple;
 
 /**
- * What the dissertation asks of an approximate timestamp store (section 3.1), of three transactions
- * that take turns on a store of a few buckets, of every kind and size, that changes its size.
+ * The dissertation's requirements of an approximate timestamp store (section 3.1), for three
+ * interleaved transactions on a store of a few buckets, of every kind and size, with resizes.
  *
  * <ul>
- *   <li>Property 1: the timestamps of an item in use change by what transactions do only.
+ *   <li>Property 1: only transactions change the timestamps of an item in use.
  *   <li>Property 2: wts is never above rts.
  *   <li>Lemma 3: timestamps never fall, and a write raises wts.
  * </ul>
  *
- * <p>Beside it stands a map of exact words: a store that has a place for each item must agree with
- * it, the others must not be below it.
+ * <p>The model is a map of exact words: an exact store must agree with it, the others must not be
+ * below it.
  */
 class TimestampsPropertiesTest {
   private static final int CONTEXTS = 3;
@@ -40,18 +40,17 @@ class TimestampsPropertiesTest {
     RESIZE
   }
 
-  /** A step of one context on one item; {@code by} is how far a timestamp goes. */
+  /** A step of one context on one item; {@code by} is the change of a timestamp. */
   record Step(int ctx, Kind kind, long item, int by) {}
 
-  /** The store beside what is known of it. */
+  /** The store and its model. */
   private static final class Model {
     final Timestamps timestamps;
     final boolean exact;
 
-    /** The exact word of an item that is or was in use. */
+    /** The exact word of each item that is or was in use. */
     final Map<Long, Long> words = new HashMap<>();
 
-    /** Slots by item, for each context. */
     final List<Map<Long, Integer>> pinned =
         List.of(new HashMap<>(), new HashMap<>(), new HashMap<>());
 

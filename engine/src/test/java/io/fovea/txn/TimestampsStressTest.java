@@ -19,11 +19,10 @@ import org.junit.jupiter.params.provider.CsvSource;
  * Attacks {@link Timestamps} with threads that run TicToc over an array, on tables so small that
  * entries are made and released all the time.
  *
- * <p>Checked while it runs: under an item's lock its timestamps are never below what was last
- * published for it (lemma 3; across releases: the approximation is an upper bound), a slot stays
- * its item's, and a value's timestamp is never above the wts that is read with it. Checked
- * afterwards, over the whole history: each transaction read, at its commit timestamp, the latest
- * version at or before it. That is serializability in the order of commit timestamps.
+ * <p>Checked during the run: under an item's lock its timestamps are never below the last published
+ * ones (lemma 3), a slot stays its item's, and a value's timestamp is never above the wts read with
+ * it. Checked afterwards: each transaction read, at its commit timestamp, the latest version at or
+ * before it. That is serializability in the order of commit timestamps.
  *
  * <p>Replay with -Dfovea.seed=...; races do not replay exactly.
  */
@@ -32,7 +31,7 @@ class TimestampsStressTest {
   private static final long SEED = Long.getLong("fovea.seed", 1);
   private static final int OPERATIONS = 4;
 
-  /** One run: shared state of its threads. */
+  /** The shared state of a run. */
   private static final class Run {
     final Timestamps timestamps;
     final int items;
@@ -49,7 +48,7 @@ class TimestampsStressTest {
     }
   }
 
-  /** One thread's transactions and what it remembers of them: (item, version, commitTs, kind). */
+  /** A thread's transactions, recorded as (item, version, commitTs, kind). */
   private static final class Worker implements Runnable {
     static final int READ = 0;
     static final int WRITE = 1;
@@ -105,7 +104,7 @@ class TimestampsStressTest {
       Timestamps t = run.timestamps;
       long first = random.nextInt(run.items);
       for (int i = 0; i < n; i++) {
-        // Distinct, as a read set is.
+        // Distinct, like a read set.
         item[i] = 1 + (first + (large ? i : (long) i * i * 7 + i)) % run.items;
         for (int j = 0; j < i; j++) {
           if (item[j] == item[i]) {
@@ -151,7 +150,7 @@ class TimestampsStressTest {
 
     private boolean commit(int n) {
       Timestamps t = run.timestamps;
-      // Only try-locks, so that no order is needed.
+      // Only try-locks, so the order does not matter.
       int locked = 0;
       boolean valid = true;
       long commitTs = random.nextInt(64) == 0 ? TidWord.wts(seen[0]) + random.nextInt(jump) : 0;
@@ -233,7 +232,7 @@ class TimestampsStressTest {
     }
   }
 
-  /** In order of commit timestamps, every read must have got the latest version up to its own. */
+  /** In order of commit timestamps, every read must have got the latest version. */
   private static void checkHistory(Worker[] workers, int items) {
     long[][] versions = new long[items + 1][];
     int[] count = new int[items + 1];
@@ -265,7 +264,7 @@ class TimestampsStressTest {
         if (w.log[i + 3] == Worker.READ) {
           int item = (int) w.log[i];
           long commitTs = w.log[i + 2];
-          // A transaction that wrote the item too read what was there before its own version.
+          // A transaction that also wrote the item read the version before its own.
           boolean own =
               i + 7 < w.logged
                   && w.log[i + 4] == item
@@ -322,7 +321,7 @@ class TimestampsStressTest {
     timestamps.close();
   }
 
-  /** The same over every kind of store; a sketch changes its size all the while. */
+  /** Over every kind of store; a sketch is resized all the time. */
   @ParameterizedTest
   @CsvSource({
     "DISK, EPOCH",
@@ -379,10 +378,10 @@ class TimestampsStressTest {
     }
   }
 
-  /** Pins alone, on one bucket: what a pin returned must be its item's as long as it is pinned. */
+  /** Pins alone, on one bucket: a pinned slot must stay its item's. */
   @ParameterizedTest
   @CsvSource({"EPOCH", "REFERENCE_COUNT"})
-  void aPinnedSlotIsNeverGivenAway(Release kind) throws InterruptedException {
+  void aPinnedSlotIsNeverReused(Release kind) throws InterruptedException {
     Timestamps t = new Timestamps(4, 256, 256, 1, 2, kind);
     Thread[] all = new Thread[4];
     for (int i = 0; i < all.length; i++) {
@@ -414,9 +413,9 @@ class TimestampsStressTest {
     t.close();
   }
 
-  /** The checker itself: it must see a read of an old version. */
+  /** The checker itself detects a read of an old version. */
   @Test
-  void theCheckerSeesAnOldVersion() {
+  void theCheckerDetectsAnOldVersion() {
     Run run = new Run(null, 3);
     Worker w = new Worker(run, 0, 0, 1, 0);
     w.log(1, 5, 5, Worker.WRITE);

@@ -61,7 +61,7 @@ class TimestampsTest {
   }
 
   @Test
-  void aReadIsValidWhereItsVersionIs() {
+  void aReadIsValidWithItsVersion() {
     Timestamps t = timestamps;
     t.enter(0);
     int slot = t.pin(0, 9);
@@ -112,7 +112,7 @@ class TimestampsTest {
 
   @ParameterizedTest
   @EnumSource
-  void whatIsReleasedComesBackAsABound(Release kind) {
+  void releasedTimestampsComeBackAsABound(Release kind) {
     Timestamps t = make(SMALLEST, SMALLEST * 2, kind);
     for (long item = 1; item <= 200; item++) {
       t.enter(0);
@@ -134,7 +134,7 @@ class TimestampsTest {
 
   @ParameterizedTest
   @EnumSource
-  void whatIsPinnedStays(Release kind) {
+  void pinnedEntriesStay(Release kind) {
     Timestamps t = make(SMALLEST, SMALLEST * 64, kind);
     t.enter(0);
     int slot = t.pin(0, 1);
@@ -157,7 +157,7 @@ class TimestampsTest {
       assertEquals(1, t.item(slot));
       assertEquals(1000, TidWord.rts(t.word(slot)));
     }
-    // With references only the entries in use stay; an idle transaction's epoch keeps all.
+    // With references only used entries stay; an idle transaction's epoch keeps all.
     assertEquals(kind != Release.EPOCH, t.holds(0));
     t.exit(0);
   }
@@ -195,7 +195,7 @@ class TimestampsTest {
 
   @ParameterizedTest
   @EnumSource
-  void theBudgetIsUsedUpToItsEnd(Release kind) {
+  void theWholeBudgetIsUsed(Release kind) {
     Timestamps t = make(4096, 4096 * 100, kind);
     long capacity = t.stats().capacity();
     assertTrue(capacity >= 100 * 128 * 9 / 10, "capacity " + capacity);
@@ -224,7 +224,7 @@ class TimestampsTest {
   }
 
   @Test
-  void anIdleTransactionIsExpelledWhenAllElseIsInUse() {
+  void anIdleTransactionIsExpelledIfEverythingElseIsInUse() {
     Timestamps t = make(SMALLEST, SMALLEST * 8, Release.EPOCH);
     t.enter(3);
     int slot = t.pin(3, 5);
@@ -235,7 +235,7 @@ class TimestampsTest {
       t.exit(0);
     }
     assertFalse(t.holds(3));
-    // What it still may do harms nobody, and it is told at its next new item, or at its commit.
+    // What it still may do is harmless; its next new item or its commit fails.
     t.extend(slot, seen, 3, false);
     if (t.tryLock(slot)) {
       t.unlock(slot);
@@ -258,12 +258,12 @@ class TimestampsTest {
   }
 
   @Test
-  void aLockThatIsKeptKeepsItsEntry() {
+  void aLockKeepsItsEntry() {
     Timestamps t = make(SMALLEST, SMALLEST * 2, Release.EPOCH);
     t.enter(0);
     int slot = t.pin(0, 5);
     t.tryLock(slot);
-    t.exit(0); // as a poisoned database does
+    t.exit(0); // as a stopped engine does
     for (int i = 0; i < 1000; i++) {
       t.enter(0);
       t.pin(0, 100 + i);
@@ -283,7 +283,7 @@ class TimestampsTest {
         IllegalArgumentException.class, () -> new Timestamps(1, 4096, 2048, 2, 64, Release.EPOCH));
   }
 
-  /** Where a stack is full, what gives a lock back fails as well; others go on all the same. */
+  /** If the stack is full, releasing a lock fails as well; others continue. */
   @ParameterizedTest
   @EnumSource
   @Timeout(value = 2, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -307,7 +307,7 @@ class TimestampsTest {
     return (i + 1) * 0x9E3779B97F4A7C15L;
   }
 
-  /** Pins items as it comes back from where its stack was full. */
+  /** Pins items on the way back from a full stack. */
   private static final class Deep implements Runnable {
     private final Timestamps timestamps;
     private final int round;
@@ -328,7 +328,7 @@ class TimestampsTest {
       timestamps.exit(0);
     }
 
-    /** Has the rest begin a little deeper. */
+    /** Runs the rest a little deeper. */
     private void shift(int n) {
       if (n > 0) {
         shift(n - 1);

@@ -24,9 +24,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Invariants that only serializable transactions keep, with more threads than cores, over exact
- * timestamps, over a sketch of one cell (every over-approximation there can be), with both ways to
- * release an entry, and with pools smaller than the data.
+ * Invariants of serializable transactions, with more threads than cores, over exact timestamps,
+ * over a sketch of one cell (the worst approximation), with both ways to release an entry, and with
+ * pools smaller than the data.
  */
 @Tag("slow")
 class TxConcurrencyTest {
@@ -184,7 +184,7 @@ class TxConcurrencyTest {
     }
   }
 
-  /** Tokens move between two trees; a scan of both, in either order, finds each of them once. */
+  /** Tokens move between two trees; a scan of both, in either order, finds each once. */
   @ParameterizedTest
   @MethodSource("settings")
   void movingKeysAreSeenOnce(Setting setting) throws Exception {
@@ -238,10 +238,7 @@ class TxConcurrencyTest {
     }
   }
 
-  /**
-   * Each transaction counts a range and adds a key to it only while fewer than ten are there: a
-   * phantom shows as an eleventh.
-   */
+  /** Each transaction keeps a range below eleven keys: a phantom shows as an eleventh. */
   @ParameterizedTest
   @MethodSource("settings")
   void aRangeNeverOverflows(Setting setting) throws Exception {
@@ -276,7 +273,7 @@ class TxConcurrencyTest {
     }
   }
 
-  /** Write skew: two rows, each transaction reads both and clears one only if both are set. */
+  /** Write skew: each transaction reads two rows and clears one only if both are set. */
   @ParameterizedTest
   @MethodSource("settings")
   void oneOfTwoStaysOnCall(Setting setting) throws Exception {

@@ -25,7 +25,7 @@ final class TxFixture implements AutoCloseable {
   final TxEngine engine;
   final List<BTree> trees = new ArrayList<>();
 
-  /** Timestamps that are not in memory, where the configuration wants such. */
+  /** Timestamps that are not in memory, if configured. */
   private final Stores stores = new Stores();
 
   TxFixture(TxConfig config, int frames, int treeCount) {
@@ -92,18 +92,16 @@ final class TxFixture implements AutoCloseable {
     return engine.begin(false, 0, false);
   }
 
-  /** A body that may be run again. */
   interface Body<R> {
     R run(Client c);
   }
 
-  /** Runs the body until it commits. */
   <R> R run(Body<R> body) {
     try (Attempts attempts = engine.attempts(16)) {
       while (true) {
         Tx tx = engine.begin(false, 0, attempts);
         long generation = tx.epoch();
-        // From the commit on the context may be another thread's: it must not be touched.
+        // After the commit the context may be another thread's and must not be used.
         boolean over = false;
         try {
           R r = body.run(new Client(tx));
@@ -116,7 +114,7 @@ final class TxFixture implements AutoCloseable {
             throw e;
           }
         } catch (RuntimeException | AssertionError e) {
-          // A doomed read may show an impossible state, which is no failure of anything.
+          // A doomed read may show an impossible state, which is not a failure.
           if (over || tx.readsValid()) {
             throw e;
           }
@@ -130,7 +128,7 @@ final class TxFixture implements AutoCloseable {
     }
   }
 
-  /** What a value is read into. */
+  /** The memory for values that are read. */
   private static final ThreadLocal<MemorySegment> OUT =
       ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(64 << 10, 8));
 
@@ -165,7 +163,7 @@ final class TxFixture implements AutoCloseable {
       return tx.commit(generation);
     }
 
-    /** Does nothing where it has ended. */
+    /** Ignores an ended transaction. */
     void rollback() {
       if (tx.epoch() == generation) {
         tx.rollback(generation);
@@ -178,13 +176,13 @@ final class TxFixture implements AutoCloseable {
       return n < 0 ? null : string(out, 0, n);
     }
 
-    /** The same of a key that is going to be changed. */
+    /** Reads a key that will be changed. */
     @Nullable String getForUpdate(BTree t, String key) {
       tx.lockForUpdate(t, bytes(key), 0, length(key));
       return get(t, key);
     }
 
-    /** The same by {@link Tx#getAlone}. */
+    /** Reads by {@link Tx#getAlone}. */
     @Nullable String alone(BTree t, String key) {
       MemorySegment out = OUT.get();
       int n = tx.getAlone(t, bytes(key), 0, length(key), out, 0, 64 << 10);

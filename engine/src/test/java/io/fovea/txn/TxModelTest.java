@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Random transactions, one after the other, against a TreeMap for each tree. */
+/** Random transactions in sequence, against a TreeMap per tree. */
 class TxModelTest {
   private static final int MANY = 1000;
 
@@ -98,8 +98,7 @@ class TxModelTest {
     }
     for (int n = 0; n < transactions; n++) {
       long once = random.nextLong();
-      // What a device refuses leaves the trees as they were, and the next attempt is like the
-      // first.
+      // A failing device leaves the trees unchanged, and the next attempt is like the first.
       surroundings.patiently(
           () -> transaction(f, new SplittableRandom(once), keys, committed, surroundings));
     }
@@ -110,7 +109,7 @@ class TxModelTest {
     }
   }
 
-  /** Some of so many records that they are several times the smallest pool. */
+  /** Some are several times larger than the smallest pool. */
   private static void fill(
       TxFixture f, int from, int keys, List<TreeMap<String, String>> committed) {
     SplittableRandom random = new SplittableRandom(from);
@@ -142,7 +141,7 @@ class TxModelTest {
       for (int i = 0; i < operations; i++) {
         int which = random.nextInt(2);
         long once = random.nextLong();
-        // An operation that a device has refused has done nothing, and the transaction goes on.
+        // An operation on a failing device has no effect, and the transaction continues.
         surroundings.patiently(
             () -> step(c, f.trees.get(which), model.get(which), new SplittableRandom(once), keys));
       }

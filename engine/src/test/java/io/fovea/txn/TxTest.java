@@ -19,7 +19,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** What one or two transactions see, step by step, in one thread. */
+/** One or two transactions, step by step, in one thread. */
 class TxTest {
   private final TxFixture f = new TxFixture();
   private final BTree t = f.tree();
@@ -322,7 +322,7 @@ class TxTest {
 
     Client reader = new Client(f.engine.begin(false, 1, false));
     reader.get(t, "a");
-    reader.commit(); // it holds nobody up
+    reader.commit(); // it blocks no other
 
     TxStats before = f.engine.stats();
     for (int i = 0; i < 100; i++) {
@@ -362,7 +362,7 @@ class TxTest {
   }
 
   @Test
-  void aSecondEndTouchesNoStranger() {
+  void aSecondEndDoesNotAffectAnotherTransaction() {
     try (TxFixture one = new TxFixture(Configs.contexts(1), 128, 1)) {
       Tx context = one.begin();
       long commits = context.epoch();
@@ -387,9 +387,9 @@ class TxTest {
     }
   }
 
-  /** A thread that keeps a context beyond the end meets an assertion where another has it. */
+  /** A thread that uses a context after the end fails an assertion if another has it. */
   @Test
-  void operationsOfStrangersAreNoticed() throws Exception {
+  void operationsOfOtherThreadsAreNoticed() throws Exception {
     seed("a=1");
     Client c = begin();
     AtomicReference<Throwable> thrown = new AtomicReference<>();

@@ -17,10 +17,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Transactions that read a record in order to change it come one after the other. */
+/** Transactions that read a record in order to change it run one after the other. */
 @Timeout(value = 3, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class UpdateLocksTest {
-  /** Those that wait do so for as long as it takes, so that no test depends on time. */
+  /** Waits are unlimited, so that no test depends on time. */
   private static TxFixture fixture(Protocol kind) {
     TxFixture f = new TxFixture(Records.with(Configs.contexts(32), "protocol", kind), 512, 2);
     f.engine.updateLocks().patienceNanos = Long.MAX_VALUE;
@@ -62,10 +62,10 @@ class UpdateLocksTest {
     return sum;
   }
 
-  /** Without the lock both read the same, and one of them is aborted: {@link ProtocolsTest}. */
+  /** Without the lock both read the same version, and one aborts: {@link ProtocolsTest}. */
   @ParameterizedTest
   @EnumSource
-  void theSecondOneReadsWhatTheFirstOneLeaves(Protocol kind) {
+  void theSecondReadsTheResultOfTheFirst(Protocol kind) {
     for (boolean commits : new boolean[] {true, false}) {
       try (TxFixture f = fixture(kind)) {
         BTree t = f.tree();
@@ -95,7 +95,7 @@ class UpdateLocksTest {
 
   @ParameterizedTest
   @EnumSource
-  void aHotKeyAbortsNobody(Protocol kind) {
+  void aHotKeyCausesNoAborts(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       BTree t = f.tree();
       int each = 200;
@@ -123,7 +123,7 @@ class UpdateLocksTest {
     }
   }
 
-  /** In every order, and two at a time: nobody waits for somebody who waits for him. */
+  /** In every order, and two at a time, without a deadlock. */
   @ParameterizedTest
   @EnumSource
   void severalKeysInAnyOrderEnd(Protocol kind) {
@@ -164,10 +164,10 @@ class UpdateLocksTest {
     }
   }
 
-  /** A thread that has begun two transactions would wait for itself. */
+  /** A thread with two transactions would wait for itself. */
   @ParameterizedTest
   @EnumSource
-  void oneDoesNotWaitForItsOwnThread(Protocol kind) {
+  void aTransactionDoesNotWaitForItsOwnThread(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       BTree t = f.tree();
       Client first = new Client(f.begin());
@@ -192,10 +192,10 @@ class UpdateLocksTest {
     }
   }
 
-  /** One that does nothing with what it has read holds others up for a while only. */
+  /** An idle holder blocks others only for a while. */
   @ParameterizedTest
   @EnumSource
-  void anIdleHolderIsPassed(Protocol kind) {
+  void waitersContinueWithoutAnIdleHolder(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       f.engine.updateLocks().patienceNanos = 1;
       BTree t = f.tree();
@@ -211,7 +211,7 @@ class UpdateLocksTest {
 
   @ParameterizedTest
   @EnumSource
-  void oneThatOnlyReadsTakesNone(Protocol kind) {
+  void readOnlyTransactionsTakeNoLock(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       Client c = new Client(f.engine.begin(true, 0, false));
       assertEquals("0", c.getForUpdate(f.tree(), "a"));
@@ -221,10 +221,10 @@ class UpdateLocksTest {
     }
   }
 
-  /** It has reserved what it reads, and waits for nobody who is idle. */
+  /** It has reserved what it reads, and does not wait for idle holders. */
   @ParameterizedTest
   @EnumSource
-  void thePessimisticOneTakesNone(Protocol kind) {
+  void thePessimisticTransactionTakesNoLock(Protocol kind) {
     try (TxFixture f = fixture(kind)) {
       Client c = new Client(f.engine.begin(false, 0, true));
       increment(c, f.tree(), "a");

@@ -11,11 +11,11 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.JJ_Result;
 import org.openjdk.jcstress.infra.results.ZZ_Result;
 
-/** jcstress: what lock, extend and publish do to one word at a time. Run by {@code RacesTest}. */
+/** jcstress: concurrent lock, extend and publish of one word. Run by {@code RacesTest}. */
 final class WordRaces {
   private WordRaces() {}
 
-  /** A pool of pinned slots, for a store in each state would be too much memory. */
+  /** A pool of pinned slots, because a store per state would need too much memory. */
   private static final class Slots {
     static final int COUNT = 1 << 16;
     static final Timestamps TIMESTAMPS =
@@ -35,14 +35,14 @@ final class WordRaces {
     }
   }
 
-  /** A state: a slot that no other live state has, and the timestamps it had at first. */
+  /** A state: a slot that no other live state has, and its initial timestamps. */
   private static class OneItem {
     final Timestamps timestamps = Slots.TIMESTAMPS;
     final int slot = Slots.take();
     final long seen = timestamps.word(slot);
     final long base = TidWord.rts(seen);
 
-    /** Locks, and publishes at the earliest timestamp; how far that is from the base. */
+    /** Locks and publishes at the earliest timestamp; returns its distance from the base. */
     final long write() {
       if (!timestamps.tryLock(slot)) {
         return -1;
@@ -75,7 +75,7 @@ final class WordRaces {
     }
   }
 
-  /** A read that is valid at base + 5 and a write at base + 5 or before can't both be. */
+  /** A read valid at base + 5 and a write at base + 5 or before exclude each other. */
   @JCStressTest
   @State
   @Outcome(id = "6, 5", expect = Expect.ACCEPTABLE, desc = "extended, then written behind it")
@@ -93,7 +93,7 @@ final class WordRaces {
     }
   }
 
-  /** The same with a distance that overflows, so that wts is raised too. */
+  /** With a distance that overflows, so that wts is raised, too. */
   @JCStressTest
   @State
   @Outcome(id = "40001, 40000", expect = Expect.ACCEPTABLE, desc = "extended, then written")
@@ -111,7 +111,7 @@ final class WordRaces {
     }
   }
 
-  /** Two extensions: the later timestamp stays, whatever the order. */
+  /** Two extensions: the later timestamp remains, in any order. */
   @JCStressTest
   @State
   @Outcome(id = "9, 3", expect = Expect.ACCEPTABLE, desc = "both valid, the larger rts stays")
@@ -171,10 +171,7 @@ final class WordRaces {
     }
   }
 
-  /**
-   * Two transactions that each read what the other writes. Both may commit only if one of them is
-   * before the other; that both read the old version and both write is write skew.
-   */
+  /** Write skew: two transactions that each read the old version of what the other writes. */
   @JCStressTest
   @State
   @Outcome(id = "true, false", expect = Expect.ACCEPTABLE, desc = "the first commits")
@@ -192,7 +189,7 @@ final class WordRaces {
       if (!timestamps.tryLock(mine)) {
         return false;
       }
-      // Both read both, so that none may be put before the other.
+      // Both read both, so neither can precede the other.
       long commitTs = Math.max(TidWord.wts(seenOther), TidWord.rts(timestamps.word(mine)) + 1);
       commitTs = Math.max(commitTs, TidWord.rts(seenOther) + 1);
       if (timestamps.extend(other, seenOther, commitTs, false)

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 
 class WordTest {
   @Test
-  void zeroIsTheUnlockedWordOfNoTime() {
+  void zeroIsTheInitialWord() {
     assertEquals(0, TidWord.pack(0, 0));
     assertEquals(0, TidWord.wts(0));
     assertEquals(0, TidWord.rts(0));
@@ -21,7 +21,7 @@ class WordTest {
   }
 
   @Test
-  void theLargestDistanceFitsAndTheNextOneRaisesWts() {
+  void theLargestDistanceFitsAndTheNextRaisesWts() {
     long fits = TidWord.pack(10, 10 + TidWord.DELTA_MAX);
     assertEquals(10, TidWord.wts(fits));
     assertEquals(10 + TidWord.DELTA_MAX, TidWord.rts(fits));
@@ -40,7 +40,7 @@ class WordTest {
   }
 
   @Property
-  void whatFitsIsKept(@ForAll("fitting") long[] pair) {
+  void fittingPairsAreExact(@ForAll("fitting") long[] pair) {
     long word = TidWord.pack(pair[0], pair[1]);
     assertEquals(pair[0], TidWord.wts(word));
     assertEquals(pair[1], TidWord.rts(word));
@@ -53,12 +53,12 @@ class WordTest {
     assertEquals(pair[1], TidWord.rts(word));
     assertTrue(TidWord.wts(word) >= pair[0] && TidWord.wts(word) <= TidWord.rts(word));
     assertEquals(0, (TidWord.wts(word) - pair[0]) % (TidWord.DELTA_MAX + 1));
-    // The smallest such multiple: one less would not fit.
+    // The smallest multiple: one less would not fit.
     assertTrue(TidWord.wts(word) == pair[0] || pair[1] - TidWord.wts(word) <= TidWord.DELTA_MAX);
   }
 
   @Property
-  void theLockIsABitOfItsOwn(@ForAll("pairs") long[] pair) {
+  void theLockIsASeparateBit(@ForAll("pairs") long[] pair) {
     long word = TidWord.pack(pair[0], pair[1]);
     long locked = TidWord.withLock(word);
     assertTrue(TidWord.isLocked(locked));
@@ -69,7 +69,7 @@ class WordTest {
   }
 
   @Property
-  void extensionKeepsTheVersionOrPassesItsOldEnd(
+  void extensionKeepsWtsOrRaisesItAboveTheOldRts(
       @ForAll("fitting") long[] pair, @ForAll("timestamps") long to, @ForAll boolean locked) {
     long word = TidWord.pack(pair[0], pair[1]);
     long given = locked ? TidWord.withLock(word) : word;
@@ -77,7 +77,7 @@ class WordTest {
     assertEquals(locked, TidWord.isLocked(extended));
     assertEquals(Math.max(pair[1], to), TidWord.rts(extended));
     if (TidWord.wts(extended) != pair[0]) {
-      // The dummy write of Timestamps.extend: later than every timestamp the version was valid at.
+      // The dummy write of Timestamps.extend is above all timestamps of the former version.
       assertTrue(TidWord.wts(extended) > pair[1]);
       assertTrue(TidWord.wts(extended) <= to);
       assertEquals(0, (TidWord.wts(extended) - pair[0]) % 32768);
@@ -96,7 +96,7 @@ class WordTest {
   }
 
   @Test
-  void theMaximumOfThePackedWordsWouldLoseAnRts() {
+  void theLargerWordMayLoseTheLargerRts() {
     long read = TidWord.pack(5, 1000);
     long written = TidWord.pack(6, 6);
     assertEquals(1000, TidWord.rts(TidWord.max(read, written)));
