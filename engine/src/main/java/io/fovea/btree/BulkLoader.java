@@ -178,9 +178,9 @@ public final class BulkLoader implements AutoCloseable {
   /**
    * Whether a key is the last one that was added.
    *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
+   * @param key native memory with the key
+   * @param off its offset
+   * @param len its length
    * @return true if it is; false before the first
    */
   public boolean endsWith(MemorySegment key, long off, int len) {
@@ -190,12 +190,12 @@ public final class BulkLoader implements AutoCloseable {
   /**
    * Adds a key.
    *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param value where the value is; native memory
-   * @param vOff where it begins
-   * @param vLen how long it is
+   * @param key native memory with the key
+   * @param off its offset
+   * @param len its length
+   * @param value native memory with the value
+   * @param vOff its offset
+   * @param vLen its length
    * @throws InvalidUseException if the key is not above the one before, or after {@link #finish}
    * @throws KeyTooLargeException if the key is too long
    * @throws ValueTooLargeException if the value is too long

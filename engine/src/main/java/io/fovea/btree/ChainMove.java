@@ -112,10 +112,10 @@ public final class ChainMove {
   /**
    * Moves the pages of a value, but for the first. The caller has the lock of the record.
    *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
-   * @param p in: a hint, as in {@link BTree#locate}; out: where the key is
+   * @param key native memory with the key
+   * @param off its offset
+   * @param len its length
+   * @param p in: a hint, as in {@link BTree#locate}; out: the position of the key
    * @param log a session that has begun
    * @return whether the first page is to move too
    */

@@ -84,9 +84,9 @@ public final class HintedLeaf {
    * Looks for a key in the page that a position names.
    *
    * @param tree the tree that the key belongs to
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
+   * @param key native memory with the key
+   * @param off its offset
+   * @param len its length
    * @param p in: page id (0: unset), frame (-1: none), slot (where {@code found} is set), line (0:
    *     unknown), all unchecked; out: as {@link BTree#find}, where the page was right, and the line
    * @param bytes how long the record is, about
@@ -222,7 +222,7 @@ public final class HintedLeaf {
    * @param tree the tree of the value
    * @param p the value's place, as a read left it
    * @param hint where the hint is; native memory
-   * @param off where it begins
+   * @param off its offset
    * @param bytes how long it is: the end of the value is overwritten with it
    * @param keep whether it is worth being written to the file: marks the page as dirty. The file
    *     must be marked as in use

@@ -73,8 +73,8 @@ public final class KeyBuffer {
    * Takes a copy of a key.
    *
    * @param key where it is; native memory
-   * @param off where it begins
-   * @param len how long it is
+   * @param off its offset
+   * @param len its length
    */
   public void set(MemorySegment key, long off, int len) {
     Mem.copy(key, off, segment, 0, len);

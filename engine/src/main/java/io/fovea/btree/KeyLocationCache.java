@@ -192,9 +192,9 @@ public final class KeyLocationCache {
    *
    * @param tree the key's tree
    * @param hash {@link KeyHash} of the key
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
+   * @param key native memory with the key
+   * @param off its offset
+   * @param len its length
    * @param p out: as {@link BTree#find}
    * @param bytes how long the record is, about
    * @return whether its place was known and right; if not, {@link #learn} is worth calling when

@@ -101,8 +101,8 @@ public final class LeafScan {
    * Says where to begin; reads nothing.
    *
    * @param t the tree
-   * @param key where the key is; native memory
-   * @param off where it begins
+   * @param key native memory with the key
+   * @param off its offset
    * @param len how long it is; below 0: from the end of the tree that the direction begins at
    * @param includes whether the key itself belongs to the range
    * @param descends whether the scan goes backward
@@ -524,8 +524,8 @@ public final class LeafScan {
    *
    * @param slot a slot
    * @param key where the other key is; native memory
-   * @param off where it begins
-   * @param len how long it is
+   * @param off its offset
+   * @param len its length
    * @return below 0, 0, above 0: as the slot's key is below, equal to, above the other
    */
   public int compare(int slot, MemorySegment key, long off, int len) {
@@ -540,9 +540,9 @@ public final class LeafScan {
   /**
    * The first slot of the copy, in range or not, whose key is not below a key.
    *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
+   * @param key native memory with the key
+   * @param off its offset
+   * @param len its length
    * @return a slot, or the number of keys in the copy
    */
   public int lowerBound(MemorySegment key, long off, int len) {
@@ -552,9 +552,9 @@ public final class LeafScan {
   /**
    * The first slot of the copy, in range or not, whose key is above a key.
    *
-   * @param key where the key is; native memory
-   * @param off where it begins
-   * @param len how long it is
+   * @param key native memory with the key
+   * @param off its offset
+   * @param len its length
    * @return a slot, or the number of keys in the copy
    */
   public int upperBound(MemorySegment key, long off, int len) {

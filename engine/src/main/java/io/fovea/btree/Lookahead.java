@@ -141,8 +141,8 @@ public final class Lookahead {
    * Adds a key, which stays where it is.
    *
    * @param key where it is; native memory
-   * @param off where it begins
-   * @param len how long it is
+   * @param off its offset
+   * @param len its length
    * @param number what {@link #number} shall say of it
    */
   public void add(MemorySegment key, long off, int len, int number) {
