@@ -490,10 +490,12 @@ public final class BTree {
   }
 
   /**
-   * Frees pages of chains that no leaf refers to any more, the last one first. Never fails: pages
-   * that cannot be freed now are retried with the next chain.
+   * Frees pages of chains that no leaf refers to any more, the last one first. Pages that cannot be
+   * freed now are retried later.
    *
    * @param pids the pages
+   * @throws io.fovea.error.StorageFullException if the close of the database ends a commit on a
+   *     full disk
    */
   public void freeChain(LongList pids, LogSession log) {
     longs.free(pids, log);
