@@ -2,7 +2,7 @@ package io.fovea.btree;
 
 import io.fovea.memory.Waits;
 
-/** What to do between two attempts: spin, then yield, then sleep a little. Nothing is latched. */
+/** Backoff between attempts: spin, then yield, then sleep briefly. Nothing may be latched. */
 final class Pause {
   private static final int SPINS = 16;
   private static final int YIELDS = 48;
@@ -13,7 +13,7 @@ final class Pause {
   /**
    * Waits.
    *
-   * @param attempt how many attempts have failed before this one
+   * @param attempt the number of failed attempts before this one
    */
   static void after(int attempt) {
     if (attempt < SPINS) {
