@@ -44,8 +44,6 @@ import org.jspecify.annotations.Nullable;
  * position of the pool will do, also a cleared one. A {@link LogSession} argument has begun. The
  * result of a read holds only if {@link #valid} returns true afterwards. Writers latch internally.
  * The caller ensures that no two threads write the same key at once.
- *
- * @since 0.1.0
  */
 public final class BTree {
   /** The maximum length of a value. */
@@ -289,10 +287,9 @@ public final class BTree {
   }
 
   /**
-   * Copies the value at a position at which the key was found, up to {@code cap} bytes.
-   *
-   * @return the length of the whole value, or -1 if the leaf has changed: find the key again.
-   *     Meaningless unless {@link #valid} afterwards
+   * Copies the value at a position at which the key was found, up to {@code cap} bytes. Returns the
+   * length of the whole value, or -1 if the leaf has changed: find the key again. Meaningless
+   * unless {@link #valid} afterwards.
    */
   public int copyValue(Position p, MemorySegment dst, long dstOff, int cap) {
     return reads.copyValue(p, dst, dstOff, cap);

@@ -51,8 +51,6 @@ import org.jspecify.annotations.Nullable;
  * </ol>
  *
  * <p>Used by one thread; no other may use the tree meanwhile.
- *
- * @since 0.1.0
  */
 public final class BulkLoader implements AutoCloseable {
   /**
@@ -309,9 +307,7 @@ public final class BulkLoader implements AutoCloseable {
 
   /**
    * Releases a page after a failure. Pages of an unlogged tree are unreachable and will be freed.
-   * After an error the page may be missing in the list of pages, so the pool stops.
-   *
-   * @return never
+   * After an error the page may be missing in the list of pages, so the pool stops. Returns never.
    */
   private RuntimeException broken(int frame, Throwable thrown) {
     if (made != null && thrown instanceof RuntimeException) {
@@ -488,11 +484,7 @@ public final class BulkLoader implements AutoCloseable {
 
   // -------------------------------------------------------------------------------------- finish
 
-  /**
-   * Ends the load and makes the tree reachable.
-   *
-   * @return the number of keys
-   */
+  /** Ends the load and makes the tree reachable. Returns the number of keys. */
   public long finish() {
     if (finished) {
       throw new InvalidUseException("The bulk load has ended.");

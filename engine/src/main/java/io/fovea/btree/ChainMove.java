@@ -35,8 +35,6 @@ import java.lang.foreign.MemorySegment;
  * and P1 is an orphan until its FREE record. After {@link #first} N0 is an orphan until the commit.
  *
  * <p>Used by one thread. The tree must not be dropped meanwhile.
- *
- * @since 0.1.0
  */
 public final class ChainMove {
   private final BTree tree;
@@ -99,9 +97,8 @@ public final class ChainMove {
   }
 
   /**
-   * Moves all pages of a value except the first. The caller holds the record's lock.
-   *
-   * @return whether the first page has to move too
+   * Moves all pages of a value except the first. The caller holds the record's lock. Returns
+   * whether the first page has to move too.
    */
   public boolean rest(MemorySegment key, long off, int len, Position p, LogSession log) {
     pids.clear();
@@ -226,9 +223,7 @@ public final class ChainMove {
 
   /**
    * Writes a copy of the first page of the chain given to {@link #rest}. The caller takes the page
-   * ({@link #taken}) and publishes or frees it.
-   *
-   * @return the new page, still the last spare one
+   * ({@link #taken}) and publishes or frees it. Returns the new page, still the last spare one.
    */
   public long first(LogSession log) {
     log.grant(change.space);

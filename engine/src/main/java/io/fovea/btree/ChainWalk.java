@@ -13,8 +13,6 @@ import java.lang.foreign.MemorySegment;
  * has to move. Concurrent writes may cause a value to be skipped, or the result to be outdated.
  *
  * <p>Used by one thread. The tree must not be dropped during a call.
- *
- * @since 0.1.0
  */
 public final class ChainWalk {
   private final BTree tree;

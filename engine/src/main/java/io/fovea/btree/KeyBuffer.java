@@ -8,8 +8,6 @@ import java.lang.foreign.MemorySegment;
  * A key in native memory, owned by its creator, into which a tree copies keys.
  *
  * <p>Its capacity is fixed and at least the longest key of the tree. Owned by one thread at a time.
- *
- * @since 0.1.0
  */
 public final class KeyBuffer {
   private MemorySegment segment;

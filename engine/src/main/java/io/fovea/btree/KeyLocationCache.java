@@ -68,8 +68,6 @@ import org.jspecify.annotations.Nullable;
  * ShortcutDirectory}. Readers use the same arithmetic, in virtual memory that maps the granules.
  *
  * <p>Any thread.
- *
- * @since 0.1.0
  */
 public final class KeyLocationCache {
   private static final System.Logger LOG = System.getLogger("io.fovea");
@@ -263,11 +261,7 @@ public final class KeyLocationCache {
     }
   }
 
-  /**
-   * Like {@link #learn}, without moving a page.
-   *
-   * @return whether the location can be cached
-   */
+  /** Like {@link #learn}, without moving a page. Returns whether the location can be cached. */
   public boolean learnHere(BTree tree, long hash, Position p) {
     long pid = p.pid;
     if (p.frame < 0 || (pid & ~pidMask) != 0 || pid == 0) {

@@ -38,8 +38,6 @@ import java.lang.foreign.MemorySegment;
  * latch.
  *
  * <p>Owned by one thread; reusable; allocates nothing.
- *
- * @since 0.1.0
  */
 public final class LeafRun {
   /** The maximum number of changes in a run. */

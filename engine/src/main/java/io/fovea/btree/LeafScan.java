@@ -37,8 +37,6 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Owned by one thread at a time. Reusable; keeps its memory. Reads of the copy are in this class
  * to save an indirection per key.
- *
- * @since 0.1.0
  */
 public final class LeafScan {
   /** Failed copies before the leaf is latched. */
@@ -183,11 +181,7 @@ public final class LeafScan {
 
   // ---------------------------------------------------------------------------------------- load
 
-  /**
-   * Copies the next leaf that has keys in range.
-   *
-   * @return false if there is none
-   */
+  /** Copies the next leaf that has keys in range. Returns false if there is none. */
   public boolean load() {
     BTree t = tree();
     boolean goesOn = !fresh;
@@ -236,9 +230,8 @@ public final class LeafScan {
   }
 
   /**
-   * Copies again what follows the last key that was returned before the current copy.
-   *
-   * @return false if nothing follows it any more
+   * Copies again what follows the last key that was returned before the current copy. Returns false
+   * if nothing follows it any more.
    */
   public boolean reload() {
     tree();
@@ -251,11 +244,7 @@ public final class LeafScan {
     return load();
   }
 
-  /**
-   * Copies again what follows a key of the current copy.
-   *
-   * @return false if nothing follows it
-   */
+  /** Copies again what follows a key of the current copy. Returns false if nothing follows it. */
   public boolean reloadBehind(int slot) {
     remember(slot);
     return reload();
@@ -474,9 +463,8 @@ public final class LeafScan {
   }
 
   /**
-   * Compares the key of a slot with another key.
-   *
-   * @return below 0, 0, or above 0 if the slot's key is below, equal to, or above the other
+   * Compares the key of a slot with another key. Returns below 0, 0, or above 0 if the slot's key
+   * is below, equal to, or above the other.
    */
   public int compare(int slot, MemorySegment key, long off, int len) {
     try {
@@ -555,10 +543,8 @@ public final class LeafScan {
   }
 
   /**
-   * Copies the value of a slot, also a long one, up to {@code cap} bytes.
-   *
-   * @return the length of the whole value; -1 if it is long and the leaf has changed since it was
-   *     copied
+   * Copies the value of a slot, also a long one, up to {@code cap} bytes. Returns the length of the
+   * whole value; -1 if it is long and the leaf has changed since it was copied.
    */
   public int copyValue(int slot, MemorySegment dst, long dstOff, int cap) {
     int length = valueLength(slot);

@@ -11,8 +11,6 @@ import java.util.Arrays;
  * was moved, or evicted and loaded again, has another version.
  *
  * <p>Used by one thread. Grows with each copied leaf while it is set by {@link LeafScan#note}.
- *
- * @since 0.1.0
  */
 public final class LeafVersions {
   private static final int INITIAL = 64;

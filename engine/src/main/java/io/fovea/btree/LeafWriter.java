@@ -275,9 +275,8 @@ final class LeafWriter {
   }
 
   /**
-   * Sets the value of a key to a chain.
-   *
-   * @return the first page of the old value, 0 if it was in the leaf, -1 if there was none
+   * Sets the value of a key to a chain. Returns the first page of the old value, 0 if it was in the
+   * leaf, -1 if there was none.
    */
   long putStub(
       MemorySegment key, long off, int len, long first, int length, Position p, LogSession log) {

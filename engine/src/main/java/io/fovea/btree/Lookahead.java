@@ -48,8 +48,6 @@ import java.util.Arrays;
  *
  * <p>Owned by one thread at a time. Groups of eight are used in the papers on interleaved lookups
  * (Kocberber et al., VLDB 2015) and fill the ten to sixteen outstanding misses of a core.
- *
- * @since 0.1.0
  */
 public final class Lookahead {
   /** The number of keys that descend together. */

@@ -220,9 +220,8 @@ final class NodeEditor {
   }
 
   /**
-   * Whether a separator fits into an inner node, possibly after compaction.
-   *
-   * @return the resulting prefix length, or -1 if it does not fit
+   * Whether a separator fits into an inner node, possibly after compaction. Returns the resulting
+   * prefix length, or -1 if it does not fit.
    */
   static int prefixWith(MemorySegment s, long base, int pageSize, KeyBuffer separator) {
     int prefix = BTreeNode.prefix(s, base);

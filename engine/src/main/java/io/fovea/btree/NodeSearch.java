@@ -429,9 +429,8 @@ final class NodeSearch {
 
   /**
    * Finds the insertion slot of an absent key at the hint, or after the last inserted key, as in a
-   * run of ascending keys. Takes two comparisons instead of a search and two fences.
-   *
-   * @return the slot, or -1 if the key is present or belongs elsewhere
+   * run of ascending keys. Takes two comparisons instead of a search and two fences. Returns the
+   * slot, or -1 if the key is present or belongs elsewhere.
    */
   private static int inGap(
       MemorySegment s,

@@ -12,8 +12,6 @@ import org.jspecify.annotations.Nullable;
  * <p>Works on a copy of arbitrary bytes: damage yields meaningless numbers or an {@link
  * IndexOutOfBoundsException}, but no access outside the copy. For tools; it allocates. Used by one
  * thread.
- *
- * @since 0.1.0
  */
 public final class NodeView {
   private final int pageSize;

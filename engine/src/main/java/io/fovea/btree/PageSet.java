@@ -3,11 +3,7 @@ package io.fovea.btree;
 import java.util.HashMap;
 import java.util.Map;
 
-/**
- * A set of page ids: a bitmap in chunks, for verifiers. Used by one thread.
- *
- * @since 0.1.0
- */
+/** A set of page ids: a bitmap in chunks, for verifiers. Used by one thread. */
 public final class PageSet {
   private static final int CHUNK_SHIFT = 16;
   private static final int CHUNK_WORDS = 1 << CHUNK_SHIFT - 6;

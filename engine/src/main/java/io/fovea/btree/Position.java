@@ -17,8 +17,6 @@ import io.fovea.buffer.BufferPool;
  * a read it holds only if {@link BTree#valid} returns true <i>after</i> the contents were used.
  *
  * <p>Owned by one thread at a time; reusable.
- *
- * @since 0.1.0
  */
 public final class Position {
   /** The frame of the leaf, or -1 for no position. */

@@ -67,9 +67,8 @@ public final class RangeCount {
   }
 
   /**
-   * Checks the inner nodes above both ends, with little allocation.
-   *
-   * @return false if fewer than {@code leaves} leaves lie within the range, as for most ranges
+   * Checks the inner nodes above both ends, with little allocation. Returns false if fewer than
+   * {@code leaves} leaves lie within the range, as for most ranges.
    */
   public static boolean mayHave(BTree tree, KeyRange range, int leaves) {
     if (leaves == 0 || range.highLength() < 0) {

@@ -228,9 +228,8 @@ public final class RangeCut {
   }
 
   /**
-   * Finds the parent at the position and its children within the range.
-   *
-   * @return false if it changed meanwhile
+   * Finds the parent at the position and its children within the range. Returns false if it changed
+   * meanwhile.
    */
   private boolean looked(Position parent) {
     descent.descendTo(key.segment(), 0, key.length(), false, 1, parent);

@@ -26,8 +26,6 @@ import java.util.SplittableRandom;
  * <p>Takes one shared latch at a time. Concurrent changes only make the estimate worse: a node that
  * is not what its parent said is left out. The same range of the same tree gives the same estimate.
  * Any thread.
- *
- * @since 0.1.0
  */
 public final class RangeEstimate {
   /** Probes of the topmost group, which contains most of a large range. */
@@ -212,9 +210,7 @@ public final class RangeEstimate {
 
   /**
    * Reads a node under its latch: sets {@link #count}, and for a leaf the bytes of its entries
-   * [from, to).
-   *
-   * @return the page id of the child; 0 for a leaf; -1 if this is no longer the node
+   * [from, to). Returns the page id of the child; 0 for a leaf; -1 if this is no longer the node.
    */
   private long look(long pid, int level, int child, int from, int to) {
     int frame = pool.fixShared(pid);

@@ -48,8 +48,6 @@ import java.lang.foreign.MemorySegment;
  * STRUCTURE record is there; otherwise N is an orphan.
  *
  * <p>Used by one thread, under the schema lock.
- *
- * @since 0.1.0
  */
 public final class RootMove {
   /** The log space that {@link #happened} uses. */
@@ -92,11 +90,7 @@ public final class RootMove {
     return to;
   }
 
-  /**
-   * Looks for an only child of the root, which can become the root.
-   *
-   * @return the child, or 0
-   */
+  /** Looks for an only child of the root, which can become the root. Returns the child, or 0. */
   public long findChild() {
     int frame = pool.fixShared(from);
     try {
@@ -183,10 +177,8 @@ public final class RootMove {
   // ---------------------------------------------------------------------------------- the switch
 
   /**
-   * Latches the root if it has the only child that is to become the root.
-   *
-   * @return whether it is latched: then {@link #happened} or {@link #giveUp} must follow, without
-   *     waiting in between
+   * Latches the root if it has the only child that is to become the root. Returns whether it is
+   * latched: then {@link #happened} or {@link #giveUp} must follow, without waiting in between.
    */
   public boolean latch() {
     for (int i = 0; i < StructureChange.TRIES; i++) {

@@ -213,9 +213,8 @@ final class ShortcutDirectory {
   }
 
   /**
-   * Splits granules that are too small and maps the slots. Called by the mapper.
-   *
-   * @return whether anything has changed; then {@link #mask} must be published
+   * Splits granules that are too small and maps the slots. Called by the mapper. Returns whether
+   * anything has changed; then {@link #mask} must be published.
    */
   boolean tick() {
     BitSet full = full();

@@ -249,9 +249,8 @@ final class Splitter {
   }
 
   /**
-   * Chooses the split point and stores the separator in the scratch.
-   *
-   * @return the split slot in the upper 16 bits, the slot of the key in the lower
+   * Chooses the split point and stores the separator in the scratch. Returns the split slot in the
+   * upper 16 bits, the slot of the key in the lower.
    */
   private int plan(
       long base, int level, MemorySegment key, long off, int len, TreeScratch scratch) {

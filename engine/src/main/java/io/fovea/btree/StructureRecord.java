@@ -49,8 +49,6 @@ import java.lang.foreign.MemorySegment;
  *
  * <p>A body is not trusted: counts, positions and page ids are checked against its length and the
  * page size before a visitor is called.
- *
- * @since 0.1.0
  */
 public final class StructureRecord {
   /** No frame. */

@@ -37,8 +37,6 @@ import java.lang.foreign.MemorySegment;
  * holds back the redo point, so that recovery reclaims them after a crash.
  *
  * <p>Used by one thread. The tree must not be dropped during a step.
- *
- * @since 0.1.0
  */
 public final class TreeCompaction {
   private final BTree tree;
@@ -190,9 +188,7 @@ public final class TreeCompaction {
 
   /**
    * Searches the inner node at the position for a child to move, and sets {@link #key} to the
-   * position before it.
-   *
-   * @return false if the node has changed: retry
+   * position before it. Returns false if the node has changed: retry.
    */
   private boolean look(long from, Position p) {
     descent.descendTo(key.segment(), 0, key.length(), behind, level, p);

@@ -37,8 +37,6 @@ import java.util.function.LongConsumer;
  * </ol>
  *
  * <p>Used by one thread at a time.
- *
- * @since 0.1.0
  */
 public final class TreeDrop {
   private static final int ANY_LEVEL = -1;

@@ -26,8 +26,6 @@ import java.util.List;
  *
  * <p>The tree should not change meanwhile. Each page is copied under a shared latch and then
  * checked. Damage results in problems, not exceptions; subtrees that cannot be trusted are skipped.
- *
- * @since 0.1.0
  */
 public final class TreeVerifier {
   /** The kind of broken rule. */
