@@ -60,8 +60,8 @@ public final class BTree {
   private final TreeCounts counts;
 
   /**
-   * The key location cache. Set once, with a plain store: the object has only final fields, and a
-   * thread that does not see it yet descends from the root.
+   * The key location cache. Set with a plain store: its fields are final, and a thread that misses
+   * it descends from the root.
    */
   private @Nullable KeyLocationCache places;
 
@@ -78,40 +78,32 @@ public final class BTree {
   }
 
   /**
-   * Creates an empty tree. With a log this appends a CREATE_TREE record. Until a SCHEMA record
-   * names the tree, recovery drops it.
-   *
-   * @param treeId the id in its pages; never used by another tree of the file
+   * Creates an empty tree, with a CREATE_TREE record. Recovery drops it unless a SCHEMA record
+   * names it. No other tree of the file may ever have used the id.
    */
   public static BTree create(BufferPool pool, int treeId, LogSession log) {
     return create(pool, treeId, false, log);
   }
 
   /**
-   * Creates an empty tree, like {@link #create(BufferPool, int, LogSession)}.
-   *
-   * @param treeId the id in its pages; never used by another tree of the file
-   * @param endInFrames whether values end with a frame number, which is zeroed in what is written;
-   *     see {@link LeafHints}. All leaves of the tree record this
+   * Like {@link #create(BufferPool, int, LogSession)}; {@code endInFrames} says whether values end
+   * with a frame number that is zeroed in what is written, as all leaves then record ({@link
+   * LeafHints}).
    */
   public static BTree create(BufferPool pool, int treeId, boolean endInFrames, LogSession log) {
     log.grant(rootSpace(pool));
     return initRoot(pool, treeId, 0, endInFrames, log);
   }
 
-  /**
-   * Creates an empty tree whose root is an existing page without an owner: the catalog.
-   *
-   * @param rootPid the page
-   */
+  /** Creates an empty tree whose root is an existing page without an owner: the catalog. */
   public static BTree createAt(BufferPool pool, int treeId, long rootPid, LogSession log) {
     log.grant(rootSpace(pool));
     return initRoot(pool, treeId, rootPid, false, log);
   }
 
   /**
-   * Returns the maximum log space that {@link #create} and {@link #createAt} take. A thread that
-   * begins its session with this grant fails at once if the log is full.
+   * Returns the maximum log space that {@link #create} and {@link #createAt} take. With this
+   * initial grant, a session fails at once if the log is full.
    */
   public static long rootSpace(BufferPool pool) {
     return StructureRecord.space(pool.pageSize(), 1) + AllocatorRecord.ALLOCATE_SPACE;
@@ -149,11 +141,7 @@ public final class BTree {
     }
   }
 
-  /**
-   * Opens a tree.
-   *
-   * @throws CorruptionException if the page is not a node of this tree
-   */
+  /** Opens a tree, or throws {@link CorruptionException} if the root is not a node of this tree. */
   public static BTree open(BufferPool pool, int treeId, long rootPid) {
     int frame = pool.fixShared(rootPid);
     int type;
@@ -177,8 +165,6 @@ public final class BTree {
   /**
    * Declares the maximum length of all past and future values. If such values stay in the leaves,
    * {@link #mayHoldLong} returns false from now on.
-   *
-   * @param bytes the maximum length
    */
   public BTree valuesUpTo(long bytes) {
     if (bytes <= inlineMax()) {
@@ -205,20 +191,12 @@ public final class BTree {
     return descent.rootPid();
   }
 
-  /**
-   * Lets point reads start at cached key locations.
-   *
-   * @param table the cache of the tree's pool
-   */
+  /** Lets point reads start at locations from a cache of the tree's pool. */
   public void remember(@Nullable KeyLocationCache table) {
     places = table;
   }
 
-  /**
-   * Returns the key location cache.
-   *
-   * @return null if the tree {@linkplain #remember has none}
-   */
+  /** Returns the key location cache, or null. */
   public @Nullable KeyLocationCache places() {
     return places;
   }
@@ -228,68 +206,46 @@ public final class BTree {
     return pool;
   }
 
-  /**
-   * Returns the maximum length of a key.
-   *
-   * @return bytes: an eighth of a page
-   */
+  /** Returns the maximum length of a key: an eighth of a page. */
   public int maxKeySize() {
     return BTreeNode.keyMax(pageSize);
   }
 
-  /**
-   * Returns the maximum length of a value. A value above {@link #inlineMax} is stored in an
-   * overflow chain.
-   */
+  /** Returns the maximum length of a value. Above {@link #inlineMax} it is stored in a chain. */
   public long maxValueSize() {
     return VALUE_BYTES_MAX;
   }
 
   // --------------------------------------------------------------------------------- point reads
 
-  /**
-   * Finds a key or its insertion point, without a latch. Any thread.
-   *
-   * @param p out: the leaf, the first slot whose key is not below the key, and whether it is the
-   *     key
-   */
+  /** Finds a key, or else the first slot whose key is not below it, without a latch. Any thread. */
   public void find(MemorySegment key, long off, int len, Position p) {
     descent.descendTo(key, off, len, false, 0, p);
   }
 
   /**
-   * Finds a key or its insertion point, starting at a hint: the same slot of the unchanged leaf,
-   * then the same leaf if its fences bracket the key, then a descent.
-   *
-   * @param p in: any position in a tree of this pool, also a cleared one; out: as in {@link #find}
+   * Like {@link #find}, starting at a hint: the same slot of the unchanged leaf, then the same leaf
+   * if its fences bracket the key, then a descent.
    */
   public void locate(MemorySegment key, long off, int len, Position p) {
     reads.locate(key, off, len, p);
   }
 
-  /**
-   * Returns whether everything read through a position is consistent. Call it after reading.
-   *
-   * @param p a position that {@link #find} or another method filled
-   * @return true if the leaf has not changed since
-   */
+  /** Returns whether everything read through a position so far is consistent. */
   public boolean valid(Position p) {
     return pool.validate(p.frame, p.version);
   }
 
   /**
-   * Returns the length of the value at a position at which the key was found.
-   *
-   * @return bytes; meaningless unless {@link #valid} afterwards
+   * Returns the length of the value that was found; meaningless unless {@link #valid} afterwards.
    */
   public int valueLength(Position p) {
     return reads.valueLength(p);
   }
 
   /**
-   * Copies the value at a position at which the key was found, up to {@code cap} bytes. Returns the
-   * length of the whole value, or -1 if the leaf has changed: find the key again. Meaningless
-   * unless {@link #valid} afterwards.
+   * Copies the value that was found, up to {@code cap} bytes. Returns the length of the whole
+   * value, or -1 if the leaf has changed. Meaningless unless {@link #valid} afterwards.
    */
   public int copyValue(Position p, MemorySegment dst, long dstOff, int cap) {
     return reads.copyValue(p, dst, dstOff, cap);
@@ -313,12 +269,10 @@ public final class BTree {
   // ----------------------------------------------------------------------------------- successor
 
   /**
-   * Finds the next key above a key. The result was true at one point in time and needs no
-   * validation.
+   * Finds the next key above a key, which may be in the buffer {@code out}. The result was true at
+   * one point in time and needs no validation. The position is that of the successor, or the end of
+   * the tree; {@link Position#gapFrame} says where the gap below it begins.
    *
-   * @param p in: a hint, as in {@link #locate}; out: the position of the successor, or the end of
-   *     the tree, and the beginning of the gap below it: {@link Position#gapFrame}
-   * @param out the successor
    * @return false if there is no key above
    */
   public boolean successor(MemorySegment key, long off, int len, Position p, KeyBuffer out) {
@@ -365,11 +319,8 @@ public final class BTree {
   }
 
   /**
-   * Overwrites a part of a value.
-   *
-   * @param at the first byte of the value to overwrite
-   * @return false if the key is absent, the value is too short, or it is long and there is a log;
-   *     then nothing has changed
+   * Overwrites value bytes from {@code at} on. Returns false and changes nothing if the key is
+   * absent, the value is too short, or it is long and there is a log.
    */
   public boolean patch(
       MemorySegment key,
@@ -386,32 +337,25 @@ public final class BTree {
   }
 
   /**
-   * Returns whether values may be in overflow chains. False only if none can be: in a tree created
-   * since the file was opened without such a value yet, and in one {@linkplain #valuesUpTo limited
-   * to short values}. A thread that may write a key sees what the key's last writer has set.
-   *
-   * @return false if calls of {@link #chain} are not needed
+   * Returns whether values may be in overflow chains. False only in a tree that was created since
+   * the file was opened and has had no such value, or whose values are {@linkplain #valuesUpTo
+   * limited}. A thread that may write a key sees what the key's last writer has set.
    */
   public boolean mayHoldLong() {
     return longs.possible();
   }
 
-  /**
-   * Returns the maximum length of a value stored in a leaf.
-   *
-   * @return bytes: a quarter of a page
-   */
+  /** Returns the maximum length of a value stored in a leaf: a quarter of a page. */
   public int inlineMax() {
     return BTreeNode.inlineMax(pageSize);
   }
 
   /**
-   * Writes a value to a chain of new pages that no leaf refers to, logged as CHAIN. On failure the
-   * written pages are freed.
+   * Writes a value longer than {@link #inlineMax} to a chain of new pages, logged as CHAIN, and
+   * returns the first page. No leaf refers to the chain yet. On failure the written pages are
+   * freed.
    *
-   * @param len its length: more than {@link #inlineMax}
    * @param pids gets the pages, in the order of the chain
-   * @return the first page
    * @throws ValueTooLargeException if the value is longer than {@link #maxValueSize}
    */
   public long writeChain(MemorySegment value, long off, int len, LongList pids, LogSession log) {
@@ -428,21 +372,16 @@ public final class BTree {
   }
 
   /**
-   * Collects the chain of a key's value. No other thread may write the key meanwhile.
-   *
-   * @param pids gets the pages, in the order of the chain
-   * @return the length of the value, or -1 if the key is absent or its value is in the leaf
+   * Collects the pages of the chain of a key's value, in order. No other thread may write the key
+   * meanwhile. Returns the length of the value, or -1 if the key is absent or its value is inline.
    */
   public int chain(MemorySegment key, long off, int len, Position p, LongList pids) {
     return reads.chain(key, off, len, p, pids);
   }
 
   /**
-   * Sets the value of a key to a chain. Does not free the old value.
-   *
-   * @param first the first page of the chain
-   * @param length the length of the value: more than {@link #inlineMax}
-   * @return true if the key was absent
+   * Sets the value of a key to a chain, without freeing the old value. Returns true if the key was
+   * absent.
    */
   public boolean upsertChain(
       MemorySegment key, long off, int len, long first, int length, Position p, LogSession log) {
@@ -453,10 +392,8 @@ public final class BTree {
   }
 
   /**
-   * Sets the value of a key to one that fits into the leaf. Does not free the old value.
-   *
-   * @param vLen its length: {@link #inlineMax} at most
-   * @return true if the key was absent
+   * Sets the value of a key to an inline one, without freeing the old value. Returns true if the
+   * key was absent.
    */
   public boolean upsertInline(
       MemorySegment key,
@@ -475,10 +412,8 @@ public final class BTree {
   }
 
   /**
-   * Removes a key. Does not free its value.
-   *
-   * @param merge whether to merge a leaf that becomes underfull
-   * @return false if it was absent
+   * Removes a key without freeing its value, and optionally merges an underfull leaf. Returns false
+   * if the key was absent.
    */
   public boolean remove(
       MemorySegment key, long off, int len, boolean merge, Position p, LogSession log) {
@@ -490,7 +425,6 @@ public final class BTree {
    * Frees pages of chains that no leaf refers to any more, the last one first. Pages that cannot be
    * freed now are retried later.
    *
-   * @param pids the pages
    * @throws io.fovea.error.StorageFullException if the close of the database ends a commit on a
    *     full disk
    */
@@ -524,29 +458,20 @@ public final class BTree {
 
   // -------------------------------------------------------------------------------- whole trees
 
-  /**
-   * Returns whether there are strays: released pages that could not be freed yet. Any thread.
-   *
-   * @return whether {@link #freeStrays} has work to do
-   */
+  /** Returns whether there are strays: released pages that could not be freed yet. Any thread. */
   public boolean hasStrays() {
     return longs.hasStrays();
   }
 
   /**
-   * Frees as many strays as possible, also of a dropped tree. One thread.
-   *
-   * @param log a session that has begun and is not shared
+   * Frees as many strays as possible, also of a dropped tree. One thread; the session is not
+   * shared.
    */
   public void freeStrays(LogSession log) {
     longs.freeStrays(log);
   }
 
-  /**
-   * Returns the current number of levels, for reports.
-   *
-   * @return 1 if the root is a leaf
-   */
+  /** Returns the current number of levels, at least 1, for reports. */
   public int height() {
     while (true) {
       long pid = rootPid();

@@ -112,10 +112,7 @@ final class BTreeNode {
   /** Bytes in the leaf for a long value: its first page and its length. */
   static final int STUB_BYTES = 16;
 
-  /**
-   * The layout of all nodes except leaves whose values end with a frame number ({@link
-   * io.fovea.buffer.LeafHints#LAYOUT}). The tree ignores the difference.
-   */
+  /** The layout of all nodes but leaves with {@link io.fovea.buffer.LeafHints#LAYOUT}. */
   static final int LAYOUT = 0;
 
   /** Bits of a line number, see {@link #line}. */
@@ -231,10 +228,7 @@ final class BTreeNode {
     return Mem.peekLong(s, base + LEAF_SLOTS + ((long) slot << LEAF_SHIFT));
   }
 
-  /**
-   * The 256th of the page in which the record of a slot begins; for a torn slot, any number below
-   * 256.
-   */
+  /** The 256th of the page in which the record of a slot begins; any number below if it is torn. */
   static int line(long slot, int pageSize) {
     return offset(slot) >>> Integer.numberOfTrailingZeros(pageSize) - LINE_BITS
         & (1 << LINE_BITS) - 1;
@@ -393,8 +387,6 @@ final class BTreeNode {
   /**
    * Checks that slots, heap and fences fit the page. Called under the latch before a loop over the
    * entries, since a damaged count would lead far outside.
-   *
-   * @throws IndexOutOfBoundsException if not
    */
   static void checkSane(MemorySegment s, long base, int pageSize, boolean leaf) {
     int fences = pageSize - lowAt(s, base, pageSize);

@@ -112,11 +112,10 @@ public final class BulkLoader implements AutoCloseable {
   }
 
   /**
-   * Starts a load into an empty tree. With a log, no schema may name the tree yet.
+   * Starts a load into an empty tree. With a log, no schema may name the tree yet, and the session
+   * must not end before the loader is closed.
    *
-   * @param tree the tree
    * @param fill the fill factor of pages, above 0 up to 1
-   * @param log a session that must not end before the loader is closed
    * @throws InvalidUseException if the tree is not empty
    */
   public BulkLoader(BTree tree, double fill, LogSession log) {
@@ -125,12 +124,8 @@ public final class BulkLoader implements AutoCloseable {
 
   /**
    * Starts a load without images in the log. Before the tree is published, the caller ensures that
-   * the pages are in the file and the redo point is behind them, or calls {@link #logPages}.
-   *
-   * @param tree the tree
-   * @param fill the fill factor of pages, above 0 up to 1
-   * @param log a session that began before the tree was created, and ends when it is published
-   * @return the loader
+   * the pages are in the file and the redo point is behind them, or calls {@link #logPages}. The
+   * session began before the tree was created, and ends when it is published.
    */
   public static BulkLoader unlogged(BTree tree, double fill, LogSession log) {
     return new BulkLoader(tree, fill, log, new LongList());
@@ -173,8 +168,6 @@ public final class BulkLoader implements AutoCloseable {
    * Adds a key.
    *
    * @throws InvalidUseException if the key is not above the previous one, or after {@link #finish}
-   * @throws KeyTooLargeException if the key is too long
-   * @throws ValueTooLargeException if the value is too long
    */
   public void add(MemorySegment key, long off, int len, MemorySegment value, long vOff, int vLen) {
     if (finished) {
@@ -282,8 +275,7 @@ public final class BulkLoader implements AutoCloseable {
   }
 
   /**
-   * Builds a leaf from the first pending entries. Only the last leaf is complete; others wait for
-   * their sibling.
+   * Builds a leaf from the first pending entries; only the last leaf is complete without a sibling.
    */
   private long newLeaf(Level leaf, int n, int highLength, boolean done) {
     long pid = buildLeaf(leaf, n, false, highLength, done);
@@ -307,7 +299,7 @@ public final class BulkLoader implements AutoCloseable {
 
   /**
    * Releases a page after a failure. Pages of an unlogged tree are unreachable and will be freed.
-   * After an error the page may be missing in the list of pages, so the pool stops. Returns never.
+   * After an error the page may be missing in the list of pages, so the pool stops.
    */
   private RuntimeException broken(int frame, Throwable thrown) {
     if (made != null && thrown instanceof RuntimeException) {
@@ -560,9 +552,7 @@ public final class BulkLoader implements AutoCloseable {
 
   /**
    * Writes unlogged pages that will not change any more; after {@link #finish}, all. A sync must
-   * follow.
-   *
-   * @throws io.fovea.error.StorageException if a page cannot be written; may be repeated
+   * follow. May be repeated after a failure.
    */
   public void flush() {
     if (made == null) {
@@ -587,10 +577,7 @@ public final class BulkLoader implements AutoCloseable {
     }
   }
 
-  /**
-   * Logs all pages after {@link #finish}, for trees so small that this is cheaper than writing
-   * them.
-   */
+  /** Logs all pages after {@link #finish}, for small trees where this is cheaper than writing. */
   public void logPages() {
     for (int i = 0; made != null && i < made.size(); i++) {
       log.grant(pageSpace());

@@ -55,11 +55,8 @@ public final class ChainMove {
   private long firstWas;
 
   /**
-   * Prepares moves in one tree.
-   *
-   * @param from the lowest page id that has to move
-   * @param spare pages from {@link TreeCompaction#spare}, of the same session; used ones are
-   *     removed
+   * Prepares moves of pages with ids from {@code from} on. Uses up pages from {@link
+   * TreeCompaction#spare}, of the same session.
    */
   public ChainMove(BTree tree, long from, LongList spare) {
     this.tree = tree;

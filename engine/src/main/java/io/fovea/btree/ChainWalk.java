@@ -58,11 +58,8 @@ public final class ChainWalk {
   }
 
   /**
-   * Advances to the next value with a page to move.
-   *
-   * @param from the lowest page id that has to move
-   * @param max the approximate number of leaves and pages of long values to visit
-   * @return whether there is one
+   * Advances to the next value with a page id of {@code from} or higher, visiting about {@code max}
+   * leaves and pages of long values. Returns whether there is one.
    */
   public boolean find(long from, int max) {
     int left = max;

@@ -102,13 +102,9 @@ final class Descent {
   }
 
   /**
-   * Descends to a level, once.
-   *
-   * @param after whether to look for what follows the key instead of the key
-   * @param level 0 for the leaf
-   * @param p out: the node and its first slot whose key is not below the key (in an inner node with
-   *     {@code after}: above the key); {@code frame} is -1 if the tree is lower than the level
-   * @return false if a writer interfered: retry
+   * Descends to a level once. Sets the node and its first slot whose key is not below the key; with
+   * {@code after} it looks for what follows the key, in an inner node for the first slot above.
+   * {@code p.frame} is -1 if the tree is lower. Returns false if a writer interfered.
    */
   boolean descend(MemorySegment key, long off, int len, boolean after, int level, Position p) {
     BufferPool pool = this.pool;
@@ -222,9 +218,9 @@ final class Descent {
   }
 
   /**
-   * Handles an unexpected page: the root is below the requested level, or the page was torn or is
-   * damaged. The parent was validated after the version of this page was read, so the page was this
-   * parent's child at that version, and no structure change explains the contents.
+   * Handles an unexpected page: the root is lower, or the page is torn or damaged. The parent was
+   * validated after this page's version was read, so at that version the page was this parent's
+   * child, and no structure change explains it.
    */
   private boolean arriveElsewhere(
       int level, int expected, Position p, int frame, long version, long pid) {
@@ -273,8 +269,7 @@ final class Descent {
   }
 
   /**
-   * Waits after a latched descent that ended at a wrong node, which a concurrent structure change
-   * explains. If that never ends, the tree is damaged.
+   * Waits after a latched descent met a structure change. If that never ends, the tree is damaged.
    */
   private void pauseLatched(int attempt) {
     if (attempt > LATCHED_MAX) {
@@ -295,10 +290,9 @@ final class Descent {
    * Descends with one shared latch at a time. The tree may change between two latches, so each node
    * must be of this tree and the expected level, with fences that bracket the key. A wrong node is
    * damaged if its parent has not changed since; so is a wrong root, since the root id is checked
-   * under its latch.
+   * under its latch. Returns false if the structure changed.
    *
    * @param keep whether to keep the last latch
-   * @return false if the structure changed meanwhile
    */
   private boolean descendLatched(
       MemorySegment key, long off, int len, boolean after, int level, Position p, boolean keep) {

@@ -133,11 +133,7 @@ public final class HintedLeaf {
     p.loaded = seen;
   }
 
-  /**
-   * Returns the 256th of the page in which a record begins, as a hint; 0 if unknown.
-   *
-   * @param p a position of the record, possibly stale
-   */
+  /** Returns the 256th of the page in which a record begins, as a hint; 0 if unknown. */
   public static int line(BTree tree, Position p) {
     BufferPool pool = tree.pool();
     int pageSize = pool.pageSize();
@@ -190,13 +186,13 @@ public final class HintedLeaf {
   }
 
   /**
-   * Overwrites the end of a value with a hint, if the leaf is unchanged since the position was
-   * filled and its latch is free. Never waits.
+   * Overwrites the end of a value with a hint of {@code bytes} bytes, if the leaf is unchanged
+   * since the position was filled and its latch is free. Never waits.
    *
    * <p><b>Why the version stays.</b> An optimistic reader may validate old bytes, new bytes or a
    * mixture. Each is a hint, checked before use; the tree, the log, timestamps and content
-   * comparisons ignore these bytes. So repairs restart no reader and no scan, and several hints
-   * read under one version can be repaired one after the other.
+   * comparisons ignore these bytes. So repairs restart no reader, and several hints read under one
+   * version can be repaired one after the other.
    *
    * <p><b>Why latched.</b> The address of the value is known only for that version; without the
    * latch, a split could put another key there before the store. The latch is exclusive, since
@@ -204,13 +200,8 @@ public final class HintedLeaf {
    *
    * <p><b>Why not logged.</b> A lost hint is no loss. The page becomes dirty without a recLsn, so
    * it does not hold back the redo point; an existing recLsn and the pageLsn stay, so redo sees the
-   * page as it was. It is written through the double-write area like every dirty page, so a torn
-   * write cannot damage the bytes around the hint.
+   * page as it was. The double-write area protects the bytes around the hint from a torn write.
    *
-   * @param tree the tree of the value
-   * @param p the position of the value, filled by a read
-   * @param hint native memory with the hint
-   * @param bytes its length: overwrites the end of the value
    * @param keep whether to mark the page dirty, so that the hint reaches the file; the file must be
    *     marked as in use
    * @return whether it was stored

@@ -15,32 +15,19 @@ public final class KeyBuffer {
   private int length;
   private int stagedLength;
 
-  /**
-   * Creates an empty buffer.
-   *
-   * @param capacity the longest key in bytes; {@link BTree#maxKeySize} is enough
-   */
+  /** Creates an empty buffer for keys of up to {@code capacity} bytes. */
   public KeyBuffer(int capacity) {
     this(capacity, Blocks.COLLECTED);
   }
 
-  /**
-   * Creates an empty buffer.
-   *
-   * @param capacity the longest key in bytes
-   * @param memory provides its memory
-   */
+  /** Creates an empty buffer for keys of up to {@code capacity} bytes, in the given memory. */
   public KeyBuffer(int capacity, Blocks memory) {
     // The second half holds a key that is not validated yet.
     stage = capacity + 7 & -8;
     segment = memory.take(2L * stage + 8);
   }
 
-  /**
-   * Frees the memory. The buffer is unusable afterwards.
-   *
-   * @param memory provided its memory
-   */
+  /** Returns the memory to its source. The buffer is unusable afterwards. */
   public void free(Blocks memory) {
     MemorySegment was = segment;
     segment = Blocks.NONE;

@@ -129,11 +129,9 @@ public final class KeyLocationCache {
   private volatile @Nullable Thread grower;
 
   /**
-   * Creates an empty table.
+   * Creates an empty table of at most {@code maxBytes}, rounded down to a power of two of at least
+   * {@link #BYTES_MIN}: only address space until it is needed. Pages have 4 KiB to 64 KiB.
    *
-   * @param maxBytes the maximum size, rounded down to a power of two, at least {@link #BYTES_MIN};
-   *     only address space until it is needed
-   * @param pageSize the page size in bytes: 4 KiB to 64 KiB
    * @throws OutOfMemoryError if there is not enough address space
    */
   public KeyLocationCache(long maxBytes, int pageSize) {
@@ -141,14 +139,9 @@ public final class KeyLocationCache {
   }
 
   /**
-   * Creates an empty table in granules.
+   * Creates an empty table in granules, of {@link #BYTES_MIN} to 64 GiB. Reserves address space for
+   * twice eight times that.
    *
-   * @param name of the database, for the log
-   * @param maxBytes the maximum size, from {@link #BYTES_MIN} to 64 GiB; reserves address space for
-   *     twice eight times that
-   * @param pageSize the page size in bytes: 4 KiB to 64 KiB
-   * @param files the system calls
-   * @param budget the shared budget of mappings
    * @throws RefusedException if the kernel refuses
    * @throws OutOfMemoryError if there is not enough address space
    */
@@ -183,10 +176,9 @@ public final class KeyLocationCache {
   }
 
   /**
-   * Looks up a key at its cached location, else from the root.
+   * Looks up a key at its cached location, else from the root, like {@link BTree#find}.
    *
    * @param hash the {@link KeyHash} of the key
-   * @param p out: as {@link BTree#find}
    * @param bytes the approximate length of the record
    * @return whether its location was known and right; if not, call {@link #learn} once the result
    *     is valid
@@ -220,11 +212,8 @@ public final class KeyLocationCache {
   }
 
   /**
-   * Sets a position to the cached location, as a hint for {@link BTree#locate}; clears it if there
-   * is none.
-   *
-   * @param hash the {@link KeyHash} of the key
-   * @param p out: the page in its predicted frame
+   * Sets a position to the cached location, in the predicted frame, as a hint for {@link
+   * BTree#locate}; clears it if there is none.
    */
   public void guess(BTree tree, long hash, Position p) {
     if (point(hash, p)) {
@@ -248,12 +237,9 @@ public final class KeyLocationCache {
   }
 
   /**
-   * Caches the position of a key, or of its insertion point. Also gives a page outside its
-   * preferred frame, where the next lookup starts, a chance to be promoted; positions in it may
-   * then become stale.
-   *
-   * @param hash the {@link KeyHash} of the key
-   * @param p a position left by a search or change; it may be stale
+   * Caches the position of a key or of its insertion point, which may be stale. Also gives a page
+   * outside its preferred frame, where the next lookup starts, a chance to be promoted; positions
+   * in it may then become stale.
    */
   public void learn(BTree tree, long hash, Position p) {
     if (learnHere(tree, hash, p)) {
@@ -310,10 +296,8 @@ public final class KeyLocationCache {
   }
 
   /**
-   * Prefetches what {@link #arrive} reads.
-   *
-   * @param p out: the cached location, unchecked; page id 0 if there is none
-   * @return a value that depends on the loads
+   * Prefetches what {@link #arrive} reads. The position gets the unchecked location, with page id 0
+   * if there is none; the result depends on the loads.
    */
   long approach(BTree tree, long hash, Position p) {
     if (!point(hash, p)) {
@@ -338,11 +322,8 @@ public final class KeyLocationCache {
   }
 
   /**
-   * Checks the cached location of a key, possibly after {@link #approach}.
-   *
-   * @param p in: the cached location, unchecked; out: as {@link BTree#find} if the result is not
-   *     negative
-   * @return 1 if the location was right, 0 if only its page was, -1 if a descent is needed
+   * Checks a location from {@link #approach} or the cache. Returns 1 if it was right, 0 if only its
+   * page was, with the position as from {@link BTree#find}; -1 if a descent is needed.
    */
   int arrive(BTree tree, MemorySegment key, long off, int len, Position p, int bytes) {
     p.remembered++;
@@ -414,13 +395,7 @@ public final class KeyLocationCache {
     }
   }
 
-  /**
-   * Copies ways and clears their seen bit in both. A concurrent store may be lost.
-   *
-   * @param from the offset of the source
-   * @param to the offset of the destination
-   * @param bytes the length
-   */
+  /** Copies ways and clears their seen bit in both. A concurrent store may be lost. */
   static void copyUnseen(MemorySegment s, long from, long to, long bytes) {
     for (long at = 0; at < bytes; at += Long.BYTES) {
       long way = Mem.getLongOpaque(s, from + at) & ~SEEN;

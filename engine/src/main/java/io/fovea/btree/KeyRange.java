@@ -27,8 +27,8 @@ public record KeyRange(
     boolean highInclusive) {
 
   /**
-   * Returns the same range of keys with ends not longer than {@code keyMax}. Whether a cut end is
-   * included follows from the part cut off.
+   * Returns the range with ends of at most {@code keyMax} bytes; the rest decides whether to
+   * include them.
    */
   public KeyRange within(int keyMax) {
     if (lowLength <= keyMax && highLength <= keyMax) {

@@ -17,9 +17,8 @@ final class LatchErrorGuard {
   private LatchErrorGuard() {}
 
   /**
-   * Releases one page and throws {@code thrown}, or the damage that it stands for.
-   *
-   * @param changed whether a change of the page may have begun
+   * Releases one page, which may have {@code changed}, and throws {@code thrown} or the damage it
+   * stands for.
    */
   static RuntimeException one(
       BufferPool pool, int frame, long pid, boolean changed, Throwable thrown) {
@@ -28,9 +27,9 @@ final class LatchErrorGuard {
   }
 
   /**
-   * Releases one of several pages that were all changed completely, so that their log record
-   * failed. An exception means that the log has died: {@link StructureRecord} prevents that the
-   * pages are written, and readers see a sound tree.
+   * Releases one of several pages that were all changed completely, but whose log record failed.
+   * After an exception the log is dead: {@link StructureRecord} keeps the pages from being written,
+   * and readers see a sound tree.
    */
   static void giveWhole(BufferPool pool, int frame, boolean whole, boolean changed, Throwable t) {
     if (whole && t instanceof RuntimeException) {

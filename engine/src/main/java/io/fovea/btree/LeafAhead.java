@@ -77,12 +77,7 @@ public final class LeafAhead {
   /** Keeps the loads from being optimized away. */
   private long sink;
 
-  /**
-   * Creates an instance without operations.
-   *
-   * @param pool the pool of all leaves
-   * @param threads the number of threads that read ahead concurrently
-   */
+  /** Creates an instance for a pool on which {@code threads} threads read ahead concurrently. */
   public LeafAhead(BufferPool pool, int threads) {
     this.pool = pool;
     this.pages = pool.pages();
@@ -96,11 +91,8 @@ public final class LeafAhead {
   }
 
   /**
-   * Starts a sequence of operations.
-   *
-   * @param named the page of each operation's leaf, or 0; must not change until the end of the
-   *     sequence
-   * @param n the number of operations
+   * Starts a sequence of operations. The first {@code n} elements name the page of each one's leaf,
+   * or 0, and must not change until its end.
    */
   public void begin(long[] named, int n) {
     leaves = named;
@@ -203,8 +195,8 @@ public final class LeafAhead {
   }
 
   /**
-   * The address of an operation's page in its preferred frame; -1 if it is elsewhere, or the same
-   * as that of the previous operation.
+   * The address of an operation's page if it is in its preferred frame and not the previous one;
+   * else -1.
    */
   private long page(int i, int from) {
     long pid = leaves[i];

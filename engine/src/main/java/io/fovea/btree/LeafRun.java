@@ -73,11 +73,7 @@ public final class LeafRun {
   /** Creates an empty run. */
   public LeafRun() {}
 
-  /**
-   * Starts a new run.
-   *
-   * @param segment native memory with the keys and values of all changes
-   */
+  /** Starts a new run, whose keys and values are in the given native memory. */
   public void begin(MemorySegment segment) {
     from = segment;
     size = 0;
@@ -111,24 +107,16 @@ public final class LeafRun {
   }
 
   /**
-   * Adds a change that sets a value which fits into the leaf. Does not free the old value.
-   *
-   * @param key the offset of the key
-   * @param value the offset of the value
-   * @param length its length: {@link BTree#inlineMax} at most
+   * Adds a change that sets a value of at most {@link BTree#inlineMax} bytes, without freeing the
+   * old one.
    */
   public void value(int key, int keyLength, int value, int length) {
     add(key, keyLength, -1, WHOLE, value, length);
   }
 
   /**
-   * Adds a change that overwrites a part of a value.
-   *
-   * @param key the offset of the key
-   * @param slot the expected slot of the record, or -1
-   * @param at the first byte of the value to overwrite
-   * @param patch the offset of the new bytes
-   * @param length their number
+   * Adds a change that overwrites value bytes from {@code at} on; {@code slot} is the expected one,
+   * or -1.
    */
   public void patch(int key, int keyLength, int slot, int at, int patch, int length) {
     add(key, keyLength, slot, at, patch, length);
@@ -146,12 +134,9 @@ public final class LeafRun {
   }
 
   /**
-   * Makes the remaining changes, in order.
-   *
-   * @param p in: a hint for the first one, as in {@link BTree#locate}; out: the position of the
-   *     last one
-   * @return false if a patch does not fit its record, or the record is absent or long; the changes
-   *     before it are made
+   * Makes the remaining changes, in order. The position is a hint for the first one, and becomes
+   * that of the last one. Returns false if a patch does not fit its record, or the record is absent
+   * or long; the changes before it are made.
    */
   public boolean install(BTree tree, Position p, LogSession log) {
     LeafWriter writer = tree.writer();
@@ -180,10 +165,8 @@ public final class LeafRun {
   }
 
   /**
-   * Latches the leaf of the next change, and makes as many changes in it as belong there.
-   *
-   * @param p in: a hint; out: the position of the last change
-   * @return the reason for its end
+   * Latches the leaf of the next change, and makes as many changes in it as belong there. Returns
+   * the reason for its end.
    */
   private long oneLeaf(BTree tree, LeafWriter writer, Position p, LogSession log) {
     BufferPool pool = tree.pool();

@@ -55,8 +55,7 @@ public final class LeafScan {
   private KeyBuffer boundary = NOTHING;
 
   /**
-   * The offset of the next boundary in the copy, or -1. It is extracted late, since many scans end
-   * before.
+   * The offset of the next boundary in the copy, or -1. Copied late, since many scans end before.
    */
   private int boundaryAt;
 
@@ -86,21 +85,14 @@ public final class LeafScan {
     this(Blocks.COLLECTED);
   }
 
-  /**
-   * Creates a scan.
-   *
-   * @param memory provides its memory until {@link #free}
-   */
+  /** Creates a scan that takes its memory from {@code memory} until {@link #free}. */
   public LeafScan(Blocks memory) {
     this.memory = memory;
   }
 
   /**
-   * Sets the start of the scan, without reading.
-   *
-   * @param len the length of the key; negative to start at the end of the tree
-   * @param includes whether the key itself belongs to the range
-   * @param descends whether the scan is backward
+   * Sets the start of the scan, without reading: a key, or with a negative length the end of the
+   * tree at which the scan begins.
    */
   public void seek(
       BTree t, MemorySegment key, long off, int len, boolean includes, boolean descends) {
@@ -129,10 +121,8 @@ public final class LeafScan {
   }
 
   /**
-   * Sets where the frames and versions of all leaves copied from now on go, including leaves
-   * without keys in range. Together they cover all that the scan passes, without gaps.
-   *
-   * @param into the list, or null
+   * Sets the list that gets frames and versions of all leaves copied from now on, including those
+   * without keys in range, or null. They cover all that the scan passes, without gaps.
    */
   public void note(@Nullable LeafVersions into) {
     noted = into;
@@ -310,8 +300,7 @@ public final class LeafScan {
 
   /**
    * Checks tree, fences and order of heads. The copy is consistent, of a time at which the leaf was
-   * where the descent led, so no restart explains an error. Costs two fences and the heads per
-   * leaf, nothing per key.
+   * where the descent led, so no restart explains an error.
    */
   private void checkCopy(BTree t) {
     KeyBuffer key = fresh ? start : boundary;
@@ -387,8 +376,8 @@ public final class LeafScan {
   }
 
   /**
-   * Returns the largest LSN of all leaves copied since {@link #seek}, including those without keys
-   * in range, since an absent key may be a change, too; 0 for none.
+   * Returns the largest LSN of all leaves copied since {@link #seek}, or 0; includes leaves without
+   * keys in range, since absence may be a change.
    */
   public long pageLsn() {
     return pageLsn;
@@ -422,12 +411,7 @@ public final class LeafScan {
     return to - from;
   }
 
-  /**
-   * Sets a position to the copied leaf, as a hint for operations on its keys.
-   *
-   * @param p out: the leaf
-   * @param slot the slot to set
-   */
+  /** Sets a position to a slot of the copied leaf, as a hint for operations on its keys. */
   public void position(Position p, int slot) {
     p.set(leaf.frame, leaf.version, leaf.pid, slot, true);
   }
@@ -462,10 +446,7 @@ public final class LeafScan {
     return callerIsRight ? TreeDamage.offsets(tree().pool(), leaf.pid, e) : e;
   }
 
-  /**
-   * Compares the key of a slot with another key. Returns below 0, 0, or above 0 if the slot's key
-   * is below, equal to, or above the other.
-   */
+  /** Compares the key of a slot with another key; negative if the slot's key is below it. */
   public int compare(int slot, MemorySegment key, long off, int len) {
     try {
       return NodeSearch.compareKey(
@@ -476,16 +457,15 @@ public final class LeafScan {
   }
 
   /**
-   * Returns the first slot of the copy, in range or not, whose key is not below a key; the number
-   * of keys if there is none.
+   * Returns the first slot of the copy, in range or not, with a key not below a key; else their
+   * number.
    */
   public int lowerBound(MemorySegment key, long off, int len) {
     return bound(key, off, len, false);
   }
 
   /**
-   * Returns the first slot of the copy, in range or not, whose key is above a key; the number of
-   * keys if there is none.
+   * Returns the first slot of the copy, in range or not, with a key above a key; else their number.
    */
   public int upperBound(MemorySegment key, long off, int len) {
     return bound(key, off, len, true);
@@ -534,10 +514,7 @@ public final class LeafScan {
     return (int) said;
   }
 
-  /**
-   * Returns the offset of the value of a slot in {@link #segment}, unless it {@linkplain
-   * #isOverflow is long}.
-   */
+  /** Returns the offset in {@link #segment} of the value of a slot, unless it is long. */
   public long valueOffset(int slot) {
     return BTreeNode.valueAt(0, pageSize, BTreeNode.leafSlot(page, 0, slot));
   }

@@ -28,18 +28,14 @@ import org.jspecify.annotations.Nullable;
  * release. That record also lists the chains, so none is written or freed here.
  */
 final class LeafWriter {
-  /**
-   * The amount by which releasing an exclusive latch increments the version (see the pool's latch
-   * word).
-   */
+  /** What the release of an exclusive latch adds to the version (see the pool's latch word). */
   static final long VERSION_STEP = 1L << 9;
 
   /** Failed upgrades before the writer waits for the latch. */
   private static final int UPGRADES = 3;
 
   /**
-   * Splits per record. One is enough unless other threads use up the new space, which is progress
-   * of theirs.
+   * Splits per record. One is enough, unless other threads use up the new space, which is progress.
    */
   private static final int SPLITS_MAX = 4096;
 
@@ -81,10 +77,8 @@ final class LeafWriter {
   }
 
   /**
-   * Latches the leaf of a key exclusively.
-   *
-   * @param p in: a hint; out: the leaf and the slot, with the version before the latch
-   * @return the frame
+   * Latches the leaf of a key exclusively and returns its frame. The position is a hint, and
+   * becomes that of the key, with the version before the latch.
    */
   int latch(MemorySegment key, long off, int len, Position p) {
     for (int i = 0; ; i++) {
@@ -166,9 +160,7 @@ final class LeafWriter {
   }
 
   /**
-   * Sets the value of a key to one that fits into the leaf.
-   *
-   * @param keep whether the caller frees the chain of the old value
+   * Sets the value of a key to an inline one. With {@code keep}, the caller frees the old chain.
    */
   boolean upsertInline(
       MemorySegment key,
@@ -331,10 +323,9 @@ final class LeafWriter {
 
   /**
    * Checks whether a latched leaf has room for a record, in place of the key's current one. Changes
-   * nothing.
+   * nothing. Returns 0 if it has, {@link #COMPACT} if it has after compaction, or {@link #NO_ROOM}.
    *
    * @param field the length of the value, or {@link BTreeNode#OVERFLOW}
-   * @return 0 if it has, {@link #COMPACT} if it has after compaction, or {@link #NO_ROOM}
    */
   long plan(int len, int field, long base, Position p) {
     MemorySegment s = pages;
@@ -361,8 +352,7 @@ final class LeafWriter {
   }
 
   /**
-   * Checks the entries of a leaf before its only one is removed: with a wrong count, other records
-   * would be lost unnoticed.
+   * Checks the entries before the only one is removed: a wrong count would lose others unnoticed.
    */
   private void checkLast(long base) {
     if (BTreeNode.count(pages, base) == 1) {
@@ -376,10 +366,8 @@ final class LeafWriter {
   }
 
   /**
-   * Makes a record for a key, in place of its current one, as {@link #plan} has found possible.
-   *
-   * @param scratch a scratch to compact the leaf with, or null; returned to the stock
-   * @return the address for the value
+   * Makes a record for a key, in place of its current one, after {@link #plan} succeeded, and
+   * returns the address for the value. Takes back the scratch.
    */
   long place(
       MemorySegment key,
@@ -414,10 +402,8 @@ final class LeafWriter {
   // -------------------------------------------------------------------------------------- delete
 
   /**
-   * Removes a key.
-   *
-   * @param keep whether the caller frees the chain of its value
-   * @param merge whether to merge a leaf that becomes underfull
+   * Removes a key. With {@code keep}, the caller frees its chain; {@code merge} is for an underfull
+   * leaf.
    */
   boolean delete(
       MemorySegment key,
@@ -502,11 +488,8 @@ final class LeafWriter {
   }
 
   /**
-   * Finds the bytes of a value to overwrite.
-   *
-   * @param at the first byte of the value
-   * @param length the number of bytes
-   * @return their address, {@link #IN_CHAIN}, or {@link #TOO_SHORT} if the value is too short
+   * Returns the address of {@code length} value bytes from {@code at} on, {@link #IN_CHAIN}, or
+   * {@link #TOO_SHORT}.
    */
   long patched(long base, int slot, int at, int length) {
     long entry = BTreeNode.leafSlot(pages, base, slot);

@@ -78,9 +78,8 @@ public final class LoggedChains {
   }
 
   /**
-   * Returns the value that begins in page {@code first}.
-   *
-   * @throws CorruptionException if the log does not contain all of it
+   * Returns the value that begins in a page; throws {@link CorruptionException} if a part is
+   * missing.
    */
   public byte[] value(long first, int length) {
     if (length > OverflowChain.VALUE_BYTES_MAX) {

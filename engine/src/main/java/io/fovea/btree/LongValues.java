@@ -38,10 +38,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  */
 final class LongValues {
   /**
-   * A part of a chain that could not be freed.
-   *
-   * @param first its first page
-   * @param pages the number of pages to follow; pages after them may be in use elsewhere
+   * Part of a chain that could not be freed: {@code pages} pages along the links. Later ones may be
+   * in use.
    */
   record Stray(long first, int pages) {}
 
@@ -84,11 +82,8 @@ final class LongValues {
   // -------------------------------------------------------------------------------------- writing
 
   /**
-   * Writes a value to new pages.
-   *
-   * @param type the type of the pages' records: CHAIN, or STRUCTURE if they belong to the tree at
-   *     once
-   * @return the pages, in the order of the chain
+   * Writes a value to new pages and returns them in the order of the chain. Their records are of
+   * type CHAIN, or STRUCTURE if they belong to the tree at once.
    */
   long[] write(MemorySegment value, long off, int len, int type, LogSession log) {
     noteLong();
@@ -171,10 +166,8 @@ final class LongValues {
   }
 
   /**
-   * Frees a chain that no leaf refers to any more, in databases without a log.
-   *
-   * <p>Never fails, since the change that released it is made: pages that cannot be read or have no
-   * frame are retried when the next chain is freed.
+   * Frees a chain that no leaf refers to any more, in databases without a log. Never fails, since
+   * the change is made: pages that cannot be freed become strays.
    */
   void free(long first) {
     if (first == 0) {
@@ -194,7 +187,6 @@ final class LongValues {
    * <p>With a log, only checkpoints retry strays: this session began after the record that released
    * them, so the redo point could pass that record while they are neither strays nor free.
    *
-   * @param pids the pages of one chain after the other, each in order
    * @throws StorageFullException if the close of the database ends a commit on a full disk
    */
   void free(LongList pids, LogSession log) {
@@ -242,10 +234,7 @@ final class LongValues {
     }
   }
 
-  /**
-   * Frees a page of a chain; returns false if that has to be retried. A page of another owner
-   * counts as freed.
-   */
+  /** Frees a page of a chain; false means retry. A page of another owner counts as freed. */
   private boolean tryFree(long pid, LogSession log) {
     try {
       freePage(pid, log);

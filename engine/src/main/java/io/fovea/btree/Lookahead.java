@@ -60,8 +60,8 @@ public final class Lookahead {
 
   /**
    * The maximum number of deferred keys. Deferred keys and keys being read have a common sum, which
-   * only the caller raises, by eight, while at most {@link #ENOUGH} are deferred. All of them may
-   * be deferred at once if pages do not arrive or are evicted at once.
+   * only the caller raises, by eight, while at most {@link #ENOUGH} are deferred. All may be
+   * deferred at once if pages do not arrive or are evicted at once.
    */
   private static final int ASIDE_MAX = ENOUGH + WIDTH + PageReads.CAPACITY;
 
@@ -73,10 +73,7 @@ public final class Lookahead {
 
   private static final int DEPTH_MAX = 16;
 
-  /**
-   * The maximum number of reads per key: more than a tree has levels, so only keys whose pages are
-   * evicted at once reach it.
-   */
+  /** The maximum number of reads per key: exceeded only if pages are evicted as they arrive. */
   public static final int ROUNDS_MAX = 8;
 
   private final MemorySegment[] keys = new MemorySegment[WIDTH];
@@ -133,11 +130,7 @@ public final class Lookahead {
     reads.finish();
   }
 
-  /**
-   * Adds a key, which must not move.
-   *
-   * @param number the result of {@link #number} for it
-   */
+  /** Adds a key, which must not move; {@link #number} will return its number. */
   public void add(MemorySegment key, long off, int len, int number) {
     keys[size] = key;
     offsets[size] = off;
@@ -151,19 +144,12 @@ public final class Lookahead {
     return KeyHash.of(tree, keys[i], offsets[i], lengths[i]);
   }
 
-  /**
-   * Returns the position of the i-th key: a hint for {@link BTree#locate}, valid until the next
-   * {@link #descend}.
-   */
+  /** Returns the hint for the i-th key, valid until the next {@link #descend}. */
   public Position place(int i) {
     return places[i];
   }
 
-  /**
-   * Descends for all keys.
-   *
-   * @param bytes the number of value bytes that will be read; no more are prefetched
-   */
+  /** Descends for all keys, prefetching up to {@code bytes} bytes of each value. */
   public void descend(BTree tree, int bytes) {
     valueLines = Math.min(VALUE_LINES, bytes / LINE + 1);
     Arrays.fill(missing, 0);
@@ -239,11 +225,8 @@ public final class Lookahead {
 
   /**
    * Defers a key whose descent ended at a missing page: it has no hint, and looking it up now would
-   * wait for that one page.
-   *
-   * @param i the index of the key
-   * @return false if its page is not missing, so it can be looked up at its {@link #place}, or if
-   *     it was deferred too often
+   * wait for that one page. Returns false if no page is missing, so it can be looked up at its
+   * {@link #place}, or if it was deferred too often.
    */
   public boolean putAside(int i) {
     long pid = missing[i];
@@ -267,11 +250,8 @@ public final class Lookahead {
 
   /**
    * Starts as many reads for deferred keys as possible, and continues with keys whose pages have
-   * arrived. Waits if none has, unless the caller has more keys and room for them.
-   *
-   * @param tree the tree of the keys
-   * @param more whether the caller has more keys to add
-   * @return the number of keys that continued
+   * arrived. Returns their number. Waits if none has, unless the caller has {@code more} keys and
+   * there is room for them.
    */
   public int again(BTree tree, boolean more) {
     BufferPool pool = tree.pool();
@@ -380,9 +360,8 @@ public final class Lookahead {
 
   /**
    * Loads only frames that hold a page. With VIRTUAL, a load from a frame without memory maps the
-   * zero page, which is a fault; the page arriving there later is a second fault that interrupts
-   * the other cores to invalidate the mapping. The processor does not wait for the page ids, which
-   * are nearly always cached.
+   * zero page: a fault now, and another one with an interrupt of all cores when a page arrives. The
+   * processor does not wait for the page ids, which are nearly always cached.
    */
   private void touchNodes(BufferPool pool, int n) {
     MemorySegment s = pool.pages();
@@ -398,8 +377,7 @@ public final class Lookahead {
   }
 
   /**
-   * Loads the slots of leaves, and the line of the fences: checking the hint compares the prefix,
-   * which the search does not.
+   * Loads slots, and the line of the fences for the comparison of the prefix by the later check.
    */
   private void touchSlots(BufferPool pool, int n) {
     MemorySegment s = pool.pages();
@@ -436,11 +414,7 @@ public final class Lookahead {
     sink += seen;
   }
 
-  /**
-   * Adds the counts since the last call.
-   *
-   * @param into the position that gets them
-   */
+  /** Adds the counts since the last call to a position. */
   public void count(Position into) {
     for (Position p : places) {
       into.pageAccesses += p.pageAccesses;

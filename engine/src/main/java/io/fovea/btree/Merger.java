@@ -41,10 +41,8 @@ final class Merger {
   }
 
   /**
-   * Merges a node with a sibling under the same parent if they fit; then possibly the parent.
-   *
-   * @param key a key that belongs to the node
-   * @return whether anything was merged
+   * Merges a node with a sibling under the same parent if they fit; then possibly the parent. The
+   * key belongs to the node. Returns whether anything was merged.
    */
   boolean merge(int level, long pid, MemorySegment key, long off, int len, LogSession log) {
     TreeScratch scratch = change.scratches.take();
@@ -331,11 +329,7 @@ final class Merger {
     NodeEditor.makeHeads(s, left);
   }
 
-  /**
-   * Replaces the root's content with that of its only child, repeatedly.
-   *
-   * @param key scratch space for a fence
-   */
+  /** Replaces the root's content with that of its only child, repeatedly. */
   private boolean shrinkRoot(KeyBuffer key, LogSession log) {
     MemorySegment s = pages;
     boolean shrunk = false;

@@ -31,21 +31,15 @@ final class NodeCheck {
         && PageHeader.treeId(s, base) == treeId;
   }
 
-  /**
-   * Checks a node whose entries are going to be moved.
-   *
-   * @param level the level that the parent implies
-   */
+  /** Checks a node whose entries are going to be moved, at the level that the parent implies. */
   static void node(MemorySegment s, long base, int pageSize, int level, int treeId) {
     kind(s, base, level, treeId);
     entries(s, base, pageSize, level == 0);
   }
 
   /**
-   * Checks what is trusted for adding or removing one entry, without the hundreds of entries of a
-   * parent. {@link #child} checks the adjacent separators.
-   *
-   * @param level the level that its position implies
+   * Checks only what adding or removing one entry trusts, since a parent has hundreds. {@link
+   * #child} checks the adjacent separators.
    */
   static void parent(MemorySegment s, long base, int pageSize, int level, int treeId) {
     kind(s, base, level, treeId);
@@ -186,12 +180,7 @@ final class NodeCheck {
         : NodeSearch.compareTail(s, tails(base, leaf), slot, word, s, fence + prefix, suffix);
   }
 
-  /**
-   * Checks that the fences of a node match the separators in its parent.
-   *
-   * @param slot the slot of the reference
-   * @param key scratch space
-   */
+  /** Checks that the fences of a node match the separators at a slot of its parent. */
   static void child(
       MemorySegment s, long parent, int slot, long base, int pageSize, KeyBuffer key) {
     fence(s, parent, slot, base, pageSize, false, key);

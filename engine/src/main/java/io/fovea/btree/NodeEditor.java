@@ -38,9 +38,8 @@ final class NodeEditor {
 
   /**
    * Makes an empty node. Sets type, layout and level of the page header; a leaf that stays one
-   * keeps its layout. The fences must not be in the node itself.
-   *
-   * @param lowLength length of the low fence, or {@link BTreeNode#NONE}; the high fence likewise
+   * keeps its layout. The fences must not be in the node itself; a length of {@link BTreeNode#NONE}
+   * means none.
    */
   static void init(
       MemorySegment s,
@@ -100,9 +99,8 @@ final class NodeEditor {
   }
 
   /**
-   * Sets the prefix of an empty inner node that lacks a fence.
-   *
-   * @param key contains the prefix; not in the node itself
+   * Sets the prefix of an empty inner node that lacks a fence; the key must not be in the node
+   * itself.
    */
   static void setOpenPrefix(
       MemorySegment s, long base, int pageSize, MemorySegment key, long off, int prefix) {
@@ -117,11 +115,8 @@ final class NodeEditor {
   }
 
   /**
-   * Sets the longest possible prefix of an empty inner node that lacks a fence. A node with both
-   * fences already has its prefix.
-   *
-   * @param first the first key it will get
-   * @param last the last key it will get
+   * Sets the longest prefix that an empty inner node without a fence can have with its first and
+   * last key. A node with both fences already has its prefix.
    */
   static void chooseOpenPrefix(
       MemorySegment s, long base, int pageSize, KeyBuffer first, KeyBuffer last) {
@@ -142,8 +137,7 @@ final class NodeEditor {
   }
 
   /**
-   * The common prefix of the fences of an inner node; its first or last key replaces a missing
-   * fence.
+   * The common prefix of the fences of an inner node; its first or last key replaces a missing one.
    */
   static int innerPrefix(
       MemorySegment low,
@@ -315,10 +309,10 @@ final class NodeEditor {
   // ------------------------------------------------------------------------------------ entries
 
   /**
-   * Inserts a key into a leaf; it fits into the gap.
+   * Inserts a key into a leaf, with room in the gap, and returns the address for the value or its
+   * stub.
    *
    * @param field the length of the value, or {@link BTreeNode#OVERFLOW}
-   * @return the address at which to write the value or its stub
    */
   static long insertLeaf(
       MemorySegment s,
@@ -359,8 +353,7 @@ final class NodeEditor {
   }
 
   /**
-   * Inserts a separator and the reference to the child with the keys up to it; both fit into the
-   * gap. The node already has an upper child.
+   * Inserts a separator and its child, with room in the gap. The node already has an upper child.
    */
   static void insertInner(
       MemorySegment s,
@@ -439,9 +432,8 @@ final class NodeEditor {
   }
 
   /**
-   * Appends entries to a leaf whose prefix is not shorter, as in both halves of a split. A suffix
-   * only loses leading bytes, so the rest of it and the value are copied at once and no key is
-   * assembled.
+   * Appends entries to a leaf whose prefix is not shorter, as in a split. A suffix only loses
+   * leading bytes, so the rest of it and the value are copied at once and no key is assembled.
    */
   private static void appendRecords(
       MemorySegment src,
@@ -472,11 +464,7 @@ final class NodeEditor {
     put(dst, dstBase + BTreeNode.COUNT, count + to - from);
   }
 
-  /**
-   * The head of a suffix without its first {@code drop} bytes.
-   *
-   * @param valueAt the address of the value, where the tail ends
-   */
+  /** The head of a suffix without its first {@code drop} bytes; the tail ends at the value. */
   private static int headWithout(MemorySegment s, long slot, long valueAt, int drop) {
     int tail = BTreeNode.tailLength(slot);
     int gone = Math.max(0, drop - HEAD_BYTES);

@@ -31,15 +31,14 @@ final class NodeSearch {
   private NodeSearch() {}
 
   /**
-   * Finds the first slot of a leaf whose key is not below a key.
+   * Finds the first slot of a leaf whose key is not below a key. Returns the slot times two, plus
+   * one if its key is equal.
    *
    * <p>Counts first slots below the head among up to {@value #GROUPS_MAX} groups of eight slots, a
    * cache line each, then slots within one group. More slots are first reduced by sixteenths. The
    * loads of a step are independent, and those of the groups do not even depend on the count, so a
    * cold leaf costs two waits for memory, including that for its header. A group that reaches past
    * the last slot is moved back; the slots before it are then known to be below.
-   *
-   * @return the slot times two, plus one if its key is equal
    */
   static int searchLeaf(
       MemorySegment s, long base, int pageSize, MemorySegment key, long off, int len) {
@@ -120,10 +119,9 @@ final class NodeSearch {
   }
 
   /**
-   * Finds the first slot of an inner node whose separator is not below a key, like searchLeaf.
-   *
-   * <p>The sampled heads leave about 14 slots of a full 4 KiB page, which are compared in groups of
-   * four, a cache line each.
+   * Finds the first slot of an inner node whose separator is not below a key, like searchLeaf. The
+   * sampled heads leave about 14 slots of a full 4 KiB page, which are compared in groups of four,
+   * a cache line each.
    */
   static int searchInner(
       MemorySegment s, long base, int pageSize, MemorySegment key, long off, int len) {
@@ -240,10 +238,9 @@ final class NodeSearch {
   }
 
   /**
-   * The first eight bytes of a key's suffix, big-endian, padded with zeros.
-   *
-   * <p>A shorter suffix is read with the bytes before it, which are shifted out. So no byte after
-   * the key is read, and keys of at least eight bytes need no branch.
+   * The first eight bytes of a key's suffix, big-endian, padded with zeros. A shorter suffix is
+   * read with the bytes before it, which are shifted out. So no byte after the key is read, and
+   * keys of at least eight bytes need no branch.
    */
   static long word(MemorySegment key, long off, int len, int suffix) {
     if (len < 8) {
@@ -300,12 +297,8 @@ final class NodeSearch {
   }
 
   /**
-   * Compares the suffix of a slot with that of a key, if the heads are equal.
-   *
-   * @param tails added to a record's offset, gives the address of its tail
-   * @param word the {@link #word} of the key
-   * @param off the offset of the key's suffix
-   * @param len the length of that suffix
+   * Compares the suffix of a slot with a key's suffix ({@code off}, {@code len}), if the heads are
+   * equal; {@code tails} plus a record's offset is the address of its tail.
    */
   static int compareTail(
       MemorySegment s, long tails, long slot, long word, MemorySegment key, long off, int len) {
@@ -334,11 +327,7 @@ final class NodeSearch {
 
   // ------------------------------------------------------------------------------------- fences
 
-  /**
-   * Whether a key belongs to a node, by its fences.
-   *
-   * @param after whether to check for what follows the key instead of the key
-   */
+  /** Whether a key, or with {@code after} what follows it, belongs to a node, by its fences. */
   static boolean covers(
       MemorySegment s,
       long base,
@@ -362,11 +351,10 @@ final class NodeSearch {
   // ------------------------------------------------------------------------- hints, single keys
 
   /**
-   * Finds a key in the page that a hint names as its leaf.
+   * Finds a key in the page that a hint names as its leaf. Returns as {@link #searchLeaf}, or -1 if
+   * the key does not belong to this page.
    *
-   * @param hint the slot of the key; {@link #absent} with the slot at which it would be inserted;
-   *     or -1
-   * @return as {@link #searchLeaf}, or -1 if the key does not belong to this page
+   * @param hint the slot of the key; {@link #absent} with its insertion slot; or -1
    */
   static int searchHinted(
       MemorySegment s,

@@ -62,11 +62,8 @@ final class OverflowChain {
   }
 
   /**
-   * Collects the pages of a chain.
-   *
-   * @param end pages from this id on are not part of it
-   * @param out gets the pages, in the order of the chain
-   * @return false if the chain ends in a page that is not part of it
+   * Collects the pages of a chain in order. Returns false if it reaches a page that is not part of
+   * it, or an id of {@code end} or more.
    */
   static boolean collect(
       BufferPool pool, int treeId, long first, long len, long end, LongList out) {
@@ -100,12 +97,8 @@ final class OverflowChain {
   }
 
   /**
-   * Copies a value, up to {@code cap} bytes.
-   *
-   * @param leaf the position from which the stub was read
-   * @param first the first page, by the stub
-   * @param length the length of the value, by the stub
-   * @return false if the leaf has changed: retry
+   * Copies a value, up to {@code cap} bytes, given the first page and length in its stub. Returns
+   * false if the leaf has changed.
    */
   static boolean read(
       BufferPool pool,

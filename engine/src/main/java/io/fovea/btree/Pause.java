@@ -10,11 +10,7 @@ final class Pause {
 
   private Pause() {}
 
-  /**
-   * Waits.
-   *
-   * @param attempt the number of failed attempts before this one
-   */
+  /** Waits, after {@code attempt} earlier failures. */
   static void after(int attempt) {
     if (attempt < SPINS) {
       for (int i = 0; i <= attempt; i++) {

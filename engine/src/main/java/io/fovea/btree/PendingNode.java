@@ -58,12 +58,7 @@ final class PendingNode {
     return child[i];
   }
 
-  /**
-   * Adds an entry.
-   *
-   * @param room the number of value bytes
-   * @return the offset for the value in {@link #bytes}
-   */
+  /** Adds an entry, and returns the offset in {@link #bytes} for {@code room} bytes of value. */
   int add(MemorySegment key, long off, int len, int field, int room, long childPid) {
     if (count == keyAt.length) {
       int more = 2 * count;

@@ -35,8 +35,7 @@ public final class Position {
   public boolean found;
 
   /**
-   * The 256th of the page in which the record begins, or 0 if unknown: lets {@link HintedLeaf}
-   * prefetch it. Searches ignore and keep it.
+   * The 256th of the page in which the record begins, or 0: a prefetch hint that searches ignore.
    */
   public int line;
 

@@ -67,8 +67,8 @@ public final class RangeCount {
   }
 
   /**
-   * Checks the inner nodes above both ends, with little allocation. Returns false if fewer than
-   * {@code leaves} leaves lie within the range, as for most ranges.
+   * Returns false if the inner nodes above both ends show that fewer than {@code leaves} leaves lie
+   * within the range, as for most ranges. Allocates little.
    */
   public static boolean mayHave(BTree tree, KeyRange range, int leaves) {
     if (leaves == 0 || range.highLength() < 0) {
@@ -111,21 +111,15 @@ public final class RangeCount {
     return pageLsn;
   }
 
-  /**
-   * Returns whether the last count found a long value; only if it was with bytes or the tree may
-   * hold long values.
-   */
+  /** Returns whether a long value was found, by a count with bytes or if the tree may hold any. */
   public boolean holdsLong() {
     return holdsLong;
   }
 
   /**
-   * Counts.
+   * Counts, until there are more than {@code most} records; then returns false. Calls {@code
+   * goesOn} now and then with nothing latched; it may throw.
    *
-   * @param withBytes whether to count bytes
-   * @param most stop after more than this many records
-   * @param goesOn called now and then with nothing latched; may throw
-   * @return false if it stopped early
    * @throws CorruptionException if a page is damaged
    */
   public boolean run(boolean withBytes, long most, Runnable goesOn) {

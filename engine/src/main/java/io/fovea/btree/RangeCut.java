@@ -80,11 +80,8 @@ public final class RangeCut {
   private long firstPid;
 
   /**
-   * Prepares a cut.
-   *
-   * @param tree the tree; no other thread changes its records until the end
-   * @param range the keys to remove; the caller frees long values
-   * @param log a session that has begun, positioned at the record that removes the range
+   * Prepares a cut by a session that is positioned at the record that removes the range. The caller
+   * frees long values, and no other thread changes records of the tree until the end.
    */
   public RangeCut(BTree tree, KeyRange range, LogSession log) {
     this.tree = tree;
@@ -106,11 +103,7 @@ public final class RangeCut {
     return freed;
   }
 
-  /**
-   * Removes the keys.
-   *
-   * @throws FoveaException if a page cannot be loaded; may be called again
-   */
+  /** Removes the keys. May be called again after a failure. */
   public void run() {
     freeLoose();
     toTheEnd();
@@ -127,8 +120,6 @@ public final class RangeCut {
    * <p>A released page takes a FREE record and an id in the record of its parent. A parent takes up
    * to {@value #PARENT_PAGES} images: the parent and a leaf for the cut, two pages each for the
    * merges of the remaining leaf and of the parent; higher levels add little.
-   *
-   * @throws FoveaException if a page cannot be loaded
    */
   public long logBytes() {
     long bytes = 2L * PARENT_PAGES * pageSize;
@@ -228,8 +219,7 @@ public final class RangeCut {
   }
 
   /**
-   * Finds the parent at the position and its children within the range. Returns false if it changed
-   * meanwhile.
+   * Finds the parent at the position and its children in the range; false if it changed meanwhile.
    */
   private boolean looked(Position parent) {
     descent.descendTo(key.segment(), 0, key.length(), false, 1, parent);

@@ -76,11 +76,8 @@ public final class RangeEstimate {
   }
 
   /**
-   * Estimates what lies between two keys in native memory; exact within one leaf or two adjacent
-   * ones. Reads a few pages per level.
-   *
-   * @param lowLen the length of the lower end; negative for none
-   * @param highLen the length of the upper end; negative for none
+   * Estimates what lies between two keys in native memory, of negative length for no end; exact
+   * within one leaf or two adjacent ones. Reads a few pages per level.
    */
   public static RangeEstimate of(
       BTree tree,

@@ -82,9 +82,8 @@ public final class RootMove {
   }
 
   /**
-   * Returns the page that is the root after the move.
-   *
-   * @return its id; 0 before {@link #lower} or {@link #findChild}
+   * Returns the page that is the root after the move; 0 before {@link #lower} or {@link
+   * #findChild}.
    */
   public long to() {
     return to;
@@ -112,11 +111,9 @@ public final class RootMove {
   // ------------------------------------------------------------------------------ the first step
 
   /**
-   * Moves the content of the root to another page, which becomes its only child.
-   *
-   * @param spare pages from {@link TreeCompaction#spare}; the last one is removed if it was used
-   * @param log a session that began before the page was allocated
-   * @return whether it was done; false if other threads kept interfering
+   * Moves the content of the root to the last page of the spare list, which becomes its only child.
+   * The session began before that page was allocated. Returns false if other threads kept
+   * interfering.
    */
   public boolean lower(LongList spare, LogSession log) {
     long page = spare.get(spare.size() - 1);
@@ -177,8 +174,8 @@ public final class RootMove {
   // ---------------------------------------------------------------------------------- the switch
 
   /**
-   * Latches the root if it has the only child that is to become the root. Returns whether it is
-   * latched: then {@link #happened} or {@link #giveUp} must follow, without waiting in between.
+   * Latches the root if it has the only child that is to become the root. If true, {@link
+   * #happened} or {@link #giveUp} must follow, without waiting in between.
    */
   public boolean latch() {
     for (int i = 0; i < StructureChange.TRIES; i++) {
@@ -197,9 +194,8 @@ public final class RootMove {
   }
 
   /**
-   * Publishes the new root, after its record is in the log, and frees the old page.
-   *
-   * @param log the session of the record, with {@link #SPACE} left
+   * Publishes the new root, after its record is in the log, and frees the old page. The record's
+   * session has {@link #SPACE} left.
    */
   public void happened(LogSession log) {
     descent.moveRoot(to); // before the page is freed; partner of the second read in Descent.descend

@@ -22,10 +22,9 @@ final class Separators {
   private Separators() {}
 
   /**
-   * Makes the shortest separator that is cheap to find.
-   *
-   * <p>With c common bytes: c + 1 bytes of b, if b has more; else c + 1 bytes of a, the last one
-   * incremented, if a has more; else a up to the first later byte that can be incremented; else a.
+   * Makes the shortest separator that is cheap to find. With c common bytes: c + 1 bytes of b, if b
+   * has more; else c + 1 bytes of a, the last one incremented, if a has more; else a up to the
+   * first later byte that can be incremented; else a.
    */
   static void between(MemorySegment a, int aLen, MemorySegment b, int bLen, KeyBuffer separator) {
     int common = Mem.commonPrefix(a, 0, aLen, b, 0, bLen);
@@ -66,10 +65,8 @@ final class Separators {
   // --------------------------------------------------------------------------------------- leaves
 
   /**
-   * Decides how to split a leaf for an insert.
-   *
-   * @param slot the slot of the key, or its insertion point
-   * @return the number of entries that stay on the left; the separator is in the scratch
+   * Decides how to split a leaf for an insert at a slot. Returns the number of entries that stay on
+   * the left; the separator is in the scratch.
    */
   static int planLeaf(
       MemorySegment s,
@@ -253,10 +250,8 @@ final class Separators {
   // ---------------------------------------------------------------------------------- inner nodes
 
   /**
-   * Decides how to split an inner node of at least three separators.
-   *
-   * @param slot the insertion point of the new separator
-   * @return the slot whose separator moves up; it is in the scratch
+   * Decides how to split an inner node of at least three separators for an insert at a slot.
+   * Returns the slot whose separator moves up; it is in the scratch.
    */
   static int planInner(MemorySegment s, long base, int pageSize, int slot, TreeScratch scratch) {
     int count = BTreeNode.count(s, base);

@@ -101,11 +101,7 @@ final class ShortcutDirectory {
   private boolean warned;
 
   /**
-   * Creates a directory of four granules.
-   *
-   * @param name of the database, for the log
-   * @param maxBytes the maximum memory of the granules
-   * @throws RefusedException if the kernel refuses
+   * Creates a directory of four granules; throws {@link RefusedException} if the kernel refuses.
    */
   ShortcutDirectory(String name, long maxBytes, MemoryFiles files, MappingBudget budget)
       throws RefusedException {
@@ -191,22 +187,12 @@ final class ShortcutDirectory {
     return g;
   }
 
-  /**
-   * The offset of a set in the view.
-   *
-   * @param at its offset in the area
-   */
+  /** The offset in the view of a set at an offset in the area. */
   long home(long at) {
     return (long) granule((int) (at >>> GRANULE_SHIFT)) << GRANULE_SHIFT | at & GRANULE_BYTES - 1;
   }
 
-  /**
-   * Counts ways of a granule that were overwritten while in use.
-   *
-   * @param home the offset of the set in the view
-   * @param ways the number
-   * @return whether the mapper has work to do
-   */
+  /** Counts overwritten ways of a granule; returns whether the mapper has work to do. */
   boolean lose(long home, int ways) {
     return count < granulesMax
         && lost.addAndGet((int) (home >>> GRANULE_SHIFT), ways) > WAYS / FULL_ONE_IN;

@@ -17,12 +17,8 @@ final class Siblings {
   private Siblings() {}
 
   /**
-   * Finds the leaf after a boundary, in either direction.
-   *
-   * @param hint the page that probably is it, or 0
-   * @param boundary the fence between the leaf and the previous one
-   * @param forward whether to find the leaf above the boundary, or the one that ends with it
-   * @param q out: the leaf and its first slot whose key is not below the boundary
+   * Finds the leaf above a boundary, or with {@code forward} false the one that ends with it, and
+   * the first slot whose key is not below the boundary. The hint is its probable page, or 0.
    */
   static void find(Descent descent, long hint, KeyBuffer boundary, boolean forward, Position q) {
     if (hint == 0 || !check(descent, hint, boundary, forward, false, q)) {
@@ -31,8 +27,7 @@ final class Siblings {
   }
 
   /**
-   * Prefetches the lines that {@link #check} reads first, together. The result only keeps the loads
-   * alive.
+   * Prefetches the lines that {@link #check} reads first; the result only keeps the loads alive.
    */
   static long touch(BufferPool pool, long pid) {
     int frame = pool.predict(pid);
@@ -45,11 +40,9 @@ final class Siblings {
   }
 
   /**
-   * Checks whether a page is the leaf.
-   *
-   * @param quietly whether the leaf is only passed: it does not count as used, and it is also
-   *     looked up in frames other than the predicted one, since a descent would not promote it
-   * @return false if it is not, or not available without waiting
+   * Checks whether a page is the leaf, without waiting. With {@code quietly} the leaf is only
+   * passed: it does not count as used, and it is also looked up outside its predicted frame, since
+   * a descent would not promote it.
    */
   static boolean check(
       Descent descent, long pid, KeyBuffer boundary, boolean forward, boolean quietly, Position q) {

@@ -36,12 +36,7 @@ final class Splitter {
     split(0, pid, key, off, len, noEntry, inlineBytes, log);
   }
 
-  /**
-   * Splits a node.
-   *
-   * @param key a key that belongs to the node
-   * @param entry the separator to insert, in an inner node
-   */
+  /** Splits the node of a key; in an inner node {@code entry} is the separator to insert. */
   private void split(
       int level,
       long pid,
@@ -188,8 +183,8 @@ final class Splitter {
 
   /**
    * Reports a page that claims a key but is not the child its parent names. A thread that reached
-   * it other than through its parent, as recovery does from the log, cannot tell which of the two
-   * is right. If the descent from the root fails, that failure is reported instead.
+   * it other than through its parent, as recovery does, cannot tell which one is right. If the
+   * descent from the root fails, that failure is reported instead.
    */
   private CorruptionException stray(
       int level, long pid, long parentPid, MemorySegment key, long off, int len, Position p) {

@@ -55,8 +55,8 @@ public final class StructureRecord {
   static final int NONE = -1;
 
   /**
-   * Used instead of a record type: append nothing. The page belongs to an unreachable tree and is
-   * written to the file before the tree becomes reachable.
+   * Instead of a record type: no record, since the page is written to the file before its tree is
+   * reachable.
    */
   static final int NO_IMAGE = 0;
 
@@ -74,10 +74,7 @@ public final class StructureRecord {
   /** Receives the parts of a record. */
   public interface Visitor {
     /**
-     * Receives an image.
-     *
-     * @param at where the image begins, as {@link PageImages#apply} expects it
-     * @param end where it ends
+     * Receives an image, from {@code at} to {@code end}, as {@link PageImages#apply} expects it.
      */
     void image(long pid, long at, long end);
 
@@ -100,7 +97,6 @@ public final class StructureRecord {
    *
    * @param type STRUCTURE or CHAIN, or {@link #NO_IMAGE}
    * @param released a page that the change released, or 0
-   * @param a a frame; the others may be {@link #NONE}
    */
   static void append(
       BufferPool pool, LogSession log, int type, long released, int a, int b, int c) {
@@ -120,8 +116,8 @@ public final class StructureRecord {
   }
 
   /**
-   * Like the other overload, for many released pages: fewer than the children of an inner node, so
-   * their ids take less space than an image.
+   * The same for many released pages, which are fewer than the children of an inner node and take
+   * less space than an image.
    */
   static void append(BufferPool pool, LogSession log, LongList released, int a, int b) {
     if (!log.logging()) {
@@ -243,10 +239,8 @@ public final class StructureRecord {
   // ------------------------------------------------------------------------------------- reading
 
   /**
-   * Parses the body of a STRUCTURE, CHAIN or CREATE_TREE record.
-   *
-   * @param visitor gets the images, then the released pages, each in order
-   * @throws CorruptionException if the body is inconsistent
+   * Parses the body of a STRUCTURE, CHAIN or CREATE_TREE record; images are visited before released
+   * pages. Throws {@link CorruptionException} if it is inconsistent.
    */
   public static void visit(
       int type, MemorySegment s, long at, int length, int pageSize, long lsn, Visitor visitor) {
@@ -294,9 +288,7 @@ public final class StructureRecord {
   }
 
   /**
-   * Returns the tree id in a CREATE_TREE or DROPPED record.
-   *
-   * @throws CorruptionException if the body is too short or the id is invalid
+   * Returns the tree id in a CREATE_TREE or DROPPED record, or throws {@link CorruptionException}.
    */
   public static int treeId(MemorySegment s, long at, int length, long lsn) {
     need(DROPPED_BYTES, length, lsn);

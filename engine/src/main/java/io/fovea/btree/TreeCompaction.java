@@ -81,11 +81,8 @@ public final class TreeCompaction {
   }
 
   /**
-   * Advances to the next node that has to move, without changing anything.
-   *
-   * @param from the lowest page id that has to move
-   * @param nodes the maximum number of inner nodes to visit
-   * @return whether there is one
+   * Advances to the next node with a page id of {@code from} or higher, visiting at most {@code
+   * nodes} inner nodes, without changing anything. Returns whether there is one.
    */
   public boolean find(long from, int nodes) {
     TreeScratch scratch = change.scratches.take();
@@ -105,13 +102,11 @@ public final class TreeCompaction {
   }
 
   /**
-   * Moves nodes until the spare pages are used up or {@code nodes} inner nodes were visited.
+   * Moves nodes with a page id of {@code from} or higher until the spare pages are used up or
+   * {@code nodes} inner nodes were visited. Returns the number of moved nodes.
    *
    * @param spare pages from {@link #spare}, used from the end; used ones are removed
-   * @param from the lowest page id that has to move
-   * @param nodes the maximum number of inner nodes to visit
    * @param log a session that began before the pages were allocated
-   * @return the number of moved nodes
    */
   public int step(LongList spare, long from, int nodes, LogSession log) {
     int moved = 0;
@@ -149,11 +144,7 @@ public final class TreeCompaction {
 
   // ---------------------------------------------------------------------------------- spare pages
 
-  /**
-   * Allocates a page outside the tree.
-   *
-   * @param spare gets the page as its last element
-   */
+  /** Allocates a page outside the tree and appends it to the list. */
   public long spare(LongList spare, LogSession log) {
     log.grant(AllocatorRecord.ALLOCATE_SPACE + AllocatorRecord.FREE_SPACE);
     int frame = pool.allocate(treeId, PageHeader.OVERFLOW, log);
@@ -169,11 +160,7 @@ public final class TreeCompaction {
     return pid;
   }
 
-  /**
-   * Frees the unused spare pages. Checkpoints retry those that cannot be freed now.
-   *
-   * @param spare the pages; empty afterwards
-   */
+  /** Frees the spare pages that remain. Checkpoints retry those that cannot be freed now. */
   public void giveBack(LongList spare, LogSession log) {
     try {
       tree.freeChain(spare, log); // skips pages that became nodes: they are not part of a chain

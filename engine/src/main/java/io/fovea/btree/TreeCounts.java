@@ -53,14 +53,7 @@ public final class TreeCounts {
 
   /** Receives the counts for a checkpoint. */
   public interface Visitor {
-    /**
-     * Receives the part of one context.
-     *
-     * @param context its number
-     * @param lsn the position of the last commit in it; 0 without a log
-     * @param records the difference in records
-     * @param bytes the difference in bytes
-     */
+    /** Receives the part of one context. Its last commit is at {@code lsn}, 0 without a log. */
     void cell(int context, long lsn, long records, long bytes);
   }
 
@@ -70,11 +63,7 @@ public final class TreeCounts {
   private volatile long baseRecords;
   private volatile long baseBytes;
 
-  /**
-   * Creates counts.
-   *
-   * @param empty whether the tree is known to be empty
-   */
+  /** Creates counts of a tree that may be known to be empty. */
   TreeCounts(boolean empty) {
     this.known = empty;
   }
@@ -142,10 +131,8 @@ public final class TreeCounts {
   }
 
   /**
-   * Makes and ends a change. Its stores follow the fence after {@link #enter} and precede the store
-   * of the even sequence.
-   *
-   * @param lsn the position of the commit's record
+   * Makes and ends a change by the commit whose record is at {@code lsn}. Its stores follow the
+   * fence after {@link #enter} and precede the store of the even sequence.
    */
   public static void leave(long[] cell, long lsn, long records, long bytes) {
     LONG.setOpaque(cell, LSN, lsn);

@@ -24,9 +24,9 @@ final class TreeDamage {
   }
 
   /**
-   * Returns if a page was torn, which means a restart.
+   * Returns if a page was torn, which means a restart. If the caller's range of {@code outside} is
+   * invalid, the caller is at fault and the exception is rethrown.
    *
-   * @param outside memory passed by the caller; a range outside of it is the caller's error
    * @throws CorruptionException if the page is unchanged, so its offsets are damaged
    */
   static void requireTorn(

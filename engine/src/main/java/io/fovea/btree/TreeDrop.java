@@ -97,11 +97,8 @@ public final class TreeDrop {
   }
 
   /**
-   * Prepares the drop of an intact tree.
-   *
-   * @param tree the tree, which must not be used any more
-   * @param log a session that begins before each {@link #step} and ends after it
-   * @return the drop
+   * Prepares the drop of an intact tree, which must not be used any more. The session begins before
+   * each {@link #step} and ends after it.
    */
   public static TreeDrop of(BTree tree, LogSession log) {
     tree.scratches().free();
@@ -110,22 +107,16 @@ public final class TreeDrop {
 
   /**
    * Prepares the rest of a drop that a crash or a close interrupted: pages that are free or in
-   * another tree are skipped.
-   *
-   * @param log a session that begins before each {@link #step} and ends after it
-   * @return the drop
+   * another tree are skipped. The session is as for {@link #of}.
    */
   public static TreeDrop rest(BufferPool pool, int treeId, long rootPid, LogSession log) {
     return new TreeDrop(pool, treeId, rootPid, true, true, log);
   }
 
   /**
-   * Frees all pages of a tree, the root last, and logs that. The tree must not be used any more.
-   * After a failure or crash {@link #freeRest} continues. Strays are not included: see {@link
-   * BTree#freeStrays}.
-   *
-   * @param tree the tree
-   * @param log a session that began before the tree was declared dropped
+   * Frees all pages of a tree, the root last, and logs that. The tree must not be used any more,
+   * and the session began before it was declared dropped. After a failure or crash {@link
+   * #freeRest} continues. Strays are not included: see {@link BTree#freeStrays}.
    */
   public static void free(BTree tree, LogSession log) {
     of(tree, log).run();
@@ -154,10 +145,7 @@ public final class TreeDrop {
 
   /**
    * Frees the root of an unpublished tree whose other pages are free, and logs that the tree has no
-   * pages.
-   *
-   * @param tree the tree
-   * @param log a session that began before the tree was created
+   * pages. The session began before the tree was created.
    */
   public static void freeRoot(BTree tree, LogSession log) {
     tree.scratches().free();
@@ -168,10 +156,9 @@ public final class TreeDrop {
   // --------------------------------------------------------------------------------------- freeing
 
   /**
-   * Makes one step.
+   * Reads or frees up to {@code pagesMax} pages. Returns whether all are free, which is then in the
+   * log.
    *
-   * @param pagesMax the maximum number of pages to read or free
-   * @return whether all pages are free, which is then in the log
    * @throws CorruptionException if a page is damaged: {@link #skip} continues after it
    */
   public boolean step(int pagesMax) {
@@ -371,10 +358,8 @@ public final class TreeDrop {
   }
 
   /**
-   * Visits the remaining pages of a tree whose drop may have begun. No other thread may change
-   * them.
-   *
-   * @param visitor gets each page, some more than once
+   * Visits the remaining pages of a tree whose drop may have begun, some more than once. No other
+   * thread may change them.
    */
   public static void visit(BufferPool pool, int treeId, long rootPid, LongConsumer visitor) {
     TreeDrop drop = new TreeDrop(pool, treeId, rootPid, true, true, LogSession.NONE);
@@ -400,12 +385,7 @@ public final class TreeDrop {
     }
   }
 
-  /**
-   * Recovery: frees a page of a long value if it belongs to a dropped tree, whether or not a leaf
-   * names it.
-   *
-   * @param trees the dropped trees
-   */
+  /** Recovery: frees a page of a long value of a dropped tree, whether or not a leaf names it. */
   public static void freeLoose(BufferPool pool, long pid, Set<Integer> trees, LogSession log) {
     log.grant(AllocatorRecord.FREE_SPACE);
     int frame = pool.fixExclusive(pid);

@@ -62,8 +62,8 @@ final class TreeScratch {
   }
 
   /**
-   * The scratches of one tree. Keeps a few; others are allocated when needed and freed after use.
-   * Take and give are one atomic exchange each.
+   * The scratches of one tree: keeps a few and allocates others for the duration of their use. Take
+   * and give are one atomic exchange each.
    */
   static final class Stock {
     private static final int KEPT = 4;

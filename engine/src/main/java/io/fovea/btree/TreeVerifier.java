@@ -97,10 +97,8 @@ public final class TreeVerifier {
     }
 
     /**
-     * Throws if there are problems.
-     *
-     * @return this
-     * @throws CorruptionException with the first problem and the number of others
+     * Returns this, or throws {@link CorruptionException} with the first problem and the number of
+     * others.
      */
     public Report throwIfDamaged() {
       if (!problems.isEmpty()) {
@@ -156,9 +154,8 @@ public final class TreeVerifier {
   }
 
   /**
-   * Verifies one of several trees of a file.
-   *
-   * @param reached in: pages of others; out: also those of the tree
+   * Verifies one of several trees of a file; {@code reached} holds pages of others and gets those
+   * of the tree.
    */
   public static Report verify(BTree tree, PageSet reached) {
     return new TreeVerifier(tree, reached, true).run();

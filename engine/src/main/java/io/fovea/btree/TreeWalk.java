@@ -31,10 +31,8 @@ public final class TreeWalk {
   }
 
   /**
-   * Counts the records of a tree that does not change, without reading long values.
-   *
-   * @param goesOn called for each leaf: may throw
-   * @return the number of records, and of bytes of their keys and values
+   * Counts the records, and the bytes of their keys and values, of a tree that does not change,
+   * without reading long values. Calls {@code goesOn} for each leaf; it may throw.
    */
   public static long[] count(BTree tree, Runnable goesOn) {
     LeafScan scan = new LeafScan();
@@ -57,11 +55,7 @@ public final class TreeWalk {
     forEach(tree, new Position(), visitor);
   }
 
-  /**
-   * Visits all records.
-   *
-   * @param place out: the position of the visited record
-   */
+  /** Visits all records, with the position of each. */
   public static void forEach(BTree tree, Position place, Visitor visitor) {
     LeafScan scan = new LeafScan();
     MemorySegment key = Arena.ofAuto().allocate(Math.max(8, tree.maxKeySize()), 8);
