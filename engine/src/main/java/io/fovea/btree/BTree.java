@@ -17,17 +17,17 @@ import org.jspecify.annotations.Nullable;
  * An ordered map from keys to values, both byte strings, in pages of the buffer pool.
  *
  * <pre>
- *                 root (moves by itself alone: RootMove)
+ *                 root (its page changes only by RootMove)
  *                /            |            \
  *          inner            inner           inner         fences: (low, high] of each node,
- *         /  |  \          /  |  \         /  |  \        the node's keys lie within
+ *         /  |  \          /  |  \         /  |  \        which bound its keys
  *      leaf leaf leaf    ...
- *       &lt;--&gt;  &lt;--&gt;            siblings know each other by hints
+ *       &lt;--&gt;  &lt;--&gt;            sibling hints
  * </pre>
  *
  * <pre>
- *   BTree  ─►  LeafWriter ─► Splitter, Merger      changes of a record, of the structure
- *          ─►  PointReads                          reads of a key
+ *   BTree  ─►  LeafWriter ─► Splitter, Merger      record and structure changes
+ *          ─►  PointReads                          reads of one key
  *          ─►  LongValues                          values that no leaf can hold
  *          ─►  Successor                           the next key
  *                    all of them  ─►  Descent      from the root to a node
@@ -367,7 +367,8 @@ public final class BTree {
 
   private void requireLong(int len) {
     if (len <= inlineMax()) {
-      throw new IllegalArgumentException("A value of " + len + " bytes belongs into the leaf.");
+      throw new IllegalArgumentException(
+          "A value of " + len + " bytes belongs in the leaf, not in a chain.");
     }
   }
 

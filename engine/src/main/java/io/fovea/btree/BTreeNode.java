@@ -24,15 +24,14 @@ import java.nio.ByteOrder;
  *            +---------------+------------+-----------+
  *
  *   count    entries; an inner node has one child more
- *   prefix   bytes that all keys here begin with. Of a node with two fences: what these have in
- *            common, so that a key that belongs here has it too. Of an inner node without one of
- *            them: what its own keys have in common; a key that is looked for is compared with it.
- *            Of a leaf without one: none
- *   low      length of the low fence, all keys are above it; 0xFFFF: there is none
- *   high     length of the high fence, no key is above it; 0xFFFF: there is none, and in its place
- *            are the bytes of the prefix
+ *   prefix   length of the common prefix of all keys here. With two fences: what these share, so that
+ *            each key that belongs here has it. In an inner node that lacks one: what its own keys
+ *            share, with which searches compare. In a leaf that lacks one: 0
+ *   low      length of the low fence, below all keys; 0xFFFF: none
+ *   high     length of the high fence, which no key is above; 0xFFFF: none, and the prefix is stored
+ *            in its place
  *   heap     bytes from the lowest record to the end of the page, fences included
- *   dead     bytes in there that belong to no record any more
+ *   dead     unused bytes in the heap
  *   last     the slot of the last insert (0xFFFF: before slot 0);  run: inserts that ascended so far
  *   next     leaf: the page of the next leaf, a hint, 0 for none; prev likewise
  *   head     first four bytes of the suffix, big-endian, padded with zeros
@@ -42,7 +41,7 @@ import java.nio.ByteOrder;
  *
  *   leaf record   | value length 16 | tail | value |
  *   overflow      | 0xFFFF          | tail | first page 64 | length 64 |
- *   inner record  | tail |                                nothing at all where the head is enough
+ *   inner record  | tail |                                empty if the head is enough
  *   16 heads      of the slots step, 2 step, ..., 16 step, with step = count / 17;
  *                 only in nodes of at least {@value #HINTS_FROM} entries
  * </pre>
@@ -396,7 +395,6 @@ final class BTreeNode {
     }
   }
 
-  /** The heap bytes of a record. */
   static int recordBytes(MemorySegment s, long base, int pageSize, boolean leaf, long slot) {
     return leaf
         ? FIELD_BYTES + tailLength(slot) + inlineBytes(field(s, base, pageSize, slot))

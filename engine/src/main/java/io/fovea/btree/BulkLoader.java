@@ -72,7 +72,6 @@ public final class BulkLoader implements AutoCloseable {
   /** Without images in the log: all pages except the root, in the order of their allocation. */
   private final @Nullable LongList made;
 
-  /** How many of them were written. */
   private int flushed;
 
   private final List<Level> levels = new ArrayList<>();

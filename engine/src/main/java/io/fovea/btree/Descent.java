@@ -12,7 +12,7 @@ import java.lang.foreign.MemorySegment;
  *
  * <pre>
  *   frame   := predict(root);  version := optimistic(frame, root)
- *   loop    search the node; child := page id beside the separator
+ *   loop    search the node; child := reference of the separator
  *           childFrame := predictChild(child);  childVersion := optimisticChild(childFrame, child)
  *           if that fails, or the hint was wrong: validate(frame, version), findChild, again
  *           validate(frame, version), else restart
@@ -183,7 +183,6 @@ final class Descent {
     return frame;
   }
 
-  /** Ends a descent in a leaf. */
   private boolean arrive(
       MemorySegment key, long off, int len, Position p, int frame, long version, long pid) {
     long base = (long) frame << pageShift;
@@ -274,12 +273,11 @@ final class Descent {
   private void pauseLatched(int attempt) {
     if (attempt > LATCHED_MAX) {
       throw TreeDamage.of(
-          pool, rootPid, "fences or levels on the way from the root", LATCHED_MAX, attempt);
+          pool, rootPid, "fences or levels on the path from the root", LATCHED_MAX, attempt);
     }
     Pause.after(attempt);
   }
 
-  /** Descends, with retries. */
   void descendTo(MemorySegment key, long off, int len, boolean after, int level, Position p) {
     if (!descend(key, off, len, after, level, p)) {
       descendAgain(key, off, len, after, level, p);

@@ -189,18 +189,12 @@ public final class HintedLeaf {
    * Overwrites the end of a value with a hint of {@code bytes} bytes, if the leaf is unchanged
    * since the position was filled and its latch is free. Never waits.
    *
-   * <p><b>Why the version stays.</b> An optimistic reader may validate old bytes, new bytes or a
-   * mixture. Each is a hint, checked before use; the tree, the log, timestamps and content
-   * comparisons ignore these bytes. So repairs restart no reader, and several hints read under one
-   * version can be repaired one after the other.
-   *
-   * <p><b>Why latched.</b> The address of the value is known only for that version; without the
-   * latch, a split could put another key there before the store. The latch is exclusive, since
-   * write-out copies pages under the shared latch and computes the checksum of the copy.
-   *
-   * <p><b>Why not logged.</b> A lost hint is no loss. The page becomes dirty without a recLsn, so
-   * it does not hold back the redo point; an existing recLsn and the pageLsn stay, so redo sees the
-   * page as it was. The double-write area protects the bytes around the hint from a torn write.
+   * <p>The version stays, so repairs restart no reader: one that validates a mixture of old and new
+   * hint bytes checks it like any hint. The exclusive latch is needed because the address of the
+   * value is known only for that version, and because write-out copies pages under the shared
+   * latch. Not logged: a page becomes dirty without a recLsn, and its LSNs stay, so redo sees the
+   * page as it was and the redo point is not held back ({@code docs/internals/btree.md},
+   * "Repairs").
    *
    * @param keep whether to mark the page dirty, so that the hint reaches the file; the file must be
    *     marked as in use

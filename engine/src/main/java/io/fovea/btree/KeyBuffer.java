@@ -60,17 +60,14 @@ public final class KeyBuffer {
     return stage;
   }
 
-  /** Sets the length of the staged key. */
   void staged(int len) {
     stagedLength = len;
   }
 
-  /** Compares the staged key with the current one. */
   int compareStaged() {
     return Mem.compare(segment, stage, stagedLength, segment, 0, length);
   }
 
-  /** Replaces the current key by the staged one. */
   void publish() {
     Mem.copy(segment, stage, segment, 0, stagedLength);
     length = stagedLength;

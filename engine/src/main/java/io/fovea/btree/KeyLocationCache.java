@@ -166,7 +166,7 @@ public final class KeyLocationCache {
     this.mask = (BYTES_MIN >>> SET_SHIFT) - 1;
     this.shortcut = shortcut;
     if (shortcut == null) {
-      NativeRegion reserved = NativeRegion.reserve(bytes, true, "table of places");
+      NativeRegion reserved = NativeRegion.reserve(bytes, true, "key location cache");
       this.region = reserved;
       this.table = reserved.segment();
     } else {
@@ -370,7 +370,7 @@ public final class KeyLocationCache {
       begun = true;
     } catch (OutOfMemoryError none) {
       // Without a thread the table keeps its size until as many ways were overwritten again.
-      LOG.log(Level.DEBUG, () -> "The table of places could not grow", none);
+      LOG.log(Level.DEBUG, () -> "The key location cache could not grow", none);
     } finally {
       if (!begun) {
         overwritten.set(0);

@@ -10,10 +10,10 @@ import java.lang.foreign.MemorySegment;
  *
  * <pre>
  *   latch the leaf of the first change ({@link LeafWriter})
- *     is the next change of this leaf?  search it there: its own slot or gap first, else the fences
- *       there is room   make it, and go on with the next
- *     no, or no room    give the latch back: the version moves, once for all that was made
- *   no room: split, and begin again with that change;  another leaf: begin again with that change
+ *     does the next change belong to it?  search its own slot or gap first, then check the fences
+ *       yes, and it fits   make it and continue with the next one
+ *       otherwise          release the latch: the version moves once for all changes made
+ *   no room: split and continue with that change;  other leaf: continue with that change
  * </pre>
  *
  * <p><b>Equivalence to single changes.</b> Each change is searched in the leaf as the previous ones
@@ -250,7 +250,6 @@ public final class LeafRun {
     return 0;
   }
 
-  /** The last step of each change. */
   private void copy(BTree tree, int value, long at, int length, Position p) {
     half = true;
     Mem.copy(from, value, tree.pool().pages(), at, length);

@@ -164,7 +164,7 @@ public final class LeafScan {
   private BTree tree() {
     BTree t = tree;
     if (t == null) {
-      throw new InvalidUseException("A scan stands nowhere before seek.");
+      throw new InvalidUseException("The scan has no start: call seek first.");
     }
     return t;
   }

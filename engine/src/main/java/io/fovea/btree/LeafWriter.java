@@ -124,7 +124,7 @@ final class LeafWriter {
 
   /** Releases a changed leaf. The position gets the version that the release creates. */
   void release(int frame, Position p, LogSession log) {
-    assert located(log) : "a change of a record that is in no log record";
+    assert located(log) : "a record change without a log record";
     pool.markDirty(frame, log.recLsn(), log.pageLsn());
     pool.releaseExclusive(frame);
     p.version += VERSION_STEP;
@@ -138,7 +138,7 @@ final class LeafWriter {
   private static void requireNoLog(LogSession log) {
     if (log.logging()) {
       throw new IllegalStateException(
-          "A long value comes or goes, and the log record of the change has to say so: "
+          "The change writes or frees a long value, whose pages its log record must list: "
               + "use writeChain and chain, then upsertChain, upsertInline or remove.");
     }
   }

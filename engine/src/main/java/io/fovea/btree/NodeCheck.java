@@ -24,7 +24,6 @@ import java.lang.foreign.MemorySegment;
 final class NodeCheck {
   private NodeCheck() {}
 
-  /** Whether a page is a node of this level and tree. */
   static boolean isNode(MemorySegment s, long base, int level, int treeId) {
     return PageHeader.type(s, base) == (level == 0 ? PageHeader.LEAF : PageHeader.INNER)
         && PageHeader.level(s, base) == level

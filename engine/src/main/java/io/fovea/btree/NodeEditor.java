@@ -131,7 +131,6 @@ final class NodeEditor {
               base + BTreeNode.highAt(s, base, pageSize),
               BTreeNode.high(s, base),
               last);
-      // All keys have the prefix, also the first.
       setOpenPrefix(s, base, pageSize, first.segment(), 0, prefix);
     }
   }
@@ -159,7 +158,6 @@ final class NodeEditor {
         noHigh ? last.length() : highLength);
   }
 
-  /** Copies everything except the page header. */
   static void copyBody(
       MemorySegment from, long fromBase, MemorySegment to, long toBase, int pageSize) {
     Mem.copy(

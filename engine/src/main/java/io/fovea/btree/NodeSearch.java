@@ -9,8 +9,8 @@ import java.lang.foreign.MemorySegment;
  *
  * <pre>
  *   leaf     sixteenths of the slots, as long as there are many -&gt; first slots of up to 18 groups
- *            -&gt; the eight slots of one group -&gt; the tail, where the head is the key's
- *   inner    the 16 sampled heads -&gt; halves, as long as more than 16 slots are left
+ *            -&gt; the eight slots of one group -&gt; the tail, if the heads are equal
+ *   inner    the 16 sampled heads -&gt; halving while more than 16 slots are left
  *            -&gt; first slots of 4 groups -&gt; the four slots of one group -&gt; the tail
  * </pre>
  *

@@ -49,7 +49,6 @@ final class PendingNode {
     return keyAt[i] + keyLength[i];
   }
 
-  /** The length field of an entry's value. */
   int field(int i) {
     return valueLength[i];
   }
@@ -109,7 +108,6 @@ final class PendingNode {
     return total;
   }
 
-  /** Removes the first entries. */
   void removeFirst(int n) {
     int start = n < count ? keyAt[n] : used;
     Mem.copy(bytes, start, bytes, 0, used - start);

@@ -13,7 +13,7 @@ import java.lang.foreign.MemorySegment;
  * records.
  *
  * <pre>
- *   parent   ... s1:A  s2:B  s3:C  s4:D  s5:E ...      B, C, D lie within the interval
+ *   parent   ... s1:A  s2:B  s3:C  s4:D  s5:E ...      B, C, D lie within the range
  *      ->    ... s1:A              s4:B  s5:E ...      B has no records, and the fences s1 and s4
  *   one record: images of B and of the parent; C, D released. Then C and D are freed, unread.
  * </pre>

@@ -48,7 +48,6 @@ final class ReadAhead {
   /** The child after the boundary; set by {@link #children}. */
   private long wanted;
 
-  /** Resets the state for a new scan. */
   void clear() {
     window = 0;
     coming = 0;

@@ -12,7 +12,7 @@ import java.lang.foreign.MemorySegment;
  * StructureChange} has the rules.
  *
  * <pre>
- *   {@link #lower}     R: what the root has    -&gt;  R: N      N: what the root had
+ *   {@link #lower}     R: content              -&gt;  R: N      N: content
  *             one STRUCTURE record: images of N and R. The tree is one level higher
  *   switch    catalog: the root is R    -&gt;  catalog: the root is N      R is freed
  *             one SCHEMA record of the catalog's change, with R as released; under the latch of R:

@@ -132,7 +132,7 @@ final class Separators {
       }
     }
     // Impossible in an undamaged page; see the class comment.
-    throw new NodeDamage("entries of a leaf, which can't be split", 2, count);
+    throw new NodeDamage("entries of a leaf that cannot be split", 2, count);
   }
 
   private static boolean ascending(MemorySegment s, long base, int slot) {

@@ -122,7 +122,7 @@ final class ShortcutDirectory {
       }
       reserved = Rewiring.reserve(granules, slots, budget);
       if (!reserved.show(0, 0, first)) {
-        throw new RefusedException("No mapping is to be had: " + budget + ".");
+        throw new RefusedException("No memory mapping is available: " + budget + ".");
       }
       reserved.populate(0, first);
       made.set(0, first);
@@ -141,10 +141,9 @@ final class ShortcutDirectory {
   }
 
   private static String noMemory(int errno) {
-    return "There is no memory for a granule: " + Errno.describe(-errno) + ".";
+    return "Cannot allocate a granule: " + Errno.describe(-errno) + ".";
   }
 
-  /** The memory for readers. */
   MemorySegment area() {
     return area.area();
   }
@@ -159,7 +158,6 @@ final class ShortcutDirectory {
     return ((long) GRANULE_BYTES << depth >>> KeyLocationCache.SET_SHIFT) - 1;
   }
 
-  /** The memory of the granules. */
   long bytes() {
     return (long) count << GRANULE_SHIFT;
   }
@@ -178,7 +176,6 @@ final class ShortcutDirectory {
     own.set(slot >>> 6, value ? word | bit : word & ~bit);
   }
 
-  /** The granule of a slot. */
   private int granule(int slot) {
     int g = slot;
     while (!isOwn(g)) {
@@ -303,7 +300,7 @@ final class ShortcutDirectory {
         area.populate(slot, n);
         slot += n;
       } else {
-        warn("All mappings are in use.");
+        warn("No memory mapping is available.");
       }
     }
     return all;
@@ -329,11 +326,10 @@ final class ShortcutDirectory {
       warned = true;
       LOG.log(
           Level.WARNING,
-          name + ": the places of records can't grow, and have " + bytes() + " bytes. " + reason);
+          name + ": the key location cache cannot grow beyond " + bytes() + " bytes. " + reason);
     }
   }
 
-  /** The number of mappings of the area. */
   int mappings() {
     return area.mappings();
   }

@@ -43,7 +43,6 @@ import java.lang.foreign.MemorySegment;
  * </ol>
  */
 final class StructureChange {
-  /** The change was made. */
   static final int DONE = 0;
 
   /** Another thread has made the change, or there is nothing to change. */
@@ -112,7 +111,6 @@ final class StructureChange {
     StructureRecord.append(pool, log, RecordType.STRUCTURE, released, a, b, c);
   }
 
-  /** Loads the whole key of an inner entry. */
   void load(MemorySegment s, long base, int slot, KeyBuffer key) {
     long entry = BTreeNode.innerSlot(s, base, slot);
     key.setLength(BTreeNode.copyKey(s, base, pageSize, false, entry, key.segment(), 0));

@@ -51,7 +51,6 @@ import java.lang.foreign.MemorySegment;
  * page size before a visitor is called.
  */
 public final class StructureRecord {
-  /** No frame. */
   static final int NONE = -1;
 
   /**
@@ -63,7 +62,6 @@ public final class StructureRecord {
   /** No released pages; never modified. */
   private static final LongList NOBODY = new LongList();
 
-  /** Bytes before the first image. */
   static final int HEADER = 8;
 
   private static final int DROPPED_BYTES = 4;

@@ -13,7 +13,7 @@ import java.lang.foreign.MemorySegment;
  * node on the left.
  *
  * <pre>
- *   parent  ... S:C ...   C                   -&gt;  ... S:N ...   N has what C had      C is freed
+ *   parent  ... S:C ...   C                   -&gt;  ... S:N ...   N := C, C is freed
  *   one record: images of N and of the parent, C released
  * </pre>
  *

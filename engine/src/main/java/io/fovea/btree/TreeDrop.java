@@ -194,7 +194,6 @@ public final class TreeDrop {
     return done;
   }
 
-  /** Makes all steps. */
   void run() {
     while (!step(Integer.MAX_VALUE)) {
       // repeat

@@ -116,7 +116,6 @@ final class TreeScratch {
       scratch.free(memory);
     }
 
-    /** Frees the kept scratches. */
     void free() {
       for (int i = 0; i < KEPT; i++) {
         TreeScratch scratch = kept.getAndSet(i, null);

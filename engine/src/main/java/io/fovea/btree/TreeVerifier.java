@@ -201,7 +201,7 @@ public final class TreeVerifier {
 
   private @org.jspecify.annotations.Nullable MemorySegment load(long pid, int depth) {
     if (pid <= 0 || !reached.add(pid)) {
-      add(Kind.REFERENCE, pid, -1, pid <= 0 ? "no page id" : "reached a second time");
+      add(Kind.REFERENCE, pid, -1, pid <= 0 ? "invalid page id" : "referenced twice");
       return null;
     }
     while (scratch.size() <= depth) {
@@ -324,7 +324,11 @@ public final class TreeVerifier {
             && (length == BTreeNode.NONE
                 || Mem.equal(page, at, length, expected.segment(), 0, length));
     if (!same) {
-      add(Kind.FENCE, pid, -1, "the " + (low ? "low" : "high") + " fence is not the separator");
+      add(
+          Kind.FENCE,
+          pid,
+          -1,
+          "the " + (low ? "low" : "high") + " fence differs from the separator");
     }
     return same;
   }
@@ -394,7 +398,7 @@ public final class TreeVerifier {
     for (int i = 0; i < count; i++) {
       long slot = BTreeNode.slot(page, 0, leaf, i);
       if (BTreeNode.paddingIsWrong(slot)) {
-        add(Kind.HEAD, pid, i, "bytes behind a suffix of " + BTreeNode.suffixLength(slot));
+        add(Kind.HEAD, pid, i, "nonzero padding after a suffix of " + BTreeNode.suffixLength(slot));
       }
       int len = BTreeNode.copyKey(page, 0, pageSize, leaf, slot, key.segment(), 0);
       boolean aboveLow =
@@ -409,7 +413,11 @@ public final class TreeVerifier {
               || Mem.compare(key.segment(), 0, len, page, BTreeNode.highAt(page, 0, pageSize), high)
                   <= 0;
       if (!aboveLow || !upToHigh) {
-        add(Kind.ORDER, pid, i, aboveLow ? "above the high fence" : "not above what is before");
+        add(
+            Kind.ORDER,
+            pid,
+            i,
+            aboveLow ? "above the high fence" : "not above the previous key or the low fence");
       }
       before.set(key.segment(), 0, len);
     }
@@ -499,7 +507,11 @@ public final class TreeVerifier {
     long done = 0;
     for (int index = 0; done < length; index++) {
       if (pid <= 0 || !reached.add(pid)) {
-        add(Kind.OVERFLOW, leaf, slot, "page " + pid + " of a long value: missing or taken");
+        add(
+            Kind.OVERFLOW,
+            leaf,
+            slot,
+            "page " + pid + " of a long value: invalid id or referenced twice");
         return;
       }
       if (!copy(pid, part)) {
@@ -518,7 +530,7 @@ public final class TreeVerifier {
       pid = Mem.getLong(part, OverflowChain.NEXT);
     }
     if (pid != 0) {
-      add(Kind.OVERFLOW, leaf, slot, "a long value goes on in page " + pid);
+      add(Kind.OVERFLOW, leaf, slot, "a long value continues in page " + pid);
     }
   }
 }
