@@ -165,6 +165,7 @@ class AfterCommitTest {
                           throw new IOException("a part");
                         });
                   } catch (IOException e) {
+                    // swallowed
                   }
                 }));
     try (Transaction tx = db.begin()) {

@@ -31,7 +31,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Random catalog changes mixed with record changes: of one thread against sorted maps, across close, kill and open; of several threads against invariants between tables. */
+/**
+ * Random catalog changes mixed with record changes: of one thread against sorted maps, across
+ * close, kill and open; of several threads against invariants between tables.
+ */
 @Tag("slow")
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class CatalogModelTest {
@@ -171,7 +174,11 @@ class CatalogModelTest {
     assertTrue(report.ok(), report::toString);
   }
 
-  /** The table {@code current} is replaced repeatedly, and a record in another table holds the number of the current one. All of its records have that number, whether it was found by name or by an old handle. */
+  /**
+   * The table {@code current} is replaced repeatedly, and a record in another table holds the
+   * number of the current one. All of its records have that number, whether it was found by name or
+   * by an old handle.
+   */
   @ParameterizedTest
   @EnumSource
   void allSeeOneCatalog(Protocol protocol) throws Exception {

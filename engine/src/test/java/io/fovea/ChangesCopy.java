@@ -18,7 +18,10 @@ import java.util.TreeMap;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** A copy of a database that follows its change feed. It is independent of the database: crashes of that don't affect it. */
+/**
+ * A copy of a database that follows its change feed. It is independent of the database: crashes of
+ * that don't affect it.
+ */
 public final class ChangesCopy {
   /** Values by table and key, as hexadecimal digits. */
   public final TreeMap<String, TreeMap<String, String>> tables = new TreeMap<>();
@@ -84,7 +87,9 @@ public final class ChangesCopy {
     }
   }
 
-  /** Follows the files of a database on a disk, as another process would, from the current position. */
+  /**
+   * Follows the files of a database on a disk, as another process would, from the current position.
+   */
   public FileChanges beside(SimDisk disk) {
     BlockDevice log = new SimStorage(disk).open(Storage.LOG);
     return beside(disk, () -> synced(log));
@@ -110,8 +115,10 @@ public final class ChangesCopy {
 
   /**
    * Takes batches from the files of a database on a disk.
+   *
    * @param most the maximum number of batches
-   * @return whether a table was loaded; its records are not available here, and nothing behind the load was taken
+   * @return whether a table was loaded; its records are not available here, and nothing behind the
+   *     load was taken
    */
   public boolean followBeside(SimDisk disk, int most) {
     try (FileChanges changes = beside(disk)) {

@@ -134,7 +134,9 @@ class ChangesFaultTest {
     }
   }
 
-  /** When nothing can become durable anymore, all durable changes are delivered before the error. */
+  /**
+   * When nothing can become durable anymore, all durable changes are delivered before the error.
+   */
   @Test
   void theEndOfTheLogIsReported() {
     SimDisk disk = new SimDisk(3);
@@ -201,7 +203,10 @@ class ChangesFaultTest {
     }
   }
 
-  /** The disk is full, pages included. Writes that need no space continue in the space of the kept changes. The subscriber gets an error, and follows again when there is space. */
+  /**
+   * The disk is full, pages included. Writes that need no space continue in the space of the kept
+   * changes. The subscriber gets an error, and follows again when there is space.
+   */
   @Test
   void aFullDiskReleasesOnlyKeptChanges() {
     SimDisk disk = new SimDisk(5);

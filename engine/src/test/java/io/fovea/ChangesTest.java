@@ -664,7 +664,9 @@ class ChangesTest {
     }
   }
 
-  /** Many subscribers next to many writers, checkpoints, and tables that are created and dropped. */
+  /**
+   * Many subscribers next to many writers, checkpoints, and tables that are created and dropped.
+   */
   @Test
   void manyFollowWhileManyWrite() throws Exception {
     Options options =

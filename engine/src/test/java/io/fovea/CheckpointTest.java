@@ -75,7 +75,9 @@ class CheckpointTest {
 
   /**
    * The files of a disk.
-   * @param before called before each call of a device with the file's suffix and the method's name, such as {@code ".log write"}; may wait or throw
+   *
+   * @param before called before each call of a device with the file's suffix and the method's name,
+   *     such as {@code ".log write"}; may wait or throw
    */
   private record Stubborn(SimStorage files, Consumer<String> before) implements Storage {
     @Override
@@ -460,7 +462,10 @@ class CheckpointTest {
     }
   }
 
-  /** An allocated page that no tree contains is known only to the log since the start of its session. */
+  /**
+   * An allocated page that no tree contains is known only to the log since the start of its
+   * session.
+   */
   @Test
   void aStoppedPoolIsNotCheckpointed() {
     SimDisk disk = new SimDisk(7);

@@ -13,7 +13,10 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** Finds dependency cycles between classes: their strongly connected components (Tarjan 1972). A nested class counts as its outermost one. */
+/**
+ * Finds dependency cycles between classes: their strongly connected components (Tarjan 1972). A
+ * nested class counts as its outermost one.
+ */
 final class Circles {
   private final Map<String, Set<String>> uses = new TreeMap<>();
   private final Map<String, Integer> index = new HashMap<>();

@@ -116,7 +116,9 @@ class CompactRootsTest {
     }
   }
 
-  /** A snapshot finds its tables at the old addresses, a backup and an increment at the new ones. */
+  /**
+   * A snapshot finds its tables at the old addresses, a backup and an increment at the new ones.
+   */
   @Test
   void besideASnapshotAndABackup() {
     Path file = dir.resolve("snapshot.fovea");

@@ -32,7 +32,9 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Compaction shrinks a file with free pages throughout to the size of its contents, while in use. */
+/**
+ * Compaction shrinks a file with free pages throughout to the size of its contents, while in use.
+ */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
 class CompactTest {
@@ -128,7 +130,10 @@ class CompactTest {
     }
   }
 
-  /** The pool is much smaller than the free list: free pages are read in large pieces, not one by one. */
+  /**
+   * The pool is much smaller than the free list: free pages are read in large pieces, not one by
+   * one.
+   */
   @ParameterizedTest
   @ValueSource(ints = {1_000, 50_000})
   void freeSpaceIsReadInLargePieces(int length) {
@@ -171,7 +176,10 @@ class CompactTest {
     }
   }
 
-  /** Records are inserted and deleted, with occasional compactions. At the end the file exceeds its contents by at most a third. */
+  /**
+   * Records are inserted and deleted, with occasional compactions. At the end the file exceeds its
+   * contents by at most a third.
+   */
   @Test
   void churn() throws Exception {
     Path file = dir.resolve("churn.fovea");

@@ -189,7 +189,8 @@ class ConcurrencyTest {
                 assertEquals(
                     expected, (long) db.read(tx -> sumByIndex(tx, t.index("by_balance"), order)));
                 n++;
-                // Virtual threads that never wait starve the others: a thread that yields is resumed before those that were unparked.
+                // Virtual threads that never wait starve the others: a thread that yields is
+                // resumed before those that were unparked.
                 java.util.concurrent.locks.LockSupport.parkNanos(1_000);
               }
             }
@@ -323,7 +324,8 @@ class ConcurrencyTest {
               int round = i;
               db.run(
                   tx -> {
-                    // Checks through the index whether another is registered for this round; an overlooked one is a phantom.
+                    // Checks through the index whether another is registered for this round; an
+                    // overlooked one is a phantom.
                     boolean taken;
                     Key key = t.index("by_owner").key().set(round);
                     try (RowCursor c =
@@ -397,7 +399,11 @@ class ConcurrencyTest {
   private static final TableSpec WIDE =
       TableSpec.of("wide", WIDE_KEY, W.build()).with(IndexSpec.on("by_money", IN_GROUP, MONEY));
 
-  /** Eight threads, half of them virtual, on data several times larger than the pool. Money moves within groups, group sums are constant, and increments count once. Any exception fails the test, {@code PoolExhaustedException} included. */
+  /**
+   * Eight threads, half of them virtual, on data several times larger than the pool. Money moves
+   * within groups, group sums are constant, and increments count once. Any exception fails the
+   * test, {@code PoolExhaustedException} included.
+   */
   @ParameterizedTest
   @EnumSource
   void moneyIsConservedInAllSurroundings(Surroundings surroundings) {
@@ -423,7 +429,9 @@ class ConcurrencyTest {
             checkGroups(db, t, groups, increments.get());
             VerifyReport report = db.verify();
             assertTrue(report.ok(), report::toString);
-            assertTrue(!surroundings.smallest() || db.stats().buffer().misses() > 1000, "the data fits into the pool");
+            assertTrue(
+                !surroundings.smallest() || db.stats().buffer().misses() > 1000,
+                "the data fits into the pool");
           } finally {
             db.close();
           }
@@ -446,7 +454,10 @@ class ConcurrencyTest {
         .log(log -> log.maxBytes(2 << 20).bufferBytes(256 << 10).segmentBytes(128 << 10));
   }
 
-  /** As many threads as the smallest pool has frames, each of which needs several to split nodes. They wait for each other, and every wait ends. */
+  /**
+   * As many threads as the smallest pool has frames, each of which needs several to split nodes.
+   * They wait for each other, and every wait ends.
+   */
   @Test
   void asManyThreadsAsFrames() {
     Surroundings surroundings = Surroundings.SMALLEST_AND_SHUFFLED;

@@ -186,7 +186,10 @@ class CountTest {
     }
   }
 
-  /** A record exists or not: one thread inserts it, another deletes it. A reader that added up the counters one by one would see -1 or 2. */
+  /**
+   * A record exists or not: one thread inserts it, another deletes it. A reader that added up the
+   * counters one by one would see -1 or 2.
+   */
   @Test
   void countsAreAtomic() throws Exception {
     try (Database db = Database.inMemory(small());
@@ -377,7 +380,10 @@ class CountTest {
     }
   }
 
-  /** A close, then a crash before anything later is durable, so that recovery reads the counts from the catalog; then a close that rewrites them and doesn't finish. */
+  /**
+   * A close, then a crash before anything later is durable, so that recovery reads the counts from
+   * the catalog; then a close that rewrites them and doesn't finish.
+   */
   @Test
   void anIncompleteCloseAfterARecoveryKeepsCounts() {
     SimDisk disk = new SimDisk(10);
@@ -404,7 +410,10 @@ class CountTest {
     }
   }
 
-  /** The first change fails after the superblock says that the file is in use: the log has the counts. */
+  /**
+   * The first change fails after the superblock says that the file is in use: the log has the
+   * counts.
+   */
   @Test
   void anIncompleteCloseAfterAFailedFirstChangeKeepsCounts() {
     SimDisk disk = new SimDisk(11);

@@ -47,9 +47,13 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Cuts the log of an abandoned database behind a sample of its records, as a crash at that time would. Recovery finds exactly what the records up to the cut contain, and every page is in a tree or free.
+ * Cuts the log of an abandoned database behind a sample of its records, as a crash at that time
+ * would. Recovery finds exactly what the records up to the cut contain, and every page is in a tree
+ * or free.
  *
- * <p>The pages of the file are as old as the last checkpoint: the buffer is large enough, and nothing else writes them. Group commit makes groups of records durable; here each record ends one.
+ * <p>The pages of the file are as old as the last checkpoint: the buffer is large enough, and
+ * nothing else writes them. Group commit makes groups of records durable; here each record ends
+ * one.
  */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
@@ -144,7 +148,10 @@ class CutLogTest {
         });
   }
 
-  /** Whether a record changes the contents of a database: commits and schema changes, except the one that records that a dropped tree has no pages left. */
+  /**
+   * Whether a record changes the contents of a database: commits and schema changes, except the one
+   * that records that a dropped tree has no pages left.
+   */
   private static boolean counts(LogReader r) {
     if (r.type() == RecordType.SCHEMA) {
       SchemaRecord schema = new SchemaRecord();
@@ -202,7 +209,8 @@ class CutLogTest {
     Superblock s = superblock(disk);
     SimDisk cut = disk.copy();
     cut.delete("db.log");
-    // The cut log is new, with its own segments. The superblock describes the old ones, whose number depends on threads.
+    // The cut log is new, with its own segments. The superblock describes the old ones, whose
+    // number depends on threads.
     SuperblockFile file = new SuperblockFile(new SimStorage(cut).open(Storage.DATA), "db");
     file.read();
     file.sync(file.stage(s.durable(Watermark.NONE)));
@@ -250,7 +258,10 @@ class CutLogTest {
     }
   }
 
-  /** Recovers from cuts behind a sample of the records, behind the first of each type and behind each that counts; occasionally cuts that recovery too. */
+  /**
+   * Recovers from cuts behind a sample of the records, behind the first of each type and behind
+   * each that counts; occasionally cuts that recovery too.
+   */
   private static void cutEverywhere(Steps steps, TreeMap<String, String> before) {
     steps.db.abandon();
     List<Mark> marks = marks(steps.disk);

@@ -47,7 +47,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Compares whole databases with sorted maps: random operations and options, through close and open, with the verifier after each. */
+/**
+ * Compares whole databases with sorted maps: random operations and options, through close and open,
+ * with the verifier after each.
+ */
 @Tag("slow")
 class DatabaseModelTest {
   private static final KeySpec.Definition KEY = KeySpec.define();

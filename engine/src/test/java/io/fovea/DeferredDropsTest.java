@@ -33,7 +33,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A dropped table disappears at once, even while it or others are in use. All of its pages are freed later, whatever happens in between. */
+/**
+ * A dropped table disappears at once, even while it or others are in use. All of its pages are
+ * freed later, whatever happens in between.
+ */
 @Tag("slow")
 @Timeout(300)
 class DeferredDropsTest {

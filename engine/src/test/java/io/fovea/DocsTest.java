@@ -28,8 +28,7 @@ import org.junit.jupiter.api.Test;
  * Checks documents against the repository.
  *
  * <ol>
- *   <li>Each relative link of each Markdown file names a file, and its anchor to a heading
- *       there.
+ *   <li>Each relative link of each Markdown file names a file, and its anchor to a heading there.
  *   <li>Each {@code docs/….md} that a Java file names exists, with its anchor.
  *   <li>{@code docs/ARCHITECTURE.md} has each package of the engine in its map.
  *   <li>Each type, member and package that one of the pages {@link #NAMING} names exists.
@@ -50,9 +49,9 @@ import org.junit.jupiter.api.Test;
  *   <li>{@code lowerCamelCase}, with at least one capital: a word in some Java file.
  * </ul>
  *
- * Any other text in backticks isn't a name: constants, options of commands, file names, expressions.
- * In a block of code only words with a capital inside count as types ({@code BTreeNode}); in the
- * map of ARCHITECTURE each capitalized word does.
+ * Any other text in backticks isn't a name: constants, options of commands, file names,
+ * expressions. In a block of code only words with a capital inside count as types ({@code
+ * BTreeNode}); in the map of ARCHITECTURE each capitalized word does.
  */
 class DocsTest {
   /** Pages whose names are checked against the code; a folder stands for its pages. */

@@ -39,7 +39,9 @@ class EmptyLeavesTest {
         .experiments(exp -> exp.protocol(protocol));
   }
 
-  /** Removes all records but the first and the last, leaving empty leaves as failed merges would. */
+  /**
+   * Removes all records but the first and the last, leaving empty leaves as failed merges would.
+   */
   private static void empty(Database db) {
     BTree tree = db.schema().core("t").tree;
     try (Arena arena = Arena.ofConfined()) {

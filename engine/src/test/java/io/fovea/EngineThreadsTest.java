@@ -31,7 +31,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Faults of the engine's threads: the n-th start fails, for each n, or one iteration of a thread does. Every operation ends: with an error, after which a retry succeeds, or normally. */
+/**
+ * Faults of the engine's threads: the n-th start fails, for each n, or one iteration of a thread
+ * does. Every operation ends: with an error, after which a retry succeeds, or normally.
+ */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class EngineThreadsTest {
   private static final Layout.Definition B = Layout.define();

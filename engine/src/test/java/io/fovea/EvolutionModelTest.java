@@ -41,7 +41,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Compares evolving tables with sorted maps: random steps, changes, reads by key, batch and index, closes, and crashes, also within a step. */
+/**
+ * Compares evolving tables with sorted maps: random steps, changes, reads by key, batch and index,
+ * closes, and crashes, also within a step.
+ */
 @Tag("slow")
 class EvolutionModelTest {
   private static final Options SMALL =
@@ -585,7 +588,10 @@ class EvolutionModelTest {
     return spec.build();
   }
 
-  /** Writers whose handles become outdated at any time: all that they commit is there, and no field is read at the offset of another version. */
+  /**
+   * Writers whose handles become outdated at any time: all that they commit is there, and no field
+   * is read at the offset of another version.
+   */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void writersContinueDuringEvolutions(Protocol protocol) throws Exception {

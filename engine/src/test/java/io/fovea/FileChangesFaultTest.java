@@ -30,7 +30,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Follows the files of a database from outside, where reads and syncs fail, bits flip, and the log is damaged. Each batch comes once and in order, or an exception says why not.
+ * Follows the files of a database from outside, where reads and syncs fail, bits flip, and the log
+ * is damaged. Each batch comes once and in order, or an exception says why not.
  *
  * <p>{@code -Dcrash.seed=N}; {@code -Dcrash.flips=N}: number of runs with flipped bits.
  */
@@ -101,7 +102,10 @@ class FileChangesFaultTest {
     }
   }
 
-  /** Returns the next read that fails: the first few, which belong to the opening, and a sample of the others. */
+  /**
+   * Returns the next read that fails: the first few, which belong to the opening, and a sample of
+   * the others.
+   */
   private static int next(int nth) {
     return nth < 6 ? nth + 1 : nth == 6 ? 7 + SAMPLE.first() : nth + SAMPLE.stride();
   }
@@ -141,7 +145,10 @@ class FileChangesFaultTest {
     }
   }
 
-  /** One bit flips in one read, of a superblock, a segment header or a group: the next call continues. Retained changes are never reported lost, and a new subscriber finds the start. */
+  /**
+   * One bit flips in one read, of a superblock, a segment header or a group: the next call
+   * continues. Retained changes are never reported lost, and a new subscriber finds the start.
+   */
   @Test
   void aDamagedReadIsRetried() {
     SimDisk disk = new SimDisk(SEED);
@@ -191,7 +198,10 @@ class FileChangesFaultTest {
     }
   }
 
-  /** If the follower can't sync, the last commits come with the next group: an unsynced commit is never delivered. */
+  /**
+   * If the follower can't sync, the last commits come with the next group: an unsynced commit is
+   * never delivered.
+   */
   @Test
   void withoutASyncTheLastGroupWaits() {
     SimDisk disk = new SimDisk(SEED);

@@ -268,7 +268,10 @@ class FileChangesTest {
     return Integer.parseInt(new String(key, 1, key.length - 1, StandardCharsets.UTF_8));
   }
 
-  /** Segments are reused while they are read: the follower gets the committed changes or an error that they are lost. */
+  /**
+   * Segments are reused while they are read: the follower gets the committed changes or an error
+   * that they are lost.
+   */
   @Tag("slow")
   @Test
   void besideWriters() throws Exception {

@@ -17,7 +17,11 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The JDK, java.io and libc resolve a name to the same file, or it is refused. Runs in processes with a working directory other than {@code user.dir}, or with an encoding that lacks characters of a name. */
+/**
+ * The JDK, java.io and libc resolve a name to the same file, or it is refused. Runs in processes
+ * with a working directory other than {@code user.dir}, or with an encoding that lacks characters
+ * of a name.
+ */
 @Tag("slow")
 class FileNamesTest {
   @TempDir Path folder;

@@ -1,13 +1,12 @@
 package io.fovea;
 
-import io.fovea.error.FoveaException;
-import io.fovea.error.IncompatibleFormatException;
 import java.nio.file.Path;
 
 /**
  * Verifies the file of a closed database. Thread-safe.
  *
- * <p>Indexes by extractors are checked only for their structure, since a file doesn't contain the extractors.
+ * <p>Indexes by extractors are checked only for their structure, since a file doesn't contain the
+ * extractors.
  */
 public final class FileVerifier {
   private static final long BUFFER_BYTES = 32L << 20;
@@ -16,8 +15,10 @@ public final class FileVerifier {
 
   /**
    * Verifies a file.
+   *
    * @param file the file; it is not changed
-   * @return what was found @throws IncompatibleFormatException if there is no such file, or it is no database @throws FoveaException if it can't be read, for example because it is open
+   * @return what was found @throws IncompatibleFormatException if there is no such file, or it is
+   *     no database @throws FoveaException if it can't be read, for example because it is open
    */
   public static VerifyReport verify(Path file) {
     FileReport report = FileReport.verify(file, options());

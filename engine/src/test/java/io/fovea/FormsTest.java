@@ -29,7 +29,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Compares point operations of the three forms of a table (rows, bytes, objects) with a sorted map, including uncommitted own changes. */
+/**
+ * Compares point operations of the three forms of a table (rows, bytes, objects) with a sorted map,
+ * including uncommitted own changes.
+ */
 @Tag("slow")
 class FormsTest {
   public record Note(@Id long number, String text) {}

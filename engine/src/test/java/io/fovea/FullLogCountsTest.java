@@ -18,7 +18,10 @@ import java.time.Duration;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Checkpoints without log space for the row counts of tables: after a crash the counts are unknown, and counted on demand, or correct. */
+/**
+ * Checkpoints without log space for the row counts of tables: after a crash the counts are unknown,
+ * and counted on demand, or correct.
+ */
 class FullLogCountsTest {
   private static final Layout.Definition B = Layout.define();
   private static final Field N = B.int32("n");

@@ -232,7 +232,10 @@ class GetAllTest {
     assertEquals(64, check(batch));
   }
 
-  /** Failed reads are repeated together: all second reads are in progress while the first of them is held. How they are divided into batches depends on the order in which the first reads end. */
+  /**
+   * Failed reads are repeated together: all second reads are in progress while the first of them is
+   * held. How they are divided into batches depends on the order in which the first reads end.
+   */
   @Test
   void failedReadsAreRetriedTogether() throws Exception {
     fill(16 << 20);

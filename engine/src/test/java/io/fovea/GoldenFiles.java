@@ -29,9 +29,12 @@ import java.util.zip.ZipInputStream;
 import java.util.zip.ZipOutputStream;
 
 /**
- * Databases made by a release and kept unchanged: {@code golden/v3-closed.zip} and {@code golden/v3-killed.zip} in the test resources, of file format 3. Their contents are computed, so that each record can be checked.
+ * Databases made by a release and kept unchanged: {@code golden/v3-closed.zip} and {@code
+ * golden/v3-killed.zip} in the test resources, of file format 3. Their contents are computed, so
+ * that each record can be checked.
  *
- * <p>{@link #main} makes the files of the current format. It runs once per format, before the next begins; its files are never made again.
+ * <p>{@link #main} makes the files of the current format. It runs once per format, before the next
+ * begins; its files are never made again.
  */
 public final class GoldenFiles {
   static final int PEOPLE = 120;
@@ -232,6 +235,7 @@ public final class GoldenFiles {
 
   /**
    * Makes both files of the current format.
+   *
    * @param args the target folder
    */
   public static void main(String[] args) throws IOException {

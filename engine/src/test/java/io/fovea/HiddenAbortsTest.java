@@ -24,7 +24,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Bodies that hide an abort: they swallow or wrap it, throw something else after it, or end the transaction themselves. The retry loop treats these like an abort that propagates. */
+/**
+ * Bodies that hide an abort: they swallow or wrap it, throw something else after it, or end the
+ * transaction themselves. The retry loop treats these like an abort that propagates.
+ */
 class HiddenAbortsTest {
   private static final TxOptions JOINING = TxOptions.defaults().joining();
 
@@ -223,6 +226,7 @@ class HiddenAbortsTest {
             try {
               end.accept(tx);
             } catch (FoveaException e) {
+              // swallowed
             }
           });
       ends.add(
@@ -323,6 +327,7 @@ class HiddenAbortsTest {
                   }
                 });
           } catch (IOException e) {
+            // swallowed
           }
         });
   }

@@ -209,7 +209,10 @@ class HolesTest {
     }
   }
 
-  /** In a file with holes a page of zeros may be a free one. A reader with a reference to it detects that no tree contains it. */
+  /**
+   * In a file with holes a page of zeros may be a free one. A reader with a reference to it detects
+   * that no tree contains it.
+   */
   @Test
   void aPageLostByTheDeviceIsDetected() throws Exception {
     Path file = dir.resolve("whole.fovea");
@@ -262,7 +265,9 @@ class HolesTest {
     Sample.requireMet(tried, 3, "pages tried");
   }
 
-  /** Other threads write and delete long values, and a snapshot reads pages that are free by now. */
+  /**
+   * Other threads write and delete long values, and a snapshot reads pages that are free by now.
+   */
   @Test
   void churn() throws Exception {
     Path file = dir.resolve("churn.fovea");

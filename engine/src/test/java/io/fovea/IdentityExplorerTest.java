@@ -33,20 +33,21 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * One data file with two names, each with its own log and double-write area, as with links and bind mounts. It is opened three times by either name, and between openings single files are copied, swapped, deleted and restored.
- * 
+ * One data file with two names, each with its own log and double-write area, as with links and bind
+ * mounts. It is opened three times by either name, and between openings single files are copied,
+ * swapped, deleted and restored.
+ *
  * <pre>
  *   opening ─► file change ─► opening ─► change ─► opening ─► change ─► final check by each name
  *   by g or h; commits or not; closed or killed; with a log or without
  * </pre>
- * 
- * 
  *
- * <p>The model knows for each file the session that changed it last, and the commits of that session and all before it. An opening either has exactly the commits that the pair of files represents, or it is refused and changes nothing. Pairs that were not mixed must open.
- * 
- * 
+ * <p>The model knows for each file the session that changed it last, and the commits of that
+ * session and all before it. An opening either has exactly the commits that the pair of files
+ * represents, or it is refused and changes nothing. Pairs that were not mixed must open.
  *
- * <p>The short form takes random paths ({@code -Didentity.seed}, {@code -Didentity.paths}); {@code -Didentity.all=true} takes all paths that begin with the first name.
+ * <p>The short form takes random paths ({@code -Didentity.seed}, {@code -Didentity.paths}); {@code
+ * -Didentity.all=true} takes all paths that begin with the first name.
  */
 class IdentityExplorerTest {
   private static final Logger QUIET = Logger.getLogger("io.fovea");
@@ -90,6 +91,7 @@ class IdentityExplorerTest {
 
   /**
    * A change of files.
+   *
    * @param name the name that the log belongs to
    * @param saved the opening after which the restored file was saved
    */
@@ -97,6 +99,7 @@ class IdentityExplorerTest {
 
   /**
    * The contents of a file.
+   *
    * @param session the session that changed it last
    * @param commits of that session and those before it
    * @param closed whether that session was closed
@@ -239,7 +242,11 @@ class IdentityExplorerTest {
     assertTrue(refused > paths / 10 && opened > paths, opened + " opened, " + refused + " refused");
   }
 
-  /** A log of three segments is marked closed and truncated to the first, and marked again by an opening without a log. An older data file lacks the commits of the other two segments: it is refused as long as the mark shows that they existed. */
+  /**
+   * A log of three segments is marked closed and truncated to the first, and marked again by an
+   * opening without a log. An older data file lacks the commits of the other two segments: it is
+   * refused as long as the mark shows that they existed.
+   */
   @Test
   void aTruncatedLogKeepsItsMark() {
     World world = new World();

@@ -281,7 +281,9 @@ class IncrementalBackupTest {
     db.backup(dir.resolve(name), BackupOptions.defaults().since(since));
   }
 
-  /** Returns the number of files in a folder; a failed backup removes the folder that it created. */
+  /**
+   * Returns the number of files in a folder; a failed backup removes the folder that it created.
+   */
   private static int files(Path directory) throws IOException {
     if (!Files.exists(directory)) {
       return 0;
@@ -417,7 +419,9 @@ class IncrementalBackupTest {
     assertEquals(150, count(to, SMALL));
   }
 
-  /** A full backup that was opened in place has become a database: no increment is applied to it. */
+  /**
+   * A full backup that was opened in place has become a database: no increment is applied to it.
+   */
   @Test
   void aBackupThatWasOpened() throws IOException {
     try (Database db = Database.open(dir.resolve("db"), SMALL.durability(Durability.SYNC))) {

@@ -73,7 +73,10 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  /** A build waits for transactions that may not know the index, which stays invisible until complete. */
+  /**
+   * A build waits for transactions that may not know the index, which stays invisible until
+   * complete.
+   */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void laterTransactionsSeeTheIndex(Protocol protocol) throws Exception {
@@ -100,7 +103,9 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  /** A transaction that began before the last entry was made may read an earlier state without it. */
+  /**
+   * A transaction that began before the last entry was made may read an earlier state without it.
+   */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void partialIndexesAreInvisible(Protocol protocol) throws Exception {

@@ -34,7 +34,8 @@ class IndexFromBelowTest extends IndexBuilds {
       Held held = new Held();
       TableSpec with = PLAIN.with(held.spec(500));
       Builder builder = held.start(() -> db.table(with));
-      // Of each ten records, before and behind the build's position: changed, changed and reverted, changed twice, deleted, deleted and reinserted, inserted and deleted.
+      // Of each ten records, before and behind the build's position: changed, changed and reverted,
+      // changed twice, deleted, deleted and reinserted, inserted and deleted.
       for (long k = 0; k < 1000; k += 10) {
         set(db, t, k, 5_000);
         set(db, t, k + 1, 5_000);
@@ -140,7 +141,11 @@ class IndexFromBelowTest extends IndexBuilds {
     Sample.requireMet(failures, 3, "failures");
   }
 
-  /** The power fails at any operation of a build next to a writer: of a tree whose pages are logged, and of one whose pages are written instead. Values of the unique index move between records meanwhile. */
+  /**
+   * The power fails at any operation of a build next to a writer: of a tree whose pages are logged,
+   * and of one whose pages are written instead. Values of the unique index move between records
+   * meanwhile.
+   */
   @ParameterizedTest
   @CsvSource({"600,true,true", "12000,true,false", "12000,false,true"})
   void everyOperationOfABuild(int records, boolean byV, boolean byU) throws Exception {

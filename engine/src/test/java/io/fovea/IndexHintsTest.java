@@ -304,7 +304,10 @@ class IndexHintsTest {
     return db;
   }
 
-  /** Puts records in random order with text of random length, so that existing ones move within pages. */
+  /**
+   * Puts records in random order with text of random length, so that existing ones move within
+   * pages.
+   */
   private static void put(Database db, int n, int percent, Random r) {
     RowTable t = db.table(PACKED);
     List<Integer> ids = new ArrayList<>();
@@ -389,7 +392,12 @@ class IndexHintsTest {
     }
   }
 
-  /** A repair costs one latch attempt and a store; a correct hint saves a descent, including more than two latch validations. So repairs pay up to 2⅓ per correct hint (30 % hits, where the policy stops), beyond those of the probe, a sixteenth of the lookups. This holds for every kind and rate of errors. */
+  /**
+   * A repair costs one latch attempt and a store; a correct hint saves a descent, including more
+   * than two latch validations. So repairs pay up to 2⅓ per correct hint (30 % hits, where the
+   * policy stops), beyond those of the probe, a sixteenth of the lookups. This holds for every kind
+   * and rate of errors.
+   */
   @ParameterizedTest
   @EnumSource(Wrong.class)
   void repairsPayForThemselves(Wrong wrong) {
@@ -435,7 +443,8 @@ class IndexHintsTest {
     TableSpec other = TableSpec.of("other", KEY, LAYOUT);
     int n = 1500;
     try (Database db = filled(EntryHints.PAGE_FRAME_SLOT, n)) {
-      // Records are deleted and return; meanwhile their former pages belong to another tree with the same keys. The entries still have their first hints.
+      // Records are deleted and return; meanwhile their former pages belong to another tree with
+      // the same keys. The entries still have their first hints.
       RowTable t = db.table(spec);
       lookUp(db, spec, n);
       for (int from = 0; from < n; from += 100) {

@@ -27,7 +27,9 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/** Leaked transactions and cursors are found and their contexts reused; closed ones leave nothing. */
+/**
+ * Leaked transactions and cursors are found and their contexts reused; closed ones leave nothing.
+ */
 @Tag("slow")
 @Isolated("it counts mappings, and collects garbage")
 class LeaksTest {
@@ -139,7 +141,10 @@ class LeaksTest {
     }
   }
 
-  /** A process is limited to about 65,000 mappings, and the JVM exits when it can't get one. A database that kept two after its close would end a test suite, or a server that opens many. */
+  /**
+   * A process is limited to about 65,000 mappings, and the JVM exits when it can't get one. A
+   * database that kept two after its close would end a test suite, or a server that opens many.
+   */
   @Test
   @EnabledOnOs(OS.LINUX)
   void aClosedDatabaseLeavesNoMapping(@TempDir Path folder) throws IOException {
@@ -150,7 +155,10 @@ class LeaksTest {
     leavesNoMapping(i -> Database.open(folder.resolve("logged" + i), logged));
   }
 
-  /** The garbage collector also changes mappings, some time after earlier tests, but not in each attempt; a leaking database leaves some in each. */
+  /**
+   * The garbage collector also changes mappings, some time after earlier tests, but not in each
+   * attempt; a leaking database leaves some in each.
+   */
   private static void leavesNoMapping(IntFunction<Database> opening) throws IOException {
     openAndClose(opening, 0, 20); // the JVM has made its own mappings then
     long more = Long.MAX_VALUE;

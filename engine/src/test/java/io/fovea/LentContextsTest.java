@@ -31,7 +31,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Maintenance borrows the contexts of transactions. There are fewer contexts than threads, so each passes directly to a waiting thread. If maintenance touches one after returning it, it interferes with another transaction, which the sum of all accounts, a unique index or a long value reveals.
+ * Maintenance borrows the contexts of transactions. There are fewer contexts than threads, so each
+ * passes directly to a waiting thread. If maintenance touches one after returning it, it interferes
+ * with another transaction, which the sum of all accounts, a unique index or a long value reveals.
  *
  * <p>{@code -Dlent.seconds=N}: how long writers run; {@code -Dlent.seed=N}: the first seed.
  */

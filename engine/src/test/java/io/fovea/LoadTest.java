@@ -613,7 +613,10 @@ class LoadTest {
     }
   }
 
-  /** Another load holds the redo point between the records that allocated this load's pages, while the catalog lists the trees as to be freed. */
+  /**
+   * Another load holds the redo point between the records that allocated this load's pages, while
+   * the catalog lists the trees as to be freed.
+   */
   @Test
   void aCrashWhileAnotherLoadHoldsTheRedoPointInTheMiddleLosesNoPage() throws Exception {
     Options options = Options.defaults().bufferBytes(4 << 20);

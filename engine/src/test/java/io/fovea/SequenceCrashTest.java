@@ -21,8 +21,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Power that fails at any operation, and operations that fail, while sequences give values, come
- * and go: no value is given twice, and no more are skipped than is promised.
+ * The power fails at any operation, or operations fail, while sequences give values and are created
+ * and dropped: no value is given twice, and no more are skipped than documented.
  */
 @Tag("slow")
 class SequenceCrashTest {
@@ -30,10 +30,10 @@ class SequenceCrashTest {
   private static final SequenceSpec ORDERS = SequenceSpec.of("orders").cached(CACHED);
   private static final SequenceSpec OTHERS = SequenceSpec.of("others").from(100).cached(CACHED);
 
-  /** What was given by a moment, and what of the catalog was told. */
+  /** The highest value given at some time, and the acknowledged catalog changes. */
   private record Told(long given, boolean others, boolean dropped) {}
 
-  /** The highest value, and what of the catalog was told. */
+  /** The highest value given, and the acknowledged catalog changes. */
   private long given;
 
   private boolean others;
@@ -97,7 +97,7 @@ class SequenceCrashTest {
     try (Database db = open(left, durability)) {
       long next = db.sequence(ORDERS).peek();
       assertTrue(next > told.given, next + " is given again after " + told.given);
-      // What came between the cut and the next operation may be in the file.
+      // Changes between the cut and the next operation may be in the file.
       assertTrue(next <= told.given + 51 + 2 * CACHED, next + " after " + told.given);
       if (durability == Durability.SYNC && told.others && !told.dropped) {
         assertNotNull(db.table(TableSpec.bytes("t", 8)).bytes());
@@ -117,12 +117,12 @@ class SequenceCrashTest {
     }
   }
 
-  /** What was given, and which of the changes were told. */
+  /** The highest value given, and the number of acknowledged changes. */
   private record Changed(long given, int told) {}
 
   private int told;
 
-  /** Renamed, given other values, and renamed back with a record in one transaction. */
+  /** Renames and alters sequences, and renames one back with a record in one transaction. */
   private void changes(Database db) {
     Sequence s = db.sequence(ORDERS);
     take(s, 6);
@@ -172,7 +172,7 @@ class SequenceCrashTest {
             boolean back = db.tables().contains("t");
             if (durability == Durability.SYNC) {
               assertTrue(was.told != 1 || name.equals("renamed"), name);
-              assertTrue(was.told < 3 || back, "what was told is there");
+              assertTrue(was.told < 3 || back, "acknowledged changes are there");
             }
             assertTrue(!back || name.equals("orders"), name);
             long next = db.sequence(name).next();
@@ -183,7 +183,7 @@ class SequenceCrashTest {
         });
   }
 
-  /** An operation fails, once or for ever: a typed error, and never a value twice. */
+  /** An operation fails, once or permanently: a typed error, and no value is given twice. */
   @Test
   void failingOperations() {
     boolean hit = true;
