@@ -39,7 +39,6 @@ class AfterCommitTest {
   private Database db = open();
   private Table<byte[], byte[]> table = db.table(TableSpec.bytes("t", 8)).bytes();
 
-  /** The actions that have run, in order. */
   private final List<String> ran = Collections.synchronizedList(new ArrayList<>());
 
   private Database open() {
@@ -346,7 +345,6 @@ class AfterCommitTest {
     assertThrows(InvalidUseException.class, () -> tx.afterCommit(() -> {}));
   }
 
-  /** No action runs before the commit's receipt reports it. */
   @Test
   void actionsAreRefusedAheadOfTheLog() {
     var refused =
@@ -386,7 +384,7 @@ class AfterCommitTest {
     disk.letGo();
     stage.join();
     assertEquals(List.of("action", "stage"), ran());
-    db.submit( // nothing to wait for
+    db.submit(
             TxOptions.defaults(),
             Runnable::run,
             tx -> {

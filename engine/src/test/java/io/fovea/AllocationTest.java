@@ -60,11 +60,9 @@ class AllocationTest {
           .transactions(txs -> txs.leakDetection(LeakDetection.OFF));
 
   private static void assertNone(String what, double bytes) {
-    // Tolerates sets that grow with the transaction.
     assertTrue(bytes < 1, what + ": " + bytes + " bytes per operation");
   }
 
-  /** Variable-length fields are read into reused memory. */
   @Test
   void variableRowsAllocateNothing() {
     Layout.Definition b = Layout.define();
@@ -217,9 +215,7 @@ class AllocationTest {
     }
   }
 
-  /**
-   * Booleans, doubles and nulls allocate nothing; UUIDs, instants and decimals are read as objects.
-   */
+  /** Booleans, doubles and nulls allocate nothing; UUIDs, instants and decimals become objects. */
   @Test
   void nullsAllocateNothing() {
     Layout.Definition b = Layout.define();

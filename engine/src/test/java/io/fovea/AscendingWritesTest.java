@@ -58,8 +58,7 @@ class AscendingWritesTest {
   }
 
   /**
-   * Returns a run of keys: up, down, in steps, interleaved, over existing keys, prefixes of each
-   * other.
+   * Returns a run of keys: up, down, in steps, interleaved, overlapping, prefixes of each other.
    */
   private static List<byte[]> run(Random random) {
     List<byte[]> keys = new ArrayList<>();
@@ -273,7 +272,6 @@ class AscendingWritesTest {
     }
   }
 
-  /** A blind put counts no record twice, wherever the key came from. */
   @Test
   void blindPutsCountOnce() throws Exception {
     try (Database db = open(Protocol.TICTOC)) {

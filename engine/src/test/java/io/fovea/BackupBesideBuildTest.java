@@ -34,7 +34,6 @@ class BackupBesideBuildTest {
   private static final TableSpec OTHER = TableSpec.bytes("other", 8);
   private static final TableSpec PLAIN = TableSpec.bytes("t", 8);
 
-  /** The record at which the build waits at the gate. */
   private static final int HALF = RECORDS / 2;
 
   @TempDir Path dir;
@@ -58,7 +57,6 @@ class BackupBesideBuildTest {
 
   /** The state of the build when the backup begins. */
   enum Step {
-    /** Not started. */
     NONE,
     /** Half of the records have been read. */
     READING,
@@ -95,7 +93,6 @@ class BackupBesideBuildTest {
     }
   }
 
-  /** A thread whose failure fails the test. */
   private static final class Work {
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
     final Thread thread;

@@ -105,7 +105,6 @@ final class BackupLoad implements AutoCloseable {
     return this;
   }
 
-  /** Returns the number of acknowledged transactions of each writer. */
   long[] acknowledged() {
     long[] all = new long[writers];
     for (int w = 0; w < writers; w++) {
@@ -114,7 +113,6 @@ final class BackupLoad implements AutoCloseable {
     return all;
   }
 
-  /** Waits for this many more transactions. */
   void awaitMore(long more) {
     long sum = sum();
     while (sum() < sum + more && failure.get() == null) {

@@ -99,7 +99,6 @@ class BackupTest {
     }
   }
 
-  /** Tables and indexes are created and dropped while pages are copied. */
   @Test
   void whileTheSchemaChanges() throws Exception {
     Options options = SMALL.durability(Durability.SYNC);
@@ -390,12 +389,11 @@ class BackupTest {
     }
   }
 
-  /** Files in memory whose pages are sometimes read torn. */
+  /** Files in memory; the victim thread sometimes reads torn pages. */
   private static final class Tearing implements Storage {
     private final Map<String, MemoryDevice> files = new ConcurrentHashMap<>();
     final AtomicInteger torn = new AtomicInteger();
 
-    /** The thread whose reads are torn. */
     volatile Thread victim = new Thread();
 
     @Override

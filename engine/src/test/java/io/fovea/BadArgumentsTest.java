@@ -292,7 +292,6 @@ class BadArgumentsTest {
       of.add(java.lang.reflect.Array.newInstance(type.getComponentType(), 2));
     } else if (type.isInterface() && type.getPackageName().startsWith("java.util.function")
         || type.isAnnotationPresent(FunctionalInterface.class)) {
-      // A callback that returns null where a result is required.
       of.add(
           Proxy.newProxyInstance(
               BadArgumentsTest.class.getClassLoader(),
@@ -337,7 +336,6 @@ class BadArgumentsTest {
             txs -> txs.maxActive(8).timeout(Duration.ofMillis(200)).closeTimeout(Duration.ZERO));
   }
 
-  /** Creates the objects of two databases and of a closed one. */
   private void fill() throws IOException {
     pool.clear();
     for (int i = 0; i < 3; i++) {

@@ -71,7 +71,6 @@ final class Budget {
         .log(log -> log.maxBytes(32 << 20).bufferBytes(2 << 20).segmentBytes(4 << 20));
   }
 
-  /** Returns a value of {@code /proc/self/status}, in bytes. */
   static long status(String name) throws IOException {
     for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
       if (line.startsWith(name + ":")) {

@@ -37,7 +37,6 @@ class BudgetTest {
    */
   private static final long BEYOND_BYTES = 16 * MIB;
 
-  /** The most that may remain resident after the close. */
   private static final long LEFT_BYTES = 16 * MIB;
 
   /** What an opening may touch of an unused buffer: frame header lines and the pages it reads. */

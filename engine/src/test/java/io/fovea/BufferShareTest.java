@@ -134,17 +134,13 @@ class BufferShareTest {
     return db.stats().memory().bufferBytes();
   }
 
-  /** Works until a condition holds; the test has a timeout. */
   private static void until(BooleanSupplier so, Runnable work) {
     while (!so.getAsBoolean()) {
       work.run();
     }
   }
 
-  /**
-   * Returns the resident memory of shared buffers, as the kernel counts it, or a negative value if
-   * unknown.
-   */
+  /** Returns the kernel's count of resident shared buffers; negative if unknown. */
   private static long residentBytes() throws IOException {
     Path smaps = Path.of("/proc/self/smaps");
     if (!Files.isReadable(smaps)) {
@@ -232,7 +228,6 @@ class BufferShareTest {
     assertTrue(residentBytes() <= 0);
   }
 
-  /** If one database has nearly all memory, a new one with large needs gets its fair share. */
   @Test
   void aNewDatabaseGetsItsFairShare() {
     BufferShare share = BufferShare.of(8 * MIB);

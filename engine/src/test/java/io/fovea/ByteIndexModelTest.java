@@ -251,7 +251,6 @@ class ByteIndexModelTest {
       model.putAll(more);
     }
 
-    /** Builds or drops an index. */
     private void indexes() {
       int i = r.nextInt(3);
       if (has[i]) {
@@ -271,7 +270,6 @@ class ByteIndexModelTest {
       has[i] = !refused;
     }
 
-    /** Closes or crashes, and reopens. */
     private void again() {
       if (r.nextInt(2) == 0) {
         db.close();
@@ -349,7 +347,6 @@ class ByteIndexModelTest {
     return ByteBuffer.allocate(4).putInt(n).array();
   }
 
-  /** Indexes built while two threads write are complete, under each protocol. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void indexesAreBuiltBesideWriters(Protocol protocol) throws Exception {
@@ -412,13 +409,10 @@ class ByteIndexModelTest {
     }
   }
 
-  /**
-   * Changes during the build's scan are applied: changed and reverted, deleted, inserted,
-   * reinserted.
-   */
+  /** Changes during the build's scan are applied: reverted, deleted, inserted, reinserted. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
-  void whatChangesMeanwhileIsSettled(Protocol protocol) throws Exception {
+  void concurrentChangesAreApplied(Protocol protocol) throws Exception {
     // A unique index is filled by transactions, and one is suspended here, which only protocols
     // without locks allow.
     for (boolean unique : protocol == Protocol.TICTOC ? List.of(false, true) : List.of(false)) {
@@ -513,7 +507,6 @@ class ByteIndexModelTest {
     }
   }
 
-  /** Threads put values with few codes: each code has at most one record. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void aUniqueCodeHasOneRecord(Protocol protocol) throws Exception {
@@ -576,7 +569,7 @@ class ByteIndexModelTest {
 
   /** The power fails at any operation while indexes are built, used, renamed and dropped. */
   @Test
-  void anyMomentIsOneOnTheWay() {
+  void crashesLeaveAConsistentState() {
     Options options =
         Options.defaults()
             .bufferBytes(600_000)

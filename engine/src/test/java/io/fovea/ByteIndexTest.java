@@ -284,7 +284,6 @@ class ByteIndexTest {
             assertTrue(t.delete(tx, bytes("b")));
             assertFalse(t.delete(tx, bytes("b")));
             t.insert(tx, bytes("f"), bytes("6"));
-            // Own writes are visible before the commit.
             assertEquals("f=6", string(byLength.first(tx)));
             assertEquals("a=1111111", string(byLength.last(tx)));
             t.put(tx, bytes("f"), bytes("66"));
@@ -622,7 +621,6 @@ class ByteIndexTest {
     }
   }
 
-  /** Every kind of hint finds the records, even after they have moved. */
   @ParameterizedTest
   @EnumSource(EntryHints.class)
   void hintsInEntries(EntryHints hints) {

@@ -188,7 +188,6 @@ class CallsInABodyTest {
     return null;
   }
 
-  /** Every public method has a case. */
   @Test
   void allCallsAreTried() {
     Set<String> tried = new TreeSet<>();

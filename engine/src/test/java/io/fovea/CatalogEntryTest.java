@@ -124,7 +124,6 @@ class CatalogEntryTest {
     }
   }
 
-  /** An entry of a newer version is refused with a message and isn't taken for damage. */
   @Test
   void unknownSectionsAreRefused() {
     CatalogEntry e =

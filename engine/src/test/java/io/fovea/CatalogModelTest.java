@@ -76,7 +76,6 @@ class CatalogModelTest {
     return found;
   }
 
-  /** Returns the contents of a database: the records of each table by name. */
   private static NavigableMap<String, NavigableMap<Long, Long>> copy(
       NavigableMap<String, NavigableMap<Long, Long>> of) {
     NavigableMap<String, NavigableMap<Long, Long>> copy = new TreeMap<>();
@@ -297,7 +296,6 @@ class CatalogModelTest {
     }
   }
 
-  /** Creates and drops another table, inside and outside transactions. */
   private static void bystander(Database db) {
     db.run(tx -> put(tx.table(spec("other")), tx, 1, 1));
     db.dropTable("other");

@@ -208,7 +208,6 @@ class CatalogTransactionTest {
         RowTable t = db.table(spec(name));
         db.run(tx -> put(t, tx, 1, name.charAt(0)));
       }
-      // Two tables swap names.
       db.run(
           tx -> {
             tx.renameTable("a", "x");
@@ -218,7 +217,6 @@ class CatalogTransactionTest {
       assertEquals(List.of("a", "b", "c"), db.tables());
       assertEquals((long) 'b', (long) db.call(tx -> get(tx.table(spec("a")), tx, 1)));
       assertEquals((long) 'a', (long) db.call(tx -> get(tx.table(spec("b")), tx, 1)));
-      // A table is dropped and created again.
       db.run(
           tx -> {
             tx.dropTable("c");

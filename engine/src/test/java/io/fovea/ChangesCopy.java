@@ -18,10 +18,7 @@ import java.util.TreeMap;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/**
- * A copy of a database that follows its change feed. It is independent of the database: crashes of
- * that don't affect it.
- */
+/** A copy of a database that follows its change feed, independent of the database's crashes. */
 public final class ChangesCopy {
   /** Values by table and key, as hexadecimal digits. */
   public final TreeMap<String, TreeMap<String, String>> tables = new TreeMap<>();
@@ -61,7 +58,6 @@ public final class ChangesCopy {
     return all;
   }
 
-  /** Returns an independent copy. */
   public ChangesCopy copy() {
     ChangesCopy copy = new ChangesCopy();
     tables.forEach((name, records) -> copy.tables.put(name, new TreeMap<>(records)));
@@ -87,9 +83,7 @@ public final class ChangesCopy {
     }
   }
 
-  /**
-   * Follows the files of a database on a disk, as another process would, from the current position.
-   */
+  /** Follows the files of a database from the current position, as another process would. */
   public FileChanges beside(SimDisk disk) {
     BlockDevice log = new SimStorage(disk).open(Storage.LOG);
     return beside(disk, () -> synced(log));
@@ -183,7 +177,6 @@ public final class ChangesCopy {
     return records;
   }
 
-  /** Follows and checks that the copy equals the database. */
   public void check(Database db) {
     long end = db.changesPosition().lsn(); // all before is durable then
     follow(db);

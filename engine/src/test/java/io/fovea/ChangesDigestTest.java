@@ -31,7 +31,6 @@ class ChangesDigestTest {
   private static final TableSpec BYTES = TableSpec.bytes("bytes", 64);
   private static final TableSpec OTHERS = TableSpec.bytes("others", 64);
 
-  /** One of the databases has an index. */
   private static TableSpec rows(Database db) {
     boolean cuts = db.options().experiments().subtreeDeleteThreshold() == 1;
     return cuts ? ROWS : ROWS.with(IndexSpec.on("by n", N));

@@ -105,7 +105,6 @@ class ChangesFaultTest {
     }
   }
 
-  /** Damage of durable records is reported and not taken for the end. */
   @Test
   void damageIsNotTheEnd() {
     SimDisk disk = new SimDisk(2);
@@ -134,9 +133,7 @@ class ChangesFaultTest {
     }
   }
 
-  /**
-   * When nothing can become durable anymore, all durable changes are delivered before the error.
-   */
+  /** When nothing more can become durable, all durable changes are delivered before the error. */
   @Test
   void theEndOfTheLogIsReported() {
     SimDisk disk = new SimDisk(3);
@@ -175,7 +172,6 @@ class ChangesFaultTest {
           db.run(tx -> t.put(tx, new byte[] {value[0]}, value));
           i++;
         } catch (StorageFullException e) {
-          // Until the checkpoint that releases them.
           assertTrue(refused++ < 2000, e.toString());
           LockSupport.parkNanos(5_000_000);
         }
@@ -231,7 +227,6 @@ class ChangesFaultTest {
           values[i % values.length] = value;
           i++;
         } catch (StorageFullException e) {
-          // Until the checkpoint that releases them.
           assertTrue(refused++ < 2000, e.toString());
           LockSupport.parkNanos(5_000_000);
         }

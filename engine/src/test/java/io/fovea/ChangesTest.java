@@ -122,7 +122,6 @@ class ChangesTest {
         assertNull(all.get(1).changes().get(0).valueBytes());
         assertTrue(all.get(0).position().lsn() < all.get(1).position().lsn());
         assertEquals(all.get(1).position(), changes.position());
-        // From the position of the first batch, the second follows.
         try (Changes again = db.changes(ChangePosition.parse(all.get(0).position().toString()))) {
           assertEquals(1, all(again).size());
         }
@@ -208,7 +207,6 @@ class ChangesTest {
     }
   }
 
-  /** Under each protocol, partially updated rows are delivered whole. */
   @Test
   void everyProtocol() throws Exception {
     for (Protocol protocol : Protocol.values()) {
@@ -366,7 +364,6 @@ class ChangesTest {
           });
       copy.check(db);
       assertEquals("{b={78=79}, d={61=32, 62=32}}", copy.tables.toString());
-      // A table is replaced by another in one commit.
       db.run(
           tx -> {
             tx.dropTable("b");
@@ -664,9 +661,7 @@ class ChangesTest {
     }
   }
 
-  /**
-   * Many subscribers next to many writers, checkpoints, and tables that are created and dropped.
-   */
+  /** Many subscribers next to many writers, checkpoints, and creation and dropping of tables. */
   @Test
   void manyFollowWhileManyWrite() throws Exception {
     Options options =
@@ -746,7 +741,6 @@ class ChangesTest {
     }
   }
 
-  /** A snapshot contains exactly the changes before its position. */
   @Test
   void aSnapshotFitsItsPosition() throws Exception {
     try (Database db = open()) {

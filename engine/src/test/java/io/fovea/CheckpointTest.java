@@ -143,14 +143,12 @@ class CheckpointTest {
       }
     }
 
-    /** Waits for the n-th write. */
     void await(int n) {
       while (held.get() < n) {
         Thread.onSpinWait();
       }
     }
 
-    /** Lets the held write succeed or fail. */
     void end(boolean well) throws InterruptedException {
       ends.put(well);
     }
@@ -212,7 +210,7 @@ class CheckpointTest {
       held.on = true;
       Caller zeroth = new Caller(db::checkpoint);
       held.await(1);
-      List<Caller> first = callers(db); // for the next checkpoint
+      List<Caller> first = callers(db);
       held.end(true);
       held.await(2);
       List<Caller> second = callers(db);
@@ -435,7 +433,6 @@ class CheckpointTest {
     assertEquals(0, db.stats().checkpoints().failed());
     db.close();
     assertThrows(DatabaseClosedException.class, db::checkpoint);
-    // Opened and not written to: nothing to checkpoint.
     try (Database again = Database.open(new SimStorage(disk), SMALL)) {
       again.checkpoint();
       assertEquals(0, again.stats().checkpoints().made());
@@ -450,7 +447,7 @@ class CheckpointTest {
       put(db, 0, 10);
       LogSession session = db.store().newSession();
       session.begin(0);
-      Thread writer = Thread.ofPlatform().start(() -> put(db, 10, 2_000)); // waits for log space
+      Thread writer = Thread.ofPlatform().start(() -> put(db, 10, 2_000));
       long before = db.stats().checkpoints().made();
       long began = System.nanoTime();
       Thread.sleep(500);
@@ -462,10 +459,7 @@ class CheckpointTest {
     }
   }
 
-  /**
-   * An allocated page that no tree contains is known only to the log since the start of its
-   * session.
-   */
+  /** Only the log since the session's start knows an allocated page that is in no tree. */
   @Test
   void aStoppedPoolIsNotCheckpointed() {
     SimDisk disk = new SimDisk(7);

@@ -38,7 +38,6 @@ final class Circles {
     }
   }
 
-  /** Returns the components of more than one class. */
   static List<Set<String>> of(Collection<JavaClass> classes) {
     Circles circles = new Circles(classes);
     for (String c : circles.uses.keySet()) {

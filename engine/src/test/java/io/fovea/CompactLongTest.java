@@ -54,7 +54,6 @@ class CompactLongTest {
     return db.table(TableSpec.bytes(name, 8)).bytes();
   }
 
-  /** Interleaves the records of both tables. */
   private static void fill(Database db, Table<byte[], byte[]> stays, Table<byte[], byte[]> goes) {
     for (int i = 0; i < VALUES; i++) {
       int n = i;
@@ -148,7 +147,6 @@ class CompactLongTest {
     }
   }
 
-  /** Long records of the catalog move too. */
   @Test
   void aWideTable() {
     Path file = dir.resolve("wide.fovea");
@@ -204,7 +202,6 @@ class CompactLongTest {
     }
   }
 
-  /** Subscribers see no changes from moved pages. */
   @Test
   void movesAreNotInTheChangeFeed() {
     Options followed = OPTIONS.log(l -> l.changeRetentionBytes(64 << 20));
@@ -226,7 +223,6 @@ class CompactLongTest {
     }
   }
 
-  /** Other threads read and write the same values meanwhile. */
   @ParameterizedTest
   @EnumSource(names = {"TICTOC", "MVTO", "TWO_PHASE_LOCKING"})
   void besideWriters(Protocol protocol) throws Exception {

@@ -71,7 +71,6 @@ class CompactRootsTest {
     }
   }
 
-  /** Creates many small tables behind many pages that become free. */
   private static void small(Database db) {
     Table<byte[], byte[]> big = table(db, "big");
     fill(db, big);
@@ -116,9 +115,7 @@ class CompactRootsTest {
     }
   }
 
-  /**
-   * A snapshot finds its tables at the old addresses, a backup and an increment at the new ones.
-   */
+  /** A snapshot finds its tables at the old addresses, a backup and an increment at the new. */
   @Test
   void besideASnapshotAndABackup() {
     Path file = dir.resolve("snapshot.fovea");

@@ -32,9 +32,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Compaction shrinks a file with free pages throughout to the size of its contents, while in use.
- */
+/** Compaction shrinks a file with free pages to the size of its contents, while in use. */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
 class CompactTest {
@@ -65,7 +63,6 @@ class CompactTest {
     }
   }
 
-  /** Deletes nine of ten records, in no order of keys. */
   private static void thin(Database db, Table<byte[], byte[]> table) {
     for (int first = 0; first < RECORDS; first += 200) {
       int begin = first;
@@ -130,10 +127,7 @@ class CompactTest {
     }
   }
 
-  /**
-   * The pool is much smaller than the free list: free pages are read in large pieces, not one by
-   * one.
-   */
+  /** The pool is much smaller than the free list, which is read in large pieces, not by page. */
   @ParameterizedTest
   @ValueSource(ints = {1_000, 50_000})
   void freeSpaceIsReadInLargePieces(int length) {
@@ -260,7 +254,6 @@ class CompactTest {
     }
   }
 
-  /** A close ends a compaction and waits for its end. */
   @Test
   void aCloseEndsIt() throws Exception {
     Path file = dir.resolve("closed.fovea");
@@ -291,7 +284,6 @@ class CompactTest {
     }
   }
 
-  /** Other threads read, write, open snapshots, and create and drop tables. */
   @Test
   void besideEverythingElse() throws Exception {
     Path file = dir.resolve("beside.fovea");

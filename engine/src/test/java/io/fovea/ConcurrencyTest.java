@@ -202,7 +202,6 @@ class ConcurrencyTest {
     assertTrue(io.fovea.FileVerifier.verify(file).ok());
   }
 
-  /** Every increment counts once, under each translation. */
   @ParameterizedTest
   @EnumSource(Translation.class)
   void countersCountEveryIncrement(Translation translation) throws Exception {
@@ -235,7 +234,6 @@ class ConcurrencyTest {
     }
   }
 
-  /** Numbers taken as max + 1 are unique and have no gaps. */
   @Test
   void numbersAreUnique() throws Exception {
     int threads = 4;
@@ -276,7 +274,6 @@ class ConcurrencyTest {
     }
   }
 
-  /** A unique index admits one of many concurrent inserts. */
   @Test
   void aUniqueValueBelongsToOne() throws Exception {
     TableSpec spec =
@@ -324,8 +321,7 @@ class ConcurrencyTest {
               int round = i;
               db.run(
                   tx -> {
-                    // Checks through the index whether another is registered for this round; an
-                    // overlooked one is a phantom.
+                    // Whether another is registered for this round; overlooking it is a phantom.
                     boolean taken;
                     Key key = t.index("by_owner").key().set(round);
                     try (RowCursor c =
@@ -344,7 +340,6 @@ class ConcurrencyTest {
     }
   }
 
-  /** Interrupts end no operation and are preserved. */
   @Test
   void interruptsDoNoHarm() throws Exception {
     Path file = dir.resolve("interrupts");

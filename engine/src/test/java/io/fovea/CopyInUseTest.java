@@ -88,7 +88,6 @@ class CopyInUseTest {
     }
   }
 
-  /** A table is loaded without a log, and tables are dropped, while pages are copied. */
   @Tag("slow")
   @Test
   void whileTablesAreLoadedAndDropped() throws Exception {

@@ -205,7 +205,6 @@ class CountTest {
                   Key key = t.key();
                   Row row = t.row();
                   while (!stop.get()) {
-                    // One thread at a time, so that at most one record exists.
                     synchronized (there) {
                       Long old = there.poll();
                       if (old == null) {
@@ -305,7 +304,6 @@ class CountTest {
         work.run();
         return;
       } catch (io.fovea.error.TransactionAbortedException again) {
-        // another thread's turn
       }
     }
   }
@@ -330,7 +328,6 @@ class CountTest {
         check(db);
       }
     }
-    // Opened with and without a log, in turn.
     for (Durability d : Durability.values()) {
       try (Database db = Database.open(file, small().durability(d))) {
         check(db);
@@ -410,10 +407,7 @@ class CountTest {
     }
   }
 
-  /**
-   * The first change fails after the superblock says that the file is in use: the log has the
-   * counts.
-   */
+  /** The first change fails after the file is marked in use: the log has the counts. */
   @Test
   void anIncompleteCloseAfterAFailedFirstChangeKeepsCounts() {
     SimDisk disk = new SimDisk(11);
@@ -441,7 +435,6 @@ class CountTest {
     }
   }
 
-  /** The log is left out after a crash: the recovered counts are kept. */
   @Test
   void aRecoveryWithoutALogKeepsCounts() {
     SimDisk disk = new SimDisk(9);

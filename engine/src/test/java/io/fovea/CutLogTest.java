@@ -97,7 +97,6 @@ class CutLogTest {
     return Database.open(new SimStorage(disk), OPTIONS);
   }
 
-  /** Returns the contents of a database as text: tables, indexes, records. */
   private static TreeMap<String, String> state(Database db) {
     TreeMap<String, String> state = new TreeMap<>();
     for (String name : db.tables()) {
@@ -167,7 +166,6 @@ class CutLogTest {
     final Map<Long, TreeMap<String, String>> states = new TreeMap<>();
     Database db = CutLogTest.open(disk);
 
-    /** Stores the current contents as those at the end of the log. */
     void did() {
       states.put(Objects.requireNonNull(db.store().journal()).log().tail(), state(db));
     }
@@ -178,7 +176,6 @@ class CutLogTest {
     }
   }
 
-  /** The end of a record, its type, and whether it counts. */
   private record Mark(long end, int type, boolean counts) {}
 
   /** The number of cuts behind records that don't count. */
@@ -204,13 +201,11 @@ class CutLogTest {
     return marks;
   }
 
-  /** Returns a disk with the log up to a position. */
   private static SimDisk cut(SimDisk disk, long end) {
     Superblock s = superblock(disk);
     SimDisk cut = disk.copy();
     cut.delete("db.log");
-    // The cut log is new, with its own segments. The superblock describes the old ones, whose
-    // number depends on threads.
+    // The superblock describes the old segments, whose number depends on threads.
     SuperblockFile file = new SuperblockFile(new SimStorage(cut).open(Storage.DATA), "db");
     file.read();
     file.sync(file.stage(s.durable(Watermark.NONE)));

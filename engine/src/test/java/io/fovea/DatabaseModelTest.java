@@ -96,7 +96,6 @@ class DatabaseModelTest {
   /** The operations from this one on only read. */
   private static final int READS = 6;
 
-  /** The location of a database. */
   private interface Place {
     Database open(Options options);
 
@@ -135,7 +134,6 @@ class DatabaseModelTest {
     }
   }
 
-  /** A database, its model, and the random choices. */
   private static final class Run {
     private final Surroundings surroundings;
     private final Roughness roughness;
@@ -280,7 +278,6 @@ class DatabaseModelTest {
       }
     }
 
-    /** The same with more data, on devices that may fail. */
     void runInSurroundings() {
       session(surroundings.steps(20), this::fill);
       session(surroundings.steps(20), db -> {});

@@ -111,7 +111,7 @@ class DatabaseTest {
                     .setLong(YTD, Long.MIN_VALUE)
                     .setText(NAME, "Äpfel")
                     .setBytes(DATA, new byte[] {1, 0, 2}));
-            assertTrue(t.get(tx, key, row)); // its own insert
+            assertTrue(t.get(tx, key, row));
             assertEquals(-1, row.getInt(QUANTITY));
           });
       Row other = t.row();
@@ -515,10 +515,10 @@ class DatabaseTest {
             row.setLong(YTD, 1002).setText(NAME, "y");
             assertThrows(DuplicateKeyException.class, () -> t.update(tx, row));
             row.setLong(YTD, 1001);
-            t.update(tx, row); // only the name differs
+            t.update(tx, row);
             row.clear().setLong(YTD, 1002);
             assertThrows(DuplicateKeyException.class, () -> t.put(tx, key.set(1, 1), row));
-            t.put(tx, key.set(2, 2), row); // its own value
+            t.put(tx, key.set(2, 2), row);
           });
       verify(db);
       db.read(
@@ -604,7 +604,7 @@ class DatabaseTest {
       db.run(
           tx -> {
             db.table(STOCK); // opening is allowed
-            db.table(TableSpec.bytes("new", 20)); // so is creating
+            db.table(TableSpec.bytes("new", 20));
             assertThrows(InvalidUseException.class, () -> db.table(INDEXED));
             assertThrows(InvalidUseException.class, () -> db.dropTable("stock"));
             assertThrows(InvalidUseException.class, db::verify);
@@ -760,7 +760,6 @@ class DatabaseTest {
     assertThrows(
         PoolTooSmallException.class,
         () -> Database.open(file, Options.defaults().bufferBytes(100_000)));
-    // The file is unlocked and intact.
     Database.open(file, SMALL).close();
   }
 

@@ -81,7 +81,6 @@ class DeferredDropsTest {
     }
   }
 
-  /** Returns the number of pages that are neither free nor a superblock. */
   private static long pagesInUse(Database db) {
     AllocatorState s = db.store().pool().allocatorState();
     return s.highWater() - s.freePages() - 2;
@@ -89,7 +88,7 @@ class DeferredDropsTest {
 
   private static void awaitPages(Database db, long pages) throws InterruptedException {
     while (pagesInUse(db) != pages || catalogHasDrops(db)) {
-      Thread.sleep(1); // bounded by the test's timeout
+      Thread.sleep(1);
     }
     verify(db);
     assertEquals(pages, pagesInUse(db));
@@ -137,7 +136,6 @@ class DeferredDropsTest {
               });
       dropper.start();
       disk.awaitHeld(1);
-      // The drop waits for a page. Other changes, of records or tables, continue.
       for (int i = 0; i < 200; i++) {
         byte[] value = {(byte) i};
         db.run(tx -> other.put(tx, key(1), value));
@@ -191,7 +189,6 @@ class DeferredDropsTest {
     }
   }
 
-  /** A thread that runs tasks in order. */
   private static final class Worker {
     private final ExecutorService thread = Executors.newSingleThreadExecutor();
 
@@ -235,7 +232,6 @@ class DeferredDropsTest {
     }
   }
 
-  /** Long values committed to the table after the drop are freed. */
   @Test
   void valuesCommittedAfterTheDropAreFreed() throws Exception {
     for (boolean checkpoint : new boolean[] {false, true}) {
@@ -331,7 +327,6 @@ class DeferredDropsTest {
     assertTrue(crashes > 10, "crashes: " + crashes);
   }
 
-  /** The power fails again, in the recovery or the continuation of the drop. */
   private static SimDisk crashedAgain(SimDisk disk, long operations) throws InterruptedException {
     long end = disk.operations() + operations;
     disk.powerOffAt(end);
@@ -384,7 +379,6 @@ class DeferredDropsTest {
     }
   }
 
-  /** A backup by copies of pages and of the log, during a drop. */
   @Test
   void aBackupDuringADrop() throws Exception {
     for (Durability durability : new Durability[] {Durability.SYNC, Durability.NONE}) {

@@ -44,7 +44,6 @@ class DescribeTest {
   private static final TableSpec EXPIRING =
       TableSpec.of("\u6f22".repeat(200), KEY, ROW).expireAfter(DUE, Duration.ofHours(2));
 
-  /** Indexed by the length of the name. */
   private static final TableSpec EXTRACTED =
       TableSpec.of("extracted", KEY, ROW)
           .with(
@@ -153,7 +152,7 @@ class DescribeTest {
       put(db, t, 1, "abc");
       put(db, t, 2, "ab");
       RowTable same = db.table(described(db, "extracted"));
-      put(db, same, 3, "a"); // the extractor is known here
+      put(db, same, 3, "a");
       try (Database then = db.snapshot()) {
         assertEquals(List.of(3, 2, 1), shopsByLength(then));
       }
@@ -177,7 +176,7 @@ class DescribeTest {
     }
     try (Database db = Database.open(file(), SMALL.readOnly(true))) {
       assertEquals(List.of(4, 3, 2, 1), shopsByLength(db));
-      db.table(EXTRACTED); // also where the extractor is known
+      db.table(EXTRACTED);
       assertNotNull(db.table(described(db, "extracted")));
     }
   }

@@ -293,7 +293,6 @@ class DocsTest {
     }
   }
 
-  /** All types with the text of their files, and all words of all sources. */
   private final class Code {
     private final Map<String, List<Path>> types = new HashMap<>();
     private final Map<Path, Set<String>> words = new HashMap<>();
@@ -423,7 +422,6 @@ class DocsTest {
     return anchors;
   }
 
-  /** Returns the code block that begins with the topmost package. */
   private String map() {
     List<String> maps = new ArrayList<>();
     each(

@@ -39,9 +39,7 @@ class EmptyLeavesTest {
         .experiments(exp -> exp.protocol(protocol));
   }
 
-  /**
-   * Removes all records but the first and the last, leaving empty leaves as failed merges would.
-   */
+  /** Keeps the first and the last record, leaving empty leaves as failed merges would. */
   private static void empty(Database db) {
     BTree tree = db.schema().core("t").tree;
     try (Arena arena = Arena.ofConfined()) {

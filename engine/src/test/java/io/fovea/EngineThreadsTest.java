@@ -75,7 +75,6 @@ class EngineThreadsTest {
     return Thread.currentThread().getThreadGroup() == group;
   }
 
-  /** Runs an action on a thread of the group and rethrows its error. */
   private void inGroup(Runnable work) throws InterruptedException {
     AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
     Thread thread =
@@ -179,7 +178,6 @@ class EngineThreadsTest {
     }
   }
 
-  /** Drops during an active transaction, which leaves the pages to the background. */
   private void drop(Database db) {
     CountDownLatch begun = new CountDownLatch(1);
     CountDownLatch dropped = new CountDownLatch(1);

@@ -39,7 +39,6 @@ class EstimateTest {
     db.close();
   }
 
-  /** 100 groups of the given size. */
   private void load(int each) {
     for (int group = 0; group < 100; group++) {
       int g = group;

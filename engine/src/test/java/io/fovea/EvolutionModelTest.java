@@ -57,7 +57,6 @@ class EvolutionModelTest {
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
   private static final int KEYS = 150;
 
-  /** A table, its versions, and its expected contents. */
   private static final class Run {
     private final Random r;
     private SimDisk disk;
@@ -369,7 +368,6 @@ class EvolutionModelTest {
       assertTrue(report.ok(), report::toString);
     }
 
-    /** Reads some fields, by key and in a batch, and changes one of them. */
     private void checkProjections(RowTable t) {
       List<String> some = new ArrayList<>(fields.keySet());
       Collections.shuffle(some, r);
@@ -501,7 +499,6 @@ class EvolutionModelTest {
     run.go();
   }
 
-  /** The power fails at each operation of an evolution, or an operation fails. */
   @Test
   void everyOperationOfAnEvolution() {
     Layout.Definition first = Layout.define();
@@ -652,7 +649,6 @@ class EvolutionModelTest {
     }
   }
 
-  /** Increments a counter; returns false if the handle is outdated. */
   private static boolean count(Database db, RowTable t, Random r) {
     Field n = t.spec().layout().field("n");
     Field twice = t.spec().layout().field("twice");

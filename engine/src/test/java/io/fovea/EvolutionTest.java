@@ -46,7 +46,6 @@ class EvolutionTest {
   private static final KeySpec KEY = KeySpec.of(FieldType.INT64);
   private static final int N = 300;
 
-  // version 1
   private static final Layout.Definition B1 = Layout.define();
   private static final Field FULLNAME = B1.text("fullname", 20);
   private static final Field VISITS1 = B1.int32("visits");
@@ -55,7 +54,6 @@ class EvolutionTest {
   private static final Layout LAYOUT1 = B1.build();
   private static final TableSpec V1 = TableSpec.of("people", KEY, LAYOUT1);
 
-  // version 3, in another order
   private static final Layout.Definition B3 = Layout.define();
   private static final Field EMAIL = B3.text("email", 30);
   private static final Field NAME = B3.text("name", 40);
@@ -468,7 +466,6 @@ class EvolutionTest {
     assertThrows(
         IncompatibleSchemaException.class,
         () -> db.table(TableSpec.builder("strings", KEY, same).version(2).build()));
-    // Nothing has changed.
     db.run(tx -> assertTrue(before.get(tx, before.key().set(0L), before.row())));
   }
 

@@ -41,7 +41,6 @@ class FieldTypesEvolutionTest {
     return b.build();
   }
 
-  /** Creates a table with one row of zeros under the key 1. */
   private void begin(Layout layout, IndexSpec... indexes) {
     try (Database db = open()) {
       TableSpec spec = TableSpec.of("t", KEY, layout);

@@ -350,7 +350,6 @@ class FieldTypesTest {
     assertEquals("k0 UUID", KeySpec.of(FieldType.UUID).parts().getFirst().toString());
   }
 
-  /** A table with a key of the type, and indexes on a field of the type. */
   @ParameterizedTest
   @MethodSource("kinds")
   void tablesAndIndexesOfEachType(Kind kind) {
@@ -486,7 +485,6 @@ class FieldTypesTest {
             t.insert(tx, t.key().set(2), row.clear());
             t.insert(tx, t.key().set(3), row.clear().setText(mail, "a@b"));
             assertThrows(DuplicateKeyException.class, () -> t.insert(tx, t.key().set(4), row));
-            // From null to a value and back.
             assertTrue(t.get(tx, t.key().set(1), row));
             Row first = t.row();
             assertTrue(t.get(tx, t.key().set(1), first));

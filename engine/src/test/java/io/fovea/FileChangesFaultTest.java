@@ -102,15 +102,11 @@ class FileChangesFaultTest {
     }
   }
 
-  /**
-   * Returns the next read that fails: the first few, which belong to the opening, and a sample of
-   * the others.
-   */
+  /** Returns the next read that fails: one of the opening, or of a sample of the others. */
   private static int next(int nth) {
     return nth < 6 ? nth + 1 : nth == 6 ? 7 + SAMPLE.first() : nth + SAMPLE.stride();
   }
 
-  /** Reads of the superblock and of the log fail once: the next call continues. */
   @Test
   void aFailedReadIsRetried() {
     SimDisk disk = new SimDisk(SEED);
@@ -198,10 +194,7 @@ class FileChangesFaultTest {
     }
   }
 
-  /**
-   * If the follower can't sync, the last commits come with the next group: an unsynced commit is
-   * never delivered.
-   */
+  /** Without a sync the last commits come with the next group; unsynced ones never do. */
   @Test
   void withoutASyncTheLastGroupWaits() {
     SimDisk disk = new SimDisk(SEED);
@@ -269,7 +262,6 @@ class FileChangesFaultTest {
         });
   }
 
-  /** Bits flip in reads and reads fail, at random, while the writer continues. */
   @Test
   void flippedBitsInReads() {
     long failures = 0;
@@ -314,7 +306,6 @@ class FileChangesFaultTest {
     assertTrue(failures > 0);
   }
 
-  /** Damage of what a superblock says to be durable is reported and not taken for the end. */
   @Tag("slow")
   @Test
   void damageIsNotTheEnd() {
@@ -363,7 +354,6 @@ class FileChangesFaultTest {
     }
   }
 
-  /** The writer's disk fails: durable batches are delivered, others never. */
   @Test
   void theWriterLosesItsLog() {
     SimDisk disk = new SimDisk(SEED);

@@ -33,7 +33,6 @@ import org.junit.jupiter.api.io.TempDir;
 class FileChangesTest {
   private static final TableSpec BYTES = TableSpec.bytes("b", 40);
 
-  /** The number of commits read next to a writer. */
   private static final int COMMITS = 1700;
 
   @TempDir Path folder;
@@ -268,10 +267,7 @@ class FileChangesTest {
     return Integer.parseInt(new String(key, 1, key.length - 1, StandardCharsets.UTF_8));
   }
 
-  /**
-   * Segments are reused while they are read: the follower gets the committed changes or an error
-   * that they are lost.
-   */
+  /** Segments are reused while read: the follower gets the changes or an error. */
   @Tag("slow")
   @Test
   void besideWriters() throws Exception {

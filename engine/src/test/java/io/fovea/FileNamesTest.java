@@ -89,7 +89,6 @@ class FileNamesTest {
     return said;
   }
 
-  /** Uses names, and fails if the outcome isn't the expected one. */
   static final class Child {
     private Child() {}
 

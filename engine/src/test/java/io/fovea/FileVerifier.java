@@ -1,5 +1,7 @@
 package io.fovea;
 
+import io.fovea.error.FoveaException;
+import io.fovea.error.IncompatibleFormatException;
 import java.nio.file.Path;
 
 /**
@@ -17,8 +19,9 @@ public final class FileVerifier {
    * Verifies a file.
    *
    * @param file the file; it is not changed
-   * @return what was found @throws IncompatibleFormatException if there is no such file, or it is
-   *     no database @throws FoveaException if it can't be read, for example because it is open
+   * @return what was found
+   * @throws IncompatibleFormatException if there is no such file, or it is no database
+   * @throws FoveaException if it can't be read, for example because it is open
    */
   public static VerifyReport verify(Path file) {
     FileReport report = FileReport.verify(file, options());

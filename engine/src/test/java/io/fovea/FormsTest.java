@@ -169,7 +169,7 @@ class FormsTest {
     List<Long> wanted = new ArrayList<>();
     List<@Nullable Note> found = new ArrayList<>();
     for (int i = 0; i < keys; i++) {
-      long number = r.nextInt(4_200); // some are beyond the last key, some are duplicates
+      long number = r.nextInt(4_200); // some keys are beyond the last record or duplicates
       wanted.add(number);
       found.add(expected.get(number));
     }

@@ -28,7 +28,6 @@ class FullLogCountsTest {
   private static final Field PAD = B.bytes("pad", 200);
   private static final Layout LAYOUT = B.build();
 
-  /** Enough that their counts need several log records. */
   private static final int TABLES = 12;
 
   private static TableSpec spec(int i) {
@@ -71,7 +70,6 @@ class FullLogCountsTest {
     }
   }
 
-  /** Checks each count against a scan. */
   private static void check(Database db) {
     for (int i = 0; i < TABLES; i++) {
       RowTable t = db.table(spec(i));

@@ -136,7 +136,6 @@ class GetAllTest {
   void coldLeavesComeInBatches() {
     fill(16 << 20);
     Batch batch = table.batch(64);
-    // The root and the inner nodes.
     batch.add().set(0);
     check(batch);
     files.data.forget();
@@ -160,7 +159,6 @@ class GetAllTest {
       batch.clear();
       int n = 1 + random.nextInt(300);
       for (int i = 0; i < n; i++) {
-        // Absent keys, keys beyond the end, and duplicates.
         batch.add().set(random.nextInt(2 * ROWS + 100) - 50);
       }
       check(batch);
@@ -271,7 +269,6 @@ class GetAllTest {
         (offset, n) -> assertEquals(fails.test(offset) ? 2 : 1, n.get(), "reads at " + offset));
   }
 
-  /** Returns how many of the pages read are failing ones. */
   private int failing(LongPredicate fails) {
     return (int) files.data.readsAt.keySet().stream().filter(fails::test).count();
   }
@@ -356,7 +353,6 @@ class GetAllTest {
                 check(batch);
                 done++;
               } catch (StorageException e) {
-                // retried with other keys
               } catch (Throwable e) {
                 failure[0] = e;
                 return;

@@ -73,8 +73,6 @@ public final class GoldenFiles {
         .log(log -> log.bufferBytes(64 << 10).segmentBytes(64 << 10).maxBytes(1 << 20));
   }
 
-  // ----- contents
-
   /** Every seventh record was deleted. */
   static boolean lives(int id) {
     return id % 7 != 3;
@@ -116,7 +114,6 @@ public final class GoldenFiles {
     people.insert(tx, people.key().set((long) id), row.setBytes(PHOTO, photo(id)));
   }
 
-  /** Writes the first or the second half of everything. */
   private static void fill(Database db, int half) {
     RowTable people = db.table(SPEC);
     Table<byte[], byte[]> documents = db.table(BYTES).bytes();
@@ -145,7 +142,6 @@ public final class GoldenFiles {
         });
   }
 
-  /** Checks all contents through the table and each index, and verifies the file. */
   static void check(Database db) {
     assertEquals(List.of("documents", "people"), db.tables());
     RowTable people = db.table(SPEC);
@@ -200,8 +196,6 @@ public final class GoldenFiles {
       return n;
     }
   }
-
-  // ----- packing and unpacking
 
   /** Unpacks a database to the file {@code db} in a folder. */
   static Path unpack(String what, Path folder) throws IOException {

@@ -19,7 +19,6 @@ class GoldenFilesTest {
 
   @TempDir Path folder;
 
-  /** Returns the format in the newer superblock. */
   private static int format(Path file) throws IOException {
     ByteBuffer bytes = ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
     int newer = bytes.getLong(64) > bytes.getLong(4096 + 64) ? 0 : 4096;
@@ -63,7 +62,6 @@ class GoldenFilesTest {
     }
   }
 
-  /** Reading alone leaves a file unchanged. */
   @ParameterizedTest
   @ValueSource(strings = {"v3-closed", "v3-killed"})
   void readingDoesNotUpgrade(String name) throws IOException {

@@ -42,7 +42,6 @@ class HiddenAbortsTest {
     db.close();
   }
 
-  /** An exception of the application. */
   private static final class ServiceException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
@@ -178,7 +177,6 @@ class HiddenAbortsTest {
     }
   }
 
-  /** An error of the JVM propagates at once, whatever preceded it. */
   @Test
   void errorsPropagate() {
     assertThrows(

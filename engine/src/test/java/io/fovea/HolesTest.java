@@ -69,7 +69,6 @@ class HolesTest {
     }
   }
 
-  /** Keeps one of several records. */
   private static void thin(Database db, Table<byte[], byte[]> table) {
     for (int i = 0; i < RECORDS; i += TOGETHER) {
       int first = i;
@@ -167,7 +166,6 @@ class HolesTest {
     }
   }
 
-  /** Full and incremental backups of a file with holes. */
   @Test
   void backups() {
     Path file = dir.resolve("backed.fovea");
@@ -265,9 +263,7 @@ class HolesTest {
     Sample.requireMet(tried, 3, "pages tried");
   }
 
-  /**
-   * Other threads write and delete long values, and a snapshot reads pages that are free by now.
-   */
+  /** Other threads write and delete long values; a snapshot reads pages that are free by now. */
   @Test
   void churn() throws Exception {
     Path file = dir.resolve("churn.fovea");

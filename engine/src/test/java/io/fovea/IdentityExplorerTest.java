@@ -69,7 +69,6 @@ class IdentityExplorerTest {
                       .checkpointInterval(Duration.ZERO));
   private static final Options UNLOGGED = LOGGED.durability(Durability.NONE);
 
-  /** How an opening continues. */
   private enum End {
     CLOSE,
     KILL,
@@ -78,7 +77,6 @@ class IdentityExplorerTest {
     UNLOGGED
   }
 
-  /** A change to files while none is open. */
   private enum Act {
     NOTHING,
     SWAP_LOGS,
@@ -107,10 +105,8 @@ class IdentityExplorerTest {
    */
   private record Version(int session, TreeSet<Integer> commits, boolean closed, boolean empty) {}
 
-  /** A saved file: its bytes and what they represent. */
   private record Saved(byte[] bytes, Version version) {}
 
-  /** The files and their contents. */
   private static final class World {
     final SimDisk disk;
     final Map<String, Version> files = new HashMap<>();
@@ -399,7 +395,6 @@ class IdentityExplorerTest {
     return new Verdict(log.commits, true, log.session == data.session && !log.closed);
   }
 
-  /** Opens by a name; returns false if refused. */
   private boolean open(World world, String name, End end) {
     world.path.add(name + " " + end);
     Verdict verdict = verdict(world, name);

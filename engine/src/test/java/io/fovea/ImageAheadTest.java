@@ -33,7 +33,6 @@ class ImageAheadTest {
   private final AtomicLong inBatches = new AtomicLong();
   private final AtomicLong alone = new AtomicLong();
 
-  /** Counts page reads. */
   private final class Counting implements Storage {
     private final SimStorage to;
 

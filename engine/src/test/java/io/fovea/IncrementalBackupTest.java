@@ -281,9 +281,7 @@ class IncrementalBackupTest {
     db.backup(dir.resolve(name), BackupOptions.defaults().since(since));
   }
 
-  /**
-   * Returns the number of files in a folder; a failed backup removes the folder that it created.
-   */
+  /** Returns the number of files in a folder, which a failed backup removes. */
   private static int files(Path directory) throws IOException {
     if (!Files.exists(directory)) {
       return 0;
@@ -391,7 +389,6 @@ class IncrementalBackupTest {
     assertEquals(400, count(to, SMALL));
   }
 
-  /** An archive truncated at any length. */
   @Test
   void truncatedArchives() {
     ByteArrayOutputStream full = new ByteArrayOutputStream();
@@ -419,9 +416,7 @@ class IncrementalBackupTest {
     assertEquals(150, count(to, SMALL));
   }
 
-  /**
-   * A full backup that was opened in place has become a database: no increment is applied to it.
-   */
+  /** A full backup opened in place has become a database, and takes no increment. */
   @Test
   void aBackupThatWasOpened() throws IOException {
     try (Database db = Database.open(dir.resolve("db"), SMALL.durability(Durability.SYNC))) {

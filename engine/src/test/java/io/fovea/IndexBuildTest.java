@@ -73,10 +73,7 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  /**
-   * A build waits for transactions that may not know the index, which stays invisible until
-   * complete.
-   */
+  /** A build waits for transactions that may not know the index, which is invisible until then. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void laterTransactionsSeeTheIndex(Protocol protocol) throws Exception {
@@ -103,9 +100,7 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  /**
-   * A transaction that began before the last entry was made may read an earlier state without it.
-   */
+  /** A transaction begun before the last entry was made may read a state without it. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void partialIndexesAreInvisible(Protocol protocol) throws Exception {
@@ -173,7 +168,6 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  /** Threads change random records while indexes are built and dropped repeatedly. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void amongWriters(Protocol protocol) throws Exception {
@@ -280,7 +274,6 @@ class IndexBuildTest extends IndexBuilds {
     }
   }
 
-  /** The wait for a transaction that doesn't end can be interrupted. */
   @Test
   void interruptedWhileItWaits() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {
@@ -369,7 +362,6 @@ class IndexBuildTest extends IndexBuilds {
             db.run(tx -> t.put(tx, t.key().set(own), t.row().setLong(V, 1).setLong(U, own)));
             done = true;
           } catch (TransactionAbortedException e) {
-            // retry
           }
         }
       }

@@ -83,7 +83,6 @@ abstract class IndexBuilds {
     assertTrue(report.ok(), report::toString);
   }
 
-  /** Returns the number of entries that a scan of an index finds. */
   static long entries(Database db, RowIndex i) {
     return db.read(
         tx -> {
@@ -108,14 +107,12 @@ abstract class IndexBuilds {
     return some[0];
   }
 
-  /** Bounded by the test's timeout. */
   static void awaitNoDrops(Database db) throws InterruptedException {
     while (hasDrops(db)) {
       Thread.sleep(1);
     }
   }
 
-  /** A thread that builds, and its failure. */
   static final class Builder extends Thread {
     final AtomicReference<Throwable> failure = new AtomicReference<>();
     private final Runnable work;
@@ -269,7 +266,6 @@ abstract class IndexBuilds {
       }
     }
 
-    /** Lets the builds finish. */
     @Override
     public void close() {
       builds.forEach(held -> held.go.countDown());

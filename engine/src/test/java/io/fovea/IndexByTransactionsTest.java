@@ -22,7 +22,6 @@ import org.junit.jupiter.api.Timeout;
 @Tag("slow")
 @Timeout(300)
 class IndexByTransactionsTest extends IndexBuilds {
-  /** The number of records per transaction is bounded whatever the size of the table. */
   @Test
   void aPieceIsBoundedWhateverTheSize() throws Exception {
     try (Database db = Database.inMemory(MEMORY)) {

@@ -24,7 +24,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Indexes built bottom-up: pages are written once, and the log. */
 @Tag("slow")
 class IndexFromBelowTest extends IndexBuilds {
-  /** Changes made while the table is read are in the finished index. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void concurrentChangesAreApplied(Protocol protocol) throws Exception {
@@ -55,7 +54,7 @@ class IndexFromBelowTest extends IndexBuilds {
       builder.done();
       verify(db);
       RowIndex i = db.table(with).index("computed");
-      assertEquals(1000, entries(db, i)); // a hundred fewer, a hundred more
+      assertEquals(1000, entries(db, i));
       assertEquals(1000, i.count());
       awaitNoDrops(db);
     }
@@ -69,7 +68,6 @@ class IndexFromBelowTest extends IndexBuilds {
     db.run(tx -> t.delete(tx, t.key().set(key)));
   }
 
-  /** Closing the database while the table is read loses no page. */
   @Test
   void closedMeanwhile() throws Exception {
     SimDisk disk = new SimDisk(1);
@@ -231,7 +229,6 @@ class IndexFromBelowTest extends IndexBuilds {
     assertTrue(crashes > 10, "crashes: " + crashes);
   }
 
-  /** Sets one field of a record and swaps the other with that of the next record. */
   private static void change(RowTable t, Transaction tx, long k, long v) {
     Row row = t.row();
     assertTrue(t.get(tx, t.key().set(k), row));

@@ -91,7 +91,6 @@ class IndexHintsTest {
     }
   }
 
-  /** Looks up all records; returns the difference in statistics. */
   private static DatabaseStats.HintedLookups lookUp(Database db, TableSpec spec, int n) {
     RowTable t = db.table(spec);
     RowIndex index = t.index("by_number");
@@ -251,7 +250,6 @@ class IndexHintsTest {
     TableSpec spec = spec(EntryHints.PAGE_FRAME_SLOT);
     try (Database db = Database.inMemory(Options.defaults().bufferBytes(32 << 20))) {
       RowTable t = db.table(spec);
-      // Even ids first, then odd ones in between.
       for (int odd = 0; odd < 2; odd++) {
         for (int i = odd; i < n; i += 2) {
           int id = i;
@@ -304,10 +302,7 @@ class IndexHintsTest {
     return db;
   }
 
-  /**
-   * Puts records in random order with text of random length, so that existing ones move within
-   * pages.
-   */
+  /** Puts records with random text lengths in random order; existing ones move within pages. */
   private static void put(Database db, int n, int percent, Random r) {
     RowTable t = db.table(PACKED);
     List<Integer> ids = new ArrayList<>();
@@ -501,7 +496,6 @@ class IndexHintsTest {
     }
   }
 
-  /** A table with two indexes, and its expected contents. */
   private static final class Model {
     final TreeMap<Integer, Long> records = new TreeMap<>();
     final TreeMap<Long, Integer> numbers = new TreeMap<>();

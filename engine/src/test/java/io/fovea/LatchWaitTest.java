@@ -56,7 +56,6 @@ class LatchWaitTest {
     }
   }
 
-  /** Starts an operation that waits for the latch. */
   private CompletableFuture<Void> begin(boolean scans, TxOptions options) {
     return CompletableFuture.runAsync(
         () ->
@@ -74,7 +73,6 @@ class LatchWaitTest {
     return assertThrows(CompletionException.class, waits::join).getCause();
   }
 
-  /** Waits until a thread sleeps in its wait. */
   private void awaitWaiter() {
     while (pool.stats().latchWaits() == 0) {
       Thread.onSpinWait();

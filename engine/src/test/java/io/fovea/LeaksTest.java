@@ -27,9 +27,7 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/**
- * Leaked transactions and cursors are found and their contexts reused; closed ones leave nothing.
- */
+/** Leaked transactions and cursors are found and their contexts reused. */
 @Tag("slow")
 @Isolated("it counts mappings, and collects garbage")
 class LeaksTest {

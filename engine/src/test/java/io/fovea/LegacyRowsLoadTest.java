@@ -62,7 +62,6 @@ class LegacyRowsLoadTest {
           .index(IndexSpec.unique("by_label", LABEL))
           .build();
 
-  /** A row in the newest version. */
   private record Value(long n, String label, long colour) {}
 
   private final Random random = new Random(3);
@@ -172,7 +171,6 @@ class LegacyRowsLoadTest {
           DuplicateKeyException.class,
           () -> t.load(into -> into.add(t.key().set(-1L), row(t, new Value(1, taken.label, 1)))));
       check(db);
-      // Rows of older layouts copied by the load can be changed and deleted.
       db.run(
           tx -> {
             for (int i = 0; i < 200; i++) {

@@ -106,7 +106,6 @@ class LentContextsTest {
         });
   }
 
-  /** Loads a table with some long values and reads it back. */
   private static void load(Database db, String name, int version, boolean ascending) {
     Table<byte[], byte[]> table = db.table(TableSpec.bytes(name, 8)).bytes();
     int records = 300;
@@ -253,7 +252,6 @@ class LentContextsTest {
     private final int id;
     private final Random random;
 
-    /** The length of each value; 0 if absent. */
     private final int[] lengths = new int[VALUES];
 
     Writer(Database db, RowTable bank, Table<byte[], byte[]> values, int id) {

@@ -64,7 +64,6 @@ class LentMemoryTest {
     db.close();
   }
 
-  /** The row, key and index key of a cursor's record. */
   private record Lent(Row row, Key key, Key indexKey) {}
 
   private Lent lent(RowCursor table, RowCursor index) {
@@ -171,7 +170,7 @@ class LentMemoryTest {
     logger.setLevel(Level.WARNING); // other tests of this JVM may have lowered it
     logger.addHandler(fails);
     try {
-      for (int i = 0; i < 10; i++) { // more than there are slots
+      for (int i = 0; i < 10; i++) {
         long v = i;
         Transaction tx = db.begin();
         RowCursor one = scan(tx);

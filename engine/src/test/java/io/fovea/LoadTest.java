@@ -143,7 +143,6 @@ class LoadTest {
     }
   }
 
-  /** The progress of a load or an index build is visible. */
   @Test
   void progressIsCounted() {
     int n = 30_000;
@@ -285,7 +284,6 @@ class LoadTest {
             assertTrue(even.get(tx, even.key().set(3L * 1000), out));
             return 0;
           });
-      // Statements use the new trees.
       db.run(tx -> t.delete(tx, t.key().set(12_345)));
       assertFalse(
           db.read(tx -> handle.get(tx, handle.key().set(3L * 12_345), t.row())).booleanValue());

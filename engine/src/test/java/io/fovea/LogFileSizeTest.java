@@ -72,7 +72,6 @@ class LogFileSizeTest {
     assertEquals(SEGMENT, logBytes());
   }
 
-  /** A slow backup holds the log; afterwards it shrinks to its former size. */
   @Test
   void theLogShrinksAfterABackup() throws InterruptedException {
     try (Database db = open()) {

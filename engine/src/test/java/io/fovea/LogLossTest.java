@@ -77,7 +77,6 @@ class LogLossTest {
   private SimDisk disk = new SimDisk(1);
   private Database db;
 
-  /** The end of the log at the acknowledgement of each commit. */
   private final List<Long> acked = new ArrayList<>();
 
   /** A kind of damage, and the LSN up to which commits must survive. */
@@ -135,7 +134,6 @@ class LogLossTest {
     return LogMap.of(disk.device(LOG), s.id(), s.redoLsn());
   }
 
-  /** Commits until the newest segment has the given number of groups. */
   private void commitUntilNewestHas(int groups) {
     do {
       commit(1);
@@ -160,10 +158,7 @@ class LogLossTest {
     return d;
   }
 
-  /**
-   * Returns the LSN up to which commits must survive if a range of bytes is lost that may belong to
-   * a single group.
-   */
+  /** Returns the LSN up to which commits must survive the loss of a range. */
   private long required(LogMap map, long from, long to) {
     LogMap.Grp last = map.last();
     boolean touched = from < last.offset() + last.bytes() && to > last.offset();
@@ -338,7 +333,6 @@ class LogLossTest {
     checkAll("two groups");
   }
 
-  /** Each group fills a segment. */
   @Test
   void ofLargeGroups() throws IOException {
     Table<byte[], byte[]> t = table(db);

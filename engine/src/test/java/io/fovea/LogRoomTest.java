@@ -273,7 +273,6 @@ class LogRoomTest {
     }
   }
 
-  /** A source that writes beyond the limit doesn't wait for its own load. */
   @Test
   void aSourceDoesNotWaitForItsLoad() throws Exception {
     try (Database db = open()) {

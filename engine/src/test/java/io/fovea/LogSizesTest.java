@@ -81,7 +81,6 @@ class LogSizesTest {
     assertTrue(refused > 100);
   }
 
-  /** Accepted sizes can be opened and written to, at the exact limits. */
   @Test
   void exactLimitsOpen() {
     for (int size = 4096; size <= 65536; size *= 4) {

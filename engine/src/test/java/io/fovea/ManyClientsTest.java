@@ -65,7 +65,6 @@ class ManyClientsTest {
   private Table<byte[], byte[]> accounts;
   private Table<byte[], byte[]> receipts;
 
-  /** How a client waits for its transaction. */
   private enum Way {
     BLOCKS,
     STAGE,
@@ -337,7 +336,6 @@ class ManyClientsTest {
     return in.split(Pattern.quote(what), -1).length - 1;
   }
 
-  /** Returns all threads with their stacks. */
   private String threads() throws IOException {
     HotSpotDiagnosticMXBean bean =
         ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class);

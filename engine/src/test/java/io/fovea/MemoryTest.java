@@ -22,10 +22,7 @@ import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/**
- * Where the memory of transactions comes from, and that it is returned: docs/guide/operations.md,
- * "Memory".
- */
+/** The memory of transactions is returned: docs/guide/operations.md, "Memory". */
 @Tag("slow")
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
 @Isolated("it uses up the JVM's direct memory")
@@ -98,7 +95,7 @@ class MemoryTest {
       together(
           thread -> {
             Random random = new Random(thread);
-            db.run(tx -> all.await()); // each has its own context
+            db.run(tx -> all.await());
             for (int round = 0; round < 4; round++) {
               int from = (thread * 4 + round) * 1000;
               db.run(
@@ -183,7 +180,6 @@ class MemoryTest {
     }
   }
 
-  /** A transaction that writes too much aborts, whatever the heap size. */
   @Test
   void oversizedTransactionsAbort() {
     try (Database db =

@@ -85,7 +85,6 @@ class MessagesTest {
     assertEquals("\"a (b, \" + c(d, e)", message("new X(\"a (b, \" + c(d, e), f)", 6));
   }
 
-  /** Messages name what is too long, and for what. */
   @Test
   void whatIsTooLongIsNamed() {
     Layout.Definition b = Layout.define();
@@ -199,7 +198,6 @@ class MessagesTest {
     return faults;
   }
 
-  /** Returns both messages of {@code a ? b : c}, or the single one. */
   private static List<String> branches(String message) {
     int depth = 0;
     int question = -1;

@@ -58,7 +58,6 @@ final class Misuse {
     return b.text("text", 4000);
   }
 
-  /** Objects that threads leave for each other. */
   private static final class Litter {
     volatile Database db;
     volatile RowTable table;
@@ -98,10 +97,7 @@ final class Misuse {
     }
   }
 
-  /**
-   * Whether the exception is thrown before a null argument reaches trees, transactions or the
-   * buffer.
-   */
+  /** Whether the exception came before a null argument reached trees, transactions or buffer. */
   private static boolean promised(Throwable e) {
     StackTraceElement[] s = e.getStackTrace();
     for (StackTraceElement x : s) {
@@ -300,7 +296,6 @@ final class Misuse {
     return threads;
   }
 
-  /** Opens and closes databases while the vandals run. */
   private static void races(Path dir, int races, long seed) throws Exception {
     Random r = new Random(seed);
     Litter shared = new Litter();

@@ -75,7 +75,6 @@ class MisuseTest {
       assertTrue(
           files.noneMatch(f -> f.getFileName().toString().startsWith("hs_err")), () -> about);
     }
-    // All expected kinds occurred.
     for (String kind :
         List.of(
             "DatabaseClosedException",

@@ -57,7 +57,6 @@ class NamedLeavesTest {
           .log(log -> log.maxBytes(64 << 20).checkpointInterval(Duration.ZERO))
           .transactions(txs -> txs.maxActive(4).leakDetection(LeakDetection.OFF));
 
-  /** The contents of the tables. */
   private final List<TreeMap<Long, byte[]>> model = List.of(new TreeMap<>(), new TreeMap<>());
 
   private final Random random = new Random(7);
@@ -114,7 +113,7 @@ class NamedLeavesTest {
           tx -> {
             for (int k = 0; k < 5; k++) {
               int fifth = RECORDS / 5;
-              long id = k * fifth + random.nextInt(fifth); // five distinct records
+              long id = k * fifth + random.nextInt(fifth);
               put(tx, db, random.nextInt(2), 2 * id, value(VALUE));
             }
           });
@@ -166,7 +165,7 @@ class NamedLeavesTest {
     return Forger.parts(disk.device(LOG), uuid(disk));
   }
 
-  /** Returns the type of a record, or the first word of other parts. */
+  /** Returns the type of a record; -1 for other parts. */
   private static int type(Forger.Part part, MemorySegment m) {
     return part.toString().startsWith("Rec") ? Mem.getByte(m, 8) : -1;
   }
@@ -178,14 +177,11 @@ class NamedLeavesTest {
     disk.poke(LOG, part.offset(), m.toArray(ValueLayout.JAVA_BYTE));
   }
 
-  /** Chooses another leaf for an operation. */
   private interface Other {
     long leaf(CommitCursor c);
   }
 
-  /**
-   * Makes operations of commits name other leaves, where the encoding allows it; returns how many.
-   */
+  /** Makes operations name other leaves, where the encoding allows it; returns how many. */
   private static int forge(SimDisk disk, Forger.Part part, Other other) {
     int[] forged = {0};
     change(
@@ -245,7 +241,6 @@ class NamedLeavesTest {
     return all;
   }
 
-  /** Returns the pages of a type in the file. */
   private static List<Long> pages(SimDisk disk, int type) {
     List<Long> all = new ArrayList<>();
     long end = disk.device(SimStorage.NAME).size() / PAGE;
@@ -362,10 +357,7 @@ class NamedLeavesTest {
     recover(crashed);
   }
 
-  /**
-   * An ascending load names the leaf where its keys were missing; they went to other leaves
-   * meanwhile.
-   */
+  /** An ascending load names the leaf where its keys were missing, and they went to others. */
   @Test
   void ascendingKeysFollowThePreviousLeaf() {
     SimDisk disk = new SimDisk(4);
@@ -410,7 +402,6 @@ class NamedLeavesTest {
     assertEquals(few - deleted, rest.size());
     db.run(tx -> rest.forEach(k -> put(tx, db, 1, k, value(VALUE))));
     SimDisk crashed = crash(db, disk);
-    // The former leaves of the keys, the page released last, and the record that freed it.
     Map<Long, Long> before = new HashMap<>();
     long[] released = {0};
     Forger.Part free = null;
@@ -496,7 +487,6 @@ class NamedLeavesTest {
     }
   }
 
-  /** Sets the version of all segments. */
   private static int version(SimDisk disk, int version) {
     int headers = 0;
     for (Forger.Part part : parts(disk)) {

@@ -103,7 +103,6 @@ class NavigationModelTest {
     }
   }
 
-  /** The tables of a database or snapshot. */
   private record Tables(RowTable rows, Table<byte[], byte[]> bytes, Table<Integer, Thing> things) {
     static Tables of(Database db) {
       return new Tables(db.table(ROWS), db.table(BYTES).bytes(), db.table(THINGS));
@@ -330,7 +329,6 @@ class NavigationModelTest {
       form.close();
     }
 
-    /** The expected position of a cursor. */
     private static final class Position {
       private final boolean down;
       private @Nullable Item on;
@@ -569,7 +567,6 @@ class NavigationModelTest {
       assertEquals(expected, stream);
     }
 
-    /** Reads pages, each in its own transaction. */
     private void pages() {
       Kind kind = Kind.values()[random.nextInt(Kind.values().length)];
       Part part = Part.any(random);

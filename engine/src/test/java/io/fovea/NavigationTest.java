@@ -61,7 +61,6 @@ class NavigationTest {
     return t;
   }
 
-  /** A seek doesn't read the records that it skips, in either direction. */
   @ParameterizedTest
   @EnumSource
   void deferred(Protocol protocol) {
@@ -145,7 +144,7 @@ class NavigationTest {
           committed += commits(two) ? 1 : 0;
           committed += commits(one) ? 1 : 0;
         } catch (TransactionAbortedException e) {
-          // thrown by the statement
+          // thrown by a statement
         } finally {
           one.close();
           two.close();
@@ -224,7 +223,7 @@ class NavigationTest {
             assertTrue(c.previous());
             assertArrayEquals(key(20), c.key());
             assertFalse(c.next());
-            t.put(tx, key(15), key(1)); // outside the range
+            t.put(tx, key(15), key(1));
             assertFalse(c.next());
             assertTrue(c.seek(key(200)));
             assertArrayEquals(key(40), c.key());

@@ -115,7 +115,6 @@ class ObjectIndexModelTest {
           .memory(mem -> mem.timestampBytes(2 << 20))
           .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).maxBytes(2 << 20));
 
-  /** A table and its expected contents. */
   private static final class Run {
     private final Random r;
     private final TreeMap<Long, Item> model = new TreeMap<>();
@@ -212,10 +211,7 @@ class ObjectIndexModelTest {
       model.putAll(more);
     }
 
-    /**
-     * Closes or crashes, and reopens; occasionally a program without the class uses the file in
-     * between.
-     */
+    /** Closes or crashes, and reopens; sometimes after use by a program without the class. */
     private void again() {
       if (r.nextInt(2) == 0) {
         db.close();
@@ -286,7 +282,6 @@ class ObjectIndexModelTest {
     run.db.close();
   }
 
-  /** An index built while two threads write is complete, under each protocol. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void anIndexIsBuiltBesideWriters(Protocol protocol) throws Exception {
@@ -344,7 +339,6 @@ class ObjectIndexModelTest {
     }
   }
 
-  /** Threads put objects with few values of a unique component: each value has one object. */
   @ParameterizedTest
   @EnumSource(Protocol.class)
   void aUniqueValueHasOneObject(Protocol protocol) throws Exception {
@@ -369,7 +363,6 @@ class ObjectIndexModelTest {
                           try {
                             db.run(tx -> t.put(tx, new V1(key, "n" + r.nextInt(3), code, null)));
                           } catch (DuplicateKeyException e) {
-                            // Deletes the holder of a value to free it.
                             db.run(
                                 tx -> {
                                   Map.Entry<Long, V1> other = byCode.get(tx, code);
@@ -407,7 +400,7 @@ class ObjectIndexModelTest {
 
   /** The power fails at any operation while indexes are built, evolve, are renamed and dropped. */
   @Test
-  void anyMomentIsOneOnTheWay() {
+  void crashesLeaveAConsistentState() {
     Options options =
         Options.defaults()
             .bufferBytes(600_000)

@@ -166,7 +166,7 @@ class ObjectIndexTest {
       db.run(
           tx -> {
             t.update(tx, 1L, a -> account(1, "Bob", a.state(), "Rome", 11));
-            assertNull(byCents.get(tx, 10)); // own changes are visible
+            assertNull(byCents.get(tx, 10));
             assertEquals(1, byCents.get(tx, 11).getKey());
             t.delete(tx, 2L);
           });
@@ -446,7 +446,7 @@ class ObjectIndexTest {
                 () -> t.insert(tx, account(1, long1, State.OPEN, null, 1)));
             assertThrows(
                 KeyTooLargeException.class, () -> t.index("byOwner", String.class).get(tx, long1));
-            t.insert(tx, account(1, "short", State.OPEN, null, 1)); // the transaction continues
+            t.insert(tx, account(1, "short", State.OPEN, null, 1));
           });
       Table<byte[], byte[]> bytes = db.table(ACCOUNTS.table()).bytes();
       db.run(
@@ -465,7 +465,7 @@ class ObjectIndexTest {
       IncompatibleSchemaException e =
           assertThrows(IncompatibleSchemaException.class, () -> db.table(PLAIN));
       assertTrue(e.getMessage().contains("has an index \"byC"), e.getMessage());
-      Table<Long, Account> again = db.table(ACCOUNTS); // rebuilds the index
+      Table<Long, Account> again = db.table(ACCOUNTS);
       assertEquals(List.of(1L), all(db, again.index("byOwner", String.class)));
       assertThrows(
           InvalidUseException.class,
@@ -536,7 +536,6 @@ class ObjectIndexTest {
     }
   }
 
-  /** Entries hold hints to objects, and lookups use them. */
   @Test
   void hintsOfEntriesAreUsed() {
     try (Database db = memory()) {
@@ -594,7 +593,6 @@ class ObjectIndexTest {
     }
   }
 
-  /** A missing or surplus entry is found without the class. */
   @Test
   void verificationFindsWrongEntries() {
     try (Database db = memory()) {

@@ -130,7 +130,6 @@ class OpeningCrashTest {
       }
     }
 
-    /** Commits until the newest segment has the given number of groups. */
     void commitUntilNewestHas(int groups) {
       do {
         commit(1);
@@ -224,7 +223,6 @@ class OpeningCrashTest {
 
   private final Set<Long> met = new HashSet<>();
 
-  /** Crashes the second life at every operation. */
   private void explore(Left first, String what) {
     explore(first, OPTIONS, what);
   }
@@ -293,10 +291,7 @@ class OpeningCrashTest {
         met.size() + " crash states");
   }
 
-  /**
-   * Closes when the newest segment has the given number of groups, after some rounds through the
-   * slots.
-   */
+  /** Closes with the given number of groups in the newest segment, after rounds of the slots. */
   private static Left closed(int groups, int rounds) {
     Life life = new Life();
     life.open();
@@ -372,7 +367,6 @@ class OpeningCrashTest {
     }
   }
 
-  /** A database being created. */
   @Test
   void aFirstOpening() {
     explore(new Left(new SimDisk(1), 0, 0), "making");

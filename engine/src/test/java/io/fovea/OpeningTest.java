@@ -217,7 +217,6 @@ class OpeningTest {
     assertTrue(failed > 2, failed + " failed");
   }
 
-  /** A storage with one failing call. */
   private static final class RefusingStorage implements Storage {
     private final Storage below;
     private final int refused;
@@ -294,7 +293,6 @@ class OpeningTest {
   static final class WithoutDescriptors {
     private WithoutDescriptors() {}
 
-    /** Takes a folder. */
     public static void main(String[] args) throws IOException {
       Path folder = Path.of(args[0]);
       create(folder.resolve("warm"), 0); // loads classes, which needs descriptors
@@ -303,7 +301,7 @@ class OpeningTest {
         Database.open(folder.resolve("directory/missing/db"), small()).close();
         throw new AssertionError("opened");
       } catch (StorageException e) {
-        e.getMessage(); // loads more
+        e.getMessage();
       }
       int enough = 0;
       for (int free = 0; free < 12; free++) {
@@ -353,7 +351,6 @@ class OpeningTest {
     }
   }
 
-  /** A failed opening doesn't touch an existing database. */
   @Test
   void existingFilesStay() throws IOException {
     Path path = folder.resolve("db");

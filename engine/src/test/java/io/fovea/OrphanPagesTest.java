@@ -60,7 +60,6 @@ class OrphanPagesTest {
     }
   }
 
-  /** Replaces all long values in one commit. */
   private static void shorten(Database db) {
     Table<byte[], byte[]> t = db.table(SPEC).bytes();
     db.run(
@@ -79,9 +78,7 @@ class OrphanPagesTest {
     void on(Database db);
   }
 
-  /**
-   * Runs work with one failing read, then a check; returns the number of runs without an exception.
-   */
+  /** Runs work with one failing read, then a check; returns the number of runs that succeed. */
   private static int loop(Options options, Work work, BiConsumer<Database, SimDisk> then) {
     int silent = 0;
     boolean hit = true;

@@ -16,9 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Files created for a database are readable by those who may read the database, and by no others.
- */
+/** Files created for a database are readable by exactly those who may read the database. */
 class PermissionsTest {
   @TempDir Path folder;
 

@@ -40,10 +40,8 @@ class ProgressTest {
   /** The number of failed attempts after which the engine treats a transaction as unlucky. */
   private static final int SPOILED = Options.defaults().transactions().pessimisticAfterAborts();
 
-  /** No transaction needs more attempts than this. */
   private static final int ATTEMPTS_MAX = 200;
 
-  /** Far more than anything here takes. */
   private static final long WAIT_SECONDS = Long.getLong("progress.wait", 60);
 
   private static final long START = 1_000;
@@ -92,7 +90,7 @@ class ProgressTest {
             put(results, tx, 0, sum);
           });
       assertEquals(keys * START, (long) db.read(tx -> get(results, tx, 0)));
-      awaitMore(moved, 100); // the others continue after it
+      awaitMore(moved, 100);
       finish(db);
     }
   }
@@ -380,7 +378,6 @@ class ProgressTest {
                         tx -> {
                           bounded(++attempts[0]);
                           get(t, tx, reads);
-                          // Gives the rivals and the other transaction time.
                           LockSupport.parkNanos(1_000_000);
                           put(t, tx, 1 - reads, get(t, tx, 1 - reads) + 1);
                         });
@@ -436,7 +433,6 @@ class ProgressTest {
     }
   }
 
-  /** An unlucky transaction that throws leaves nothing locked. */
   @ParameterizedTest
   @EnumSource
   void anUnluckyOneThatThrowsLeavesNothing(Protocol protocol) throws Exception {
@@ -463,10 +459,7 @@ class ProgressTest {
     }
   }
 
-  /**
-   * An unlucky transaction that exceeds its time limit is aborted for that and leaves nothing
-   * locked.
-   */
+  /** An unlucky transaction that exceeds its time limit aborts and leaves nothing locked. */
   @ParameterizedTest
   @EnumSource
   void anUnluckyOneThatTakesTooLongLeavesNothing(Protocol protocol) throws Exception {
@@ -518,7 +511,7 @@ class ProgressTest {
                         }));
               }
               inside.await();
-              LockSupport.parkNanos(50_000_000); // lets them meet
+              LockSupport.parkNanos(50_000_000);
             }
           });
       for (Future<?> f : others) {

@@ -78,7 +78,6 @@ class ProtocolTest {
     return sum;
   }
 
-  /** Money moves between accounts, which are opened and closed; the sum is constant. */
   @ParameterizedTest
   @EnumSource
   void moneyOfAllAccounts(Protocol protocol) throws Exception {
@@ -190,7 +189,6 @@ class ProtocolTest {
         }
         int n = protocol.ordinal();
         db.run(tx -> t.insert(tx, t.key().set(n), t.row().setLong(BALANCE, n)));
-        // Records written under the previous protocols are there.
         for (int i = 0; i <= n; i++) {
           int k = i;
           long found =

@@ -42,7 +42,6 @@ class RangeCutModelTest {
           .log(log -> log.bufferBytes(256 << 10).segmentBytes(256 << 10).maxBytes(2 << 20));
   private static final List<String> NAMES = List.of("a", "b", "c");
 
-  /** Tables and their expected contents. */
   private static final class Run {
     private final Random r;
     private SimDisk disk;
@@ -348,8 +347,7 @@ class RangeCutModelTest {
   void everyOperationOfACut() {
     int lost = 0;
     int cut = 0;
-    // A commit has few operations, and their number depends on other threads: several passes meet
-    // both outcomes.
+    // A commit has few operations, their number varies: several passes meet both outcomes.
     for (int pass = 0; pass == 0 || pass < 20 && (lost < 3 || cut < 3); pass++) {
       int[] ends = everyOperationOfACut(100 * pass);
       lost += ends[0];

@@ -183,7 +183,7 @@ class RangeCutsTest {
           verify(db, EACH + 1);
           db.run(
               tx -> {
-                t.delete(tx, t.key().set(2, 0)); // own writes before
+                t.delete(tx, t.key().set(2, 0));
                 t.insert(tx, t.key().set(2, EACH), t.row());
                 assertEquals(EACH, t.deleteRange(tx, group(t, 2)));
               });
@@ -350,7 +350,7 @@ class RangeCutsTest {
               tx -> {
                 assertEquals(EACH, t.deleteRange(tx, group(t, 1)));
                 if (attempts[0]++ == 0) {
-                  builds.start(); // and waits for this transaction
+                  builds.start();
                   while (!db.schema().core("t").changing.isLocked()) {
                     Thread.onSpinWait();
                   }
@@ -420,7 +420,6 @@ class RangeCutsTest {
         });
   }
 
-  /** Runs actions concurrently and rethrows their exceptions. */
   private static final class Threads {
     static void run(Runnable... all) {
       List<Thread> threads = new ArrayList<>();

@@ -29,7 +29,6 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Range deletes and their effect on other transactions. */
 class RangeDeleteTest {
-  /** A code for which the extractor throws. */
   private static volatile long REFUSED = -2;
 
   private static final Layout.Definition B = Layout.define();
@@ -128,7 +127,7 @@ class RangeDeleteTest {
               tx -> {
                 assertEquals(1497, entries(tx, t.index("by_colour")));
                 assertEquals(1497, entries(tx, t.index("by_code")));
-                assertEquals(748, entries(tx, t.index("even"))); // 10 and 12 are deleted
+                assertEquals(748, entries(tx, t.index("even")));
                 return null;
               });
         }
@@ -160,7 +159,7 @@ class RangeDeleteTest {
             assertEquals(List.of("1.0"), keys(tx, t, Range.all()));
             assertFalse(t.exists(tx, t.key().set(0, 7)));
             assertEquals(0, t.deleteRange(tx, Range.prefix(t.key().set(0))));
-            // The values of the unique index are free again, and later inserts survive.
+            // Frees the values of the unique index; later inserts survive.
             t.insert(tx, t.key().set(0, 50), row(t, 0, 3));
             assertEquals(List.of("0.50", "1.0"), keys(tx, t, Range.all()));
           });
@@ -327,8 +326,7 @@ class RangeDeleteTest {
             Row r = t.row();
             assertTrue(t.get(tx, t.key().set(5, 0), r));
             boolean there = t.exists(tx, t.key().set(0, 100));
-            // Either the insert came first and was deleted as the 21st, or it came later and
-            // survives.
+            // The insert came first and was deleted as the 21st, or it came later and survives.
             assertEquals(there ? 20 : 21, r.getInt(COLOUR));
             return null;
           });

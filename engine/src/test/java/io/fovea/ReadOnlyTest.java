@@ -44,7 +44,6 @@ class ReadOnlyTest {
 
   @TempDir Path folder;
 
-  /** How the file was left. */
   private enum Left {
     CLEAN,
     CLEAN_WITHOUT_LOG,
@@ -116,7 +115,6 @@ class ReadOnlyTest {
     assertEquals(List.of(), db.verify().problems());
   }
 
-  /** Returns the folder's files: names, contents and times. */
   private Map<String, String> contents() throws IOException {
     Map<String, String> found = new TreeMap<>();
     try (Stream<Path> files = Files.list(folder)) {

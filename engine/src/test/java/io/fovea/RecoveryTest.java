@@ -34,10 +34,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Databases abandoned and reopened: the process died, and the machine did not. The crash tests
- * cover power failures.
- */
+/** Databases reopened after the process died; the crash tests cover power failures. */
 @Tag("slow")
 class RecoveryTest {
   private static final Options SMALL =
@@ -113,7 +110,6 @@ class RecoveryTest {
     expected.forEach((k, v) -> assertArrayEquals(v, found.get(k), k));
   }
 
-  /** Runs random transactions; the model has the committed ones. */
   private static void work(
       Database db, TreeMap<String, byte[]> model, Random random, int transactions, int valueMax) {
     Table<byte[], byte[]> t = db.table(BYTES).bytes();

@@ -98,7 +98,6 @@ class RememberedTest {
     }
   }
 
-  /** The default cache size is rounded up to a power of two. */
   @Test
   void theDefaultIsRoundedUp() {
     try (Database db = Database.inMemory(options().bufferBytes(17 << 20))) {
@@ -130,7 +129,6 @@ class RememberedTest {
     }
   }
 
-  /** Inserted keys are cached without a read. */
   @Test
   void insertedKeysAreCached() {
     try (Database db = Database.inMemory(options())) {
@@ -207,7 +205,6 @@ class RememberedTest {
     }
   }
 
-  /** By default no locations are cached, which costs no memory. */
   @Test
   void onlyWhatIsDeclared() {
     try (Database db = Database.inMemory(options())) {

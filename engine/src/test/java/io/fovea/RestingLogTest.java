@@ -69,7 +69,6 @@ class RestingLogTest {
     return ByteBuffer.allocate(4).putInt(i).array();
   }
 
-  /** Puts each key in its own transaction. */
   private static void write(Database db, int from, int to) {
     Table<byte[], byte[]> t = db.table(SPEC).bytes();
     for (int i = from; i < to; i++) {
@@ -145,7 +144,6 @@ class RestingLogTest {
     assertEquals(Duration.ofSeconds(10), LogOptions.defaults().idleTimeout());
   }
 
-  /** If truncation fails, the database continues and reopens unchanged. */
   @Test
   void failedTruncation() {
     Database db = open(Duration.ofMillis(30));
@@ -209,10 +207,7 @@ class RestingLogTest {
     }
   }
 
-  /**
-   * A load bypasses the log, which stays small: the preallocated space of the data file is released
-   * nevertheless.
-   */
+  /** A load bypasses the log: the preallocated space of the data file is released anyway. */
   @Test
   void spaceOfALoadIsReleased() {
     long segment = 1 << 20;

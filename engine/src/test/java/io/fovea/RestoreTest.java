@@ -84,7 +84,7 @@ class RestoreTest {
     assertNotEquals(report.header().id(), now.header().id(), "it is another database");
     try (Database db = Database.open(target, SMALL.create(false))) {
       assertEquals(expected, contents(db));
-      fill(db, 5_000, 5_050); // continues
+      fill(db, 5_000, 5_050);
     }
     assertEquals(List.of(), FileReport.verify(target, SMALL).problems());
   }

@@ -65,9 +65,7 @@ class RoomsTest {
           "io.fovea.inspection",
           "io.fovea");
 
-  /**
-   * The maximum number of classes of a package in a dependency cycle, not counting nested classes.
-   */
+  /** The maximum number of classes in a dependency cycle of a package, without nested ones. */
   private static final int CIRCLE_MAX = 10;
 
   private static final JavaClasses CLASSES =

@@ -33,7 +33,6 @@ class SequenceCrashTest {
   /** The highest value given at some time, and the acknowledged catalog changes. */
   private record Told(long given, boolean others, boolean dropped) {}
 
-  /** The highest value given, and the acknowledged catalog changes. */
   private long given;
 
   private boolean others;
@@ -183,7 +182,6 @@ class SequenceCrashTest {
         });
   }
 
-  /** An operation fails, once or permanently: a typed error, and no value is given twice. */
   @Test
   void failingOperations() {
     boolean hit = true;

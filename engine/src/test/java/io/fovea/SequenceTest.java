@@ -45,10 +45,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Sequences give each value once, in order, are created and dropped like tables, and survive the
- * same failures.
- */
+/** Sequences give each value once, in order, and are created, dropped and kept like tables. */
 @Timeout(value = 2, unit = TimeUnit.MINUTES)
 class SequenceTest {
   private static final SequenceSpec ORDERS = SequenceSpec.of("orders").cached(10);
@@ -348,7 +345,7 @@ class SequenceTest {
 
   @Test
   void renamedAndAltered() {
-    String name = "ü".repeat(200); // too long for the key of its record
+    String name = "ü".repeat(200);
     try (Database db = open()) {
       assertFalse(db.renameSequence("a", "b"));
       assertFalse(db.alterSequence(SequenceSpec.of("a")));
@@ -438,7 +435,6 @@ class SequenceTest {
       assertEquals(501, a.next());
       assertEquals("a", b.name());
       assertEquals(102, b.next());
-      // One that the transaction creates.
       db.run(
           tx -> {
             Sequence n = tx.sequence(SequenceSpec.of("n"));
@@ -577,7 +573,6 @@ class SequenceTest {
     }
   }
 
-  /** A body continues while another thread waits for its end. */
   @Test
   void aBodyContinuesWhileOthersWaitForIt() throws Exception {
     try (Database db = open()) {

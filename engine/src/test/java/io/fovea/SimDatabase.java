@@ -30,14 +30,11 @@ import org.jspecify.annotations.Nullable;
 public final class SimDatabase {
   private SimDatabase() {}
 
-  /** Opens a database on a test's storage. */
   public static Database open(Storage storage, Options options) {
     return Database.open(storage, options);
   }
 
-  /**
-   * Opens a database that incorrectly writes pages before the log, to check that tests detect it.
-   */
+  /** Opens a database that wrongly writes pages before the log; tests must detect it. */
   public static Database openPageBeforeLog(Storage storage, Options options) {
     return FaultInjection.without(FaultInjection.Step.LOG_BEFORE_PAGE)
         .during(() -> Database.open(storage, options));
@@ -60,7 +57,6 @@ public final class SimDatabase {
     return faults.during(() -> Database.made(options, Opening.on(storage, config, Schema.CATALOG)));
   }
 
-  /** Poisons the cached key locations. */
   public static void poisonPlaces(Database db, Random random) {
     KeyLocationCache places = db.store().locationCacheBytes() == 0 ? null : db.store().places();
     if (places != null) {
@@ -110,10 +106,7 @@ public final class SimDatabase {
     return all;
   }
 
-  /**
-   * Describes what holds the log's redo point or space for longer than a piece of work; empty if
-   * nothing.
-   */
+  /** Describes what holds the log's redo point or space for long; empty if nothing. */
   private static String heldBack(@Nullable Journal journal) {
     for (int round = 0; journal != null && round < 3_000; round++) {
       if (journal.log().minActive() == Long.MAX_VALUE && TestSpace.held(journal.log()) == 0) {
@@ -141,18 +134,15 @@ public final class SimDatabase {
     return all.toString();
   }
 
-  /** Returns the version of a table. */
   public static int version(Database db, String table) {
     TableCore core = db.schema().core(table);
     return core.layout == null ? 1 : core.history().version();
   }
 
-  /** Returns the engine that runs transactions. */
   public static TxEngine engine(Database db) {
     return db.store().engine();
   }
 
-  /** Makes a checkpoint. */
   public static void checkpoint(Database db) {
     db.checkpoint();
   }

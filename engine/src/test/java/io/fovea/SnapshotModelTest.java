@@ -32,7 +32,6 @@ class SnapshotModelTest {
   private static final List<String> NAMES = List.of("a", "b", "c");
   private static final int STEPS = 260;
 
-  /** A snapshot and its expected contents. */
   private record Frozen(Database db, Map<String, TreeMap<byte[], byte[]>> model) {}
 
   private static final class Run {

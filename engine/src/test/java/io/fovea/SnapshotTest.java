@@ -65,7 +65,6 @@ class SnapshotTest {
     }
   }
 
-  /** Returns count and sum, by the table and by the index. */
   private static List<Long> seen(Database db) {
     RowTable t = db.table(SPEC);
     return db.read(
@@ -317,7 +316,6 @@ class SnapshotTest {
     }
   }
 
-  /** While one index is built and another dropped. */
   @Test
   void besideChangesOfIndexes() {
     try (Database db = Database.open(dir.resolve("db"), small())) {

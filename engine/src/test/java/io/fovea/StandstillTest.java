@@ -13,9 +13,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/**
- * An operation that stops all others ends when its thread is interrupted, and the others continue.
- */
+/** An operation that stops all others ends when its thread is interrupted. */
 @Timeout(120)
 class StandstillTest {
   private static final TableSpec SPEC = TableSpec.bytes("t", 20);

@@ -204,7 +204,7 @@ class SubmitTest {
     disk.letGo();
     assertEquals(1, value(second));
     blocked.await();
-    db.run(tx -> add(tx, 3)); // the log continues
+    db.run(tx -> add(tx, 3));
     never.countDown();
     assertEquals(true, join(blocks));
   }
@@ -251,7 +251,6 @@ class SubmitTest {
     table = db.table(TableSpec.bytes("counters", 8)).bytes();
   }
 
-  /** A close makes committed transactions durable. */
   @Test
   void aCloseCompletesWhatHasCommitted() throws Exception {
     disk.hold(IoOp.SYNC);

@@ -35,7 +35,6 @@ class TableMapInPlaceTest {
         }
       };
 
-  /** Stores lists of small numbers. */
   private static final ByteCodec<List<Byte>> LIST =
       new ByteCodec<>() {
         @Override

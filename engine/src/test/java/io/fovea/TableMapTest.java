@@ -115,7 +115,6 @@ class TableMapTest {
     return empty(ROWS_TABLES, TableMapTest::newRows);
   }
 
-  /** Returns a table without records: a new one, or the oldest one. */
   private static Table<String, String> empty(
       List<Table<String, String>> tables, Function<String, Table<String, String>> another) {
     Table<String, String> table;
@@ -139,7 +138,6 @@ class TableMapTest {
     return db.table(TableSpec.of("rows " + name, key.build(), LAYOUT)).as(KEYS, ROWS);
   }
 
-  /** Creates maps with records for Guava's suite. */
   private static final class Generator extends TestStringSortedMapGenerator {
     private final boolean rows;
 

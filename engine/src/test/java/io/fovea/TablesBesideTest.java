@@ -177,7 +177,7 @@ class TablesBesideTest {
     try (Database db = open()) {
       db.table(TableSpec.bytes("stays", 20));
       AtomicBoolean over = new AtomicBoolean();
-      AtomicLong pause = new AtomicLong(2_000_000); // several times as long as one listing
+      AtomicLong pause = new AtomicLong(2_000_000);
       Thread other =
           new Thread(
               () -> {
@@ -211,7 +211,7 @@ class TablesBesideTest {
       db.table(FIRST);
     }
     try (RandomAccessFile f = new RandomAccessFile(file().toFile(), "rw")) {
-      f.seek(2 * 4096 + 100); // the root of the catalog
+      f.seek(2 * 4096 + 100);
       int was = f.read();
       f.seek(2 * 4096 + 100);
       f.write(was + 1);

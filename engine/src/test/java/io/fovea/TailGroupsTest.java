@@ -36,7 +36,6 @@ class TailGroupsTest {
                       .checkpointInterval(Duration.ZERO)
                       .maxFlushDelay(Duration.ofMillis(500), 4 << 20));
 
-  /** How the pages are changed. */
   enum Change {
     /** Long values are inserted: CHAIN. */
     CHAINS,
@@ -44,7 +43,6 @@ class TailGroupsTest {
     FREES,
     /** Leaves are split: STRUCTURE, several pages each. */
     SPLITS,
-    /** A table is dropped, and its pages one by one. */
     DROP
   }
 

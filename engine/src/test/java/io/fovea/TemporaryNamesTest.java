@@ -61,7 +61,6 @@ class TemporaryNamesTest {
     make(file(), true);
   }
 
-  /** A file created while the database is open. */
   @Test
   void areNotOverwrittenLater() throws IOException {
     make(file(), true);
@@ -78,7 +77,6 @@ class TemporaryNamesTest {
     }
   }
 
-  /** Leftovers of a crash aren't databases and are deleted. */
   @Test
   void whatACrashHasLeftIsDeleted() throws IOException {
     make(file(), true);

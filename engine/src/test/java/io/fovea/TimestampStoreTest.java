@@ -189,10 +189,7 @@ class TimestampStoreTest {
     return store == TimestampStore.FOCUS_COUNTER ? 8 : 0;
   }
 
-  /**
-   * The file of timestamps exists while its database is open, and none of its pages is required
-   * later.
-   */
+  /** The file of timestamps exists while its database is open; none of its pages is kept. */
   @ParameterizedTest
   @EnumSource(names = {"DISK", "DISK_CACHE"})
   void theFileIsDeletedWithTheDatabase(TimestampStore store) throws Exception {
@@ -204,7 +201,7 @@ class TimestampStoreTest {
       transfer(db);
     }
     assertFalse(Files.exists(timestamps));
-    Files.write(timestamps, new byte[100]); // left by a crash
+    Files.write(timestamps, new byte[100]);
     try (Database db = Database.open(file, options(store))) {
       assertEquals(0, sum(db));
       transfer(db);
@@ -218,7 +215,6 @@ class TimestampStoreTest {
     assertEquals(List.of(), FileReport.verify(file, Options.defaults()).problems());
   }
 
-  /** Stores on disk work without a log, too. */
   @Test
   void withoutALog() throws Exception {
     Path file = directory.resolve("shop.fovea");

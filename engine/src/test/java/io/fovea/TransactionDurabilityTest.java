@@ -95,7 +95,6 @@ class TransactionDurabilityTest {
     return t.context().get(tree, key, 0, 8, value, 0, 8);
   }
 
-  /** Writes a value that is visible and not durable. */
   private void putInDoubt() {
     disk.hold(IoOp.SYNC);
     Tx tx = engine.begin(false, 0, false);
@@ -103,9 +102,7 @@ class TransactionDurabilityTest {
     assertTrue(tx.commit(tx.epoch()) > log.durableLsn());
   }
 
-  /**
-   * Runs work in another thread, checks that it waits, releases the disk, and checks that it ends.
-   */
+  /** Runs work in another thread, which waits until the disk is released. */
   private @org.jspecify.annotations.Nullable Throwable waits(Runnable work) {
     AtomicReference<Throwable> thrown = new AtomicReference<>();
     Thread thread =

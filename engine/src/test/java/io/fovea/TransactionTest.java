@@ -98,7 +98,6 @@ class TransactionTest {
     }
   }
 
-  /** Outdates what the transaction has read. */
   private void conflict(int id, int value) {
     inAnotherThread(() -> db.run(tx -> set(tx, id, value)));
   }
@@ -413,7 +412,7 @@ class TransactionTest {
           set(tx, 1, 1);
           assertThrows(InvalidUseException.class, tx::commit);
           assertTrue(tx.isActive());
-          set(tx, 2, 2); // continues
+          set(tx, 2, 2);
         });
     assertEquals(3, (int) db.read(tx -> get(tx, 1) + get(tx, 2)));
   }
@@ -528,10 +527,7 @@ class TransactionTest {
     assertEquals(1, (int) db.read(tx -> get(tx, 1)));
   }
 
-  /**
-   * An unlimited duration is a limit like any other, and a transaction that a close waits for may
-   * do all that a body does.
-   */
+  /** Durations may be unlimited, and a transaction that a close waits for may do anything. */
   @Test
   void limitsMayBeUnlimited(@TempDir Path dir) throws Exception {
     Duration forEver = ChronoUnit.FOREVER.getDuration();
@@ -552,7 +548,7 @@ class TransactionTest {
                       TxOptions.defaults().timeout(forEver),
                       tx -> {
                         begun.countDown();
-                        LockSupport.parkNanos(50_000_000); // the close has begun by then
+                        LockSupport.parkNanos(50_000_000);
                         RowTable again = own.table(SPEC);
                         again.put(tx, again.key().set(2), again.row().setInt(V, 2));
                       }));
@@ -798,7 +794,6 @@ class TransactionTest {
 
   private static final TxOptions JOINING = TxOptions.defaults().joining();
 
-  /** A service that is used alone and by others. */
   private int increment(int id) {
     return db.call(
         JOINING,

@@ -32,13 +32,11 @@ class TypedTableTest {
   private static final TableSpec SPEC =
       TableSpec.of("people", KeySpec.of(FieldType.INT64), FIELDS.build());
 
-  /** A person with an optional name. */
   private record Person(@Nullable String name, long friend) {}
 
   private final Database db = Database.inMemory(Options.defaults().bufferBytes(8 << 20));
   private final RowTable rows = db.table(SPEC);
 
-  /** A hook in the codec. */
   private Consumer<Person> beside = p -> {};
 
   private final Set<Object> keysSeen = new HashSet<>();
@@ -171,7 +169,6 @@ class TypedTableTest {
     assertEquals(1, keysSeen.size());
   }
 
-  /** Use of another thread's transaction is refused before anything is touched. */
   @Test
   void anotherThreadTouchesNothing() {
     AtomicReference<@Nullable Throwable> refusal = new AtomicReference<>();

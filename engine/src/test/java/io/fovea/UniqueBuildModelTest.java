@@ -44,12 +44,9 @@ import org.jspecify.annotations.Nullable;
 class UniqueBuildModelTest extends IndexBuilds {
   private static final int KEYS = 300;
 
-  /** A table form. */
   private interface Form {
-    /** Opens the table without the index. */
     void open(Database db);
 
-    /** Opens the table with the index, which builds it. */
     void build(Database db);
 
     /**
@@ -248,7 +245,6 @@ class UniqueBuildModelTest extends IndexBuilds {
     }
   }
 
-  /** The expected contents of a table, and random changes of it. */
   private static final class Changes {
     private final Database db;
     private final Form form;
@@ -381,7 +377,6 @@ class UniqueBuildModelTest extends IndexBuilds {
     }
   }
 
-  /** Returns whether the build succeeded. */
   private static boolean build(long seed, Form form, @Nullable Held held, Protocol protocol)
       throws Exception {
     Random r = new Random(seed);

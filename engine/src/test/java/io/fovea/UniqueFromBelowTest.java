@@ -30,14 +30,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Unique indexes built bottom-up while values move between records, and while records have equal
- * values.
- */
+/** Unique indexes built bottom-up while values move, and while records have equal values. */
 @Tag("slow")
 @Timeout(300)
 class UniqueFromBelowTest extends IndexBuilds {
-  /** Enough records for several leaves. */
   private static final int MANY = 4000;
 
   private static void set(Database db, RowTable t, long key, long u) {
@@ -148,7 +144,6 @@ class UniqueFromBelowTest extends IndexBuilds {
         set(db, t, far + 5, k + 5);
         remove(db, t, far + 6);
         set(db, t, 10_000 + k, far + 6);
-        // Inserted and deleted.
         set(db, t, 20_000 + k, 600_000 + k);
         remove(db, t, 20_000 + k);
       }
@@ -178,10 +173,7 @@ class UniqueFromBelowTest extends IndexBuilds {
     }
   }
 
-  /**
-   * While the table is read no writer is refused: the build fails unless one of the duplicates is
-   * removed.
-   */
+  /** While the table is read no writer is refused; a remaining duplicate fails the build. */
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 2})
   void aDuplicateWrittenWhileTheTableIsRead(int which) throws Exception {

@@ -73,7 +73,6 @@ class UniqueLookupTest {
                     .map(h -> Arguments.of(p, h)));
   }
 
-  /** Records swap their tags; a reader of all tags finds each record once. */
   @ParameterizedTest
   @MethodSource("setups")
   void eachTagHasItsRecord(Protocol protocol, EntryHints hints) throws Exception {

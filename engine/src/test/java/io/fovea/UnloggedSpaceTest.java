@@ -114,7 +114,6 @@ class UnloggedSpaceTest {
     }
   }
 
-  /** A close truncates free pages at the end. */
   @Test
   void aCloseTruncatesTheFile() throws Exception {
     Path file = dir.resolve("closed.fovea");

@@ -139,7 +139,6 @@ class VariableRowsTest {
                   assertRow(n, c.row());
                 }
               }
-              // Own writes too.
               t.put(tx, t.key().set(7), row(t, 8));
               assertTrue(t.get(tx, t.key().set(7), row));
               assertRow(8, row);
@@ -353,7 +352,7 @@ class VariableRowsTest {
     try (Database db = Database.open(dir.resolve("db"), options)) {
       RowTable bare = db.table(SPEC);
       fill(db, bare, 100);
-      RowTable t = db.table(indexed()); // builds the indexes of existing records
+      RowTable t = db.table(indexed());
       db.run(
           tx -> {
             for (int n = 100; n < 120; n++) {
@@ -422,7 +421,7 @@ class VariableRowsTest {
     Layout.Definition b = Layout.define();
     Field a = b.int64("a");
     Field text = b.text("text", 10);
-    TableSpec first = TableSpec.of("t", KEY, b.build()); // rows of 20 bytes
+    TableSpec first = TableSpec.of("t", KEY, b.build());
     Layout.Definition c = Layout.define();
     Field a2 = c.int64("a");
     Field note = c.varText("note", 200);
