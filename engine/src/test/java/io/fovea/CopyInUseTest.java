@@ -178,7 +178,7 @@ class CopyInUseTest {
   }
 
   @Test
-  void whatIsRefused() throws IOException {
+  void unsupportedCopiesAreRefused() throws IOException {
     Path file = dir.resolve("db");
     assertThrows(
         IncompatibleFormatException.class,

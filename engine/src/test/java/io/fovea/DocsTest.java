@@ -177,7 +177,7 @@ class DocsTest {
     }
     Set<String> inMap = new TreeSet<>();
     each(PACKAGE, map(), m -> inMap.add(m.group()));
-    assertEquals(packages, inMap, "packages of the engine beside those in ARCHITECTURE's map");
+    assertEquals(packages, inMap, "packages of the engine and those in ARCHITECTURE's map");
   }
 
   @Test

@@ -86,7 +86,7 @@ class MessagesTest {
   }
 
   @Test
-  void whatIsTooLongIsNamed() {
+  void messagesNameWhatIsTooLong() {
     Layout.Definition b = Layout.define();
     Field owner = b.text("owner", 5);
     Field data = b.bytes("data", 5);

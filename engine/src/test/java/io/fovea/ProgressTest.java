@@ -246,7 +246,7 @@ class ProgressTest {
       assertTrue(reading.await(WAIT_SECONDS, TimeUnit.SECONDS));
       Future<Integer> mine = threads.submit(() -> unlucky(db, protocol, hot, 0, tx -> {}));
       try {
-        await(mine, "an unlucky one beside a long reader of another table");
+        await(mine, "an unlucky one next to a long reader of another table");
       } finally {
         read.countDown();
       }

@@ -79,7 +79,7 @@ class SequenceCrashTest {
 
   @ParameterizedTest
   @EnumSource(names = {"SYNC", "ASYNC"})
-  void anyMoment(Durability durability) {
+  void crashesAtAnyOperation(Durability durability) {
     SimDisk disk = new SimDisk(1);
     PowerCuts<Told> cuts = new PowerCuts<>(disk, () -> new Told(given, others, dropped));
     Database work = open(disk, durability);
@@ -152,7 +152,7 @@ class SequenceCrashTest {
 
   @ParameterizedTest
   @EnumSource(names = {"SYNC", "ASYNC"})
-  void anyMomentOfChanges(Durability durability) {
+  void crashesAtAnyOperationOfChanges(Durability durability) {
     SimDisk disk = new SimDisk(2);
     PowerCuts<Changed> cuts = new PowerCuts<>(disk, () -> new Changed(given, told));
     Database work = open(disk, durability);

@@ -78,7 +78,7 @@ class TemporaryNamesTest {
   }
 
   @Test
-  void whatACrashHasLeftIsDeleted() throws IOException {
+  void leftoversOfACrashAreDeleted() throws IOException {
     make(file(), true);
     for (String suffix : new String[] {".ts", ".snap", ".load3"}) {
       Files.write(folder.resolve("shop" + suffix), new byte[8192]);

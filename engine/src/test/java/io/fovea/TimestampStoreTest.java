@@ -189,7 +189,7 @@ class TimestampStoreTest {
     return store == TimestampStore.FOCUS_COUNTER ? 8 : 0;
   }
 
-  /** The file of timestamps exists while its database is open; none of its pages is kept. */
+  /** The file of timestamps exists only while its database is open. */
   @ParameterizedTest
   @EnumSource(names = {"DISK", "DISK_CACHE"})
   void theFileIsDeletedWithTheDatabase(TimestampStore store) throws Exception {
