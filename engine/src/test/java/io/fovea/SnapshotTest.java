@@ -178,9 +178,7 @@ class SnapshotTest {
         put(db, 0, 1000, 2);
         assertEquals(of(30_000, 30_000), seen(first));
         try (Database second = db.snapshot()) {
-          put(
-              db, 1000, 4000,
-              2); // with the first 1,000 too many for one snapshot, not for the second
+          put(db, 1000, 4000, 2); // too many for the first snapshot, not for the second
           assertEquals(of(30_000, 31_000), seen(second));
           put(db, 0, 30_000, 3);
           for (Database given : List.of(first, second)) {
