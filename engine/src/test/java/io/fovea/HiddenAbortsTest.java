@@ -25,8 +25,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Bodies that hide an abort: swallow it, wrap it, throw something else after it, end the
- * transaction themselves. The loop around them does what it does with an abort that passes.
+ * Bodies that hide an abort: they swallow or wrap it, throw something else after it, or end the
+ * transaction themselves. The retry loop treats these like an abort that propagates.
  */
 class HiddenAbortsTest {
   private static final TxOptions JOINING = TxOptions.defaults().joining();
@@ -42,7 +42,6 @@ class HiddenAbortsTest {
     db.close();
   }
 
-  /** Of a program around the database. */
   private static final class ServiceException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
@@ -51,7 +50,7 @@ class HiddenAbortsTest {
     }
   }
 
-  /** What a body makes of an abort that an operation has thrown. */
+  /** How a body treats an abort that an operation has thrown. */
   private enum Manner {
     PASS {
       @Override
@@ -112,7 +111,7 @@ class HiddenAbortsTest {
 
   @ParameterizedTest
   @EnumSource(AbortCause.class)
-  void whatDoingItAgainDoesNotMendIsDoneOnce(AbortCause cause) {
+  void permanentFailuresAreNotRetried(AbortCause cause) {
     for (Manner manner : Manner.values()) {
       for (boolean partFailed : new boolean[] {false, true}) {
         hide(cause, manner, partFailed);
@@ -155,7 +154,7 @@ class HiddenAbortsTest {
   }
 
   @Test
-  void aStatementThatIsTooLargeIsTriedOnce() {
+  void anOversizedStatementIsTriedOnce() {
     for (Manner manner : Manner.values()) {
       int[] attempts = {0};
       var e =
@@ -164,7 +163,7 @@ class HiddenAbortsTest {
               () ->
                   db.run(
                       tx -> {
-                        assertEquals(1, ++attempts[0], manner + ": done again");
+                        assertEquals(1, ++attempts[0], manner + ": retried");
                         try {
                           for (byte i = 0; ; i++) {
                             t.put(tx, new byte[] {i}, new byte[2000]);
@@ -178,9 +177,8 @@ class HiddenAbortsTest {
     }
   }
 
-  /** An error of the JVM is told at once, whatever came before it. */
   @Test
-  void anErrorLeaves() {
+  void errorsPropagate() {
     assertThrows(
         OutOfMemoryError.class,
         () ->
@@ -190,8 +188,6 @@ class HiddenAbortsTest {
                   throw new OutOfMemoryError("on purpose");
                 }));
   }
-
-  // -------------------------------------------------------------- bodies that end it themselves
 
   private static final byte[] X = {1};
   private static final byte[] Y = {2};
@@ -209,7 +205,7 @@ class HiddenAbortsTest {
     return value[0];
   }
 
-  /** Reads two records; in the first attempt another changes both in between. */
+  /** Reads two records; in the first attempt another transaction changes both in between. */
   private int difference(Transaction tx) {
     int x = number(t.get(tx, X));
     if (tx.attempt() == 1) {
@@ -218,7 +214,7 @@ class HiddenAbortsTest {
     return number(t.get(tx, Y)) - x;
   }
 
-  /** The methods of a transaction that end it, and what a body may do then. */
+  /** The methods that end a transaction, and what a body may do after them. */
   private static List<Consumer<Transaction>> ends() {
     List<Consumer<Transaction>> ends = new ArrayList<>();
     for (Consumer<Transaction> end :
@@ -255,7 +251,7 @@ class HiddenAbortsTest {
             try {
               commit.accept(tx);
             } catch (FoveaException e) {
-              // it is refused, and the transaction is still active
+              // refused, and the transaction is still active
             }
           });
     }
@@ -263,7 +259,7 @@ class HiddenAbortsTest {
   }
 
   @Test
-  void noResultLeavesAnEndThatFailed() {
+  void noResultIsReturnedAfterAFailedEnd() {
     set(0);
     List<Consumer<Transaction>> ends = ends();
     for (int i = 0; i < ends.size(); i++) {
@@ -290,9 +286,9 @@ class HiddenAbortsTest {
     }
   }
 
-  /** After a swallowed abort of its commit a body infers that the database is damaged. */
+  /** After swallowing the abort of its commit, a body concludes that the database is damaged. */
   @Test
-  void noExceptionLeavesAnEndThatFailed() {
+  void noExceptionEscapesAFailedEnd() {
     set(0);
     for (Consumer<Transaction> end : ends()) {
       db.run(
@@ -314,9 +310,9 @@ class HiddenAbortsTest {
     }
   }
 
-  /** The abort that tells of the failure of a part rests on what the part has read. */
+  /** The failure of a part may rest on inconsistent reads of that part. */
   @Test
-  void theFailureOfAPartMayBeAFigment() {
+  void aFailureOfAPartMayBeSpurious() {
     set(0);
     db.run(
         tx -> {
@@ -334,9 +330,9 @@ class HiddenAbortsTest {
         });
   }
 
-  /** The place of a transaction that has ended may be another's already. */
+  /** Another transaction may already reuse the slot of one that has ended. */
   @Test
-  void aPartThatFailsAfterTheEndHarmsNobody() {
+  void aPartThatFailsAfterTheEndIsHarmless() {
     db.run(
         tx ->
             assertThrows(
@@ -352,7 +348,7 @@ class HiddenAbortsTest {
   }
 
   @Test
-  void anEndThatSucceededStaysOne() {
+  void aSuccessfulEndIsFinal() {
     assertEquals(
         "rolled back",
         db.call(
