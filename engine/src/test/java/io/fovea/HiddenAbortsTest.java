@@ -8,12 +8,15 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.fovea.config.Protocol;
 import io.fovea.error.AbortCause;
+import io.fovea.error.DatabaseClosedException;
 import io.fovea.error.FoveaException;
 import io.fovea.error.InvalidUseException;
 import io.fovea.error.TransactionAbortedException;
 import io.fovea.schema.TableSpec;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -381,5 +384,49 @@ class HiddenAbortsTest {
                     .toCompletableFuture()
                     .join());
     assertTrue(e.getCause() instanceof ServiceException);
+  }
+
+  /**
+   * What was read before the close may be of several states, so nothing inferred from it leaves.
+   */
+  @ParameterizedTest
+  @EnumSource(Protocol.class)
+  void anExceptionAfterACloseIsSuppressed(Protocol protocol) {
+    List<TxRunner> runners =
+        List.of(
+            Database::run,
+            (closed, body) -> closed.runPipelined(body),
+            (closed, body) ->
+                closed.read(
+                    tx -> {
+                      body.run(tx);
+                      return 0;
+                    }));
+    for (TxRunner runner : runners) {
+      Database closed =
+          Database.inMemory(
+              Options.defaults()
+                  .bufferBytes(4 << 20)
+                  .transactions(txs -> txs.closeTimeout(Duration.ZERO))
+                  .experiments(exp -> exp.protocol(protocol)));
+      Table<byte[], byte[]> table = closed.table(TableSpec.bytes("t", 10)).bytes();
+      IllegalStateException inferred = new IllegalStateException("inferred from a read");
+      DatabaseClosedException e =
+          assertThrows(
+              DatabaseClosedException.class,
+              () ->
+                  runner.run(
+                      closed,
+                      tx -> {
+                        table.get(tx, new byte[] {1});
+                        CompletableFuture.runAsync(closed::close).join();
+                        throw inferred;
+                      }));
+      assertSame(inferred, e.getSuppressed()[0]);
+    }
+  }
+
+  private interface TxRunner {
+    void run(Database closed, Task<RuntimeException> body);
   }
 }
