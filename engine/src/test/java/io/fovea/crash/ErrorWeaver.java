@@ -55,7 +55,7 @@ final class ErrorWeaver extends WeavingLoader {
           "unlockBoth",
           "unreserve",
           "unshare",
-          "unqueue", // of who waited for a context
+          "unqueue", // of a waiter for a context
           "moveEnds",
           "resume",
           "brokenOff",
