@@ -159,7 +159,7 @@ final class Checker {
   }
 
   private String name(int i) {
-    return i < 0 ? "nobody" : "T" + txns.get(i).id;
+    return i < 0 ? "no transaction" : "T" + txns.get(i).id;
   }
 
   // ------------------------------------------------------------------------------------ outcomes
