@@ -5,8 +5,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Random;
 
 /**
- * Corrupts key locations, for tests and benchmarks of wrong ones. A table may be in use meanwhile, and
- * recovers as keys are looked up. Thread-safe.
+ * Corrupts key locations, for tests and benchmarks of wrong ones. A table may be in use meanwhile,
+ * and recovers as keys are looked up. Thread-safe.
  *
  * @since 0.1.0
  */

@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Writes page accesses to a file, which a benchmark of replacement policies replays. Only in a JVM
- * started with {@code -javaagent:benchmarks.jar=trace=FILE}; the first {@value #MOST} accesses. Meant
- * for one thread; a lock orders several.
+ * started with {@code -javaagent:benchmarks.jar=trace=FILE}; the first {@value #MOST} accesses.
+ * Meant for one thread; a lock orders several.
  *
  * <pre>
  *   file:  | page id | page id | ...      8 bytes each, big-endian

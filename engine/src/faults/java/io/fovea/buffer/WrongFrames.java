@@ -5,8 +5,8 @@ import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Replaces the frame hints of inner pages: half by other frames of the pool, half by any number that
- * fits. Every check is exercised, and no answer may depend on the hints.
+ * Replaces the frame hints of inner pages: half by other frames of the pool, half by any number
+ * that fits. Every check is exercised, and no answer may depend on the hints.
  */
 public final class WrongFrames {
   private WrongFrames() {}

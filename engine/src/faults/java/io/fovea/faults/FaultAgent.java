@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
  *   benchmarks  {@link #loadHints}, for wrong hints; -javaagent:JAR=trace=FILE
  * </pre>
  *
- * <p>Loaded classes are not woven: JDK 25 loses static fields of a class that one thread initializes
- * while another one retransforms it.
+ * <p>Loaded classes are not woven: JDK 25 loses static fields of a class that one thread
+ * initializes while another one retransforms it.
  */
 public final class FaultAgent {
   private static final String FAILPOINT = "failpoint=";
@@ -74,7 +74,8 @@ public final class FaultAgent {
   /** Called by the JVM. */
   public static void agentmain(@Nullable String arguments, Instrumentation jvm) {
     String what = arguments == null ? "" : arguments;
-    Set<String> types = FaultPoints.types(); // here, since the transformer cannot use the class while it is loaded
+    Set<String> types =
+        FaultPoints.types(); // here, since the transformer cannot use the class while it is loaded
     if (what.startsWith(FAILPOINT)) {
       Failpoint.arm(what.substring(FAILPOINT.length()));
     } else if (what.startsWith(TRACE)) {

@@ -25,8 +25,8 @@ import java.util.function.Consumer;
  *   a store of a field, or a load            BEFORE, AFTER
  * </pre>
  *
- * <p>A point that is not found exactly as often as specified is an error, so renamed or moved code must
- * take its points along.
+ * <p>A point that is not found exactly as often as specified is an error, so renamed or moved code
+ * must take its points along.
  */
 final class FaultPoints {
   private static final String ROOT = "io/fovea/";
@@ -319,7 +319,8 @@ final class FaultPoints {
           returns.accept(m);
           m.visitLabel(goOn);
           m.visitFrame(Opcodes.F_SAME, 0, null, 0, null);
-          m.visitInsn(Opcodes.NOP); // the method's own stack map frame may be at its first instruction
+          m.visitInsn(
+              Opcodes.NOP); // the method's own stack map frame may be at its first instruction
         });
   }
 

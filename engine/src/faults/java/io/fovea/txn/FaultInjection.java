@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
  * transactions at stages.
  *
  * <p>Woven code ({@link io.fovea.faults.FaultPoints}) uses the object that was in force ({@link
- * #during}) on the thread that created the database, the engine or the log. Other databases of the JVM
- * are not affected.
+ * #during}) on the thread that created the database, the engine or the log. Other databases of the
+ * JVM are not affected.
  *
  * @param without the omitted steps, as bits
  * @param everyLeaf whether all read-only transactions scan by leaves and use single reads, not only
@@ -82,8 +82,8 @@ public record FaultInjection(int without, boolean everyLeaf, boolean wrongFrames
   }
 
   /**
-   * Called by scans and commits, on their threads. It may wait, with a commit's items locked, and may
-   * throw what a tree would.
+   * Called by scans and commits, on their threads. It may wait, with a commit's items locked, and
+   * may throw what a tree would.
    */
   @FunctionalInterface
   public interface Probe {

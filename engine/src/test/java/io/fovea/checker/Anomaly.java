@@ -29,8 +29,8 @@ record Anomaly(Kind kind, String text, List<Long> txns) {
     /** A cycle with several rw edges, at least one for a read of an interval or a group. */
     G2,
     /**
-     * A transaction has committed, or returned a result, although no single state has all that it saw:
-     * a free value that was reported as taken, or a permanent row that was missing.
+     * A transaction has committed, or returned a result, although no single state has all that it
+     * saw: a free value that was reported as taken, or a permanent row that was missing.
      */
     CONTRADICTION,
     /** A write that was acknowledged before a crash is missing after it. */

@@ -55,7 +55,8 @@ class BrokenStepsTest {
   private static Checker.Report play(Setup setup, Consumer<Script> script) {
     try (Script s = new Script(setup)) {
       script.accept(s);
-      assertTrue(s.interrupted(), "the commit did not reach the stage at which it was to be interrupted");
+      assertTrue(
+          s.interrupted(), "the commit did not reach the stage at which it was to be interrupted");
       History h = s.history();
       Checker.Report report = Checker.check(h);
       assertEquals(
@@ -115,10 +116,7 @@ class BrokenStepsTest {
   @Test
   void noSecondCheckOfTheSuccessor() {
     finds(
-        "noSecondCheckOfTheSuccessor",
-        Step.SECOND_LOOK,
-        BrokenStepsTest::splitGap,
-        Kind.G_SINGLE);
+        "noSecondCheckOfTheSuccessor", Step.SECOND_LOOK, BrokenStepsTest::splitGap, Kind.G_SINGLE);
   }
 
   /** The gap below {@code ABOVE} is split after it was found and before it is locked. */
@@ -271,10 +269,7 @@ class BrokenStepsTest {
   @Test
   void commitsThatIgnoreSnapshots() {
     finds(
-        "commitsThatIgnoreSnapshots",
-        Step.MOMENT,
-        BrokenStepsTest::commitInThePast,
-        Kind.G2_ITEM);
+        "commitsThatIgnoreSnapshots", Step.MOMENT, BrokenStepsTest::commitInThePast, Kind.G2_ITEM);
   }
 
   /** A transaction whose read was overwritten, and that may still commit before that write. */
@@ -293,8 +288,8 @@ class BrokenStepsTest {
   }
 
   /**
-   * A transaction's read was overwritten, and it may still commit before that write. A snapshot opened
-   * in between has the overwriting version, and not what the transaction writes.
+   * A transaction's read was overwritten, and it may still commit before that write. A snapshot
+   * opened in between has the overwriting version, and not what the transaction writes.
    */
   private static void commitInThePast(Script s) {
     Actor past = inThePast(s);
@@ -376,8 +371,8 @@ class BrokenStepsTest {
 
   /**
    * A key is inserted after the leaf was copied and before its items are read. The words are newer
-   * than the copy and show no change; only the leaf's version reveals it. (A descending scan has read
-   * the item above before.)
+   * than the copy and show no change; only the leaf's version reveals it. (A descending scan has
+   * read the item above before.)
    */
   private static void keyInsertedAfterTheCopy(Script s) {
     s.seed(A, ABOVE, OTHER);
@@ -505,8 +500,8 @@ class BrokenStepsTest {
   }
 
   /**
-   * A transaction's read was overwritten, and it may still commit before that write. A scan has seen
-   * the overwriting version, and not what the transaction writes.
+   * A transaction's read was overwritten, and it may still commit before that write. A scan has
+   * seen the overwriting version, and not what the transaction writes.
    */
   private static void commitBeforeAScan(Script s) {
     Actor past = inThePast(s);
@@ -520,9 +515,9 @@ class BrokenStepsTest {
   // -------------------------------------------------- timestamps evicted while they are in use
 
   /**
-   * The dissertation's first counterexample (5.1), extended: T2 has also read what T1 writes. T2 has
-   * locked k1 and chosen its timestamp when k1's rts is raised. T1, which has read k1, relies on that
-   * rts and commits after T2.
+   * The dissertation's first counterexample (5.1), extended: T2 has also read what T1 writes. T2
+   * has locked k1 and chosen its timestamp when k1's rts is raised. T1, which has read k1, relies
+   * on that rts and commits after T2.
    */
   @Test
   void readTimestampEvictedUnderALock() {
@@ -532,8 +527,7 @@ class BrokenStepsTest {
     Checker.Report report = play(FaultInjection.NONE, s -> firstExample(s, true));
     assertTrue(report.has(Kind.G2_ITEM), () -> "found " + report.anomalies());
     SoakReport.line(
-        "BrokenStepsTest.readTimestampEvictedUnderALock",
-        report.anomalies().getFirst().toString());
+        "BrokenStepsTest.readTimestampEvictedUnderALock", report.anomalies().getFirst().toString());
   }
 
   private static void firstExample(Script s, boolean forget) {
@@ -561,9 +555,9 @@ class BrokenStepsTest {
   }
 
   /**
-   * The second counterexample: T1 has locked k1, and wts and rts are raised to its timestamp. T2 reads
-   * the old value with them and misses T1's write. Our readers wait for the lock, so the test also
-   * needs a reader that does not, which alone would do no harm here.
+   * The second counterexample: T1 has locked k1, and wts and rts are raised to its timestamp. T2
+   * reads the old value with them and misses T1's write. Our readers wait for the lock, so the test
+   * also needs a reader that does not, which alone would do no harm here.
    */
   @Test
   void writeTimestampEvictedUnderALock() {
@@ -609,9 +603,9 @@ class BrokenStepsTest {
           Step.VALIDATION, Step.LOCKS_OF_OTHERS, Step.READ_OF_NO_ENTRY, Step.WORDS_BEFORE_COPIES);
 
   /**
-   * Excludes the two steps of the log, which {@code BrokenTest} and {@code InFlightGroupsTest} test,
-   * and steps whose omission random load detects rarely or never, since they depend on a specific
-   * interleaving.
+   * Excludes the two steps of the log, which {@code BrokenTest} and {@code InFlightGroupsTest}
+   * test, and steps whose omission random load detects rarely or never, since they depend on a
+   * specific interleaving.
    */
   @ParameterizedTest
   @EnumSource(

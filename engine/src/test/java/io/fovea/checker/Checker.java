@@ -16,11 +16,13 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The order of each key's versions is recovered ({@link Versions}) and gives edges between
  * transactions. A cycle of edges is an anomaly. A transaction with unknown outcome counts as
- * committed if a committed one saw its writes, otherwise as never run. After Adya, Weak consistency,
- * 1999, and Kingsbury and Alvaro, Elle, VLDB 2020.
+ * committed if a committed one saw its writes, otherwise as never run. After Adya, Weak
+ * consistency, 1999, and Kingsbury and Alvaro, Elle, VLDB 2020.
  */
 final class Checker {
-  /** The maximum number of edges of a component from which cycles are searched once one is known. */
+  /**
+   * The maximum number of edges of a component from which cycles are searched once one is known.
+   */
   private static final int SEARCHES_MAX = 200;
 
   private static final int ANOMALIES_MAX = 50;
@@ -344,7 +346,9 @@ final class Checker {
                 + Keys.name(key)
                 + "="
                 + s
-                + (w == null ? ", which no transaction appended" : ", before it appended that itself"),
+                + (w == null
+                    ? ", which no transaction appended"
+                    : ", before it appended that itself"),
             i);
       } else if (txns.get(w).outcome == Txn.Outcome.FAIL) {
         anomaly(
@@ -697,7 +701,9 @@ final class Checker {
     return predicate ? Kind.G2 : Kind.G2_ITEM;
   }
 
-  /** Returns whether one transaction read what the other overwrote, and then overwrote it itself. */
+  /**
+   * Returns whether one transaction read what the other overwrote, and then overwrote it itself.
+   */
   private boolean isLostUpdate(int[] cycle) {
     return cycle.length == 2
         && (graph.kind(cycle[1]) & Graph.WW) != 0

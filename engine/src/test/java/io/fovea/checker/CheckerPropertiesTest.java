@@ -16,8 +16,8 @@ import net.jqwik.api.Property;
 import net.jqwik.api.ShrinkingMode;
 
 /**
- * Random histories of a model. Serial histories are clean, impossible reads are found, and for small
- * histories without isolation the checker agrees with an exhaustive search over all orders.
+ * Random histories of a model. Serial histories are clean, impossible reads are found, and for
+ * small histories without isolation the checker agrees with an exhaustive search over all orders.
  */
 class CheckerPropertiesTest {
   /** Tables without transactions: each step sees all earlier ones. */

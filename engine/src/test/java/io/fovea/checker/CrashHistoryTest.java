@@ -24,8 +24,8 @@ import org.junit.jupiter.params.provider.EnumSource;
  * One history over several crashes: the power fails while many threads run, and the recovered
  * database continues.
  *
- * <p>With SYNC, acknowledged commits and what they read must survive. With ASYNC the last ones may be
- * lost. So each part is checked before its crash, and afterwards only what is then seen counts.
+ * <p>With SYNC, acknowledged commits and what they read must survive. With ASYNC the last ones may
+ * be lost. So each part is checked before its crash, and afterwards only what is then seen counts.
  */
 @Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

@@ -169,7 +169,9 @@ class ExpiryHistoryTest {
         new Op.Append(Keys.grave(LIST), State.of(1, Elements.of(1, 1), Elements.of(3, 1))));
   }
 
-  /** The list was to expire later; whether T2, which set an earlier expiry, committed is unknown. */
+  /**
+   * The list was to expire later; whether T2, which set an earlier expiry, committed is unknown.
+   */
   @Test
   void unknownOutcomeMayExplainAnExpiry() {
     begun(20);

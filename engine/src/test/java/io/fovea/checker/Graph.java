@@ -114,8 +114,8 @@ final class Graph {
   }
 
   /**
-   * Returns the strongly connected components of more than one node, over some kinds of edges. After
-   * Tarjan, Depth-first search and linear graph algorithms, 1972; without recursion.
+   * Returns the strongly connected components of more than one node, over some kinds of edges.
+   * After Tarjan, Depth-first search and linear graph algorithms, 1972; without recursion.
    */
   List<int[]> components(int kinds) {
     List<int[]> found = new ArrayList<>();

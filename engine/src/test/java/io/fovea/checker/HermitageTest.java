@@ -15,9 +15,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * The ten interleavings of the Hermitage project (M. Kleppmann, github.com/ept/hermitage) with
- * variants, write skew, phantoms and the read-only anomaly. Each transaction has its own thread; the
- * order of steps is given. The results are compared with all serial orders and with the checker, and
- * {@link Commits} names the transactions that must commit.
+ * variants, write skew, phantoms and the read-only anomaly. Each transaction has its own thread;
+ * the order of steps is given. The results are compared with all serial orders and with the
+ * checker, and {@link Commits} names the transactions that must commit.
  */
 @Tag("slow")
 class HermitageTest {
@@ -58,8 +58,8 @@ class HermitageTest {
    *   <li>Optimistic protocols: the first to commit, and others unless their reads are outdated.
    *   <li>Two-phase locking without waiting: the one with all its locks. A transaction that meets a
    *       foreign lock aborts at once, so the last one commits.
-   *   <li>Timestamp ordering: those that follow the order of the begins. With versions, also a reader
-   *       of an older version; but a writer is too late if a later transaction has read.
+   *   <li>Timestamp ordering: those that follow the order of the begins. With versions, also a
+   *       reader of an older version; but a writer is too late if a later transaction has read.
    * </ul>
    *
    * @param occ Kung and Robinson's protocol, which aborts a transaction that has read what another

@@ -351,7 +351,9 @@ final class ListClient {
     return Keys.isImmortal(key) ? 1 : read(Keys.grave(key)).list().length + 1;
   }
 
-  /** Deletes a list and records it in its grave; returns false if it is absent or its grave is full. */
+  /**
+   * Deletes a list and records it in its grave; returns false if it is absent or its grave is full.
+   */
   boolean delete(long key) {
     State before = read(key);
     if (!before.present() || read(Keys.grave(key)).list().length == LENGTH_MAX) {
@@ -423,8 +425,8 @@ final class ListClient {
   }
 
   /**
-   * Moves a cursor within an interval of lists, and records what each move shows: the next list, and
-   * the absence of lists before it.
+   * Moves a cursor within an interval of lists, and records what each move shows: the next list,
+   * and the absence of lists before it.
    */
   void hop(long low, long high, ScanOrder order, SplittableRandom random) {
     boolean up = order == ScanOrder.ASCENDING;

@@ -20,8 +20,8 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * Lists that expire: each append sets the expiry time. No transaction deletes one. One that finds it
- * absent begins the next life, and records it in the list's grave, which here counts lives.
+ * Lists that expire: each append sets the expiry time. No transaction deletes one. One that finds
+ * it absent begins the next life, and records it in the list's grave, which here counts lives.
  *
  * <p>A read is recorded with two bounds of its transaction's time, or of an earlier sweep: what is
  * present expires after the first, and what is absent has expired by the second.

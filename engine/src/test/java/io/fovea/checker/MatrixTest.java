@@ -28,12 +28,12 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Runs each protocol with each timestamp store: lists with plain and unique indexes ({@link
- * Workload}); rows that exchange unique values ({@link Seats}); and those with 2,000 virtual threads
- * in the smallest pool.
+ * Workload}); rows that exchange unique values ({@link Seats}); and those with 2,000 virtual
+ * threads in the smallest pool.
  *
  * <p>{@code -Dchecker.hour=N} runs for N minutes in total, shared by the pairs. Otherwise each pair
- * gets a short round, and the threads one pair per protocol. {@code -Dchecker.seed=N} sets the first
- * seed, {@code -Dchecker.pairs=REGEX} selects pairs.
+ * gets a short round, and the threads one pair per protocol. {@code -Dchecker.seed=N} sets the
+ * first seed, {@code -Dchecker.pairs=REGEX} selects pairs.
  */
 @Tag("slow")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

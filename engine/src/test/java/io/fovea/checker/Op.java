@@ -20,14 +20,16 @@ sealed interface Op {
   record GroupScan(int generation, int group, Map<Long, State> found) implements Op {}
 
   /**
-   * A read of an expiring list, at a time not before {@code low}. What expires by {@code high} may be
-   * absent.
+   * A read of an expiring list, at a time not before {@code low}. What expires by {@code high} may
+   * be absent.
    */
   record Timed(long key, State state, long low, long high) implements Op {}
 
   /** Sets when the list that ends in an element expires. */
   record Ends(long key, long element, long end) implements Op {}
 
-  /** A lookup of a list in a group, by a unique index; absent: it was missing or in another group. */
+  /**
+   * A lookup of a list in a group, by a unique index; absent: it was missing or in another group.
+   */
   record Lookup(long key, int group, State state) implements Op {}
 }

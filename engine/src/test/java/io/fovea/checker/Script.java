@@ -126,8 +126,8 @@ final class Script implements AutoCloseable {
   }
 
   /**
-   * Returns the outcomes of the transactions except seeds, in the order of their begins: {@code c} for
-   * committed, {@code a} for aborted, {@code r} for rolled back by the script or still running.
+   * Returns the outcomes of the transactions except seeds, in the order of their begins: {@code c}
+   * for committed, {@code a} for aborted, {@code r} for rolled back by the script or still running.
    */
   String outcomes() {
     StringBuilder all = new StringBuilder();

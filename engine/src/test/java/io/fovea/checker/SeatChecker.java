@@ -49,7 +49,10 @@ final class SeatChecker {
     graph = new Graph(txns.size());
   }
 
-  /** Checks a history that began with row n in seat n, for all rows; takes all attempts in any order. */
+  /**
+   * Checks a history that began with row n in seat n, for all rows; takes all attempts in any
+   * order.
+   */
   static Checker.Report check(int rows, List<SeatTxn> all) {
     return new SeatChecker(rows, all).run();
   }

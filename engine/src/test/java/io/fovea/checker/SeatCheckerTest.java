@@ -89,7 +89,10 @@ class SeatCheckerTest {
     expect(Kind.G_SINGLE);
   }
 
-  /** Row 1 was not found in the seat that it took when row 2 was moved, although the latter was seen. */
+  /**
+   * Row 1 was not found in the seat that it took when row 2 was moved, although the latter was
+   * seen.
+   */
   @Test
   void aRowThatWasNotFound() {
     SeatTxn x = txn();

@@ -8,7 +8,9 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** One attempt at a transaction of {@link Seats}. Written by its thread, read after that has ended. */
+/**
+ * One attempt at a transaction of {@link Seats}. Written by its thread, read after that has ended.
+ */
 final class SeatTxn {
   /** The seats that were read: an interval, or all of a crowd. */
   record Where(int low, int high, int crowd) {

@@ -27,9 +27,9 @@ import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Rows that exchange a unique value: each has a seat, and some seats are free. Transactions exchange
- * two rows' seats, move a row to a free seat or to one that may be taken, and read seats by the
- * table, by the unique index and by a plain one.
+ * Rows that exchange a unique value: each has a seat, and some seats are free. Transactions
+ * exchange two rows' seats, move a row to a free seat or to one that may be taken, and read seats
+ * by the table, by the unique index and by a plain one.
  *
  * <pre>
  *   row     0 to rows - 1, permanent; few of them are hot
@@ -42,7 +42,9 @@ import java.util.concurrent.atomic.AtomicLong;
  * versions is known exactly ({@link SeatChecker}). One object per thread.
  */
 final class Seats {
-  /** Thrown if no single state has all that was seen: the transaction must not be able to commit. */
+  /**
+   * Thrown if no single state has all that was seen: the transaction must not be able to commit.
+   */
   private static final class Contradiction extends RuntimeException {
     private static final long serialVersionUID = 1;
 
@@ -326,7 +328,8 @@ final class Seats {
       throw e;
     }
     if (who >= 0) {
-      throw new Contradiction("seat " + seat + " is row " + who + "'s, and row " + row + " took it");
+      throw new Contradiction(
+          "seat " + seat + " is row " + who + "'s, and row " + row + " took it");
     }
     now.wrote(row, version, seat);
   }

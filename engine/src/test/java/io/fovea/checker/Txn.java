@@ -24,8 +24,8 @@ final class Txn {
   boolean readOnly;
 
   /**
-   * Whether it follows a crash: then it must see all that was acknowledged before it began. Otherwise
-   * real-time order is not required, since it is not guaranteed.
+   * Whether it follows a crash: then it must see all that was acknowledged before it began.
+   * Otherwise real-time order is not required, since it is not guaranteed.
    */
   boolean barrier;
 

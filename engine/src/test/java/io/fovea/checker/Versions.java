@@ -17,24 +17,24 @@ import java.util.function.LongToIntFunction;
  * </pre>
  *
  * <b>Why the order is known.</b> Within a life no element is removed from a list, and none occurs
- * twice. So each list that is read shows the order of the appends before it, and all lists of a life
- * must be prefixes of the longest (as in Elle, Kingsbury and Alvaro, VLDB 2020). Lives are numbered: a
- * transaction that deletes a list records it in the key's grave, a list that is never deleted. One
- * that begins a life has read the grave, and numbers the life accordingly. So a list carries its
- * life's number, and a grave identifies the transactions that ended lives. A read determines its
- * version as follows:
+ * twice. So each list that is read shows the order of the appends before it, and all lists of a
+ * life must be prefixes of the longest (as in Elle, Kingsbury and Alvaro, VLDB 2020). Lives are
+ * numbered: a transaction that deletes a list records it in the key's grave, a list that is never
+ * deleted. One that begins a life has read the grave, and numbers the life accordingly. So a list
+ * carries its life's number, and a grave identifies the transactions that ended lives. A read
+ * determines its version as follows:
  *
  * <ul>
  *   <li>a list: exactly one version;
- *   <li>absent, with the grave read in the same transaction, of length n: the deletion of life n, or
- *       a state that is wrong already for that reason;
+ *   <li>absent, with the grave read in the same transaction, of length n: the deletion of life n,
+ *       or a state that is wrong already for that reason;
  *   <li>absent, or not in a group: one of several versions, from the first to the last that fit; if
  *       a transaction with unknown outcome may have written another one, also that.
  * </ul>
  *
- * A read of one of the versions a to b follows the write of a (or it would have seen an earlier one)
- * and precedes the write of b + 1. Both edges hold for each of them, so no false anomaly is reported;
- * but a wrong read between two fitting versions may be missed.
+ * A read of one of the versions a to b follows the write of a (or it would have seen an earlier
+ * one) and precedes the write of b + 1. Both edges hold for each of them, so no false anomaly is
+ * reported; but a wrong read between two fitting versions may be missed.
  */
 final class Versions {
   /** The writer of the state before the first transaction. */
@@ -97,7 +97,9 @@ final class Versions {
     }
   }
 
-  /** Registers the end of a life; returns the transaction that ended it before, or {@link #NOBODY}. */
+  /**
+   * Registers the end of a life; returns the transaction that ended it before, or {@link #NOBODY}.
+   */
   int deleted(int number, int txn) {
     Life life = life(number);
     int before = life.deleter;
@@ -109,8 +111,8 @@ final class Versions {
   }
 
   /**
-   * Registers a write of a transaction with unknown outcome whose elements were not seen. An absence,
-   * also from a group, may be its only visible effect.
+   * Registers a write of a transaction with unknown outcome whose elements were not seen. An
+   * absence, also from a group, may be its only visible effect.
    *
    * @param deleted whether it has deleted the list
    */
@@ -209,7 +211,9 @@ final class Versions {
     return groups[v] < 0 ? v : -1;
   }
 
-  /** Returns the first or last version outside a group; for group -1, the first or last absent one. */
+  /**
+   * Returns the first or last version outside a group; for group -1, the first or last absent one.
+   */
   int without(int group, boolean first) {
     int from = first ? 0 : writers.length - 1;
     int step = first ? 1 : -1;

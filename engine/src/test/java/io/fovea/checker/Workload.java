@@ -33,7 +33,9 @@ final class Workload {
   private final long[] nextOfSnapshots = new long[SNAPSHOT_THREADS];
   private volatile int working;
 
-  /** Whether the engine is broken on purpose: any exception is ignored, and ends the thread's part. */
+  /**
+   * Whether the engine is broken on purpose: any exception is ignored, and ends the thread's part.
+   */
   private final boolean broken;
 
   private volatile boolean stop;

@@ -27,12 +27,12 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * Runs a process that repeats all kinds of work (tables, indexes, cursors, long values, backups,
- * virtual threads, checkpoints, snapshots, drops, failed transactions, several databases). At the end
- * heap, native memory, descriptors, mappings and files must be at their level after the first part,
- * and the contents right.
+ * virtual threads, checkpoints, snapshots, drops, failed transactions, several databases). At the
+ * end heap, native memory, descriptors, mappings and files must be at their level after the first
+ * part, and the contents right.
  *
- * <p>{@code -Dchurn.seconds=N} in total, {@code -Dchurn.seed=N}, {@code -Dchurn.deeds=KIND,KIND} for
- * some kinds only, {@code -Dchurn.dump=FILE} for a heap dump at the end.
+ * <p>{@code -Dchurn.seconds=N} in total, {@code -Dchurn.seed=N}, {@code -Dchurn.deeds=KIND,KIND}
+ * for some kinds only, {@code -Dchurn.dump=FILE} for a heap dump at the end.
  */
 @Tag("slow")
 @Order(1)
@@ -120,7 +120,8 @@ class ChurnTest {
     long deeds = 0;
     for (Map.Entry<String, Long> e : all.entrySet()) {
       long more = e.getValue() - first.getOrDefault(e.getKey(), 0L);
-      assertTrue(more > 0, () -> e.getKey() + " was never done after the first measurement: " + about);
+      assertTrue(
+          more > 0, () -> e.getKey() + " was never done after the first measurement: " + about);
       deeds += more;
     }
     report(early, late, all, deeds);

@@ -48,8 +48,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The work of one worker, with its own keys where workers would conflict. Each operation checks what
- * it reads and removes what it created, so the contents of the database stay the same.
+ * The work of one worker, with its own keys where workers would conflict. Each operation checks
+ * what it reads and removes what it created, so the contents of the database stay the same.
  */
 final class Deeds {
   static final int ACCOUNTS = 2_000;
@@ -393,8 +393,8 @@ final class Deeds {
   }
 
   /**
-   * Makes every context do the largest operation of each kind at the same time, so that what contexts
-   * keep between transactions is at its maximum.
+   * Makes every context do the largest operation of each kind at the same time, so that what
+   * contexts keep between transactions is at its maximum.
    */
   static void largest(Database db) throws Exception {
     int n = db.options().transactions().maxActive();

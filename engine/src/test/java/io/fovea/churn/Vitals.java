@@ -20,7 +20,9 @@ import java.util.stream.Stream;
 import javax.management.JMException;
 import javax.management.ObjectName;
 
-/** The resources that an idle process and its database hold: names and numbers; sizes are in KiB. */
+/**
+ * The resources that an idle process and its database hold: names and numbers; sizes are in KiB.
+ */
 final class Vitals {
   private static final Path PROC = Path.of("/proc/self");
 

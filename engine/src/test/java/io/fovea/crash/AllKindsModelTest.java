@@ -25,8 +25,8 @@ import net.jqwik.api.lifecycle.AfterContainer;
  * Mixes all kinds of changes with crashes, between steps and within them, and compares the database
  * with a model: evolution, expiry, range deletes, snapshots, loads, catalog changes, compaction.
  *
- * <p>jqwik chooses the kinds and the crashes, and shrinks them. The content of a step follows from a
- * seed and the model's state. After a crash, all acknowledged steps must be present, and the
+ * <p>jqwik chooses the kinds and the crashes, and shrinks them. The content of a step follows from
+ * a seed and the model's state. After a crash, all acknowledged steps must be present, and the
  * interrupted step completely or not at all; everything is read, through each index, and verified.
  */
 @Tag("slow")

@@ -29,8 +29,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Incremental backups of a database with all kinds of changes, crashes and reopenings. Each restored
- * chain must equal the state at its last backup.
+ * Incremental backups of a database with all kinds of changes, crashes and reopenings. Each
+ * restored chain must equal the state at its last backup.
  */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
@@ -134,8 +134,8 @@ class BackupChainTest {
   }
 
   /**
-   * Disk operation n fails during an incremental backup. The backup completes, or it fails and has no
-   * end marker. The database continues, or reports that its log failed.
+   * Disk operation n fails during an incremental backup. The backup completes, or it fails and has
+   * no end marker. The database continues, or reports that its log failed.
    */
   @Test
   void everyFailedOperationFailsTheBackupOrNothing() {

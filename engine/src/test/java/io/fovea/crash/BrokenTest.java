@@ -44,8 +44,8 @@ class BrokenTest {
   }
 
   /**
-   * Pages are written before their log records are on disk. Commits that wait for the log leave hardly
-   * any time for that, so these don't wait.
+   * Pages are written before their log records are on disk. Commits that wait for the log leave
+   * hardly any time for that, so these don't wait.
    */
   @Test
   void detectsPagesWrittenBeforeTheLog() {

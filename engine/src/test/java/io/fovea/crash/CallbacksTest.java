@@ -42,8 +42,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Application callbacks throw, at each of their invocations. The operation throws the same error, or
- * one with it as its cause; the database stays intact and usable, and closes.
+ * Application callbacks throw, at each of their invocations. The operation throws the same error,
+ * or one with it as its cause; the database stays intact and usable, and closes.
  */
 class CallbacksTest {
   public record Thing(@Id long id, String name) {}

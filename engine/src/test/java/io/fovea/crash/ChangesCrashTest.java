@@ -30,8 +30,8 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * A copy follows the changes of a database, while the power fails at any disk operation, including
- * those of recovery, and the database is closed and reopened. No change that the copy applied may be
- * undone by a crash, and whenever the copy has caught up it equals the database.
+ * those of recovery, and the database is closed and reopened. No change that the copy applied may
+ * be undone by a crash, and whenever the copy has caught up it equals the database.
  *
  * <pre>
  *   copy       ──take──take──┐            ┌──take──take──► equal?
@@ -39,8 +39,8 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
  *   database   ──op──op──op──┴─ crash ─── recovery ─── steps ──► crash ...
  * </pre>
  *
- * <p>A gap shows as a difference or as a change to a missing record, a repetition as a position that
- * does not increase. Options: {@code -Dcrash.seed=N}, {@code -Dcrash.changes=N} (crashes).
+ * <p>A gap shows as a difference or as a change to a missing record, a repetition as a position
+ * that does not increase. Options: {@code -Dcrash.seed=N}, {@code -Dcrash.changes=N} (crashes).
  */
 @Tag("slow")
 @Timeout(value = 20, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

@@ -19,8 +19,8 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Repeatedly kills a process that writes into a database and follows it into a copy. The copy resumes
- * where it was, and in the end equals the database.
+ * Repeatedly kills a process that writes into a database and follows it into a copy. The copy
+ * resumes where it was, and in the end equals the database.
  *
  * <p>Options: {@code -Dcrash.kills=N}, {@code -Dcrash.seed=N}.
  */

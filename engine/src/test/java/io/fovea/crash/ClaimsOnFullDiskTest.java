@@ -44,8 +44,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * Transactions that log much after their commit, with a log limited to n segments. If the need is
- * known in advance, the transaction is refused, or there is space for all of it and for a checkpoint,
- * a close and the next opening. Otherwise it waits, and a close ends the wait.
+ * known in advance, the transaction is refused, or there is space for all of it and for a
+ * checkpoint, a close and the next opening. Otherwise it waits, and a close ends the wait.
  */
 @Timeout(value = 300, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ClaimsOnFullDiskTest {

@@ -42,7 +42,9 @@ public final class CloseRun implements Supplier<String> {
 
   private static final int FAILURES_MAX = 20;
 
-  /** How often the other thread must be seen waiting in the same call before the first continues. */
+  /**
+   * How often the other thread must be seen waiting in the same call before the first continues.
+   */
   private static final int LOOKS = 4;
 
   private static final int LOOKS_MAX = 200;

@@ -104,7 +104,8 @@ class ConcurrentCrashTest {
     "ASYNC, STO",
     "SYNC, MVTO"
   })
-  void recoversAtomicClosedAndDurableSets(Durability durability, Protocol protocol) throws Exception {
+  void recoversAtomicClosedAndDurableSets(Durability durability, Protocol protocol)
+      throws Exception {
     SimDisk disk = new SimDisk(CrashTest.SEED);
     disk.asynchronous(true);
     List<Snapshot> snapshots = new ArrayList<>();

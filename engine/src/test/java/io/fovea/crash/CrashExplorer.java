@@ -263,8 +263,8 @@ final class CrashExplorer {
   }
 
   /**
-   * Returns the snapshots to try: all, or an even sample if fewer states are wanted. If any violation
-   * is wanted, in random order, since it may be a late one.
+   * Returns the snapshots to try: all, or an even sample if fewer states are wanted. If any
+   * violation is wanted, in random order, since it may be a late one.
    */
   private List<Snapshot> chosen(List<Snapshot> all) {
     List<Snapshot> chosen = new ArrayList<>(all);

@@ -226,8 +226,8 @@ class CrashTest {
 
   /**
    * Rows expire while the power is on and off. No reader sees an expired row, and no sweep removes
-   * another one. The workloads also evolve tables, delete ranges, open snapshots, load tables, change
-   * the catalog, and move pages.
+   * another one. The workloads also evolve tables, delete ranges, open snapshots, load tables,
+   * change the catalog, and move pages.
    */
   @Test
   void expiringRows() {

@@ -199,7 +199,9 @@ class DamageTest {
     SoakReport.line("DamageTest.swappedPages", outcomes.toString());
   }
 
-  /** Restores an old version of a page. Only crashes, endless loops and untyped errors are failures. */
+  /**
+   * Restores an old version of a page. Only crashes, endless loops and untyped errors are failures.
+   */
   @Test
   void stalePage() {
     SimDisk disk = new SimDisk(CrashTest.SEED);

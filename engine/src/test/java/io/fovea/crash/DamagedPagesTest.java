@@ -256,8 +256,8 @@ class DamagedPagesTest {
   }
 
   /**
-   * Records beyond the count are invisible. Regression: when the last visible record was deleted, the
-   * leaf was reinitialized and the others were lost without an error.
+   * Records beyond the count are invisible. Regression: when the last visible record was deleted,
+   * the leaf was reinitialized and the others were lost without an error.
    */
   @Test
   void aLeafWithARecordCountOfOne() {
@@ -384,8 +384,8 @@ class DamagedPagesTest {
   }
 
   /**
-   * The heads are in order, but one has bytes after the key's end, so a scan finds a key that no search
-   * finds. Regression: this looked like a conflict, and the read was retried endlessly.
+   * The heads are in order, but one has bytes after the key's end, so a scan finds a key that no
+   * search finds. Regression: this looked like a conflict, and the read was retried endlessly.
    */
   @Test
   void aKeyThatNoSearchFinds() {

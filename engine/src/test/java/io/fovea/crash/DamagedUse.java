@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  * Uses a database with damaged pages in every way: verify, scans in both directions, gets, batches
  * and index lookups; then writes that change lengths, split and merge; then verify, backup, close.
  *
- * <p>Each step may throw a {@link FoveaException}. A wrong answer is accepted only if verify reports
- * damage, since some damage is not visible on a single page.
+ * <p>Each step may throw a {@link FoveaException}. A wrong answer is accepted only if verify
+ * reports damage, since some damage is not visible on a single page.
  */
 final class DamagedUse {
   private final SimDisk disk;

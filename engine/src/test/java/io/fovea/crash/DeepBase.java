@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * A small database with all structures of a file: trees of three levels (long keys that differ late,
- * so that separators are long), long values, free pages, indexes with hints.
+ * A small database with all structures of a file: trees of three levels (long keys that differ
+ * late, so that separators are long), long values, free pages, indexes with hints.
  */
 final class DeepBase {
   private static final int KEYS = 220;

@@ -33,7 +33,9 @@ public final class EndErrors implements Supplier<String> {
   private final MemorySegment key = Arena.ofAuto().allocate(8, 8);
   private final MemorySegment out = Arena.ofAuto().allocate(8, 8);
 
-  /** Takes the name of a {@link Protocol} and how many records each transaction writes and reads. */
+  /**
+   * Takes the name of a {@link Protocol} and how many records each transaction writes and reads.
+   */
   public EndErrors(String arguments) {
     String[] a = arguments.split(" ");
     this.protocol = Protocol.valueOf(a[0]);

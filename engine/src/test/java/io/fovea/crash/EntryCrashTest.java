@@ -41,12 +41,12 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Cuts the power at every directory operation, and after each operation of the engine ({@link
- * EntryJournal}). What was acknowledged must be present, open and verify. What was not is present as
- * a whole or can be repeated; if the engine refuses to repeat it, the error names the conflicting
- * file.
+ * EntryJournal}). What was acknowledged must be present, open and verify. What was not is present
+ * as a whole or can be repeated; if the engine refuses to repeat it, the error names the
+ * conflicting file.
  *
- * <p>{@code -Dcrash.entries=N}: the number of random subsets of uncertain operations per cut, besides
- * none, all, and the last one. {@code -Dcrash.seed=N} selects them.
+ * <p>{@code -Dcrash.entries=N}: the number of random subsets of uncertain operations per cut,
+ * besides none, all, and the last one. {@code -Dcrash.seed=N} selects them.
  */
 class EntryCrashTest {
   private static final int SUBSETS = Integer.getInteger("crash.entries", 1);
@@ -104,7 +104,10 @@ class EntryCrashTest {
     return ByteBuffer.allocate(4).putInt(i).array();
   }
 
-  /** Returns a check that a database opens, verifies and has between {@code from} and {@code to} records. */
+  /**
+   * Returns a check that a database opens, verifies and has between {@code from} and {@code to}
+   * records.
+   */
   private static Check has(String file, int from, int to) {
     return folder -> {
       try (Database db = Database.open(folder.resolve(file), options().create(false))) {
@@ -171,7 +174,9 @@ class EntryCrashTest {
     return folder -> restore(folder, chain, n);
   }
 
-  /** Returns a check for an unfinished backup: what bears its name is whole, and it can be repeated. */
+  /**
+   * Returns a check for an unfinished backup: what bears its name is whole, and it can be repeated.
+   */
   private static Check restoresOrNot(List<String> chain, String file, int n) {
     String directory = chain.getLast();
     return folder -> {

@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  * armed thread reaches with a latch or lock held (or any, if requested), and that has not failed
  * before, throws an error; after it no other does. Other threads pass.
  *
- * <p>Releases of latches and locks never fail ({@link ErrorWeaver#GIVES}): no code could handle that.
+ * <p>Releases of latches and locks never fail ({@link ErrorWeaver#GIVES}): no code could handle
+ * that.
  */
 public final class ErrorProbe {
   /** The resource that tests lock while they use the probe, which is static. */
@@ -72,7 +73,10 @@ public final class ErrorProbe {
     armed = Thread.currentThread();
   }
 
-  /** Makes all call sites of the calling thread fail, except the first {@code after}: no memory is left. */
+  /**
+   * Makes all call sites of the calling thread fail, except the first {@code after}: no memory is
+   * left.
+   */
   public static void armLasting(int after) {
     arm(1, 0, true);
     armed = null;
@@ -81,8 +85,8 @@ public final class ErrorProbe {
   }
 
   /**
-   * Makes the calling thread run an action once, at the first call site that is not in {@code before},
-   * latched or not. The site is added to the set.
+   * Makes the calling thread run an action once, at the first call site that is not in {@code
+   * before}, latched or not. The site is added to the set.
    *
    * @param every one of this many call sites is tried
    * @param salt selects which one

@@ -64,8 +64,8 @@ public final class ErrorRun implements Supplier<String> {
   /**
    * Takes the arguments, separated by spaces.
    *
-   * @param arguments protocol, seed, stride over call sites, and offset; one more word selects {@link
-   *     #commits}
+   * @param arguments protocol, seed, stride over call sites, and offset; one more word selects
+   *     {@link #commits}
    */
   public ErrorRun(String arguments) {
     String[] a = arguments.split(" ");
@@ -133,9 +133,9 @@ public final class ErrorRun implements Supplier<String> {
   }
 
   /**
-   * Makes transactions of one context fail at any call site, mostly at the end of their commits. Each
-   * is followed by a transaction of another kind without an error, which would show state that the
-   * first left in the context.
+   * Makes transactions of one context fail at any call site, mostly at the end of their commits.
+   * Each is followed by a transaction of another kind without an error, which would show state that
+   * the first left in the context.
    */
   private String commits() {
     begin();

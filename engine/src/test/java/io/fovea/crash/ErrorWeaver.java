@@ -63,9 +63,9 @@ final class ErrorWeaver extends WeavingLoader {
           "stop");
 
   /**
-   * Methods to which the caller passes a latch, all resources of a transaction, or unpublished trees.
-   * If the call failed the caller could not know the owner, so calls of them do not fail. Calls within
-   * them do.
+   * Methods to which the caller passes a latch, all resources of a transaction, or unpublished
+   * trees. If the call failed the caller could not know the owner, so calls of them do not fail.
+   * Calls within them do.
    */
   private static final Set<String> TAKES_OVER =
       Set.of("free", "push", "giveBack", "unclaim", "putBack", "endAll", "drop", "dropAll");
@@ -197,8 +197,8 @@ final class ErrorWeaver extends WeavingLoader {
     }
 
     /**
-     * A fence is one instruction and allocates nothing. If it is not inlined, it needs less stack than
-     * the exchange before it, which has just taken a latch.
+     * A fence is one instruction and allocates nothing. If it is not inlined, it needs less stack
+     * than the exchange before it, which has just taken a latch.
      */
     private static boolean isFence(String of, String called) {
       return of.equals("java/lang/invoke/VarHandle") && called.endsWith("Fence");
@@ -214,7 +214,8 @@ final class ErrorWeaver extends WeavingLoader {
     @Override
     public void visitMethodInsn(
         int opcode, String of, String called, String descriptor, boolean isInterface) {
-      boolean begins = called.equals("<init>"); // its allocation is a call site already, or it is super
+      boolean begins =
+          called.equals("<init>"); // its allocation is a call site already, or it is super
       if (fails
           && !begins
           && !GIVES.contains(called)

@@ -29,7 +29,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Execution(ExecutionMode.CONCURRENT)
 @ResourceLock(ErrorProbe.LOCK)
 class ErrorsUnderLatchTest {
-  /** One of this many call sites is tried, different ones by protocol; {@code -Dcrash.errors=1}: all. */
+  /**
+   * One of this many call sites is tried, different ones by protocol; {@code -Dcrash.errors=1}:
+   * all.
+   */
   private static final int STRIDE = Integer.getInteger("crash.errors", 991);
 
   /** The same for call sites in commits. */

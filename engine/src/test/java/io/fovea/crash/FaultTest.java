@@ -329,7 +329,8 @@ class FaultTest {
           boolean hit = false;
           @Nullable Database hitIn = null;
           long patience = System.nanoTime() + TimeUnit.MINUTES.toNanos(1);
-          // The engine may learn later of a sync by another thread. If the database was reopened meanwhile
+          // The engine may learn later of a sync by another thread. If the database was reopened
+          // meanwhile
           // it never does: the sync was of a spare log slot that was no longer needed.
           for (int i = 0; lost == null && (i < STEPS || hit && System.nanoTime() < patience); i++) {
             Database before = s.db;
@@ -365,7 +366,8 @@ class FaultTest {
         });
   }
 
-  // --------------------------------------------------------------------------------------- full disk
+  // --------------------------------------------------------------------------------------- full
+  // disk
 
   /** Returns how many bytes a workload takes. */
   private static long bytes(Options options) {
@@ -442,8 +444,8 @@ class FaultTest {
   }
 
   /**
-   * Reads continue while the disk is full. After many refusals there is space again, because a commit
-   * whose record is in the log waits for it.
+   * Reads continue while the disk is full. After many refusals there is space again, because a
+   * commit whose record is in the log waits for it.
    */
   @Test
   void readsContinueOnAFullDisk() {

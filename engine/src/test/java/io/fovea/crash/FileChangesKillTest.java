@@ -21,8 +21,8 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * One process writes into a database, another follows its files into a copy, and either is killed
- * repeatedly. The copy resumes where it was. It equals the database, both as a kill leaves the files
- * and after they are opened.
+ * repeatedly. The copy resumes where it was. It equals the database, both as a kill leaves the
+ * files and after they are opened.
  *
  * <pre>
  *   writer     ──commits, tables made, renamed, dropped, checkpoints──┐kill   ──┐kill

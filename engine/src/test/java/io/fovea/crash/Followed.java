@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Writes into a database and follows it into a copy, or does one of these, until it is killed. The
- * copy stores each batch and its position in one transaction, so it holds exactly what was followed.
- * {@link ChangesKillTest} and {@link FileChangesKillTest} start and kill it.
+ * copy stores each batch and its position in one transaction, so it holds exactly what was
+ * followed. {@link ChangesKillTest} and {@link FileChangesKillTest} start and kill it.
  *
  * <p>Usage: {@code Followed FILE COPY SEED}, optionally with {@code write BYTES} or {@code follow
  * BYTES} to do only one of both and retain this many bytes of the log. {@code follow} alone reads

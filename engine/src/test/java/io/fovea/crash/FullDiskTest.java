@@ -323,8 +323,8 @@ class FullDiskTest {
   }
 
   /**
-   * The file has space in holes, and the disk is full: in the database that made the holes, and after
-   * it was reopened.
+   * The file has space in holes, and the disk is full: in the database that made the holes, and
+   * after it was reopened.
    */
   @ParameterizedTest
   @CsvSource({

@@ -191,8 +191,8 @@ final class Generator {
   }
 
   /**
-   * Returns steps that make pages move: two trees grow interleaved, one is emptied, and the database is
-   * compacted, repeatedly.
+   * Returns steps that make pages move: two trees grow interleaved, one is emptied, and the
+   * database is compacted, repeatedly.
    *
    * @param i the number of the step
    * @param every one of this many steps is a compaction
@@ -204,7 +204,8 @@ final class Generator {
   /**
    * Returns steps that make pages move.
    *
-   * @param wide whether records occupy their own pages, between which space becomes holes or targets
+   * @param wide whether records occupy their own pages, between which space becomes holes or
+   *     targets
    * @param moves whether compaction moves pages, rather than punching holes
    */
   Step next(State state, int i, int every, boolean wide, boolean moves) {

@@ -26,16 +26,16 @@ import java.util.concurrent.locks.LockSupport;
 import org.opentest4j.AssertionFailedError;
 
 /**
- * Opens forged files: pages, log records and headers with wrong contents and valid checksums. {@link
- * HostileTest} starts it in a JVM with little memory.
+ * Opens forged files: pages, log records and headers with wrong contents and valid checksums.
+ * {@link HostileTest} starts it in a JVM with little memory.
  *
  * <p>Only {@link FoveaException}s are allowed: no other exception, no endless loop, no unbounded
  * memory. Answers are checked by {@link DamagedUse} only.
  *
  * <p>Usage: {@code Hostile KIND SEED FROM TO}: rounds FROM to TO. Kind {@code files} forges all
- * files of a database at random; {@code pages} forges pages of the data file by their layout. Prints
- * the number of each round before it begins, {@code BAD} and a stack trace for a failure, {@code
- * HANG} and all stacks if a round does not end, and finally {@code END}.
+ * files of a database at random; {@code pages} forges pages of the data file by their layout.
+ * Prints the number of each round before it begins, {@code BAD} and a stack trace for a failure,
+ * {@code HANG} and all stacks if a round does not end, and finally {@code END}.
  */
 final class Hostile {
   private static final int PAGE = 4096;

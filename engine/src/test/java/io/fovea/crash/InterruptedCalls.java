@@ -239,8 +239,8 @@ public final class InterruptedCalls {
   }
 
   /**
-   * Creates the files that calls find in an empty folder: closed ones in {@code closed}, those of an
-   * ended process in {@code killed}.
+   * Creates the files that calls find in an empty folder: closed ones in {@code closed}, those of
+   * an ended process in {@code killed}.
    */
   public static void prepare(Path dir) throws IOException {
     Path closed = Files.createDirectory(dir.resolve("closed"));

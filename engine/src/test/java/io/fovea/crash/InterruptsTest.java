@@ -17,9 +17,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Interrupts each public entry point before it begins, at each I/O and wait, and at all of them. The
- * call completes, or throws OperationInterruptedException if so documented. The interrupt flag is
- * kept, no resource remains, nothing is reported as damaged, and the repeated call succeeds.
+ * Interrupts each public entry point before it begins, at each I/O and wait, and at all of them.
+ * The call completes, or throws OperationInterruptedException if so documented. The interrupt flag
+ * is kept, no resource remains, nothing is reported as damaged, and the repeated call succeeds.
  *
  * <p>Also runs without native access: see the execution {@code denied} in the module's POM. {@code
  * -Dcrash.interrupts=0} tries each call site; n tries n per call, chosen by {@code -Dcrash.seed}.

@@ -19,9 +19,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Processes with and without native access exclude each other, whatever a holder does meanwhile. Its
- * second openings, copies, dumps and followers close descriptors of the file, which releases the
- * record locks that its process has on it.
+ * Processes with and without native access exclude each other, whatever a holder does meanwhile.
+ * Its second openings, copies, dumps and followers close descriptors of the file, which releases
+ * the record locks that its process has on it.
  */
 class LocksTest {
   private static final List<String> DEEDS =
@@ -154,8 +154,7 @@ class LocksTest {
         assertTrue(!Files.exists(dir.resolve("db.lock")), "the lock file is deleted");
       }
     }
-    SoakReport.line(
-        "LocksTest", tried + " competing openings, " + problems.size() + " problems");
+    SoakReport.line("LocksTest", tried + " competing openings, " + problems.size() + " problems");
     assertEquals("", String.join("\n", problems), "-Dsample.seed=" + Sample.seed());
   }
 }

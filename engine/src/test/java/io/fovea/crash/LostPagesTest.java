@@ -50,7 +50,9 @@ class LostPagesTest {
   }
 
   private interface Look {
-    /** Reads a database; throws the expected exception, or returns whether the loss was detected. */
+    /**
+     * Reads a database; throws the expected exception, or returns whether the loss was detected.
+     */
     boolean noticed(Session s) throws Exception;
   }
 

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * Changes pages by their layout (docs/reference/file-format.md) and makes their checksums valid, as a
- * defect, bad memory or a forger would. Not thread-safe.
+ * Changes pages by their layout (docs/reference/file-format.md) and makes their checksums valid, as
+ * a defect, bad memory or a forger would. Not thread-safe.
  */
 final class PageForger {
   static final int PAGE = 4096;

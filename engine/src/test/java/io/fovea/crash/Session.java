@@ -31,7 +31,9 @@ import org.jspecify.annotations.Nullable;
  * <p>One thread does the steps. The engine's I/O threads may read the {@link Bounds} at any time.
  */
 final class Session {
-  /** Held strongly, since a collected logger loses its level. Thousands of databases log openings. */
+  /**
+   * Held strongly, since a collected logger loses its level. Thousands of databases log openings.
+   */
   private static final Logger QUIET = Logger.getLogger("io.fovea");
 
   static {
@@ -267,11 +269,11 @@ final class Session {
   }
 
   /**
-   * Does a step that may fail. After a failure the database must hold the state before the step or the
-   * one after it, and that determines the outcome.
+   * Does a step that may fail. After a failure the database must hold the state before the step or
+   * the one after it, and that determines the outcome.
    *
-   * @param carryOn gets the exception; returns whether the database should still be usable. If not, it
-   *     is closed or abandoned, and the outcome of the step stays unknown
+   * @param carryOn gets the exception; returns whether the database should still be usable. If not,
+   *     it is closed or abandoned, and the outcome of the step stays unknown
    */
   void stepWithFaults(Step step, Predicate<Throwable> carryOn) {
     State before = state();

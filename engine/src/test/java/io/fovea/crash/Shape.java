@@ -49,7 +49,8 @@ final class Shape {
     Layout.Definition b = Layout.define();
     String name = version < 3 || version > 5 ? "a" : "b";
     a = version < 5 ? b.int32(name) : b.int64(name);
-    // Fields of variable length are added to rows of fixed length, and to rows that have such fields.
+    // Fields of variable length are added to rows of fixed length, and to rows that have such
+    // fields.
     boolean varies = kind == Kind.VARIABLE;
     int width = version < 3 ? 20 : 27;
     text = varies && version >= 3 ? b.varText("text", width) : b.text("text", width);

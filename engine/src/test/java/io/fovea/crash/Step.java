@@ -317,8 +317,8 @@ sealed interface Step {
   }
 
   /**
-   * Deletes all records of a group, including those of this transaction: one by one for every second
-   * group, otherwise in one call.
+   * Deletes all records of a group, including those of this transaction: one by one for every
+   * second group, otherwise in one call.
    */
   record DeleteGroup(String table, int group) implements Op {
     @Override
@@ -357,7 +357,10 @@ sealed interface Step {
     }
   }
 
-  /** Deletes the records from one key (inclusive) to another (exclusive), in one call; null: no bound. */
+  /**
+   * Deletes the records from one key (inclusive) to another (exclusive), in one call; null: no
+   * bound.
+   */
   record DeleteRange(String table, @Nullable Pk from, @Nullable Pk to) implements Op {
     @Override
     public boolean apply(State state) {

@@ -38,8 +38,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * A commit in the log lacks a resource at its k-th change of a tree, for every k. It waits without a
- * limit, until a close, for what may become available. Otherwise the database stops, and reads
+ * A commit in the log lacks a resource at its k-th change of a tree, for every k. It waits without
+ * a limit, until a close, for what may become available. Otherwise the database stops, and reads
  * continue.
  */
 @Tag("slow")

@@ -12,8 +12,8 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * Works on a real file until it is killed; prints {@code b N} before step N and {@code a N} after it.
- * {@link KillTest} starts it, kills it, and does the same steps to a model.
+ * Works on a real file until it is killed; prints {@code b N} before step N and {@code a N} after
+ * it. {@link KillTest} starts it, kills it, and does the same steps to a model.
  *
  * <p>Usage: {@code Victim FILE SEED:STEPS,SEED:STEPS,...}: the steps that the file has seen, and
  * lastly those to do. Ends with status 0 after a clean close.

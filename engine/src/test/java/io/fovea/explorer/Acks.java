@@ -16,7 +16,13 @@ final class Acks {
             long found = Life.number(small.get(tx, Life.key("a/", i)));
             if (found < least[i]) {
               throw new Violation(
-                  what + ": write of hand " + i + " " + least[i] + " was acknowledged, found " + found);
+                  what
+                      + ": write of hand "
+                      + i
+                      + " "
+                      + least[i]
+                      + " was acknowledged, found "
+                      + found);
             }
           }
           return null;

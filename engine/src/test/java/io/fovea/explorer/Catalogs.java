@@ -188,8 +188,7 @@ final class Catalogs {
       return;
     }
     long first = life.ids.next(n);
-    Violation.unless(
-        first > before, "the sequence returned " + first + " after " + before);
+    Violation.unless(first > before, "the sequence returned " + first + " after " + before);
     life.given.take(first, n);
     life.truth.gave(first + n - 1);
     if (hand.oneIn(20)) {

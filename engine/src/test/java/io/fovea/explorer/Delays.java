@@ -6,9 +6,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Delays threads at sites of the engine that {@link DelayWeaver} adds. Some sites are chosen for each
- * life. The first threads at a site are likely to be delayed, later ones less and less: so rare steps
- * are stretched as often as frequent ones, at little total cost. Thread-safe.
+ * Delays threads at sites of the engine that {@link DelayWeaver} adds. Some sites are chosen for
+ * each life. The first threads at a site are likely to be delayed, later ones less and less: so
+ * rare steps are stretched as often as frequent ones, at little total cost. Thread-safe.
  */
 public final class Delays {
   private static final int MAX = 1 << 15;
@@ -58,7 +58,8 @@ public final class Delays {
 
   /** Returns the number of a new site. */
   static int site(String where) {
-    return Math.min(MAX - 1, NUMBER.getAndIncrement()); // sites beyond the limit share the last number
+    return Math.min(
+        MAX - 1, NUMBER.getAndIncrement()); // sites beyond the limit share the last number
   }
 
   /**

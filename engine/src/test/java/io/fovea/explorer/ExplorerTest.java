@@ -16,8 +16,8 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Runs all operations at once: in one process that closes, crashes and reopens its databases, and in
- * processes that are killed. Both run in another JVM, so that a hang or crash of it is reported.
+ * Runs all operations at once: in one process that closes, crashes and reopens its databases, and
+ * in processes that are killed. Both run in another JVM, so that a hang or crash of it is reported.
  *
  * <p>Options: {@code -Dexplorer.seconds=N}, {@code -Dexplorer.seed=N}, {@code -Dexplorer.kills=N},
  * {@code -Dexplorer.protocol=NAME}, {@code -Dexplorer.features=A,B} or {@code =-A,-B} for all but

@@ -19,8 +19,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Kills processes that use one database, and has the next one check what was acknowledged. Meanwhile
- * this process follows the changes in the files, as another process than the writer.
+ * Kills processes that use one database, and has the next one check what was acknowledged.
+ * Meanwhile this process follows the changes in the files, as another process than the writer.
  */
 final class Kills {
   /** The number of kills of a database before the next setup. */

@@ -178,7 +178,8 @@ final class Lists {
       }
       default -> t.forEach(tx, prefix(list), prefix(list + 1), (k, v) -> values.add(v));
     }
-    Violation.same(length, values.size(), "list " + list + ", read by method " + how + ", has length");
+    Violation.same(
+        length, values.size(), "list " + list + ", read by method " + how + ", has length");
     long last = 0;
     long hash = length;
     for (byte[] v : values) {

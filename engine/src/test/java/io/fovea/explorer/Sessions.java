@@ -71,7 +71,8 @@ final class Sessions {
             try (RowCursor c = t.scan(tx, Range.all(), ScanOrder.ASCENDING)) {
               while (c.next()) {
                 long end = c.row().getLong(END);
-                Violation.unless(end > before, "a row that ended " + end + " is present at " + before);
+                Violation.unless(
+                    end > before, "a row that ended " + end + " is present at " + before);
               }
             }
             return null;

@@ -8,8 +8,8 @@ import java.nio.file.Path;
 
 /**
  * The expected state of the database, kept outside of it: which writes were attempted, acknowledged
- * and made durable, and which sequence values were returned. In memory, or in a file that survives a
- * kill. Each slot has one writer at a time.
+ * and made durable, and which sequence values were returned. In memory, or in a file that survives
+ * a kill. Each slot has one writer at a time.
  */
 final class Truth {
   static final int HANDS_MAX = 64;

@@ -18,11 +18,12 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The order of locks and waits, from the table of docs/internals/concurrency.md, and what each thread
- * holds. {@link LockOrderAgent} weaves calls of this class into the engine.
+ * The order of locks and waits, from the table of docs/internals/concurrency.md, and what each
+ * thread holds. {@link LockOrderAgent} weaves calls of this class into the engine.
  *
- * <p>A thread that waits may hold only what precedes in the table. So one thread reveals an inversion,
- * without a deadlock. Attempts without a wait are not checked, but count as held afterwards.
+ * <p>A thread that waits may hold only what precedes in the table. So one thread reveals an
+ * inversion, without a deadlock. Attempts without a wait are not checked, but count as held
+ * afterwards.
  *
  * <p>Each kind of inversion is recorded once, and fails the test that runs ({@link #poll}).
  */

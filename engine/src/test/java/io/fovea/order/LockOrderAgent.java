@@ -20,8 +20,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Weaves calls of {@link LockOrder} into the engine as its classes are loaded. Locks are replaced by
- * {@link OrderedLocks}; monitors and other waits are recorded.
+ * Weaves calls of {@link LockOrder} into the engine as its classes are loaded. Locks are replaced
+ * by {@link OrderedLocks}; monitors and other waits are recorded.
  */
 public final class LockOrderAgent {
   private static final String ORDER = "io/fovea/order/LockOrder";
@@ -63,7 +63,10 @@ public final class LockOrderAgent {
     return watching;
   }
 
-  /** Starts the agent if {@code -Dfovea.lockOrder=true}, once, before classes of the engine are loaded. */
+  /**
+   * Starts the agent if {@code -Dfovea.lockOrder=true}, once, before classes of the engine are
+   * loaded.
+   */
   static void watch() {
     Path page = page();
     if (Boolean.getBoolean("fovea.lockOrder") && page != null) {
@@ -85,7 +88,8 @@ public final class LockOrderAgent {
   /** Called by the JVM. */
   public static void agentmain(String page, Instrumentation jvm) {
     LockOrder.read(Path.of(page));
-    // Loaded classes are not rewoven: JDK 25 loses static fields of a class that one thread initializes
+    // Loaded classes are not rewoven: JDK 25 loses static fields of a class that one thread
+    // initializes
     // while another one retransforms it.
     jvm.addTransformer(new Weaver());
     watching = true;

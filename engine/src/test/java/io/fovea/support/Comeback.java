@@ -9,9 +9,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Tests that a sleeping lock holder resumes among virtual threads that wait for the lock, some of them
- * interrupted. There are more waiters than carriers, so the scheduler could always resume another
- * waiter first. A wait that starves the holder fails by the test's timeout.
+ * Tests that a sleeping lock holder resumes among virtual threads that wait for the lock, some of
+ * them interrupted. There are more waiters than carriers, so the scheduler could always resume
+ * another waiter first. A wait that starves the holder fails by the test's timeout.
  */
 public final class Comeback {
   private static final int SLEEPS = 20;

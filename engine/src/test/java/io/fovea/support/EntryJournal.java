@@ -34,19 +34,19 @@ import org.jspecify.annotations.Nullable;
  *                  ones. A move is atomic. The contents of a lost directory are lost
  * </pre>
  *
- * <p>There are cuts after each operation, before each sync (a cut after it adds no state), and where
- * the test asks for one.
+ * <p>There are cuts after each operation, before each sync (a cut after it adds no state), and
+ * where the test asks for one.
  *
  * <p><b>Not modeled:</b> file contents. A surviving file has its contents at the cut, or at its
  * deletion; {@link SimDisk} models contents. File systems that order their operations (ext4, XFS)
  * leave fewer states than this one.
  *
- * <p>At each cut the recorded entries are compared with the real ones, so an operation that bypasses
- * {@link Directories} fails. Lock files ({@code *.lock}) are ignored: nothing depends on them after a
- * power failure.
+ * <p>At each cut the recorded entries are compared with the real ones, so an operation that
+ * bypasses {@link Directories} fails. Lock files ({@code *.lock}) are ignored: nothing depends on
+ * them after a power failure.
  *
- * <p>There may be one instance per process, since it observes the whole engine; operations outside of
- * the folder are ignored. Thread-safe: operations in the folder are serialized.
+ * <p>There may be one instance per process, since it observes the whole engine; operations outside
+ * of the folder are ignored. Thread-safe: operations in the folder are serialized.
  */
 public final class EntryJournal implements Directories.Observer, AutoCloseable {
   private static final String LOCK = ".lock";
@@ -97,7 +97,8 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
    * A possible state after a cut. Equal entries have the same contents: a file that did not change
    * between two cuts has the same array.
    *
-   * @param entries by path in the folder: the bytes of a file, the Path of a link, "" for a directory
+   * @param entries by path in the folder: the bytes of a file, the Path of a link, "" for a
+   *     directory
    * @param lost the operations that were lost
    */
   public record Tree(Map<String, Object> entries, List<String> lost) {
@@ -146,8 +147,8 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
     }
 
     /**
-     * Returns distinct states after the cut: with all operations, with the durable ones, with those and
-     * the last one, and with random subsets.
+     * Returns distinct states after the cut: with all operations, with the durable ones, with those
+     * and the last one, and with random subsets.
      *
      * @param random the number of random subsets
      */
@@ -322,11 +323,7 @@ public final class EntryJournal implements Directories.Observer, AutoCloseable {
     if (!real.equals(known.keySet())) {
       failure =
           new AssertionError(
-              when
-                  + ": entries changed without Directories: "
-                  + real
-                  + ", not "
-                  + known.keySet());
+              when + ": entries changed without Directories: " + real + ", not " + known.keySet());
       throw failure;
     }
     // Two equal readings show the contents at one time, although other threads may write.

@@ -19,8 +19,8 @@ import java.util.UUID;
 /**
  * Random fields of every type, their values, and the order of these.
  *
- * <p>Integers are Longs, texts and byte strings are Strings, and decimals have no trailing zeros. So a
- * value stays equal when its field is widened.
+ * <p>Integers are Longs, texts and byte strings are Strings, and decimals have no trailing zeros.
+ * So a value stays equal when its field is widened.
  */
 public final class FieldValues {
   private FieldValues() {}

@@ -5,8 +5,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongConsumer;
 
 /**
- * Pauses before operations of a {@link SimDisk}, as a real device has. Concurrent operations then meet
- * in more orders than on a disk that answers immediately.
+ * Pauses before operations of a {@link SimDisk}, as a real device has. Concurrent operations then
+ * meet in more orders than on a disk that answers immediately.
  *
  * <pre>
  *   disk.onOperation(new Pauses(16));   one operation of 16 waits for up to 3 ms, and some yield

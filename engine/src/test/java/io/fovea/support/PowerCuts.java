@@ -40,8 +40,8 @@ public final class PowerCuts<S> {
   }
 
   /**
-   * Tries a sample of cuts: with all unsynced writes kept or lost, alternately, and with random ones.
-   * Includes the first cut of each stage, that is of each distinct progress.
+   * Tries a sample of cuts: with all unsynced writes kept or lost, alternately, and with random
+   * ones. Includes the first cut of each stage, that is of each distinct progress.
    */
   public void forEach(BiConsumer<SimDisk, S> look) {
     forEach(look, true);

@@ -33,8 +33,8 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
  *   mvn -B -ntp -pl engine -am -Praces test -Dtest=RacesTest
  * </pre>
  *
- * {@code -Dtest.jvm="-Dfovea.races=-m_tough_-t_PinRaces"} passes options to jcstress, with underscores
- * for spaces. The report of the last run is target/jcstress/index.html.
+ * {@code -Dtest.jvm="-Dfovea.races=-m_tough_-t_PinRaces"} passes options to jcstress, with
+ * underscores for spaces. The report of the last run is target/jcstress/index.html.
  */
 @Tag("slow")
 @Order(1)
@@ -51,8 +51,8 @@ class RacesTest {
   private static final Pattern SUMMARY = Pattern.compile("Results: (\\d+) planned; (\\d+) passed");
 
   /**
-   * A run in which a test did not get enough CPU time is repeated once. A forbidden outcome, a crash or
-   * a missing result fails immediately.
+   * A run in which a test did not get enough CPU time is repeated once. A forbidden outcome, a
+   * crash or a missing result fails immediately.
    */
   @Test
   void noForbiddenOutcome() throws IOException, InterruptedException {

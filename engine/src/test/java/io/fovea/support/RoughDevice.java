@@ -16,17 +16,17 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.IntSupplier;
 
 /**
- * A device that fulfills the contract minimally. It wraps another one, is slow, completes operations
- * in any order, concurrently, on its own threads, and fails some.
+ * A device that fulfills the contract minimally. It wraps another one, is slow, completes
+ * operations in any order, concurrently, on its own threads, and fails some.
  *
  * <pre>
  *   read, write, submit ──► random delay       ──► the device below ──► done
  *                           (Roughness: threads)└─► sometimes instead: EIO, ENOSPC
  * </pre>
  *
- * <p>A failed read leaves garbage in the memory, and a failed write in half of its sectors. The next
- * attempt at the same offset succeeds. Syncs and resizes don't fail. Waiting for an operation parks
- * the thread, and does not pin a virtual one.
+ * <p>A failed read leaves garbage in the memory, and a failed write in half of its sectors. The
+ * next attempt at the same offset succeeds. Syncs and resizes don't fail. Waiting for an operation
+ * parks the thread, and does not pin a virtual one.
  */
 public final class RoughDevice extends AbstractBlockDevice {
   private static final byte RUBBISH = (byte) 0xDB;
@@ -137,7 +137,9 @@ public final class RoughDevice extends AbstractBlockDevice {
     }
   }
 
-  /** Returns memory that any thread may access, also of a confined arena; the waiter keeps it alive. */
+  /**
+   * Returns memory that any thread may access, also of a confined arena; the waiter keeps it alive.
+   */
   private static MemorySegment memory(MemorySegment seg, long segOff, int len) {
     return Mem.isRaw()
         ? MemorySegment.ofAddress(seg.address() + segOff).reinterpret(len)

@@ -4,8 +4,8 @@ import io.fovea.io.BlockDevice;
 import io.fovea.io.Storage;
 
 /**
- * The files of a database on {@link RoughDevice}s. Operations of the data file may fail; those of the
- * log and the double-write area are only slow and reordered.
+ * The files of a database on {@link RoughDevice}s. Operations of the data file may fail; those of
+ * the log and the double-write area are only slow and reordered.
  */
 public final class RoughStorage implements Storage {
   private final Storage below;

@@ -11,9 +11,9 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * The common state of a test's {@link RoughDevice}s: behavior, randomness, and worker threads.
  *
- * <p>The delay and the failure of the n-th operation follow from the seed, whichever thread requests
- * it. So a run of one thread with sequential operations repeats exactly. {@link #toString} has the
- * seed. Thread-safe; the workers are daemon threads that end when idle.
+ * <p>The delay and the failure of the n-th operation follow from the seed, whichever thread
+ * requests it. So a run of one thread with sequential operations repeats exactly. {@link #toString}
+ * has the seed. Thread-safe; the workers are daemon threads that end when idle.
  */
 public final class Roughness {
   private static final int THREADS = 3;

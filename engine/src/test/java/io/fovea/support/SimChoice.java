@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The fate of each unsynced change at a power failure, chosen by a test; {@link SimCrash} chooses at
- * random.
+ * The fate of each unsynced change at a power failure, chosen by a test; {@link SimCrash} chooses
+ * at random.
  *
  * <p>Changes are numbered as in {@link SimDisk#unsyncedChanges}: by file name, then oldest first.
  */
@@ -30,9 +30,9 @@ public final class SimChoice {
   }
 
   /**
-   * Returns choices for some changes: every set of survivors if there are few. Otherwise none, all, and
-   * each change as the first that is lost, the only survivor, and the only one that is lost. Also each
-   * write torn, with and without all others.
+   * Returns choices for some changes: every set of survivors if there are few. Otherwise none, all,
+   * and each change as the first that is lost, the only survivor, and the only one that is lost.
+   * Also each write torn, with and without all others.
    *
    * @param few up to this many changes every set is tried
    */

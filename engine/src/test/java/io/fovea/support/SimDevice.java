@@ -7,8 +7,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * A handle on a file of a {@link SimDisk}: the device that tests pass to the engine. All randomness,
- * counts and faults are the disk's, since a crash or a full disk affects all files.
+ * A handle on a file of a {@link SimDisk}: the device that tests pass to the engine. All
+ * randomness, counts and faults are the disk's, since a crash or a full disk affects all files.
  */
 public final class SimDevice extends AbstractBlockDevice {
   private final SimDisk disk;

@@ -42,14 +42,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <ul>
  *   <li>{@link #crash}: a clone in which unsynced writes are lost, torn at 512 bytes, reordered.
- *       {@link #powerOffAt} makes the disk fail from an operation on; {@link #onOperation} lets a test
- *       clone it before each operation.
+ *       {@link #powerOffAt} makes the disk fail from an operation on; {@link #onOperation} lets a
+ *       test clone it before each operation.
  *   <li>{@link #fail}: the n-th operation fails, once or permanently, or is lost, misdirected, or
  *       flips a bit ({@link SimFault}). A failed write may have changed any of its sectors. After a
  *       failed sync the writes before it stay in doubt even if later syncs succeed, as on Linux.
  *   <li>{@link #ignoreSyncs}: syncs of a file that do nothing.
- *   <li>{@link #capacity}: a full disk, or a quota of one file, which may be raised later. Holes take
- *       no space; a write into a hole that gets no space is a short write.
+ *   <li>{@link #capacity}: a full disk, or a quota of one file, which may be raised later. Holes
+ *       take no space; a write into a hole that gets no space is a short write.
  *   <li>{@link #asynchronous}: another thread executes batches in random order, interleaved. {@link
  *       #hold}: operations of a kind wait until they are released.
  *   <li>{@link #poke}, {@link #flip}: damage.
@@ -246,8 +246,8 @@ public final class SimDisk {
   }
 
   /**
-   * Makes syncs of a file succeed without an effect, to simulate an engine that forgot them. Crashed
-   * disks and copies sync again.
+   * Makes syncs of a file succeed without an effect, to simulate an engine that forgot them.
+   * Crashed disks and copies sync again.
    */
   public void ignoreSyncs(String name) {
     lock.lock();
@@ -323,7 +323,9 @@ public final class SimDisk {
     }
   }
 
-  /** Sets whether durable writes are independent of each other, as direct I/O on Linux; the default. */
+  /**
+   * Sets whether durable writes are independent of each other, as direct I/O on Linux; the default.
+   */
   public void writesApart(boolean on) {
     apart = on;
   }

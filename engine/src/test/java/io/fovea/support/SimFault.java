@@ -5,8 +5,8 @@ import io.fovea.io.IoOp;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A fault of a {@link SimDisk}. Operations are counted from the time the fault is added: {@code nth} 1
- * hits the next one that matches.
+ * A fault of a {@link SimDisk}. Operations are counted from the time the fault is added: {@code
+ * nth} 1 hits the next one that matches.
  *
  * @param op the kind of operation; null: any
  * @param nth which of them, from 1
@@ -17,8 +17,8 @@ public record SimFault(@Nullable IoOp op, long nth, boolean forever, Effect effe
   /** The effect of a fault. */
   public enum Effect {
     /**
-     * The operation fails. A failed write may have changed any of its sectors; a failed sync leaves the
-     * writes before it in doubt permanently.
+     * The operation fails. A failed write may have changed any of its sectors; a failed sync leaves
+     * the writes before it in doubt permanently.
      */
     ERROR,
     /** A resize that shortens a file fails. */

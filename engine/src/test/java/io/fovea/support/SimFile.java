@@ -25,7 +25,8 @@ import org.jspecify.annotations.Nullable;
  *   crash ──► medium + some of doubtful + some of unsynced, torn, reordered
  * </pre>
  *
- * <p>Contents are immutable chunks of 4 KiB, so a clone copies only maps. Guarded by the disk's lock.
+ * <p>Contents are immutable chunks of 4 KiB, so a clone copies only maps. Guarded by the disk's
+ * lock.
  */
 final class SimFile {
   static final int SECTOR = 512;
@@ -214,8 +215,8 @@ final class SimFile {
   }
 
   /**
-   * Drops doubtful changes that later, synced writes cover. Lengths are journaled: a durable one makes
-   * all earlier ones durable.
+   * Drops doubtful changes that later, synced writes cover. Lengths are journaled: a durable one
+   * makes all earlier ones durable.
    */
   private void settle() {
     for (Change later : unsynced) {
@@ -325,7 +326,9 @@ final class SimFile {
     return after;
   }
 
-  /** Returns the file after a power failure with chosen survivors; its changes start at a number. */
+  /**
+   * Returns the file after a power failure with chosen survivors; its changes start at a number.
+   */
   SimFile crash(SimChoice how, int first) {
     SimFile after = new SimFile(name);
     after.medium = medium.copy();

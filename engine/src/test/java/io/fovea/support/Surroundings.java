@@ -9,8 +9,8 @@ import java.util.function.Supplier;
 /**
  * The environments of model tests: pool size, device behavior and hints.
  *
- * <p>{@code -Dmodels.times=N} runs everything N times, with successive seeds; {@code -Dmodels.seed=N}
- * sets the first seed.
+ * <p>{@code -Dmodels.times=N} runs everything N times, with successive seeds; {@code
+ * -Dmodels.seed=N} sets the first seed.
  */
 public enum Surroundings {
   /** A large pool and fast devices. */

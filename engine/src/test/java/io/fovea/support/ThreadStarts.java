@@ -8,8 +8,8 @@ import java.util.function.IntPredicate;
 import java.util.function.Predicate;
 
 /**
- * Fails starts of threads, as when the system has no resources for another one, and turns of service
- * threads. Several tests may use it concurrently, for different threads.
+ * Fails starts of threads, as when the system has no resources for another one, and turns of
+ * service threads. Several tests may use it concurrently, for different threads.
  */
 public final class ThreadStarts implements AutoCloseable {
   private static final List<ThreadStarts> ALL = new CopyOnWriteArrayList<>();

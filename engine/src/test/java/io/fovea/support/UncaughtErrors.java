@@ -9,11 +9,12 @@ import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
  * Fails a test if a thread ends with an uncaught error: one of the engine would show only in the
- * output, and one of a test would void its checks. Waits out of order ({@link LockOrder}) fail, too.
+ * output, and one of a test would void its checks. Waits out of order ({@link LockOrder}) fail,
+ * too.
  *
- * <p>Registered for all tests in {@code META-INF/services}. Two classes run at a time, so the failing
- * test may not be the cause; thread name and trace identify it. Threads with their own handler are
- * exempt.
+ * <p>Registered for all tests in {@code META-INF/services}. Two classes run at a time, so the
+ * failing test may not be the cause; thread name and trace identify it. Threads with their own
+ * handler are exempt.
  */
 public final class UncaughtErrors implements AfterEachCallback, AfterAllCallback {
   private static final Queue<AssertionError> SEEN = new ConcurrentLinkedQueue<>();
