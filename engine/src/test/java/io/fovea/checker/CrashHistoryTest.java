@@ -57,7 +57,7 @@ class CrashHistoryTest {
       Checker.Report report = history(Durability.ASYNC, seed, true);
       if (report.has(Kind.LOST_COMMIT) || report.has(Kind.LOST_UPDATE)) {
         SoakReport.line(
-            "CrashHistoryTest.whatIsLostIsNoticed",
+            "CrashHistoryTest.lostCommitsAreDetected",
             "seed " + seed + ": " + report.anomalies().getFirst());
         return;
       }

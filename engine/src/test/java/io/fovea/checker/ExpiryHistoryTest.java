@@ -230,12 +230,12 @@ class ExpiryHistoryTest {
   /** Readers' clock is slow: they see expired rows that are not swept yet. */
   @Test
   void readersThatSeeExpiredRows() {
-    found("aReaderThatSeesWhatHasExpired", false, -500_000, Duration.ofMillis(2));
+    found("readersThatSeeExpiredRows", false, -500_000, Duration.ofMillis(2));
   }
 
   /** The sweep's clock is fast: it removes rows that have not expired, or were renewed. */
   @Test
   void aSweepThatRemovesLiveRows() {
-    found("aSweepThatRemovesWhatIsThere", true, 6, Duration.ofNanos(200_000));
+    found("aSweepThatRemovesLiveRows", true, 6, Duration.ofNanos(200_000));
   }
 }

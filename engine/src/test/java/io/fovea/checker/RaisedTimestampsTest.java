@@ -48,7 +48,7 @@ class RaisedTimestampsTest {
       totals.add(raising(seed++, raised));
     }
     assertTrue(raised.get() > RAISED_MIN, () -> "only " + raised + " were raised");
-    SoakReport.line("RaisedTimestampsTest.unlockedItemsMayRise", raised + " raised; " + totals);
+    SoakReport.line("RaisedTimestampsTest.unlockedItemsMayBeRaised", raised + " raised; " + totals);
   }
 
   private static Checker.Report raising(long seed, AtomicLong raised) {
@@ -113,7 +113,7 @@ class RaisedTimestampsTest {
       Checker.Report report = Checker.check(history);
       if (!report.clean()) {
         SoakReport.line(
-            "RaisedTimestampsTest.lockedItemsMayNot",
+            "RaisedTimestampsTest.lockedItemsMustNotBeRaised",
             "in round " + round + ": " + report.anomalies().getFirst());
         return;
       }

@@ -49,27 +49,27 @@ class BrokenTest {
    */
   @Test
   void detectsPagesWrittenBeforeTheLog() {
-    caught("pagesBeforeTheLog", CrashTest.notWaiting(), CrashExplorer::pageBeforeLog);
+    caught("detectsPagesWrittenBeforeTheLog", CrashTest.notWaiting(), CrashExplorer::pageBeforeLog);
   }
 
   @Test
   void detectsUnsyncedLog() {
-    caught("aLogThatIsNotSynced", Session.small(), e -> e.prepare(d -> d.ignoreSyncs("db.log")));
+    caught("detectsUnsyncedLog", Session.small(), e -> e.prepare(d -> d.ignoreSyncs("db.log")));
   }
 
   @Test
   void detectsUnsyncedPages() {
-    caught("pagesThatAreNotSynced", Session.small(), e -> e.prepare(d -> d.ignoreSyncs("db")));
+    caught("detectsUnsyncedPages", Session.small(), e -> e.prepare(d -> d.ignoreSyncs("db")));
   }
 
   @Test
   void detectsUnsyncedCopies() {
-    caught("copiesThatAreNotSynced", Session.small(), e -> e.prepare(d -> d.ignoreSyncs("db.dwb")));
+    caught("detectsUnsyncedCopies", Session.small(), e -> e.prepare(d -> d.ignoreSyncs("db.dwb")));
   }
 
   @Test
   void detectsMissingDoubleWrites() {
     caught(
-        "pagesThatAreNotWrittenTwice", Session.small().log(log -> log.doubleWrite(false)), e -> e);
+        "detectsMissingDoubleWrites", Session.small().log(log -> log.doubleWrite(false)), e -> e);
   }
 }

@@ -90,7 +90,7 @@ class ChangesCrashTest {
     for (long seed = SEED; crashes < CRASHES; seed++) {
       way(seed, small(), CRASHES);
     }
-    report("withoutAGapOrARepetition");
+    report("followsWithoutGapOrRepetition");
     assertTrue(batches > CRASHES, batches + " batches");
   }
 
@@ -104,7 +104,7 @@ class ChangesCrashTest {
     for (long seed = SEED; crashes < CRASHES / 2; seed++) {
       way(seed, options, CRASHES / 2);
     }
-    report("commitsThatDoNotWait");
+    report("followsAsynchronousCommits");
   }
 
   /** Little of the log is retained; the follower keeps up. */
@@ -114,7 +114,7 @@ class ChangesCrashTest {
     for (long seed = SEED + 1000; crashes < CRASHES / 2; seed++) {
       way(seed, options, CRASHES / 2);
     }
-    report("aLogThatGoesRound");
+    report("followsARecycledLog");
   }
 
   /** Follows the files, including those that a crash left, before they are opened. */
@@ -124,7 +124,7 @@ class ChangesCrashTest {
     for (long seed = SEED + 2000; crashes < CRASHES / 2; seed++) {
       way(seed, small(), CRASHES / 2);
     }
-    report("fromBeside");
+    report("followsFiles");
     assertTrue(batches > CRASHES, batches + " batches");
   }
 
@@ -139,7 +139,7 @@ class ChangesCrashTest {
     for (long seed = SEED + 3000; crashes < CRASHES / 3; seed++) {
       way(seed, options, CRASHES / 3);
     }
-    report("fromBesideCommitsThatDoNotWait");
+    report("followsFilesOfAsynchronousCommits");
   }
 
   @Test
@@ -149,7 +149,7 @@ class ChangesCrashTest {
     for (long seed = SEED + 4000; crashes < CRASHES / 3; seed++) {
       way(seed, options, CRASHES / 3);
     }
-    report("fromBesideALogThatGoesRound");
+    report("followsFilesOfARecycledLog");
   }
 
   private void report(String what) {

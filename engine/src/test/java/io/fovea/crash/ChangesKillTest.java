@@ -51,7 +51,7 @@ class ChangesKillTest {
     }
     long records = Followed.compare(file, copy);
     SoakReport.line(
-        "ChangesKillTest.aCopyGoesOn",
+        "ChangesKillTest.copyResumesAfterKills",
         KILLS + " kills of a process, " + batches + " batches, " + records + " records");
   }
 

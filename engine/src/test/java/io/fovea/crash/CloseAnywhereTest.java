@@ -83,6 +83,6 @@ class CloseAnywhereTest {
         before = now;
       }
     }
-    SoakReport.line("CloseAnywhereTest.closesAtEveryPlace", task.get().toString());
+    SoakReport.line("CloseAnywhereTest.closesAtEveryCallSite", task.get().toString());
   }
 }

@@ -53,7 +53,7 @@ class CrashTest {
     for (int i = 0; i == 0 || explorer.distinct() < STATES * 6 / 10; i++) {
       explorer.workload(i % 4 == 3 ? 120 : 20);
     }
-    SoakReport.line("CrashTest.everyOperation", "seed " + SEED + ": " + explorer);
+    SoakReport.line("CrashTest.recoversFromEveryOperation", "seed " + SEED + ": " + explorer);
   }
 
   /** Cuts recoveries at every operation, and their recoveries, recursively. */
@@ -67,7 +67,8 @@ class CrashTest {
     while (explorer.distinct() < STATES / 4) {
       explorer.workload(25);
     }
-    SoakReport.line("CrashTest.everyOperationOfARecovery", "seed " + (SEED + 1) + ": " + explorer);
+    SoakReport.line(
+        "CrashTest.recoversFromEveryOperationOfARecovery", "seed " + (SEED + 1) + ": " + explorer);
   }
 
   static Options notWaiting() {
@@ -84,7 +85,7 @@ class CrashTest {
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 8; i++) {
       explorer.workload(20);
     }
-    SoakReport.line("CrashTest.commitsThatDoNotWait", "seed " + (SEED + 2) + ": " + explorer);
+    SoakReport.line("CrashTest.asynchronousCommits", "seed " + (SEED + 2) + ": " + explorer);
   }
 
   /** Varies sizes and translations, with a pool that holds everything. */
@@ -136,7 +137,7 @@ class CrashTest {
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 10; i++) {
       explorer.workload(40);
     }
-    SoakReport.line("CrashTest.withoutCopies", "seed " + (SEED + 4) + ": " + explorer);
+    SoakReport.line("CrashTest.withoutDoubleWrites", "seed " + (SEED + 4) + ": " + explorer);
   }
 
   /** Runs workloads until there are enough states and their subject has occurred. */
@@ -258,7 +259,7 @@ class CrashTest {
     for (int i = 0; i == 0 || explorer.distinct() < STATES / 4; i++) {
       explorer.workload(24);
     }
-    SoakReport.line("CrashTest.cuts", "seed " + (SEED + 8) + ": " + explorer);
+    SoakReport.line("CrashTest.rangeDeletes", "seed " + (SEED + 8) + ": " + explorer);
   }
 
   /** Checks the steps themselves: without a crash, model and engine agree. */

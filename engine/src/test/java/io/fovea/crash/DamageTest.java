@@ -222,7 +222,7 @@ class DamageTest {
       mixed.poke("db", pid * PAGE, was);
       outcomes.merge(anything(mixed, s.state(), "page " + pid), 1, Integer::sum);
     }
-    SoakReport.line("DamageTest.anOldPageComesBack", outcomes.toString());
+    SoakReport.line("DamageTest.stalePage", outcomes.toString());
   }
 
   private static String anything(SimDisk disk, State expected, String what) {

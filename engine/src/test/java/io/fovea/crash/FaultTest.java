@@ -482,7 +482,8 @@ class FaultTest {
     }
     assertTrue(full[0] > 0, "the disk was never full");
     SoakReport.line(
-        "FaultTest.readsGoOn", full[0] + " commits refused, " + looks + " times all was read");
+        "FaultTest.readsContinueOnAFullDisk",
+        full[0] + " commits refused, " + looks + " times all was read");
     disk.capacity(Long.MAX_VALUE);
     s.steps(g, STEPS);
     s.check();

@@ -54,14 +54,14 @@ class FileChangesKillTest {
   /** The log retains everything that the follower has not read. */
   @Test
   void resumesAfterKills() throws Exception {
-    kills("goesOnThroughKills", 256 << 20);
+    kills("resumesAfterKills", 256 << 20);
     assertEquals(0, lost, "followers that fell behind");
   }
 
   /** The log retains little: a follower that falls behind gets an error, never wrong changes. */
   @Test
   void recycledLog() throws Exception {
-    kills("aLogThatGoesRound", 512 << 10);
+    kills("recycledLog", 512 << 10);
   }
 
   private void kills(String name, long changeRetentionBytes) throws Exception {

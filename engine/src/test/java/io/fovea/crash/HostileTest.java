@@ -48,7 +48,7 @@ class HostileTest {
 
   @Test
   void damagedPagesAreDetected() throws IOException, InterruptedException {
-    run("pages", PAGES, "damagedPagesAreNoticed");
+    run("pages", PAGES, "damagedPagesAreDetected");
   }
 
   private void run(String kind, int rounds, String test) throws IOException, InterruptedException {
