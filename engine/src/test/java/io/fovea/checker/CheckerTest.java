@@ -256,7 +256,7 @@ class CheckerTest {
     ok(1, append(X, 1));
     ok(2, append(X, 1, 2));
     ok(3, read(X, 1, 2, 1));
-    finds(Kind.IMPOSSIBLE_READ, "twice");
+    finds(Kind.IMPOSSIBLE_READ, "with a duplicate element");
   }
 
   @Test

@@ -163,7 +163,7 @@ class ChangesCrashTest {
             + batches
             + " batches, "
             + loads
-            + " loads, begun anew "
+            + " loads, started over "
             + LOST.sumThenReset());
   }
 

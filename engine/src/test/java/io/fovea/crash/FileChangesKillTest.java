@@ -114,7 +114,7 @@ class FileChangesKillTest {
               + KILLS
               + " kills, "
               + batches
-              + " batches, begun anew "
+              + " batches, started over "
               + lost
               + ", "
               + records
