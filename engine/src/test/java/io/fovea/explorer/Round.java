@@ -399,7 +399,7 @@ final class Round {
       truth.promised(promised, given);
       disk = after;
     } else {
-      // Memory is unmapped under its users, so there must be none. KilledTest kills a process.
+      // Memory is unmapped under its users, so there must be none. KillTest kills a process.
       life.stop = true;
       awaitHands();
       life.state = Life.State.KILLED;
