@@ -25,27 +25,27 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
- * The command for a replicated database: who is a member, how each is, and changes of that. From
- * any machine that reaches the peers.
+ * The command that inspects and changes a replicated database, from any machine that reaches its
+ * peers.
  *
  * <pre>
- *   status   PEERS              how is each?
- *   peers    PEERS              who are the members?
- *   verify   PEERS              has each the same data?
- *   add      PEERS ID=HOST:PORT takes a peer in, which was started with joining(true)
- *   remove   PEERS ID           takes one out
- *   transfer PEERS [ID]         lets another lead
- *   snapshot PEERS [ID]         makes a checkpoint, at all or at one
+ *   status   PEERS              health of each peer
+ *   peers    PEERS              lists the members
+ *   verify   PEERS              compares the peers' data
+ *   add      PEERS ID=HOST:PORT adds a peer, which was started with joining(true)
+ *   remove   PEERS ID           removes a peer
+ *   transfer PEERS [ID]         transfers the leadership
+ *   snapshot PEERS [ID]         makes a checkpoint, at all peers or at one
  *
  *   PEERS       one or more members, as a=10.0.0.1:7001,b=10.0.0.2:7001; they name the others
- *   exit code   0  it is done, and all are well
- *               1  it is not, or a peer is not well
- *               2  a mistake in the command line
- *               5  the output takes no more: a full disk, a closed pipe
+ *   exit code   0  done, and all peers are healthy
+ *               1  not done, or a peer is not healthy
+ *               2  usage error
+ *               5  the output can't be written: a full disk, a closed pipe
  * </pre>
  *
- * <p>It is not a part of the command for files, which needs no Ratis. It needs picocli, which is an
- * optional dependency of this module.
+ * <p>It is separate from the command for files, which needs no Ratis. It needs picocli, an optional
+ * dependency of this module.
  *
  * @since 0.1.0
  */
@@ -54,14 +54,14 @@ import picocli.CommandLine.Spec;
     header = "Looks at a replicated database, and changes its members.",
     description = "PEERS are one or more members, as a=10.0.0.1:7001,b=10.0.0.2:7001.")
 public final class ReplicaCommand {
-  /** Kept, so that what is set stays. */
+  /** A strong reference: the logging framework keeps only weak ones, and would lose the level. */
   private static final Logger RATIS = Logger.getLogger("org.apache.ratis");
 
   private static final String AGREES = "agrees";
   private static final int OK = 0;
   private static final int PROBLEMS = 1;
 
-  /** What it would say is not said. */
+  /** Exit code if the output can't be written. */
   private static final int NO_OUTPUT = 5;
 
   @Spec CommandSpec spec;
@@ -121,16 +121,16 @@ public final class ReplicaCommand {
   /**
    * Runs the command, and ends the JVM with its exit code.
    *
-   * @param args the words behind {@code fovea replica}
+   * @param args the arguments after {@code fovea replica}
    */
   public static void main(String[] args) {
-    RATIS.setLevel(Level.OFF); // what went wrong is in the answers
+    RATIS.setLevel(Level.OFF); // the answers say what went wrong
     PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
     PrintWriter err = new PrintWriter(System.err, true, StandardCharsets.UTF_8);
     System.exit(run(out, err, args));
   }
 
-  /** Runs it without ending the JVM. */
+  /** Runs the command without ending the JVM. */
   static int run(PrintWriter out, PrintWriter err, String... args) {
     int code = line(out, err).execute(args);
     return out.checkError() ? NO_OUTPUT : code;
@@ -155,7 +155,6 @@ public final class ReplicaCommand {
             });
   }
 
-  /** What a command does with the group. */
   private interface Body {
     int run(Administration group, PrintWriter out) throws IOException;
   }
