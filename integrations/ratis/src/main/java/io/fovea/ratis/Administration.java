@@ -205,12 +205,12 @@ final class Administration implements AutoCloseable {
   private static Trouble trouble(Throwable e) {
     String words = words(e);
     if (e instanceof GroupMismatchException) {
-      return new Trouble(true, "It is not of this group: " + words);
+      return new Trouble(true, "It is not in this group: " + words);
     }
     return isAway(e) || Tls.trouble(e) != null
         ? new Trouble(false, "It did not answer: " + words)
         : new Trouble(
-            true, "It has stopped, and its own health and log say why. It answered: " + words);
+            true, "It has stopped; its health and its log say why. It answered: " + words);
   }
 
   /**
@@ -254,8 +254,8 @@ final class Administration implements AutoCloseable {
                 new ReplicationException(
                     Reason.MEMBERSHIP,
                     false,
-                    "No peer that answers leads the group. Look whether a majority of the peers is"
-                        + " up, and whether they reach each other.",
+                    "None of the peers that answer is the leader. Check that a majority of the peers is"
+                        + " up and that they reach each other.",
                     null));
   }
 
@@ -329,7 +329,7 @@ final class Administration implements AutoCloseable {
     }
     if (to.isEmpty()) {
       throw new IllegalArgumentException(
-          id == null ? "There is no other member that is well." : "\"" + id + "\" is no member.");
+          id == null ? "No other member is healthy." : "\"" + id + "\" is not a member.");
     }
     if (leader.equals(id)) {
       return id;
@@ -353,7 +353,7 @@ final class Administration implements AutoCloseable {
 
   /** Makes a checkpoint at a member; returns its index. */
   long snapshot(Peer peer) {
-    String failed = "Peer \"" + peer.id() + "\" made no snapshot.";
+    String failed = "Peer \"" + peer.id() + "\" did not make a snapshot.";
     try {
       asking.getClientRpc().addRaftPeers(List.of(RaftSetup.peer(peer)));
       RaftClientReply r =

@@ -181,7 +181,7 @@ final class Divergence implements AutoCloseable {
             + hex.toHexDigits(mine)
             + ", and that of the group "
             + hex.toHexDigits(sum)
-            + ". It takes in a fresh copy.")) {
+            + ". It fetches a copy of the leader's.")) {
       Thread.ofPlatform().daemon().name("fovea-fresh-copy").start(this::recover);
     }
     return true;
@@ -209,7 +209,7 @@ final class Divergence implements AutoCloseable {
       } catch (IOException | RuntimeException e) {
         LOG.log(
             System.Logger.Level.WARNING,
-            "A fresh copy was not taken in, and is asked for again: " + e.getMessage());
+            "Installing a copy failed, and will be retried: " + e.getMessage());
       }
     } while (!done && !closes(PAUSE_MILLIS));
   }
@@ -223,7 +223,7 @@ final class Divergence implements AutoCloseable {
             stands
                 ? LeaderElectionManagementRequest.newResume(client, server.getId(), group, 1)
                 : LeaderElectionManagementRequest.newPause(client, server.getId(), group, 1)),
-        "The elections of this peer were not changed.");
+        "Elections of this peer could not be paused or resumed.");
   }
 
   /**

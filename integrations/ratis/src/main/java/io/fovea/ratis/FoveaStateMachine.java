@@ -182,7 +182,7 @@ final class FoveaStateMachine extends BaseStateMachine {
   public TransactionContext startTransaction(RaftClientRequest request) throws IOException {
     if (state.isDiverged()) {
       throw new StateMachineException(
-          "This peer's database differs from the others', and another one will lead.");
+          "This peer's database differs from the others', so another one will lead.");
     }
     byte[] entry = request.getMessage().getContent().toByteArray();
     return TransactionContext.newBuilder()
@@ -216,7 +216,7 @@ final class FoveaStateMachine extends BaseStateMachine {
               + at.index()
               + " of the log can't be applied: "
               + e
-              + " Where each peer says so, start all with a program that can apply it, or with"
+              + " If every peer says so, start all of them with a program that can apply it, or with"
               + " ReplicationOptions.skip of this index.",
           e);
       throw e;
@@ -307,7 +307,7 @@ final class FoveaStateMachine extends BaseStateMachine {
       return (failure == null ? "" : failure.what()).getBytes(StandardCharsets.UTF_8);
     }
     if (kind != CHUNK) {
-      throw new IOException("A peer asked \"" + (char) kind + "\", which this one does not know.");
+      throw new IOException("A peer sent \"" + (char) kind + "\", an unknown request.");
     }
     byte[] chunk = copies.chunk(q.getLong(), q.getLong());
     return chunk == null
@@ -370,9 +370,9 @@ final class FoveaStateMachine extends BaseStateMachine {
               }
               answer.completeExceptionally(
                   new StateMachineException(
-                      "This is no failure: "
-                          + (has ? "what the copy has is here" : "the copy is here")
-                          + ", and is used as soon as the leader asks again."));
+                      "This is not a failure: "
+                          + (has ? "the missing entries are here" : "the copy is here")
+                          + ", and will be used when the leader asks again."));
             } catch (IOException | RuntimeException | Error e) {
               answer.completeExceptionally(e);
             } finally {
@@ -423,7 +423,7 @@ final class FoveaStateMachine extends BaseStateMachine {
                 + leader
                 + " ends at index "
                 + at.index()
-                + ", and its log begins at "
+                + ", but its log begins at "
                 + first.getIndex()
                 + ".");
       }
@@ -431,7 +431,7 @@ final class FoveaStateMachine extends BaseStateMachine {
     } catch (IOException | RuntimeException e) {
       // Ratis retries any failure. On a full disk that is futile, and would go unnoticed.
       if (FullDisk.isCause(e)) {
-        stop("the copy that it needs can't be taken in: " + e.getMessage(), e);
+        stop("the copy that it needs can't be installed: " + e.getMessage(), e);
       }
       throw e;
     }
@@ -465,8 +465,8 @@ final class FoveaStateMachine extends BaseStateMachine {
     } catch (IOException | RuntimeException | Error e) {
       // Otherwise Ratis would drop the log up to the copy's index, and the database would lack
       // those entries.
-      stop("the copy that it has taken in can't be used: " + e.getMessage(), e);
-      throw new IllegalStateException("The copy can't be used.", e);
+      stop("the copy that it has restored can't be installed: " + e.getMessage(), e);
+      throw new IllegalStateException("The copy can't be installed.", e);
     }
     getLifeCycle().transition(LifeCycle.State.PAUSED);
   }

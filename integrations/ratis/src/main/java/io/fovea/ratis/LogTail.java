@@ -118,7 +118,7 @@ final class LogTail {
           System.Logger.Level.WARNING,
           "The last entry of the log of peer "
               + self
-              + " was written in part: "
+              + " was written only partly: "
               + file
               + ", bytes "
               + part.at()
@@ -127,7 +127,7 @@ final class LogTail {
               + ". "
               + (part.complete()
                   ? "Its checksum was completed."
-                  : "It was dropped; the peer had not answered for it."));
+                  : "It was dropped; the peer had not acknowledged it."));
       return true;
     }
   }
@@ -161,7 +161,7 @@ final class LogTail {
           throw new IOException(
               "The log is damaged at byte "
                   + at
-                  + ": the length of an entry is not the one that the entry says of itself.");
+                  + ": the length of an entry contradicts its content.");
         }
         return null;
       }

@@ -199,7 +199,7 @@ public final class Membership {
       throw new ReplicationException(
           Reason.MEMBERSHIP,
           false,
-          failed + " The cause: " + (e == null ? "none was told" : e.getMessage()) + ".",
+          failed + " The cause: " + (e == null ? "unknown" : e.getMessage()) + ".",
           e);
     }
   }

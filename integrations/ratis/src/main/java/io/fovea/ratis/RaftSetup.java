@@ -124,7 +124,7 @@ final class RaftSetup {
             HELD.get(i)
                 + " can't be changed to "
                 + now
-                + ": what is acknowledged could be lost, or the peer not start again.");
+                + ": acknowledged commands could be lost, or the peer could not restart.");
       }
     }
   }

@@ -57,14 +57,14 @@ final class ReadMarks {
         throw new ReplicationException(
             Reason.TIMEOUT,
             false,
-            "A linearizable read waits for the log to go on, which it did not within "
+            "A linearizable read needs a new log entry, but none was committed within "
                 + most.toMillis()
-                + " ms. Look whether a majority of the peers is up, and whether they reach each"
+                + " ms. Check that a majority of the peers is up and that they reach each"
                 + " other.",
             e);
       } catch (ExecutionException e) {
         if (!(e.getCause() instanceof ReplicationException r)) {
-          throw new IllegalStateException("A mark was answered with something else.", e.getCause());
+          throw new IllegalStateException("A mark got an unexpected answer.", e.getCause());
         }
         if (r.reason() != Reason.TIMEOUT || until - System.nanoTime() <= 0) {
           throw new ReplicationException(r.reason(), false, String.valueOf(r.getMessage()), r);

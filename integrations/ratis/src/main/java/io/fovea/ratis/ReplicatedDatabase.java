@@ -209,7 +209,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
     }
     return "Peer \""
         + options.self().id()
-        + "\" can't go on with its log in "
+        + "\" can't continue its log in "
         + options.directory()
         + ": "
         + cause.getMessage()
@@ -283,7 +283,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
               Reason.BUSY,
               false,
               options.pendingMax()
-                  + " commands wait for their receipts, which is the most"
+                  + " commands wait for their results, which is the limit"
                   + " (ReplicationOptions.pendingMax). Wait for some of them.",
               null));
     }
@@ -370,7 +370,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
             false,
             "This peer has applied the log up to index "
                 + appliedIndex()
-                + ", and not up to "
+                + ", but not up to "
                 + index
                 + " within "
                 + options.requestTimeout().toMillis()
@@ -459,7 +459,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
           State.DOWN,
           "It has applied nothing for "
               + options.stallTimeout().toMillis()
-              + " ms, though the log goes up to "
+              + " ms, although the log goes up to "
               + committed
               + ".",
           role,

@@ -73,23 +73,23 @@ public final class ReplicationMetrics implements MeterBinder {
             p -> p.stats().acknowledged(),
             p -> p.stats().submitNanos(),
             TimeUnit.NANOSECONDS)
-        .description("Commands with a receipt")
+        .description("Successful commands")
         .tags(tags)
         .register(registry);
-    counter(registry, "failures", "Commands without a receipt", ReplicationStats::failed);
-    counter(registry, "tries", "Tries of requests after the first", ReplicationStats::tries);
+    counter(registry, "failures", "Failed commands", ReplicationStats::failed);
+    counter(registry, "tries", "Repeated attempts of requests", ReplicationStats::tries);
     counter(registry, "applied", "Entries of the log applied", ReplicationStats::applied);
     counter(
         registry,
         "retries",
         "Entries that had been applied before",
         ReplicationStats::retriesFound);
-    counter(registry, "copies", "Copies of the database taken in", ReplicationStats::copiesTaken);
-    counter(registry, "copied", "Bytes of copies taken in", ReplicationStats::copyBytes);
-    String index = "Where in the log this peer is";
+    counter(registry, "copies", "Copies of the database installed", ReplicationStats::copiesTaken);
+    counter(registry, "copied", "Bytes of such copies received", ReplicationStats::copyBytes);
+    String index = "Position of this peer in the log";
     gauge(registry, "index", index, p -> p.stats().appliedIndex(), "kind", "applied");
     gauge(registry, "index", index, p -> p.stats().committedIndex(), "kind", "committed");
-    gauge(registry, "leader", "Whether it leads", p -> p.membership().isLeader() ? 1 : 0);
+    gauge(registry, "leader", "1 while it leads", p -> p.membership().isLeader() ? 1 : 0);
     gauge(
         registry,
         "health",

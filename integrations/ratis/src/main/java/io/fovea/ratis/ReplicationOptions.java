@@ -98,7 +98,7 @@ public final class ReplicationOptions {
     Objects.requireNonNull(directory, "directory");
     List<Peer> all = List.copyOf(peers);
     if (all.stream().map(Peer::id).distinct().count() < all.size()) {
-      throw new IllegalArgumentException("Two of the peers have one name: " + all + ".");
+      throw new IllegalArgumentException("Two peers have the same name: " + all + ".");
     }
     Peer me =
         all.stream()

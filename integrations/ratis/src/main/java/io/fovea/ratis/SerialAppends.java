@@ -101,7 +101,7 @@ final class SerialAppends {
       throw e;
     } finally {
       if (moved) {
-        abandon("A copy was used instead.");
+        abandon("A copy was installed instead.");
       }
     }
   }
@@ -150,7 +150,7 @@ final class SerialAppends {
           throw new IOException("The entry " + reply.getMatchIndex() + " could not be synced.");
         }
         if (division.getInfo().getCurrentTerm() != request.getLeaderTerm()) {
-          throw new IOException("The term is another one since the request came.");
+          throw new IOException("The term has changed since the request arrived.");
         }
       }
       return reply;

@@ -105,8 +105,8 @@ final class Tls {
             + key
             + "\" has no private key of the certificate's algorithm, "
             + algorithm
-            + ", in PKCS #8 and PEM, without a password. \"openssl pkcs8 -topk8 -nocrypt\" makes"
-            + " one from other forms.",
+            + ", in PKCS #8 and PEM, without a password. \"openssl pkcs8 -topk8 -nocrypt\" converts"
+            + " other formats.",
         cause);
   }
 

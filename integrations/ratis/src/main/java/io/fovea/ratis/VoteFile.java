@@ -78,10 +78,10 @@ final class VoteFile {
             + file
             + " of peer "
             + self
-            + ", which has its term and its vote, was cut: the disk was full. The peer begins with"
+            + ", with its term and vote, was truncated by a full disk. The peer starts in"
             + " term "
             + term
-            + ", which is higher than all that it may have been in. One election follows.");
+            + ", which is higher than any it may have been in. One election follows.");
     return true;
   }
 

@@ -52,8 +52,8 @@ public final class CommandContext {
       throw new InvalidUseException(
           "Table \""
               + spec.name()
-              + "\" can't be replicated, because its rows expire by the clock of each replica: they"
-              + " would differ. Let a command delete what is older than its clock() says.");
+              + "\" can't be replicated: its rows expire by the clock of each replica, so replicas would"
+              + " differ. Delete old rows in a command, by its clock().");
     }
     return tx.table(spec);
   }

@@ -49,7 +49,7 @@ public final class Commands {
     }
     if (byName.containsKey(name) || byClass.containsKey(type)) {
       throw new IllegalArgumentException(
-          "There is a command of the name \"" + name + "\" or of " + type + " already.");
+          "A command named \"" + name + "\" or of " + type + " is already registered.");
     }
     Type added = new Type(name, c -> encode.apply(type.cast(c)), decode);
     Map<Class<?>, Type> classes = new HashMap<>(byClass);
@@ -72,9 +72,9 @@ public final class Commands {
     Type type = byClass.get(command.getClass());
     if (type == null) {
       throw new IllegalArgumentException(
-          "No command of "
+          "The command "
               + command.getClass()
-              + " is known: name it with ReplicationOptions.command, on every peer.");
+              + " is not registered: register it with ReplicationOptions.command, on every peer.");
     }
     byte[] entry = Entry.encode(id, type.name, type.encode.apply(command));
     try {
@@ -97,8 +97,8 @@ public final class Commands {
       throw new IllegalStateException(
           "The log has a command \""
               + entry.name()
-              + "\" that this replica does not know. Was it submitted by a newer program? A new"
-              + " kind of command is submitted when all peers know it.");
+              + "\" that this replica does not know. Was it submitted by a newer program? Submit a"
+              + " new kind of command only after all peers know it.");
     }
     return type.decode.apply(entry.command());
   }

@@ -257,7 +257,7 @@ public final class Replica implements AutoCloseable {
                 + entry.name()
                 + " of entry "
                 + at.index()
-                + " has failed, on each peer.",
+                + " failed on every peer.",
             e);
         return refuse(Failures.reason(e));
       }
@@ -283,20 +283,20 @@ public final class Replica implements AutoCloseable {
         outcome =
             Outcome.expired(
                 at.index(),
-                "The request was made at index "
+                "The request was created at index "
                     + entry.id().since()
-                    + ", and what was submitted up to index "
+                    + ", but outcomes up to index "
                     + forgotten
-                    + " is forgotten: it may have been applied before, and was not applied now.");
+                    + " are no longer stored: it may have been applied before, and was not applied now.");
       } else {
         byte[] result = command.apply(new CommandContext(tx, at, entry.clockMillis()));
         if (result.length > RESULT_BYTES_MAX) {
           throw new RefusedException(
               "The command's result has "
                   + result.length
-                  + " bytes; the most is "
+                  + " bytes; the limit is "
                   + RESULT_BYTES_MAX
-                  + ". Let it return less, and read the rest.");
+                  + ". Return less, and read the rest.");
         }
         outcome = new Outcome(Outcome.Kind.APPLIED, at.index(), result);
       }
@@ -628,7 +628,7 @@ public final class Replica implements AutoCloseable {
         old.join(); // it closes and deletes what is in the way of the copy
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
-        throw new InterruptedIOException("Interrupted while an older database was closed.");
+        throw new InterruptedIOException("Interrupted while waiting for an older database to close.");
       }
     }
     Path file;
@@ -648,7 +648,7 @@ public final class Replica implements AutoCloseable {
     try {
       if (closed) {
         opened.close();
-        throw new IOException("The replica was closed while it took in a copy.");
+        throw new IOException("The replica was closed while it restored a copy.");
       }
       staged = new Staged(opened, state);
     } finally {

@@ -57,9 +57,9 @@ final class ReplicaFiles {
         throw new InvalidUseException(
             "The file "
                 + pointer
-                + " names the directory of the database, \"one\" or \"two\", and has \""
+                + " must name the directory of the database, \"one\" or \"two\", but has \""
                 + current
-                + "\". If it is damaged, write the name of the one that has the database.");
+                + "\". If it is damaged, write the name of the directory that has the database into it.");
       }
     } else {
       current = ONE;

@@ -41,8 +41,8 @@ public record RequestId(UUID client, long sequence, long since) {
     throw new IllegalArgumentException(
         "\""
             + text
-            + "\" is no identity of a request. One is: the client's id, a number and an index, with"
-            + " slashes between them.");
+            + "\" is not a request id. Expected: client id, sequence and index, separated by"
+            + " slashes.");
   }
 
   @Override

@@ -146,7 +146,7 @@ class DivergenceTest {
               "Peer "
                   + id
                   + " .* Up to entry [0-9]+ of the log its digest is [0-9a-f]{16}, and that of the"
-                  + " group [0-9a-f]{16}\\. It takes in a fresh copy\\."),
+                  + " group [0-9a-f]{16}\\. It fetches a copy of the leader's\\."),
           said);
 
       // It goes on, votes and leads, over a restart.

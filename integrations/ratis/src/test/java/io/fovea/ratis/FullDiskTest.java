@@ -229,7 +229,7 @@ class FullDiskTest {
       assertTrue(FullDisk.isCause(full));
       assertTrue(
           FullDisk.told("it broke", full)
-              .startsWith("a disk is full: it broke. Make room. Then start"));
+              .startsWith("a disk is full: it broke. Free space. Then restart"));
     }
     Throwable full = new StorageFullException("write", "data.fovea", 1, "ENOSPC");
     String told = FullDisk.told("the entry 7 can't be applied", new RuntimeException(full));

@@ -202,7 +202,7 @@ class LogTailTest {
       Files.write(open, log);
       UncheckedIOException e = assertThrows(UncheckedIOException.class, () -> g.start(id));
       String said = e.getMessage();
-      assertTrue(said.startsWith("Peer \"" + id + "\" can't go on with its log in "), said);
+      assertTrue(said.startsWith("Peer \"" + id + "\" can't continue its log in "), said);
       assertTrue(said.contains("If the log is damaged"), said);
     }
   }

@@ -79,7 +79,7 @@ class TlsTest {
   private static void assertRefused(Ran ran, int peers, String why) {
     assertEquals(1, ran.code, ran.out);
     assertEquals(peers, ran.out.split("It did not answer: " + why, -1).length - 1, ran.out);
-    assertTrue(ran.out.contains("0 of " + peers + " are well, none leads."), ran.out);
+    assertTrue(ran.out.contains("0 of " + peers + " are healthy, no leader."), ran.out);
   }
 
   @Test
@@ -111,7 +111,7 @@ class TlsTest {
           "it closed the connection; it may speak TLS, and this side does not");
       Ran change = run(g, "remove", withWord("a", "stranger"));
       assertEquals(1, change.code, change.out);
-      assertTrue(change.err.contains("No peer that answers leads"), change.err);
+      assertTrue(change.err.contains("None of the peers that answer is the leader"), change.err);
       assertEquals(3, g.leader().membership().peers().size());
 
       g.stop("c");
