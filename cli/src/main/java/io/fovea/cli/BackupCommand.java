@@ -17,7 +17,6 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Copies a database. */
 @Command(
     name = "backup",
     header = "Copies a database into a directory.",
@@ -110,7 +109,7 @@ final class BackupCommand extends FileCommand implements WholeFile {
 
   private static BackupReport backup(Path file, Path directory, BackupOptions how) {
     FileReport.Header header = Opening.header(file);
-    // A complete file needs no log to be copied.
+    // If the file was closed, no log needs to be copied.
     Options options =
         header.state() == FileReport.State.CLEAN
             ? Opening.options(header).durability(Durability.NONE)

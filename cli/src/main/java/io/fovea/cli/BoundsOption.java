@@ -5,7 +5,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
-/** Of the commands for records in an order: where these begin, and where they end. */
+/** Options for the bounds of a key range. */
 final class BoundsOption {
   @Option(
       names = "--prefix",
@@ -39,7 +39,7 @@ final class BoundsOption {
       description = "Up to these first parts of a key, without what begins with them.")
   List<String> to = new ArrayList<>();
 
-  /** What was said, with the parameters that all keys begin with. */
+  /** Returns the bounds, with the parameters that all keys begin with. */
   Bounds of(JsonCommand command, List<@Nullable String> parts) {
     if (!from.isEmpty() && !after.isEmpty()) {
       throw command.mistake("--from and --after are two places to begin at: give one");

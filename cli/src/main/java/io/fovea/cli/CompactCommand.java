@@ -9,7 +9,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Makes a file shorter. */
 @Command(
     name = "compact",
     header = "Makes a file shorter.",

@@ -7,7 +7,6 @@ import picocli.AutoComplete;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ParentCommand;
 
-/** What makes a shell of Unix complete this command. */
 @Command(
     name = "completion",
     header = "Writes a script that makes bash or zsh complete the command.",

@@ -2,7 +2,6 @@ package io.fovea.cli;
 
 import picocli.CommandLine.Option;
 
-/** Of the commands that look at a file: whether it may be in use. */
 final class CopyOption {
   @Option(
       names = "--copy",

@@ -5,7 +5,6 @@ import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** How many records are there? */
 @Command(
     name = "count",
     header = "Counts records.",

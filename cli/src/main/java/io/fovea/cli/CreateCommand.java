@@ -14,7 +14,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Makes a database, or a table. */
 @Command(
     name = "create",
     header = "Creates a database, or a table in one.",

@@ -5,7 +5,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Deletes a record. */
 @Command(
     name = "delete",
     header = "Deletes a record.",

@@ -24,7 +24,6 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Parameters;
 
-/** Is all here that a database wants? */
 @Command(
     name = "doctor",
     header = "Looks whether all is here that a database wants.",
@@ -39,7 +38,7 @@ final class DoctorCommand extends JsonCommand {
   private static final long FILES_WANTED = 1024;
   private static final long BYTES_WANTED = 1L << 30;
 
-  /** File systems that forget all, or whose locks and syncs others can't be sure of. */
+  /** File systems that are volatile, or whose locks and syncs are not reliable. */
   private static final Map<String, String> FILE_SYSTEMS =
       Map.of(
           "tmpfs", "it is memory: after a restart of the machine nothing is there",
@@ -50,11 +49,11 @@ final class DoctorCommand extends JsonCommand {
           "overlay", "it is a layer of a container, and goes with it: mount a volume");
 
   /**
-   * What was looked at.
+   * A result.
    *
-   * @param what its name
-   * @param found how it is
-   * @param advice what to change; null if it is well
+   * @param what the aspect that was checked
+   * @param found its state
+   * @param advice what to change; null if nothing
    */
   private record Finding(String what, String found, @Nullable String advice) {}
 
@@ -149,7 +148,7 @@ final class DoctorCommand extends JsonCommand {
     }
   }
 
-  /** None where the system has no such file. */
+  /** Returns no lines if the system has no such file. */
   private static List<String> lines(Path file) {
     try {
       return Files.readAllLines(file);
@@ -168,7 +167,7 @@ final class DoctorCommand extends JsonCommand {
         free < BYTES_WANTED ? "there is little: a log alone may take 512 MiB" : null);
   }
 
-  /** What a database really gets there. */
+  /** Checks with a small database. */
   private void scratch() throws IOException {
     Path folder = Files.createTempDirectory(directory, "fovea-doctor");
     List<String> said = new ArrayList<>();
@@ -209,7 +208,7 @@ final class DoctorCommand extends JsonCommand {
         : null;
   }
 
-  /** How long a commit takes, of which the sync is most. */
+  /** Measures a commit, which is mostly a sync. */
   private void sync(Database db) {
     var table = db.table(TableSpec.bytes("t", 8)).bytes();
     long[] nanos = new long[SYNCS];

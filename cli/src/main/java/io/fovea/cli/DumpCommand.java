@@ -9,7 +9,6 @@ import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** What is in a page, or in the log? */
 @Command(
     name = "dump",
     header = "Shows a page, or records of the log.",
@@ -18,7 +17,7 @@ import picocli.CommandLine.Option;
           + " changes."
     })
 final class DumpCommand extends FileCommand {
-  /** One of the two. */
+  /** Exclusive options. */
   static final class What {
     @Option(names = "--page", paramLabel = "N", required = true, description = "This page.")
     @Nullable Long page;

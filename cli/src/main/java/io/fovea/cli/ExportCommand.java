@@ -22,7 +22,6 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Writes the records of a table for other programs. */
 @Command(
     name = "export",
     header = "Writes records as JSON lines or CSV.",
@@ -90,15 +89,12 @@ final class ExportCommand extends TableCommand {
     return Main.OK;
   }
 
-  /**
-   * To a file that is not there before, nor after a failure. What was reported as exported is there
-   * after a loss of power.
-   */
+  /** Writes a new file, which is removed after a failure. Reported records survive a power loss. */
   private long write(Opened db, Records records, Path to) throws IOException {
     FileOutputStream file;
     try {
       Files.createFile(to);
-      file = new FileOutputStream(to.toFile()); // no channel: an interrupt would close it
+      file = new FileOutputStream(to.toFile()); // not a channel: an interrupt would close it
     } catch (FileAlreadyExistsException e) {
       throw mistake("there is a file " + to + " already");
     } catch (IOException e) {
@@ -122,7 +118,7 @@ final class ExportCommand extends TableCommand {
     }
   }
 
-  /** Makes the entries of a directory durable, where the platform can open one. */
+  /** Makes the entries of a directory durable, if the platform can open one. */
   private static void sync(Path directory) throws IOException {
     FileChannel channel;
     try {

@@ -5,7 +5,6 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** What is in a record? */
 @Command(
     name = "get",
     header = "Shows a record.",

@@ -2,7 +2,6 @@ package io.fovea.cli;
 
 import picocli.CommandLine.Option;
 
-/** Of the commands that show objects: whether as the bytes that they are. */
 final class HexOption {
   @Option(
       names = "--hex",

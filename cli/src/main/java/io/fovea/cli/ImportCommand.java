@@ -29,7 +29,6 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
-/** Sets the records that an export has written, or another program. */
 @Command(
     name = "import",
     header = "Sets records from JSON lines or CSV.",
@@ -48,10 +47,10 @@ import picocli.CommandLine.ParameterException;
 final class ImportCommand extends TableCommand {
   @Mixin final ProgressOption progress = new ProgressOption();
 
-  /** A transaction has so many characters of values at most, and a record. */
+  /** The maximum number of characters of values in a transaction, and in a record. */
   private static final long CHARACTERS = 1 << 20;
 
-  /** Of the database that takes the records of a trial. */
+  /** The buffer of the in-memory database for a trial. */
   private static final long TRIAL_BYTES = 64 << 20;
 
   private static final char BYTE_ORDER_MARK = '\uFEFF';
@@ -108,16 +107,16 @@ final class ImportCommand extends TableCommand {
 
   private volatile long imported;
 
-  /** Lines before the first that the format knows of. */
+  /** Lines before the first one that the format sees. */
   private int linesBefore;
 
-  /** What the standard input has, where it is read twice. */
+  /** A file with the standard input, if it is read twice. */
   private @Nullable Path spooled;
 
   /** Whether the table is new. */
   private boolean made;
 
-  /** Of a table of objects: as the bytes that they are. */
+  /** The records of a table of objects, as bytes. */
   private @Nullable Records asBytes;
 
   @Override
@@ -189,7 +188,7 @@ final class ImportCommand extends TableCommand {
     }
   }
 
-  /** What the table is, if the input says it. */
+  /** The description of the table, if the input has one. */
   private @Nullable SchemaLine schemaLine(BufferedReader in) throws IOException {
     char[] start = new char[SchemaLine.START_LENGTH];
     in.mark(start.length);
@@ -209,7 +208,7 @@ final class ImportCommand extends TableCommand {
     return line;
   }
 
-  /** The database, with the table; for a trial one in memory, with such a table. */
+  /** Returns the database with the table; for a trial, an in-memory one with such a table. */
   private Opened opened(@Nullable SchemaLine schema) throws IOException {
     if (session() == null && !Files.exists(file())) {
       return created(schema);
@@ -239,7 +238,7 @@ final class ImportCommand extends TableCommand {
     }
   }
 
-  /** A new database with the table, in memory for a trial. */
+  /** Returns a new database with the table, in memory for a trial. */
   private Opened created(@Nullable SchemaLine schema) throws IOException {
     TableSpec spec = made(schema);
     if (spec == null) {
@@ -265,7 +264,7 @@ final class ImportCommand extends TableCommand {
     }
   }
 
-  /** A copy of the database, to change it. */
+  /** Returns a copy of the database that may be changed. */
   private Opened ofCopy() {
     Copy made = Copy.of(file());
     boolean done = false;
@@ -282,7 +281,9 @@ final class ImportCommand extends TableCommand {
     }
   }
 
-  /** The table as the input says it, or its header and values; null where neither does. */
+  /**
+   * The table according to the input, or to its header and values; null if neither describes it.
+   */
   private @Nullable TableSpec made(@Nullable SchemaLine schema) throws IOException {
     if (schema == null && keys.isEmpty()) {
       return null;
@@ -313,7 +314,7 @@ final class ImportCommand extends TableCommand {
     }
   }
 
-  /** Objects are bytes: those of another kind would be taken for what they are not. */
+  /** Objects are imported as bytes, so those of another type would be misinterpreted. */
   private void requireSame(@Nullable TableSpec there, @Nullable SchemaLine schema) {
     if (there == null || schema == null) {
       return;
@@ -348,12 +349,12 @@ final class ImportCommand extends TableCommand {
     return in;
   }
 
-  /** A pipe, or a device: read once. */
+  /** A pipe or device, which can be read only once. */
   private boolean isStream(Path from) {
     return keys.isEmpty() && Files.isReadable(from) && !Files.isDirectory(from);
   }
 
-  /** The standard input as a file: its types are those of all of it. */
+  /** Writes the standard input to a file: the inferred types depend on all of it. */
   private Path spooled() throws IOException {
     Path there = spooled;
     if (there == null) {
@@ -405,9 +406,9 @@ final class ImportCommand extends TableCommand {
   }
 
   /**
-   * Objects are imported as their components or, as 'export' writes them, as a key and a value in
-   * bytes. Objects whose only component is called so are bytes if a line before says what the table
-   * is, as in an export.
+   * Objects are imported as components or, as 'export' writes them, as a key and a value in bytes.
+   * Objects whose only component has the name of that value are bytes if a line before describes
+   * the table, as in an export.
    */
   private Records as(Records records, Set<String> columns) {
     Records bytes = asBytes;

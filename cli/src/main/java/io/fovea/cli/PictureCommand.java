@@ -19,7 +19,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Where in the file is what? */
 @Command(
     name = "picture",
     header = "Draws the file as a map of its pages.",
@@ -37,13 +36,13 @@ final class PictureCommand extends FileCommand implements WholeFile {
   private static final int CELLS_MAX = 250_000;
   private static final int STEPS = 5;
 
-  /** What colours say. */
+  /** The meaning of colors. */
   enum By {
-    /** Which tree a page belongs to: dark for inner nodes, pale for long values. */
+    /** The tree of a page: dark for inner nodes, pale for long values. */
     TREE,
     /** How much of a page is in use, from pale to dark. */
     FILL,
-    /** When a page was changed last, by its LSN, from pale to dark. */
+    /** The LSN of a page's last change, from pale to dark. */
     AGE
   }
 
@@ -60,7 +59,7 @@ final class PictureCommand extends FileCommand implements WholeFile {
       description = "What colours say: ${COMPLETION-CANDIDATES}. The default is ${DEFAULT-VALUE}.")
   By by = By.TREE;
 
-  /** What each colour means, and how many pages have it. */
+  /** Each color's meaning and number of pages. */
   private final Map<PageMap.Colour, Long> legend = new TreeMap<>();
 
   @Override
@@ -80,7 +79,7 @@ final class PictureCommand extends FileCommand implements WholeFile {
     return Main.OK;
   }
 
-  /** Leaves no part of it after a failure. */
+  /** Writes a new file; removes it after a failure. */
   private void write(Path to, byte[] picture) throws IOException {
     OutputStream created;
     try {
@@ -142,7 +141,7 @@ final class PictureCommand extends FileCommand implements WholeFile {
     }
   }
 
-  /** The names of trees, as the catalog has them. */
+  /** Names of trees, from the catalog. */
   private Map<Integer, String> names(Path of) {
     Map<Integer, String> names = new LinkedHashMap<>();
     for (FileReport.Tree t : FileReport.inspect(of, Opening.options()).trees()) {
@@ -201,7 +200,7 @@ final class PictureCommand extends FileCommand implements WholeFile {
         : step(number(page, "usedBytes"), room, "in use");
   }
 
-  /** One of some steps from pale to dark. */
+  /** A step between pale and dark. */
   private static PageMap.Colour step(long n, long of, String what) {
     int step = (int) Math.min(STEPS - 1, n * STEPS / of);
     int pale = 215 - step * 45;

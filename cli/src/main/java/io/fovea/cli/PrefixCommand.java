@@ -7,7 +7,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** What the commands for records in an order have in common: how their keys begin, and which. */
+/** A command on a key range of a table. */
 abstract class PrefixCommand extends TableCommand {
   @Parameters(
       index = "2..*",
@@ -35,12 +35,11 @@ abstract class PrefixCommand extends TableCommand {
 
   @Mixin final HexOption hex = new HexOption();
 
-  /** Between which keys. */
   final Bounds bounds() {
     return between.of(this, parts());
   }
 
-  /** The parts, with those that are null. */
+  /** The parts, including null ones. */
   private List<@Nullable String> parts() {
     List<@Nullable String> all = new ArrayList<>(parts);
     for (int at : nulls.stream().sorted().toList()) {

@@ -10,7 +10,6 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Makes a database of a backup. */
 @Command(
     name = "restore",
     header = "Makes a database of backups.",

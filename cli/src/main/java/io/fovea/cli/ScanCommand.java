@@ -7,7 +7,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Which records does a table have? */
 @Command(
     name = "scan",
     header = "Shows records, in order.",
@@ -40,7 +39,7 @@ final class ScanCommand extends PrefixCommand {
       throw mistake("--limit takes a number of records, and 0 for all");
     }
     Bounds bounds = bounds();
-    // A snapshot, of which one may read as many records as there are.
+    // A snapshot, from which any number of records can be read.
     try (Opened file = toRead(copy);
         Opened db = file.frozen()) {
       Records records = records(db, hex.hex);
@@ -60,7 +59,7 @@ final class ScanCommand extends PrefixCommand {
     return Main.OK;
   }
 
-  /** Shows one, and says whether there may be more. */
+  /** Shows a record; returns whether to continue. */
   private boolean show(Map<String, @Nullable Object> record) {
     goOn();
     if (json) {

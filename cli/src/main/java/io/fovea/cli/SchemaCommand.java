@@ -12,7 +12,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
 
-/** What are the tables and the sequences? */
 @Command(
     name = "schema",
     header = "Says what tables are.",

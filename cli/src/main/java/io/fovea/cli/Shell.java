@@ -14,14 +14,14 @@ import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Model.PositionalParamSpec;
 
 /**
- * Runs the lines of a shell, wherever they come from.
+ * Runs the lines of a shell.
  *
- * <p>Its commands are those of the command line, without FILE: the shell puts that in behind the
- * name of the command. So each is one class, with one description. Beside them there are those of
- * transactions, {@code help} and {@code exit}. One thread.
+ * <p>Its commands are those of the command line without FILE, which the shell inserts after the
+ * name of the command. So each command is one class with one description. In addition there are
+ * the commands for transactions, {@code help} and {@code exit}. Not thread-safe.
  */
 final class Shell {
-  /** Of the command line, those that make a shell, or that a shell has no use for. */
+  /** Commands that start a shell or are useless in one. */
   private static final List<String> NOT_HERE = List.of("shell", "restore", "top", "completion");
 
   private final Session session;
@@ -29,7 +29,7 @@ final class Shell {
   private final PrintWriter err;
   private final boolean json;
 
-  /** What {@code exit} sets. */
+  /** Set by {@code exit}. */
   private boolean ends;
 
   Shell(Session session, PrintWriter out, PrintWriter err, boolean json) {
@@ -39,7 +39,6 @@ final class Shell {
     this.json = json;
   }
 
-  /** Whether somebody has said {@code exit}. */
   boolean ends() {
     return ends;
   }
@@ -48,7 +47,7 @@ final class Shell {
     return session;
   }
 
-  /** All commands of a shell. Made for each line, since commands remember what they were told. */
+  /** All commands of a shell. Created for each line, because commands keep their arguments. */
   CommandLine commands() {
     CommandLine line =
         Main.commandLine(new Main(InputStream.nullInputStream(), out, err, session), "");
@@ -70,12 +69,12 @@ final class Shell {
     return Main.configured(line, err);
   }
 
-  /** The help of a command does not name what the shell puts in. */
+  /** Removes from the help of a command what the shell inserts. */
   private static void withoutFile(CommandSpec spec) {
-    spec.usageMessage().synopsisHeading("Usage:"); // a space comes from the shell, without a name
+    spec.usageMessage().synopsisHeading("Usage:"); // the shell adds a space, without a name
     OptionSpec copy = spec.findOption("--copy");
     if (copy != null) {
-      spec.remove(copy); // it is the shell that has it
+      spec.remove(copy); // an option of the shell itself
     }
     for (PositionalParamSpec p : List.copyOf(spec.positionalParameters())) {
       if (takesFile(spec) && p.index().min() == 0) {

@@ -11,7 +11,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Asks, and asks on. */
 @Command(
     name = "shell",
     header = "Runs commands for a database, line by line.",

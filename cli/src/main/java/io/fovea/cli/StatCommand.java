@@ -4,7 +4,6 @@ import io.fovea.FileReport;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** What takes the space? */
 @Command(
     name = "stat",
     header = "Says what takes the space.",

@@ -14,7 +14,6 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** Which tables are there? */
 @Command(
     name = "tables",
     header = "Lists the tables.",

@@ -16,7 +16,6 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Which commits were there, and which come? */
 @Command(
     name = "tail",
     header = "Shows commits, from the log.",
@@ -100,7 +99,7 @@ final class TailCommand extends FileCommand {
     return Main.OK;
   }
 
-  /** Of a shell: who follows holds nobody up. */
+  /** In a shell, --follow closes the database so that it blocks no other process. */
   private void letGo() {
     Session session = session();
     if (session == null || !follow) {
@@ -114,7 +113,7 @@ final class TailCommand extends FileCommand {
     session.release();
   }
 
-  /** A shell on a copy shows what becomes of the original. */
+  /** A shell on a copy follows the original. */
   private Path followed() {
     Session session = session();
     return session == null ? file() : session.original();
@@ -152,7 +151,7 @@ final class TailCommand extends FileCommand {
     }
   }
 
-  /** Shows a commit; says whether it has changed something that is asked for. */
+  /** Shows a commit; returns whether it changed a requested table. */
   private boolean show(ChangeBatch batch, FollowedTables known) {
     List<Change> wanted = new ArrayList<>();
     for (Change c : batch.changes()) {
@@ -176,7 +175,10 @@ final class TailCommand extends FileCommand {
     return true;
   }
 
-  /** Behind the last commit there may be what has changed no table: one need not read it again. */
+  /**
+   * Shows a position after the last commit if commits without table changes followed it, so that
+   * they need not be read again.
+   */
   private void end(ChangePosition at) {
     if (at.equals(shown)) {
       return;

@@ -27,7 +27,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** What does a process do with its databases? */
 @Command(
     name = "top",
     header = "Shows what a process does with its databases.",
@@ -86,7 +85,7 @@ final class TopCommand extends JsonCommand {
     }
   }
 
-  /** The process: as it was given, or the one that has a file open. */
+  /** The given process, or the one that has the file open. */
   private String pid() {
     if (what.matches("\\d+") && !Files.exists(Path.of(what))) {
       return what;
@@ -123,7 +122,7 @@ final class TopCommand extends JsonCommand {
         Map<String, Object> figures = figures(server, bean);
         Map<String, Object> old = before.put(bean, figures);
         if (old == null || figures.isEmpty()) {
-          continue; // there is no rate yet, or it was closed just now
+          continue; // there is no rate yet, or it was just closed
         }
         if (json) {
           out().println(Json.compact(figures));
@@ -153,7 +152,7 @@ final class TopCommand extends JsonCommand {
     return ObjectName.unquote(bean.getKeyProperty("name"));
   }
 
-  /** All figures of a database at one moment, its name first; none if it has been closed. */
+  /** All current figures of a database, its name first; empty if it was closed. */
   private static Map<String, Object> figures(MBeanServerConnection server, ObjectName bean)
       throws IOException {
     Map<String, Object> all = new LinkedHashMap<>();
@@ -207,7 +206,7 @@ final class TopCommand extends JsonCommand {
     return (number(now, figure) - number(old, figure)) / seconds;
   }
 
-  /** A figure; 0 of a release that does not have it. */
+  /** A figure; 0 if the process's release does not have it. */
   private static long number(Map<String, Object> figures, String name) {
     @Nullable Object value = figures.get(name);
     return value instanceof Number n ? n.longValue() : 0;

@@ -5,7 +5,6 @@ import java.nio.file.Path;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** Is everything in order? */
 @Command(
     name = "verify",
     header = "Checks everything.",
@@ -34,7 +33,7 @@ final class VerifyCommand extends FileCommand implements WholeFile {
   }
 
   private FileReport verified(Path of) {
-    // All is read some times: as it lies there, as a tree, and as records.
+    // Total unknown: everything is read several times, as pages, trees and records.
     long before = Progress.bytesRead();
     try (Progress p = progress.of(err(), "read", "", () -> Progress.bytesRead() - before, 0)) {
       p.start();

@@ -18,7 +18,7 @@ import org.apache.ratis.protocol.RaftPeerId;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** Who is compared with whom, and who is right. */
+/** Which peers are compared, and which digest is right. */
 class DigestComparisonTest {
   private final Map<String, Fake> peers = new TreeMap<>();
 

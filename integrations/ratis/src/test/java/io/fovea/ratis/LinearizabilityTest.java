@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** The checker finds what is wrong, and nothing else. */
+/** The checker finds all violations, and nothing else. */
 class LinearizabilityTest {
   private static final long NEVER = Long.MAX_VALUE;
 

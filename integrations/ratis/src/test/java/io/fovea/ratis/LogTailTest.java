@@ -31,14 +31,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * {@link LogTail}: the log is written and read by Ratis, with its last entry cut at each byte, and
- * with a sample of its bits turned over, one at a time; other bits in another run.
+ * Tests {@link LogTail}: Ratis writes and reads a log whose last entry is cut at each byte, or has
+ * one bit flipped, from a sample that differs in each run.
  */
 class LogTailTest {
   private static final UUID GROUP = new UUID(1, 2);
   private static final int SPACE = 2048;
 
-  /** Odd, so that each bit of a byte is met. */
+  /** Odd, so that each bit position of a byte occurs. */
   private static final int STRIDE = Boolean.getBoolean("ratis.all") ? 1 : 5;
 
   private static final int SEED =
@@ -80,7 +80,7 @@ class LogTailTest {
     assertFalse(LogTail.mend(directory, GROUP, "a"));
   }
 
-  /** What Ratis writes, without the zeros behind it. */
+  /** Returns the log that Ratis writes, without the trailing zeros. */
   private byte[] log(int entries) throws IOException {
     Files.deleteIfExists(file);
     try (SegmentedRaftLogOutputStream out =

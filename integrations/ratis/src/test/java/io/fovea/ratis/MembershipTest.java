@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Members that come and go, and how a peer says that it is not well. */
+/** Adding and removing members, and the health of peers. */
 @Tag("slow")
 class MembershipTest {
   @TempDir Path directory;
@@ -49,7 +49,7 @@ class MembershipTest {
       assertEquals(30, register(g.get("d"), LINEARIZABLE, "n"));
       assertEquals(4, g.leader().membership().peers().size());
 
-      // The leader goes, and the others elect another.
+      // The leader leaves, and the others elect another.
       String old = g.leader().id();
       g.leader().membership().transferLeadership("d", Duration.ofSeconds(10));
       assertEquals("d", g.leader().id());
@@ -59,7 +59,7 @@ class MembershipTest {
       assertEquals(
           30, Operations.number(g.get("d").submit(new Add("n", 1)).get().result()), "as before");
 
-      // It comes back with what is stored, not with what its options said.
+      // It restarts with the stored members, not with those in its options.
       g.stop("d");
       g.startJoining(d);
       assertEquals(31, register(g.get("d"), LINEARIZABLE, "n"));
@@ -152,7 +152,7 @@ class MembershipTest {
     }
   }
 
-  /** Ratis would take it for all threads of the JVM. */
+  /** Ratis would install its handler for all threads of the JVM. */
   @Test
   void whatNoThreadCatchesIsLeftToTheApplication() {
     try (Group g = new Group(directory, UnaryOperator.identity(), "a", "b", "c")) {
@@ -162,9 +162,7 @@ class MembershipTest {
     }
   }
 
-  /**
-   * Ratis notes that it would have ended the JVM; its own tests, which look for that, run alone.
-   */
+  /** Ratis records that it would have ended the JVM; its own tests, which check that, run alone. */
   @Test
   void anAddressInUseIsSaidAndEndsNothing() {
     try (Group g = new Group(directory, UnaryOperator.identity(), "a", "b", "c")) {

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the command for a group prints, and its exit codes. */
+/** The output of the command for a group, and its exit codes. */
 @Tag("slow")
 class ReplicaCommandTest {
   @TempDir Path directory;
@@ -32,7 +32,7 @@ class ReplicaCommandTest {
     return new Ran(code, out.toString(), err.toString());
   }
 
-  /** The numbers of the log differ from run to run, and so do ports. */
+  /** Replaces numbers of the log and ports, which differ from run to run. */
   private static String plain(Group g, String text) {
     String plain = text.replaceAll("(applied|committed|snapshot|index) -?[0-9]+", "$1 N");
     plain = plain.replaceAll("(\"(?:applied|committed|snapshot)\": )-?[0-9]+", "$1N");
@@ -54,11 +54,11 @@ class ReplicaCommandTest {
       }
       run("transfer", seeds(g), "a");
       for (ReplicatedDatabase db : g.up.values()) {
-        db.read(Consistency.LINEARIZABLE, tx -> null); // each knows who leads
+        db.read(Consistency.LINEARIZABLE, tx -> null); // each peer knows the leader
       }
       String one = "b=" + g.peers.get(1).address();
 
-      // One member is enough, and it names the others.
+      // One member suffices, and names the others.
       Ran status = run("status", one);
       assertEquals(
           """
@@ -128,7 +128,7 @@ class ReplicaCommandTest {
       assertEquals(new Ran(0, "{\"removed\": false}\n", ""), run("remove", one, "d", "--json"));
       g.stop("d");
 
-      // One is away: it is said, and the code is 1.
+      // An unreachable peer is shown, and the code is 1.
       String away = g.follower().id();
       g.stop(away);
       Ran less = run("--timeout", "2", "status", seeds(g));
@@ -153,8 +153,8 @@ class ReplicaCommandTest {
       assertEquals(1, group.code);
       assertTrue(group.out.contains("0 of 3 are healthy, no leader."), group.out);
 
-      // A command that fails for a reason of each peer stops all peers, which say so for as long as
-      // their servers answer.
+      // A command that fails for a local reason stops all peers, which say so while their servers
+      // answer.
       try {
         g.leader().submit(new Stop()).get();
       } catch (ExecutionException e) {

@@ -72,7 +72,7 @@ class ReplicatedDatabaseTest {
         }
         g.start(id);
         assertEquals(100, register(g.get(id), LINEARIZABLE, "n"));
-        // What was applied before is not applied again, and what was not is.
+        // Only what was not applied before is applied.
         assertTrue(g.get(id).stats().applied() <= 51, () -> "applied " + g.get(id).stats());
       }
     }

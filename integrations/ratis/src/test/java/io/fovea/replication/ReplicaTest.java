@@ -35,14 +35,14 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A replica and a log, without a protocol between them. */
+/** A replica and a log, without a consensus protocol. */
 class ReplicaTest {
   private static final TableSpec WORDS = TableSpec.bytes("words", 32);
   private static final UUID CLIENT = new UUID(3, 4);
 
   @TempDir Path directory;
 
-  /** Appends to a word; refuses "no", and has a bug with "bug". */
+  /** Appends to a word; refuses "no", and throws an unchecked exception for "bug". */
   record Append(String more) implements Command {
     @Override
     public byte[] apply(CommandContext c) throws RefusedException {
@@ -119,7 +119,7 @@ class ReplicaTest {
       assertEquals(new Position(3, 2), r.applied());
     }
     try (Replica r = open("r")) {
-      // The entry that is not for the database was in memory only: the log has it again.
+      // The position of the other entry was only in memory: the log delivers it again.
       assertEquals(new Position(2, 1), r.applied());
       assertArrayEquals(outcome.payload(), apply(r, 0, first).payload(), "passed over");
       r.passed(new Position(3, 2));
@@ -217,7 +217,6 @@ class ReplicaTest {
         assertEquals(3, apply(to, 50, entry(3, 2, "x")).index(), "sessions came with it");
         assertFalse(to.use(), "there is none any more");
       }
-      // The pointer tells where it is.
       assertEquals("two", Files.readString(directory.resolve("to/current")).trim());
       try (Replica to = open("to")) {
         assertEquals(50, to.applied().index());
@@ -263,7 +262,7 @@ class ReplicaTest {
         apply(c, 100, entry(100, 99, "y"));
         assertEquals(sum(a), sum(c));
       }
-      // One that differs once differs for ever, whatever it writes.
+      // Digests that differ once differ forever, whatever is written.
       b.database()
           .run(tx -> tx.table(WORDS).bytes().put(tx, new byte[] {1}, utf("something else")));
       apply(b, 100, entry(100, 99, "y"));
@@ -276,7 +275,7 @@ class ReplicaTest {
     }
   }
 
-  /** A database of an earlier version has no digest: it takes over that of another one. */
+  /** A database of an earlier version has no digest, and adopts that of another one. */
   @Test
   void aDigestIsTakenOver() throws Exception {
     try (Replica a = open("a")) {
@@ -350,7 +349,7 @@ class ReplicaTest {
       assertEquals(word(a), word(b));
       assertEquals(sum(a), sum(b));
 
-      // At the end of the program whoever waits is let go, and nothing is applied.
+      // On shutdown waiting threads return, and nothing is applied.
       b.suspend();
       b.abandon();
       assertEquals(Outcome.Kind.EXPIRED, apply(b, 12, entry(12, 11, "z")).kind());
@@ -399,7 +398,7 @@ class ReplicaTest {
       InputStream in =
           Copies.read(
               n -> {
-                // Every second answer gets lost.
+                // Every second answer is lost.
                 if (asked[0]++ % 2 == 0) {
                   copies.chunk(id, n);
                 }
@@ -468,7 +467,7 @@ class ReplicaTest {
     }
   }
 
-  /** Everything that a command may throw. */
+  /** All exceptions that a command may throw. */
   record Throwing(String what) implements Command {
     @Override
     public byte[] apply(CommandContext c) throws RefusedException {
@@ -514,9 +513,7 @@ class ReplicaTest {
         Experiments.NONE);
   }
 
-  /**
-   * What the command is to blame for is an outcome, the same on each replica, once and for ever.
-   */
+  /** A failure of the command is an outcome, the same on each replica and for each retry. */
   @ParameterizedTest
   @ValueSource(strings = {"key", "duplicate", "large", "schema", "state", "null", "refused"})
   void whatACommandThrowsIsItsOutcome(String what) throws Exception {
@@ -526,7 +523,7 @@ class ReplicaTest {
       Outcome outcome = apply(a, 0, e);
       assertEquals(Outcome.Kind.REFUSED, outcome.kind());
       assertArrayEquals(outcome.toBytes(), apply(b, 0, e).toBytes());
-      // A retry gets the same, nothing was changed, and the next command is applied.
+      // A retry gets the same outcome, nothing was changed, and the next command is applied.
       assertArrayEquals(outcome.toBytes(), apply(a, 1, e).toBytes());
       assertNull(
           a.read(
@@ -542,7 +539,7 @@ class ReplicaTest {
     }
   }
 
-  /** What says something of the replica stops it, and nothing is noted. */
+  /** A failure of the replica stops it, and no outcome is recorded. */
   @ParameterizedTest
   @ValueSource(strings = {"io", "closed", "error"})
   void whatBefallsAReplicaIsNoOutcome(String what) throws Exception {
@@ -587,7 +584,7 @@ class ReplicaTest {
     }
   }
 
-  /** A request is known for so many entries and for so long, whichever is more. */
+  /** A request is remembered for a number of entries and for a time, whichever ends later. */
   @Test
   void theWindowIsOfTimeToo() throws Exception {
     long window = 10;
@@ -600,12 +597,12 @@ class ReplicaTest {
         byte[] e = COMMANDS.entry(new RequestId(CLIENT, index, index - 1), new Append("x"));
         apply(r, index, Stamp.put(e, 1000 + index, window, millis));
       }
-      // Far more entries than the window, and little time: it is known, and applied once.
+      // Far more entries than the window within a short time: the retry is recognized.
       Outcome retry = apply(r, index++, Stamp.put(first, 2000, window, millis));
       assertEquals(Outcome.Kind.APPLIED, retry.kind());
       assertEquals(0, retry.index());
       assertEquals(301, word(r).length());
-      // Time passes, and entries: it is forgotten, and refused.
+      // After time and entries have passed, the outcome is forgotten and the retry refused.
       for (int i = 0; i < 400; i++, index++) {
         byte[] e = COMMANDS.entry(new RequestId(CLIENT, index, index - 1), new Append("x"));
         apply(r, index, Stamp.put(e, 1000 + 2 * millis, window, millis));
@@ -615,7 +612,6 @@ class ReplicaTest {
     }
   }
 
-  /** Opens a table whose rows expire. */
   record Expire() implements Command {
     @Override
     public byte[] apply(CommandContext c) {

@@ -38,7 +38,7 @@ import org.apache.kafka.streams.state.WindowStore;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a commit, a spill, a close and a wipe leave. */
+/** The effects of commits, spills, closes and wipes. */
 class CommitTest {
   @TempDir Path directory;
 
@@ -122,7 +122,7 @@ class CommitTest {
     store.close();
   }
 
-  /** Twice as many as the memory for timestamps has room for in one transaction. */
+  /** Twice as many rows as the timestamp memory allows in one transaction. */
   @Test
   void commitsAsMuchAsIsPending() {
     TestContext context =
@@ -147,7 +147,7 @@ class CommitTest {
     store.close();
   }
 
-  /** Commits read the pages first that they will write to. */
+  /** Commits first read the pages to which they will write. */
   @Test
   void largerThanTheMemory() {
     TestContext context = new TestContext(directory);
@@ -300,7 +300,7 @@ class CommitTest {
     kept.commit(Map.of(CHANGELOG, 4L));
     store.close();
 
-    Utils.delete(context.taskDirectory().toFile()); // as Kafka Streams wipes a task, the other open
+    Utils.delete(context.taskDirectory().toFile()); // as Kafka Streams wipes a task, while the other is open
     store = context.open(store("a"));
     assertNull(store.get(key("k")));
     assertNull(store.committedOffset(CHANGELOG));
@@ -410,7 +410,7 @@ class CommitTest {
     assertEquals(3L, windows.committedOffset(CHANGELOG));
     windows.close();
 
-    // Another retention divides time in other segments, and the cache follows it.
+    // Another retention has other segments, and Kafka's cache follows it.
     windows = context.open(windows(9));
     assertNull(windows.committedOffset(CHANGELOG));
     windows.close();

@@ -17,11 +17,11 @@ import org.apache.kafka.streams.StreamsConfig;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledIfSystemProperty;
 
-/** What an application sees on a version of Kafka Streams that lacks what the stores need. */
+/** The behavior on a version of Kafka Streams that lacks what the stores need. */
 class KafkaVersionTest {
   private static final String STREAMS = "org.apache.kafka.streams.";
 
-  /** The version that the build says it tests with; see the executions in the pom. */
+  /** The version that the build names; see the executions in the pom. */
   @Test
   void testsRunWithTheVersionThatTheySay() {
     String version = System.getProperty("kafka.expected");
@@ -31,7 +31,7 @@ class KafkaVersionTest {
     }
   }
 
-  /** Defines the classes of streams and of the module itself, as if on an older class path. */
+  /** Defines the classes of Streams and of this module, as if on an older class path. */
   private static final class Older extends ClassLoader {
     private static final Set<String> MISSING =
         Set.of(
@@ -100,7 +100,7 @@ class KafkaVersionTest {
     }
   }
 
-  /** A restored position that is lost must not be lost silently. */
+  /** A lost restored position must not go unnoticed. */
   @Test
   @DisabledIfSystemProperty(
       named = "kafka.expected",
