@@ -23,7 +23,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Where scans, counts and exports begin and end: transcripts. */
+/** Transcripts with the bounds of scans, counts and exports. */
 class BoundsTest {
   private static final KeySpec.Definition K = KeySpec.define();
   private static final Field A = K.int32("a");
@@ -65,7 +65,7 @@ class BoundsTest {
     return file;
   }
 
-  /** The keys of what a scan shows, without names. */
+  /** The keys in a scan's output, without names. */
   private static String keys(Object... args) {
     List<String> keys = new ArrayList<>();
     for (String line : lines(args)) {

@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the doctor says differs from one machine to the next; how it says it does not. */
+/** The doctor's findings depend on the machine, their format does not. */
 class DoctorTest {
   private static final List<String> ALWAYS =
       List.of("java", "native access", "file system", "free space", "device", "durable commit");

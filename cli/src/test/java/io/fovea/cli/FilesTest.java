@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The command line: what it says, in words and as JSON, and how it ends. */
+/** The command line: output as text and as JSON, and exit codes. */
 class FilesTest {
   @TempDir Path dir;
 

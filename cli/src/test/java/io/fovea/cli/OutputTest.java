@@ -24,20 +24,20 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Output that takes no more ends every command: at a full device with a message and a code, at a
- * pipe whose reader has gone quietly. What commands there are, and with which arguments each says
- * something, are the {@link Transcripts}.
+ * An output error ends every command: at a full device with a message and an exit code, at a
+ * closed pipe silently. The {@link Transcripts} supply all commands, with arguments that produce
+ * output.
  */
 @Timeout(value = 15, unit = TimeUnit.MINUTES)
 class OutputTest {
   @TempDir Path dir;
 
-  /** A stream as the system has it, opened again for each command. */
+  /** A system stream, opened again for each command. */
   private interface Device {
     OutputStream open() throws IOException;
   }
 
-  /** Passes on what is written, and looks that nothing is, once that has failed. */
+  /** Forwards writes, and fails if there is one after an error. */
   private static final class Once extends OutputStream {
     private final OutputStream to;
     private boolean failed;
@@ -65,7 +65,7 @@ class OutputTest {
     }
   }
 
-  /** Runs a command; returns its code, and behind that what it says on standard error. */
+  /** Runs a command; returns its exit code and standard error. */
   private static List<String> run(Device device, byte[] in, Object... args) throws IOException {
     StringWriter err = new StringWriter();
     String[] words = new String[args.length];
@@ -139,7 +139,7 @@ class OutputTest {
     }
   }
 
-  /** The process itself: its standard output is the writer that throws. */
+  /** The process itself: its standard output is the throwing writer. */
   @Test
   void theProcess() throws Exception {
     assumeTrue(Files.exists(Path.of("/dev/full")), "There is no /dev/full.");

@@ -25,7 +25,6 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.w3c.dom.Document;
 import org.w3c.dom.Element;
 
-/** Maps of pages. */
 class PictureTest {
   private static final int SIDE = 4;
 
@@ -37,7 +36,7 @@ class PictureTest {
     return Long.parseLong(m.group(1));
   }
 
-  /** How many cells the rectangles of a picture have. */
+  /** The number of cells that the rectangles of a picture cover. */
   private static long cells(Path svg) throws Exception {
     Document d =
         DocumentBuilderFactory.newInstance()

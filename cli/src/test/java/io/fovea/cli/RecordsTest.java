@@ -32,7 +32,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The commands that read and change records: transcripts. */
+/** Transcripts of the commands that read and change records. */
 class RecordsTest {
   private static final KeySpec.Definition K = KeySpec.define();
   private static final Field SHOP = K.int32("shop");
@@ -61,7 +61,7 @@ class RecordsTest {
 
   @TempDir Path dir;
 
-  /** Of every type, the smallest and largest values and texts that formats have to quote. */
+  /** A table with every type, the smallest and largest values, and texts that must be quoted. */
   private Path kinds(String name, boolean filled) {
     Path file = dir.resolve(name);
     try (Database db = Database.open(file, SMALL)) {
@@ -114,7 +114,7 @@ class RecordsTest {
     assertEquals(
         List.of("key    0178", "value  " + "00".repeat(1000)),
         lines("get", file, "blobs", "0x0178"));
-    // The sizes are the places in TEXTS, which are not in the order of the keys.
+    // The sizes are the indexes in TEXTS, which is not in key order.
     List<String> bySize = lines("scan", file, "things", "--index", "bySize");
     List<String> byKey = lines("scan", file, "things");
     assertTrue(!bySize.equals(byKey), bySize::toString);
@@ -191,7 +191,7 @@ class RecordsTest {
     String computed = run(2, "put", "--write", file, "computed", "1", "due=3").err();
     assertTrue(computed.contains("\"by length\" is by a key that the application"), computed);
     run(2, "delete", "--write", file, "computed", "1");
-    // Another record has the value in a unique index.
+    // The value exists in a unique index.
     var taken = run(1, "put", "--write", file, "kinds", "51", "new", "", "due=6");
     assertTrue(taken.err().contains("by due"), taken.err());
 
@@ -275,7 +275,7 @@ class RecordsTest {
     assertEquals(List.of("40"), lines("count", file, "blobs"));
   }
 
-  /** What is said of a line, and how many records there are then. */
+  /** Checks the message for a wrong input, and the number of records after it. */
   private void wrong(String input, int expected, String... said) throws IOException {
     Path file = kinds("wrong" + input.hashCode(), false);
     Path in = Files.writeString(dir.resolve("input"), input);
@@ -315,7 +315,7 @@ class RecordsTest {
     wrong("shop,code,shop\r\n1,a,00\r\n", 0, "shop");
   }
 
-  /** On a copy: what is there refuses what it would refuse, also while the file is in use. */
+  /** A trial on a copy checks unique indexes, even while the file is in use. */
   @Test
   void aTrialOnACopyLooksAtUniqueIndexes() throws IOException {
     Path file = kinds("kinds", true);

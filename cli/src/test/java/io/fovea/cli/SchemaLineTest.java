@@ -36,7 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Exports that say what the table is, imports that make it, and trials of imports. */
+/** Exports that describe their table, imports that create it, and trial imports. */
 class SchemaLineTest {
   private static final KeySpec.Definition K = KeySpec.define();
   private static final Field NAME = K.text("name", 20);
@@ -114,7 +114,7 @@ class SchemaLineTest {
       run(0, "export", to, table, "--schema", "--format", format, "--output", second);
       assertEquals(Files.readString(first), Files.readString(second));
       assertEquals(lines("schema", from, table), lines("schema", to, table));
-      // Under another name, and once more.
+      // Under another name, and a second time.
       run(0, "import", "--write", to, "other " + table, "--format", format, "--input", first);
       run(0, "import", "--write", to, table, "--format", format, "--input", first);
       assertEquals(List.of("20"), lines("count", to, "other " + table));
@@ -136,7 +136,7 @@ class SchemaLineTest {
       String err = run(2, "import", "--write", to, table, "--input", out).err();
       assertTrue(err.contains("application"), err);
     }
-    // Byte strings with an index: read in its order, and changed by their application alone.
+    // Byte strings with an index: readable in its order, writable by their application only.
     List<String> bySize = lines("scan", from, "indexed", "--index", "by size");
     assertEquals(20, bySize.size());
     List<String> byKey = lines("scan", from, "indexed").reversed();
@@ -161,12 +161,12 @@ class SchemaLineTest {
               : run(2, change[0], "--write", from, "indexed", change[1]).err();
       assertTrue(err.contains("\"by size\" is by a key that the application"), err);
     }
-    // Objects of another kind are not taken for those of the table.
+    // Objects of another type are not imported.
     Path out = dir.resolve("things");
     String err = run(2, "import", "--write", from, "bytes", "--input", out).err();
     assertTrue(err.contains("those of the table are none"), err);
     assertEquals(List.of("20 records"), lines("import", "--write", from, "things", "--input", out));
-    // What is exported for other programs, by components, makes the same objects.
+    // An export by components restores the same objects.
     Path objects = dir.resolve("objects");
     run(0, "export", "--objects", from, "things", "--output", objects);
     for (String how : new String[] {"--dry-run", "--write"}) {

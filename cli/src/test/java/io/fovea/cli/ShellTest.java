@@ -21,7 +21,7 @@ import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Lines that a shell reads where there is no terminal: transcripts. */
+/** Transcripts of shells without a terminal. */
 class ShellTest {
   @TempDir Path dir;
 
@@ -153,14 +153,14 @@ class ShellTest {
     StringWriter said = new StringWriter();
     PrintWriter err = new PrintWriter(said);
     try (Session session = new Session(file, false)) {
-      session.stop(); // nothing runs: nothing is stopped
+      session.stop(); // nothing runs, so nothing is stopped
       CountDownLatch began = new CountDownLatch(1);
       Writer endless =
           new Writer() {
             @Override
             public void write(char[] c, int off, int len) {
               began.countDown();
-              // Until it is stopped, no line goes on.
+              // blocks until it is stopped
               while (!Thread.currentThread().isInterrupted()) {
                 Thread.onSpinWait();
               }

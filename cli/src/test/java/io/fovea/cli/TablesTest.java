@@ -27,7 +27,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The commands that show tables and records: transcripts. */
+/** Transcripts of the commands that show tables and records. */
 class TablesTest {
   private static final KeySpec.Definition K = KeySpec.define();
   private static final Field SHOP = K.int32("shop");
@@ -187,7 +187,7 @@ class TablesTest {
     assertEquals(3, lines("tables", file).size());
   }
 
-  /** It is shown as recovery makes it, and stays as it is. */
+  /** It is shown as recovery restores it, and is not changed. */
   @Test
   void aFileThatWasNotClosed() throws IOException {
     Path file = dir.resolve("open");

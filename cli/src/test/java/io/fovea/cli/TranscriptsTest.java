@@ -19,10 +19,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What each command says to what, and with which exit code, as {@link Transcripts} have it. */
+/** The output and exit code of each command, compared with {@link Transcripts}. */
 @Timeout(value = 15, unit = TimeUnit.MINUTES)
 class TranscriptsTest {
-  /** Commands that need another process, or a person, have tests of their own. */
+  /** Commands that need another process or a person have separate tests. */
   private static final Set<String> ELSEWHERE = Set.of("top", "doctor");
 
   @TempDir Path dir;
@@ -62,7 +62,7 @@ class TranscriptsTest {
     return Pattern.compile(b.toString());
   }
 
-  /** Who adds a command writes down what it says. */
+  /** A new command must be added to the transcripts. */
   @Test
   void eachCommandIsThere() throws IOException {
     PrintWriter none = new PrintWriter(PrintWriter.nullWriter());

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The verifier says nothing of a good file and something of every page that is damaged. */
+/** The verifier accepts a good file and reports every damaged page. */
 class VerifyTest {
   @TempDir Path dir;
 
@@ -79,7 +79,7 @@ class VerifyTest {
       bad[newer * 4096 + 100] ^= 1;
       Files.write(file, bad);
       int code = Fixture.ran("verify", file).code();
-      // The older one says that the file was not closed.
+      // The older superblock says that the file was not closed.
       assertTrue(code == 0 || code == 1);
     }
   }

@@ -12,7 +12,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Lines of a shell as words. */
 class WordsTest {
   private static Words at(String line) {
     int cursor = line.indexOf('|');

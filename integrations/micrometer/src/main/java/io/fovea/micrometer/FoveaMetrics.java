@@ -21,12 +21,12 @@ import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Binds the meters of a database to a Micrometer registry.
+ * Publishes the meters of a database in a Micrometer registry.
  *
  * <pre>
  *   fovea.buffer.gets            counter   result=hit|miss
  *   fovea.buffer.evictions       counter   state=clean|dirty
- *   fovea.buffer.eviction.wait   timer     waits for a page to leave: back-pressure
+ *   fovea.buffer.eviction.wait   timer     waits for an eviction: back-pressure
  *   fovea.buffer.pages           gauge     state=free|clean|dirty
  *   fovea.buffer.size, .max      gauge     bytes
  *   fovea.buffer.translations    counter   result=hinted|predicted|mispredicted
@@ -35,9 +35,9 @@ import org.jspecify.annotations.Nullable;
  *   fovea.descents.steps         counter   hint=right|stale|none: from an inner node to a child
  *   fovea.descents.repairs       counter   result=done|missed: of frame hints
  *   fovea.descents.places        counter   result=right|stale: accesses that began at a record's
- *                                          last place
- *   fovea.descents.cached.locations    counter   result=right|other: accesses of remembered tables and
- *                                          indexes by whether the key was where it was seen
+ *                                          last location
+ *   fovea.descents.cached.locations  counter  result=right|other: accesses by cached key locations,
+ *                                          by whether the key was still there
  *   fovea.transactions           counter   outcome=commit|rollback|abort,
  *                                          cause=none|validation|lock|phantom|order|history|
  *                                          admission|timeout|too_large|user
@@ -51,52 +51,52 @@ import org.jspecify.annotations.Nullable;
  *   fovea.io.transferred         counter   op=read|write; bytes
  *   fovea.timestamps.live, .capacity  gauge
  *   fovea.timestamps.lookups     counter   result=exact|approximate
- *   fovea.timestamps.suspected.false.conflicts    counter   aborts that a bound of another record may have caused
+ *   fovea.timestamps.suspected.false.conflicts  counter  aborts that another record's bound may
+ *                                          have caused
  *   fovea.timestamps.sketch      gauge     bytes
  *   fovea.timestamps.resizes     counter   of the sketch
- *   fovea.timestamps.pages       counter   op=read|write, where timestamps are on disk
+ *   fovea.timestamps.pages       counter   op=read|write, if timestamps are on disk
  *   fovea.io.errors              counter   op=read|write|sync, kind=device
- *   fovea.checksum.failures      counter   pages that could not be read, or were damaged
+ *   fovea.checksum.failures      counter   pages that were unreadable or damaged
  *   fovea.wal.written            counter   bytes
  *   fovea.wal.syncs              counter
- *   fovea.wal.group.size         counter   records; divided by the syncs: records a group
- *   fovea.wal.size               gauge     bytes that a crash would need
+ *   fovea.wal.group.size         counter   records; divided by the syncs: records per group
+ *   fovea.wal.size               gauge     bytes that recovery would need
  *   fovea.wal.wait               timer     waits of transactions for durability
  *   fovea.checkpoints            timer
- *   fovea.recovery.duration      gauge     time that opening took to recover
- *   fovea.health                 gauge     1 while it works, else 0
+ *   fovea.recovery.duration      gauge     time that recovery took at opening
+ *   fovea.health                 gauge     1 while it works, otherwise 0
  *   fovea.storage.size           gauge     kind=data|free|wal; bytes
- *   fovea.storage.moved          counter   bytes of pages that compactions have moved
- *   fovea.storage.reclaimed     counter   bytes that were cut off the end of the data file
- *   fovea.storage.punched        counter   bytes that were punched out of the middle of the data file
- *   fovea.load.running           gauge     loads, and builds of indexes
- *   fovea.load.records           counter   that loads have taken from sources
- *   fovea.load.index.records     counter   that builds of indexes have read
+ *   fovea.storage.moved          counter   bytes of pages moved by compactions
+ *   fovea.storage.reclaimed      counter   bytes cut off the end of the data file
+ *   fovea.storage.punched        counter   bytes of holes punched into the data file
+ *   fovea.load.running           gauge     loads and index builds
+ *   fovea.load.records           counter   records that loads have read from sources
+ *   fovea.load.index.records     counter   records that index builds have read
  *   fovea.load.written           counter   bytes of new tables and indexes
  *   fovea.load.runs, .written    counter   sorted runs in files; bytes
  *   fovea.tables                 gauge
- *   fovea.table.records, .size   gauge     table, part=table|indexes; bytes; NaN where it is not
- *                                          known ({@link io.fovea.TableSize})
+ *   fovea.table.records, .size   gauge     table, part=table|indexes; bytes; NaN if unknown
+ *                                          ({@link io.fovea.TableSize})
  *   fovea.hints.lookups          counter   result=hit|stale: records looked up by hints of entries
  *   fovea.hints.stale            counter   part=unset|resident|freed|tree|keys|frame|slot
  *   fovea.hints.repairs          counter   part=page|frame|slot|missed|suppressed
- *   fovea.hints.repairs.disabled      gauge     kinds of hints that are not repaired now
+ *   fovea.hints.repairs.disabled  gauge    kinds of hints that are currently not repaired
  *   fovea.memory.used, .max      gauge     part=buffer|timestamps|log|transactions|trees|places;
- *                                          bytes; the most is known of buffer, timestamps and
- *                                          places
+ *                                          bytes; .max of buffer, timestamps and places only
  * </pre>
  *
  * <p>Every meter has the tags {@code db}, the database's name, and {@code db.id}, its {@linkplain
- * Database#id id}, which tells databases of the same name in different directories apart. Copies of
- * a data file have the same id: give each a tag of its own. The engine counts anyway, in its own
- * counters; a meter only reads them. When the database closes, its meters are removed.
+ * Database#id id}, which distinguishes databases of the same name in different directories. Copies
+ * of a data file have the same id: give each a further tag. Meters only read counters that the
+ * engine maintains anyway. They are removed when the database closes.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  *
  * @since 0.1.0
  */
 public final class FoveaMetrics implements MeterBinder {
-  // The file has more than 600 lines because each meter has its description here.
+  // More than 600 lines, because each meter has its description here.
 
   private static final long FRESH_NANOS = 50_000_000;
 
@@ -105,19 +105,19 @@ public final class FoveaMetrics implements MeterBinder {
   private final Source source;
 
   /**
-   * Meters of a database.
+   * Creates the meters of a database.
    *
-   * @param database whose
+   * @param database the database
    */
   public FoveaMetrics(Database database) {
     this(database, Tags.empty());
   }
 
   /**
-   * Meters of a database.
+   * Creates the meters of a database.
    *
-   * @param database whose
-   * @param tags further tags for all of them
+   * @param database the database
+   * @param tags further tags for all meters
    */
   public FoveaMetrics(Database database, Iterable<Tag> tags) {
     this.database = Objects.requireNonNull(database, "database");
@@ -130,10 +130,10 @@ public final class FoveaMetrics implements MeterBinder {
   /**
    * Registers the meters.
    *
-   * @param registry where
-   * @throws DatabaseClosedException if the database was closed
-   * @throws InvalidUseException if the registry has meters of this database already, or of another
-   *     with the same name, id and tags; nothing was registered
+   * @param registry the registry
+   * @throws DatabaseClosedException if the database is closed
+   * @throws InvalidUseException if the registry already has meters of this database, or of another
+   * one with the same name, id and tags; nothing is registered
    */
   @Override
   public void bindTo(MeterRegistry registry) {
@@ -141,7 +141,7 @@ public final class FoveaMetrics implements MeterBinder {
     boolean bound = false;
     try {
       b.all();
-      // The listener also keeps the source alive, which registries only refer to weakly.
+      // The listener also keeps the source alive, to which registries have only weak references.
       database.onClose(b::remove);
       bound = true;
     } finally {
@@ -151,7 +151,7 @@ public final class FoveaMetrics implements MeterBinder {
     }
   }
 
-  /** One look at the statistics serves all meters of one scrape. */
+  /** Caches the statistics, so that one read serves all meters of a scrape. */
   private static final class Source {
     private final Database database;
     private @Nullable DatabaseStats last;
@@ -207,7 +207,7 @@ public final class FoveaMetrics implements MeterBinder {
     void remove() {
       tables.remove();
       meters.removeAll();
-      source.get(s -> 0); // what keeps the source reachable until now
+      source.get(s -> 0); // keeps the source reachable until here
     }
 
     private void counter(
