@@ -72,7 +72,7 @@ final class ByteRecords extends Records {
     }
     if (prefix.length > 0) {
       throw command.mistake(
-          "a table of " + TableFile.kind(table.spec()) + " takes PART, or bounds, and not both");
+          "a table of " + TableFile.kind(table.spec()) + " takes PART or bounds, not both");
     }
     byte[] low = bound(whole(bounds.low()));
     byte[] from =
@@ -129,7 +129,7 @@ final class ByteRecords extends Records {
       throw command.mistake(
           "an index of "
               + TableFile.kind(table.spec())
-              + " as bytes is shown as a whole, and takes no key");
+              + " as bytes is shown as a whole, without a key");
     }
     try (Cursor<byte[], byte[]> c = ObjectDump.of(table).scanIndex(tx, index, List.of(), order)) {
       boolean goesOn = true;
@@ -202,7 +202,7 @@ final class ByteRecords extends Records {
     byte[] k = wholeKey(key);
     for (String name : values.keySet()) {
       if (!name.equals(VALUE)) {
-        throw command.mistake("a record has a key and a value, and no " + name);
+        throw command.mistake("a record has only a key and a value, and no " + name);
       }
     }
     String value = values.get(VALUE);

@@ -9,10 +9,10 @@ import picocli.CommandLine.ParentCommand;
 
 @Command(
     name = "completion",
-    header = "Writes a script that makes bash or zsh complete the command.",
+    header = "Prints a completion script for bash or zsh.",
     mixinStandardHelpOptions = true,
     description = {
-      "Writes a script that makes bash, or zsh, complete commands and options of 'fovea':",
+      "Prints a script with which bash or zsh completes commands and options of 'fovea':",
       "  source <(fovea completion)"
     })
 final class CompletionCommand implements Callable<Integer> {

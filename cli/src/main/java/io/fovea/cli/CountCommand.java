@@ -9,9 +9,9 @@ import picocli.CommandLine.Mixin;
     name = "count",
     header = "Counts records.",
     description = {
-      "Counts the records of a table of a database that nobody has open. With parts of a key: those"
-          + " that begin with them. Nothing on disk changes.",
-      "All of a table takes no time, since the table knows it; parts of it are read."
+      "Counts the records of a table of a database that no process has open; with parts of a"
+          + " key, those that begin with them. Nothing on disk changes.",
+      "Counting a whole table takes no time, because its count is stored; parts of it are read."
     })
 final class CountCommand extends PrefixCommand {
   @Mixin final CopyOption copy = new CopyOption();

@@ -41,7 +41,7 @@ final class FieldSpec {
     Matcher m = TEXT.matcher(text.strip());
     if (!m.matches()) {
       throw new IllegalArgumentException(
-          "'" + text + "' is no field: one is NAME TYPE, as in 'price DECIMAL(10, 2) NULL'");
+          "'" + text + "' is not a field: expected NAME TYPE, as in 'price DECIMAL(10, 2) NULL'");
     }
     FieldDefinition of = m.group("null") == null ? to : to.nullable();
     return add(of, m.group("name"), m.group("type"), number(m, "size"), number(m, "scale"));
@@ -99,7 +99,7 @@ final class FieldSpec {
             + type
             + "', the type of "
             + name
-            + ", is none of "
+            + ", is not one of "
             + String.join(", ", Arrays.stream(FieldType.values()).map(Enum::name).toList())
             + ", VARTEXT, VARBYTES");
   }

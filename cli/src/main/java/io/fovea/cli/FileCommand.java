@@ -15,7 +15,7 @@ abstract class FileCommand extends JsonCommand {
   final Path file() {
     Path f = Objects.requireNonNull(file);
     if (f.getFileName() == null) {
-      throw mistake(f + " is a folder, and FILE is the file of a database");
+      throw mistake(f + " is a folder; FILE must be the file of a database");
     }
     return f;
   }
@@ -78,7 +78,7 @@ abstract class FileCommand extends JsonCommand {
     Session session = session();
     if (session != null && !session.writes()) {
       throw mistake(
-          "the shell was opened to look at " + file() + " only: fovea --write opens it to change");
+          "the shell has opened " + file() + " for reading only: use fovea --write to change it");
     }
   }
 
@@ -89,7 +89,7 @@ abstract class FileCommand extends JsonCommand {
   final void requireWrite(boolean write) {
     requireWritingShell();
     if (!write && session() == null) {
-      throw mistake("this changes " + file() + ": say --write");
+      throw mistake("this changes " + file() + ": give --write");
     }
   }
 

@@ -144,7 +144,7 @@ final class FollowedTables implements AutoCloseable {
         command
             .err()
             .println(
-                "fovea: what the tables are can't be read, so records are shown as bytes: "
+                "fovea: the schema can't be read, so records are shown as bytes: "
                     + e.getMessage());
       }
     }

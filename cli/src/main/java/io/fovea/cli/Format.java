@@ -244,7 +244,7 @@ enum Format {
     Map<String, @Nullable String> m = new LinkedHashMap<>();
     try {
       if (json.peek() != JsonToken.BEGIN_OBJECT) {
-        throw new WrongInput("an object of JSON is expected: {\"column\": value, ...}");
+        throw new WrongInput("expected a JSON object: {\"column\": value, ...}");
       }
       json.beginObject();
       while (json.hasNext()) {
@@ -252,13 +252,13 @@ enum Format {
         boolean twice = m.containsKey(name);
         m.put(name, value(json, name, nested));
         if (twice) {
-          throw new WrongInput("'" + name + "' is there twice");
+          throw new WrongInput("'" + name + "' occurs twice");
         }
       }
       json.endObject();
       json.peek(); // fails unless this is the end
     } catch (MalformedJsonException | EOFException e) {
-      throw new WrongInput("it is not one object of JSON");
+      throw new WrongInput("it is not one JSON object");
     }
     return m;
   }
@@ -276,7 +276,7 @@ enum Format {
         json.nextNull();
         yield null;
       }
-      default -> throw new WrongInput("'" + name + "' is no number, string, boolean or null");
+      default -> throw new WrongInput("'" + name + "' is not a number, string, boolean or null");
     };
   }
 }

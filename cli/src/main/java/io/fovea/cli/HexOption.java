@@ -6,7 +6,7 @@ final class HexOption {
   @Option(
       names = "--hex",
       description = {
-        "Objects are shown as the bytes that they are, in hexadecimal digits, with keys of one part."
+        "Shows objects as bytes, in hexadecimal, with keys of one part."
       })
   boolean hex;
 }

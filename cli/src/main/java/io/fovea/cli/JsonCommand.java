@@ -18,7 +18,7 @@ abstract class JsonCommand implements Callable<Integer> {
   @ParentCommand @Nullable Main main;
   @Spec @Nullable CommandSpec spec;
 
-  @Option(names = "--json", description = "Answers with one JSON value.")
+  @Option(names = "--json", description = "Prints one JSON value.")
   boolean json;
 
   final InputStream in() {

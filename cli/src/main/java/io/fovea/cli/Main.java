@@ -70,7 +70,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
 @Command(
     name = "fovea",
     description =
-        "Looks at files of Fovea databases, copies them, changes records, and makes files shorter.",
+        "Inspects and copies Fovea database files, changes records, and shortens files.",
     subcommands = {
       ShellCommand.class,
       VerifyCommand.class,
@@ -103,12 +103,12 @@ import picocli.CommandLine.UnmatchedArgumentException;
     },
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {
-      "0:nothing is wrong",
-      "1:something is wrong with the file, or it can't be read; something is to be changed (doctor)",
-      "2:a mistake in the command line or in what is imported, a file that is no database, or that is in use",
-      "4:there is no record with this key",
-      "5:the output takes no more: a full disk",
-      "141:the reader of the output ended first, as 'head' does"
+      "0:success",
+      "1:damage, or unreadable data; a finding of doctor",
+      "2:wrong command line or input, no database, or a file in use",
+      "4:no record with this key",
+      "5:the output can't be written: a full disk",
+      "141:the reader of the output ended, as 'head' does"
     })
 public final class Main implements Callable<Integer> {
   /** A system property: the command that the user typed, for messages. */
@@ -203,7 +203,7 @@ public final class Main implements Callable<Integer> {
     try {
       return Path.of(name);
     } catch (InvalidPathException e) {
-      throw new TypeConversionException("it is no name of a file: " + e.getReason());
+      throw new TypeConversionException("it is not a file name: " + e.getReason());
     }
   }
 
@@ -255,7 +255,7 @@ public final class Main implements Callable<Integer> {
     err.println("fovea: " + (e.getMessage() == null ? e : e.getMessage()));
     if (e instanceof DatabaseLockedException) {
       err.println(
-          "fovea: commands that only look at it can do so with --copy; 'backup --in-use' copies it");
+          "fovea: commands that only read it accept --copy; 'backup --in-use' copies it");
     }
     if (e instanceof CorruptionException && e.getCause() instanceof IllegalStateException all) {
       String.valueOf(all.getMessage()).lines().forEach(p -> err.println("  " + p));

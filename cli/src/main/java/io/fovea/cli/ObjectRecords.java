@@ -74,7 +74,7 @@ final class ObjectRecords extends Records {
     if (index != null) {
       requireIndex(index);
       if (bounds.isBounded()) {
-        throw command.mistake("an index of objects takes PART, and no bounds");
+        throw command.mistake("an index of objects takes PART, but no bounds");
       }
       try {
         return dump.scanIndex(tx, index, bounds.parts(), order);
@@ -114,7 +114,7 @@ final class ObjectRecords extends Records {
       return m;
     } catch (IllegalArgumentException e) {
       throw command.mistake(
-          "an object does not say what the file says of its kind ("
+          "an object does not match the file's description of its type ("
               + e.getMessage()
               + "): --hex shows its bytes");
     }
@@ -204,7 +204,7 @@ final class ObjectRecords extends Records {
     try {
       return plain(JsonParser.parseString(json));
     } catch (JsonParseException e) {
-      throw command.mistake("'" + json + "' is no JSON, which a component with parts is");
+      throw command.mistake("'" + json + "' is not JSON, which a component with parts requires");
     }
   }
 

@@ -23,12 +23,12 @@ import picocli.CommandLine.Option;
     name = "picture",
     header = "Draws the file as a map of its pages.",
     description = {
-      "Draws the file of a database that nobody has open as a map of its pages, in the order of the"
-          + " file: a cell for each page, or for so many of them that 250,000 are enough, with"
-          + " the colour that most of them have. Standard output says what colours mean, and how"
-          + " many pages have them.",
-      "Pages are shown as they are on disk: of a file that was not closed, without what its log"
-          + " adds. Nothing on disk changes, but for the new picture."
+      "Draws the file of a database that no process has open as a map of its pages, in file"
+          + " order: one cell per page, or per group of pages so that there are at most 250,000"
+          + " cells, with the most frequent color of the group. Prints the meaning of the colors,"
+          + " and the number of pages of each.",
+      "Pages are shown as they are on disk: if the file was not closed, without the changes in"
+          + " its log. Nothing on disk changes except the new picture."
     })
 final class PictureCommand extends FileCommand implements WholeFile {
   @Mixin final CopyOption copy = new CopyOption();
@@ -50,13 +50,14 @@ final class PictureCommand extends FileCommand implements WholeFile {
       names = {"-o", "--output"},
       paramLabel = "PICTURE",
       required = true,
-      description = "The new file of the picture: *.svg or *.png.")
+      description = "The new picture file: *.svg or *.png.")
   @Nullable Path output;
 
   @Option(
       names = "--by",
       paramLabel = "WHAT",
-      description = "What colours say: ${COMPLETION-CANDIDATES}. The default is ${DEFAULT-VALUE}.")
+      description = "The meaning of colors: ${COMPLETION-CANDIDATES}. The default is"
+          + " ${DEFAULT-VALUE}.")
   By by = By.TREE;
 
   /** Each color's meaning and number of pages. */
@@ -70,7 +71,7 @@ final class PictureCommand extends FileCommand implements WholeFile {
       throw mistake("a picture is *.svg or *.png, not " + to);
     }
     if (Files.exists(to)) {
-      throw mistake("there is a file " + to + " already");
+      throw mistake("the file " + to + " exists");
     }
     PageMap map = looking(copy, this::map);
     byte[] picture = name.endsWith(".svg") ? map.svg(List.copyOf(legend.keySet())) : map.png();

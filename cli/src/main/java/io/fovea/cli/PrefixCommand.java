@@ -13,21 +13,21 @@ abstract class PrefixCommand extends TableCommand {
       index = "2..*",
       arity = "0..*",
       paramLabel = "PART",
-      description = "The first parts of the key, or of that of the index: " + PARTS)
+      description = "The first parts of the key, or of the index key: " + PARTS)
   List<String> parts = new ArrayList<>();
 
   @Option(
       names = "--index",
       paramLabel = "INDEX",
-      description = "In the order of an index, whose key the parts belong to.")
+      description = "Uses the order of an index, to whose key the parts belong.")
   @Nullable String index;
 
   @Option(
       names = "--null-part",
       paramLabel = "N",
       description = {
-        "The N-th part of the key of the index, from 1 on, is null; PART are the others. May be given"
-            + " again."
+        "The N-th part of the index key, from 1 on, is null; PART are the other parts. May be"
+            + " repeated."
       })
   List<Integer> nulls = new ArrayList<>();
 

@@ -10,7 +10,7 @@ final class ProgressOption {
   @Option(
       names = "--progress",
       description = {
-        "Says on standard error how far it is, once a second. At a terminal it does so anyway."
+        "Reports progress on standard error, once a second. At a terminal this is the default."
       })
   boolean progress;
 

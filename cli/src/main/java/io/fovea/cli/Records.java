@@ -131,7 +131,7 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
     List<String> all = new ArrayList<>();
     for (String part : parts) {
       if (part == null) {
-        throw command.mistake("no part of a table's key is null: --index goes with that");
+        throw command.mistake("parts of a table's key can't be null: give --index");
       }
       all.add(part);
     }
@@ -142,7 +142,7 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
     try {
       return HexFormat.of().parseHex(digits);
     } catch (IllegalArgumentException e) {
-      throw command.mistake("'" + digits + "' has no pairs of hexadecimal digits");
+      throw command.mistake("'" + digits + "' does not consist of pairs of hexadecimal digits");
     }
   }
 
@@ -204,6 +204,6 @@ abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
   }
 
   final RuntimeException noValue(@Nullable String text, Field of) {
-    return command.mistake((text == null ? "null" : "'" + text + "'") + " is no value of " + of);
+    return command.mistake((text == null ? "null" : "'" + text + "'") + " is not a value of " + of);
   }
 }

@@ -9,11 +9,11 @@ import picocli.CommandLine.Option;
 
 @Command(
     name = "scan",
-    header = "Shows records, in order.",
+    header = "Shows records in order.",
     description = {
-      "Shows records of a table of a database that nobody has open, in the order of their keys or"
-          + " of an index. With parts of a key: those that begin with them. --from, --after and"
-          + " --to narrow that. Nothing on disk changes."
+      "Shows records of a table of a database that no process has open, in the order of their"
+          + " keys or of an index. With parts of a key, only those that begin with them; --from,"
+          + " --after and --to narrow the range further. Nothing on disk changes."
     })
 final class ScanCommand extends PrefixCommand {
   @Mixin final CopyOption copy = new CopyOption();
@@ -22,13 +22,14 @@ final class ScanCommand extends PrefixCommand {
 
   @Option(
       names = {"--descending", "--reverse"},
-      description = "Backwards.")
+      description = "Shows the records in descending order.")
   boolean descending;
 
   @Option(
       names = "--limit",
       paramLabel = "N",
-      description = "So many records at most; 0 for all of them. The default is ${DEFAULT-VALUE}.")
+      description = "The maximum number of records; 0 for all of them. The default is"
+          + " ${DEFAULT-VALUE}.")
   long limit = SHOWN;
 
   private long shown;
@@ -36,7 +37,7 @@ final class ScanCommand extends PrefixCommand {
   @Override
   public Integer call() {
     if (limit < 0) {
-      throw mistake("--limit takes a number of records, and 0 for all");
+      throw mistake("--limit takes a number of records, or 0 for all");
     }
     Bounds bounds = bounds();
     // A snapshot, from which any number of records can be read.

@@ -14,10 +14,10 @@ import picocli.CommandLine.Parameters;
 
 @Command(
     name = "schema",
-    header = "Says what tables are.",
+    header = "Describes tables.",
     description = {
-      "Says what the tables of a database that nobody has open are: keys, fields, indexes, versions;"
-          + " and what its sequences give. Nothing on disk changes."
+      "Describes the tables of a database that no process has open: keys, fields, indexes,"
+          + " versions; and its sequences. Nothing on disk changes."
     })
 final class SchemaCommand extends FileCommand {
   @Mixin final CopyOption copy = new CopyOption();
@@ -26,7 +26,7 @@ final class SchemaCommand extends FileCommand {
       index = "1",
       arity = "0..1",
       paramLabel = "TABLE",
-      description = "Which one; all of them without.")
+      description = "The table; all tables without it.")
   @Nullable String table;
 
   @Override

@@ -87,7 +87,7 @@ final class SchemaLine {
         | UnsupportedOperationException
         | NumberFormatException
         | DateTimeException e) {
-      throw new IllegalArgumentException("the first line does not say what the table is", e);
+      throw new IllegalArgumentException("the first line does not describe the table", e);
     }
   }
 
@@ -95,7 +95,7 @@ final class SchemaLine {
     JsonArray keyParts = schema.getAsJsonArray("key");
     if (objects() != null) {
       throw new IllegalArgumentException(
-          "a table of objects is made by its application: open it there once");
+          "only its application can create a table of objects: open it there once");
     }
     if (!schema.has("row")) {
       if (schema.has("indexes")) {
@@ -157,7 +157,7 @@ final class SchemaLine {
     String name = index.get("index").getAsString();
     if (is(index, "computed")) {
       throw new IllegalArgumentException(
-          "the index " + name + " is by a key that the application computes: make the table there");
+          "the index " + name + " is by a computed key: create the table in the application");
     }
     return name;
   }

@@ -93,7 +93,7 @@ final class Shell {
   int run(String text) {
     Words words = Words.of(text);
     if (words.isOpen()) {
-      err.println("fovea: a quote is open at the end of the line");
+      err.println("fovea: unclosed quote at the end of the line");
       return Main.MISTAKE;
     }
     List<String> args = words.all();
@@ -113,7 +113,7 @@ final class Shell {
         err.println(
             "fovea: there is a transaction, and "
                 + args.getFirst()
-                + " opens the file by itself: commit or roll back first");
+                + " opens the file itself: commit or roll back first");
         return Main.MISTAKE;
       }
       session.release();
@@ -146,8 +146,8 @@ final class Shell {
       header = "Begins a transaction.",
       mixinStandardHelpOptions = true,
       description =
-          "Begins a transaction: what comes until 'commit' or 'rollback' happens together or not at"
-              + " all. Without one, each command is a transaction of its own.")
+          "Begins a transaction: everything up to 'commit' or 'rollback' takes effect together"
+              + " or not at all. Without one, each command is a separate transaction.")
   private final class Begin implements Callable<Integer> {
     @Override
     public Integer call() {
@@ -161,14 +161,14 @@ final class Shell {
 
   @Command(
       name = "commit",
-      header = "Makes what the transaction has changed last.",
+      header = "Commits the transaction.",
       mixinStandardHelpOptions = true,
-      description = "Makes what the transaction has changed last.")
+      description = "Commits the transaction.")
   private final class Commit implements Callable<Integer> {
     @Override
     public Integer call() {
       if (!session.inTransaction()) {
-        return wrong("there is no transaction: 'begin' begins one");
+        return wrong("there is no transaction: 'begin' starts one");
       }
       session.commit();
       return Main.OK;
@@ -177,14 +177,14 @@ final class Shell {
 
   @Command(
       name = "rollback",
-      header = "Ends the transaction as if it had not been.",
+      header = "Rolls the transaction back.",
       mixinStandardHelpOptions = true,
-      description = "Ends the transaction as if it had not been.")
+      description = "Rolls the transaction back.")
   private final class Rollback implements Callable<Integer> {
     @Override
     public Integer call() {
       if (!session.inTransaction()) {
-        return wrong("there is no transaction: 'begin' begins one");
+        return wrong("there is no transaction: 'begin' starts one");
       }
       session.rollback();
       return Main.OK;
@@ -214,7 +214,7 @@ final class Shell {
     @CommandLine.Parameters(
         arity = "0..1",
         paramLabel = "COMMAND",
-        description = "Which one; all of them without.")
+        description = "The command; all commands without it.")
     @Nullable String command;
 
     private final CommandLine line;
@@ -245,7 +245,7 @@ final class Shell {
         String pad = " ".repeat(width - row.getFirst().length() + 2);
         out.println(row.getFirst() + pad + row.getLast());
       }
-      out.println("'help COMMAND' describes one. Words with spaces stand in quotes.");
+      out.println("'help COMMAND' describes one. Quote words that contain spaces.");
       return Main.OK;
     }
   }

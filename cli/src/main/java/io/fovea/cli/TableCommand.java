@@ -12,11 +12,11 @@ import picocli.CommandLine.Parameters;
 abstract class TableCommand extends FileCommand {
   /** Describes the parts of a key, for the help of commands. */
   static final String PARTS =
-      "numbers, texts, bytes as hexadecimal digits. A table of bytes has keys of one part: 0x and"
-          + " hexadecimal digits, or text. What begins with a minus comes behind --, as"
-          + " do the parts after it.";
+      "numbers, texts, byte strings in hexadecimal. A table of bytes has keys of one part: 0x"
+          + " and hexadecimal digits, or text. A part that begins with a minus, and all parts"
+          + " after it, must follow --.";
 
-  @Parameters(index = "1", paramLabel = "TABLE", description = "Which table.")
+  @Parameters(index = "1", paramLabel = "TABLE", description = "The table.")
   String table = "";
 
   /** Returns the records of the table, with objects as bytes or decoded. */
@@ -63,8 +63,7 @@ abstract class TableCommand extends FileCommand {
         throw mistake(
             "the index "
                 + NameText.of(i.name())
-                + " is by a key that the application computes: only the application can change"
-                + " this table");
+                + " is by a computed key: only the application can change this table");
       }
     }
   }

@@ -79,7 +79,7 @@ final class TerminalShell implements AutoCloseable {
     out.println(
         "Fovea, "
             + session.database().name()
-            + (session.writes() ? "" : ", to look at only")
+            + (session.writes() ? "" : ", read-only")
             + ". 'help' lists the commands, Ctrl-D ends.");
     while (!shell.ends()) {
       String line;
@@ -93,7 +93,7 @@ final class TerminalShell implements AutoCloseable {
       shell.run(line);
     }
     if (session.inTransaction()) {
-      out.println("The transaction was not committed, and is rolled back.");
+      out.println("The transaction was not committed and is rolled back.");
     }
     return Main.OK;
   }

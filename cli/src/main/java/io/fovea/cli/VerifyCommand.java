@@ -9,10 +9,10 @@ import picocli.CommandLine.Mixin;
     name = "verify",
     header = "Checks everything.",
     description = {
-      "Checks a whole database that nobody has open: every page, every tree, every record of the"
-          + " log that recovery would read. A file that was not closed is recovered in memory,"
-          + " and what comes out is checked. Nothing on disk changes.",
-      "Indexes by extractors are checked for their structure only."
+      "Checks a whole database that no process has open: every page, every tree, every log"
+          + " record that recovery would read. A file that was not closed is recovered in memory,"
+          + " and the result is checked. Nothing on disk changes.",
+      "Of computed indexes only the structure is checked."
     })
 final class VerifyCommand extends FileCommand implements WholeFile {
   @Mixin final ProgressOption progress = new ProgressOption();

@@ -42,7 +42,7 @@ final class Words implements CompletingParsedLine {
     return (line, cursor, context) -> {
       Words words = of(line, cursor);
       if (words.open != NONE && context == Parser.ParseContext.ACCEPT_LINE) {
-        throw new EOFError(-1, -1, "a quote is open", "quote");
+        throw new EOFError(-1, -1, "unclosed quote", "quote");
       }
       return words;
     };

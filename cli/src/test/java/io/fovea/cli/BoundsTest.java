@@ -127,7 +127,7 @@ class BoundsTest {
     Path f = made();
     assertTrue(run(2, "scan", f, "rows", "--from", "1", "--after", "2").err().contains("give one"));
     assertTrue(run(2, "scan", f, "rows", "1", "--prefix", "2").err().contains("give one"));
-    assertTrue(run(2, "scan", f, "rows", "--from", "x").err().contains("'x' is no value of"));
+    assertTrue(run(2, "scan", f, "rows", "--from", "x").err().contains("'x' is not a value of"));
     assertTrue(
         run(2, "scan", f, "rows", "--to", "1", "a", "b").err().contains("2 parts at most, not 3"));
     assertTrue(run(2, "scan", f, "bytes", "a", "--from", "b").err().contains("not both"));

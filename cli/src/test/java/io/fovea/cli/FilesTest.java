@@ -108,7 +108,7 @@ class FilesTest {
         Pattern.compile(
             Pattern.quote(file.toString())
                 + ": (\\d+) bytes of pages moved; (\\d+) bytes before, (\\d+) now, (\\d+) of them"
-                + " in use; (\\d+) bytes of free ones punched out of the file\\R");
+                + " in use; (\\d+) bytes of free pages returned to the file system\\R");
     Matcher m = pattern.matcher(said);
     assertTrue(m.matches(), said);
     assertTrue(Long.parseLong(m.group(1)) > 0, said);

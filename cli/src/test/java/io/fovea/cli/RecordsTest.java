@@ -197,7 +197,7 @@ class RecordsTest {
 
     for (String command : new String[] {"put", "delete"}) {
       String err = run(2, command, file, "kinds", "50", "new", "").err();
-      assertTrue(err.contains("say --write"), err);
+      assertTrue(err.contains("give --write"), err);
     }
     assertEquals(List.of(), lines("delete", "--write", file, "kinds", "50", "new", ""));
     assertEquals(List.of("0"), lines("count", file, "kinds", "50"));
@@ -293,18 +293,18 @@ class RecordsTest {
   void wrongLinesAreNamed() throws IOException {
     String good = "{\"shop\":1,\"code\":\"a\",\"raw\":\"00\"}\n";
     wrong(good + "{\"shop\":1,\"raw\":\"00\"}", 1, "line 2: the key has no 'code'; 1 rec");
-    wrong(good + good.replace("1", "1.5"), 1, "line 2: '1.5' is no value of shop");
+    wrong(good + good.replace("1", "1.5"), 1, "line 2: '1.5' is not a value of shop");
     wrong(good + good.replace("1", "null"), 1, "line 2: the key has no 'shop'");
     wrong(good + good.replace("1", "[]"), 1, "line 2", "'shop' is no number, string, boolean or");
-    wrong(good + good.replace("1", "true"), 1, "line 2: 'true' is no value of shop");
-    wrong(good + good.replace("}", ",\"due\":null}"), 1, "line 2: null is no value of due INT64");
-    wrong(good + good.replace("1", "\"x\""), 1, "line 2: 'x' is no value of shop INT32; 1 rec");
-    wrong(good + good.replace("1", "99999999999"), 1, "'99999999999' is no value of shop");
-    wrong(good + good.replace("\"00\"", "\"0\""), 1, "'0' is no value of raw");
+    wrong(good + good.replace("1", "true"), 1, "line 2: 'true' is not a value of shop");
+    wrong(good + good.replace("}", ",\"due\":null}"), 1, "line 2: null is not a value of due INT64");
+    wrong(good + good.replace("1", "\"x\""), 1, "line 2: 'x' is not a value of shop INT32; 1 rec");
+    wrong(good + good.replace("1", "99999999999"), 1, "'99999999999' is not a value of shop");
+    wrong(good + good.replace("\"00\"", "\"0\""), 1, "'0' is not a value of raw");
     wrong(good + good.replace("}", ",\"x\":1}"), 1, "line 2", "no field 'x'");
-    wrong(good + good.replace("}", ",\"shop\":1}"), 1, "line 2", "'shop' is there twice");
-    wrong(good + "{\"shop\"", 1, "line 2: it is not one object of JSON; 1 records");
-    wrong(good + "\n\n" + good.strip() + "{}", 1, "line 4: it is not one object of JSON");
+    wrong(good + good.replace("}", ",\"shop\":1}"), 1, "line 2", "'shop' occurs twice");
+    wrong(good + "{\"shop\"", 1, "line 2: it is not one JSON object; 1 records");
+    wrong(good + "\n\n" + good.strip() + "{}", 1, "line 4: it is not one JSON object");
     wrong("[" + good + "]", 0, "line 1: an object of JSON is expected");
     // Two records with one value in a unique index.
     wrong(good + good.replace("1", "2"), 1, "line 2", "by due", "; 1 records");
@@ -329,7 +329,7 @@ class RecordsTest {
     Object[] trial = {"import", file, "kinds", "--dry-run", "--copy", "--batch", 1, "--input", in};
     String err = run(2, trial).err();
     assertTrue(err.contains("line 2") && err.contains("by due"), err);
-    assertTrue(err.contains("1 records before are right"), err);
+    assertTrue(err.contains("1 records before are valid"), err);
     Files.writeString(in, other);
     assertEquals(List.of("1 record"), lines(trial));
     assertArrayEquals(before, Files.readAllBytes(file));

@@ -150,7 +150,7 @@ class SchemaLineTest {
     assertEquals(bySize.subList(3, 6), lines(with(scan, "--after", "3", "--to", "7")));
     assertEquals(bySize.reversed().subList(0, 2), lines(with(scan, "--reverse", "--limit", "2")));
     assertTrue(run(0, with(scan, "3", "--json")).out().contains("\"k0\": 3"));
-    assertTrue(run(2, with(scan, "x")).err().contains("'x' is no value of k0 INT32"));
+    assertTrue(run(2, with(scan, "x")).err().contains("'x' is not a value of k0 INT32"));
     assertTrue(run(2, with(scan, "1", "2")).err().contains("1 parts at most"));
     assertEquals(
         List.of("3"), lines("count", from, "indexed", "--index", "by size", "--from", "18"));
@@ -238,7 +238,7 @@ class SchemaLineTest {
               "1");
       assertEquals(2, failed.code(), failed::toString);
       assertTrue(failed.err().contains("line 2: "), failed.err());
-      assertTrue(failed.err().contains("1 records before are right"), failed.err());
+      assertTrue(failed.err().contains("1 records before are valid"), failed.err());
     }
     assertEquals(2, ran(new byte[0], "import", "--write", from, "none", "--dry-run").code());
     assertFalse(lines("count", from, "all kinds").contains("21"));

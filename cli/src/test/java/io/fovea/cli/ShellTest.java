@@ -72,7 +72,7 @@ class ShellTest {
     assertEquals("3000\n", ran.out());
     assertEquals(
         "fovea: there is no such record\n"
-            + "fovea: line 2 failed; what comes after it was not run\n",
+            + "fovea: line 2 failed; the lines after it were not run\n",
         ran.err());
     for (String wrong : new String[] {"frobnicate", "scan", "get t 'x", "restore x", "shell x"}) {
       assertEquals(2, shell(List.of(file), wrong).code(), wrong);
@@ -90,7 +90,7 @@ class ShellTest {
         new String[] {"put t 1 x=new", "delete t 1", "import t --input none", "compact"}) {
       var ran = shell(List.of(file), change);
       assertEquals(2, ran.code(), change);
-      assertTrue(ran.err().contains("opened to look at"), ran.err());
+      assertTrue(ran.err().contains("for reading only"), ran.err());
     }
     var ran = shell(List.of("--write", file), "put t 1 x=new", "get t 1", "delete t 2", "compact");
     assertEquals(0, ran.code(), ran::toString);
@@ -120,7 +120,7 @@ class ShellTest {
     assertEquals("3001\nk0  1\nx   one\n0\n3001\n", kept.out());
     var left = shell(List.of(file, "--write"), "begin", "delete t 1");
     assertEquals(2, left.code());
-    assertTrue(left.err().contains("was not committed, and is rolled back"), left.err());
+    assertTrue(left.err().contains("was not committed and is rolled back"), left.err());
     var failed = shell(List.of(file, "--write"), "begin", "delete t 1", "get t 1");
     assertEquals(4, failed.code());
     assertEquals(List.of("3001"), lines("count", file, "t"));

@@ -152,7 +152,7 @@ class TablesTest {
     assertEquals(1, lines("scan", file, "things").size());
 
     assertTrue(run(2, "scan", file, "nothing").err().contains("no table nothing"));
-    assertTrue(run(2, "scan", file, "all kinds", "x").err().contains("'x' is no value of shop"));
+    assertTrue(run(2, "scan", file, "all kinds", "x").err().contains("'x' is not a value of shop"));
     assertTrue(run(2, "scan", file, "all kinds", "0", "c", "zz").err().contains("raw"));
     assertTrue(run(2, "scan", file, "all kinds", "0", "c", "00", "1").err().contains("3 parts"));
     assertTrue(run(2, "scan", file, "all kinds", "--index", "x").err().contains("by due"));

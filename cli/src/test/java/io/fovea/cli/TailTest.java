@@ -283,7 +283,7 @@ class TailTest {
     try (Database db = Database.open(file(), FOLLOWED)) {
       fill(db);
     }
-    assertTrue(run(2, "tail", file(), "--from", "17").err().contains("is no position"));
+    assertTrue(run(2, "tail", file(), "--from", "17").err().contains("is not a position"));
     assertTrue(run(2, "tail", file(), "--limit", "-1").err().contains("--limit"));
     String at = lines("tail", file(), "--from", "end").getFirst().substring("position ".length());
     Path other = dir.resolve("other");

@@ -210,7 +210,7 @@ class TerminalTest {
     Path history = dir.resolve("history");
     start(file, history);
     String tty = await("(/dev/pts/\\d+)").group(1);
-    await("to look at only");
+    await("read-only");
     await("shown.db> ");
 
     type("tabl\t");
@@ -257,7 +257,7 @@ class TerminalTest {
     type("begin\r");
     await("shown.db\\*> ");
     type("\004");
-    await("was not committed, and is rolled back");
+    await("was not committed and is rolled back");
     keys.close();
     assertEquals(0, process.waitFor());
     String lines = Files.readString(history);

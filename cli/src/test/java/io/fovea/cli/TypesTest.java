@@ -277,10 +277,10 @@ class TypesTest {
           "bool=yes", "uuid=1-1-1-1-1", "instant=2026", "decimal=1", "double=x", "decimal=x"
         }) {
       String err = run(2, with(put, wrong)).err();
-      assertTrue(err.contains("is no value of"), err);
+      assertTrue(err.contains("is not a value of"), err);
     }
     String never = run(2, with(put, "--null", "long")).err();
-    assertTrue(never.contains("null is no value of long INT64"), never);
+    assertTrue(never.contains("null is not a value of long INT64"), never);
     run(2, with(put, "--null", "int", "int=5"));
     run(2, with(put, "--null", "other"));
     run(2, "get", file, "types", id, "yes");

@@ -86,10 +86,10 @@ final class TableMeters {
 
   private List<Meter> add(String table) {
     List<Meter> all = new ArrayList<>();
-    String entries = "Records of a table, and entries of its indexes";
+    String entries = "Records of a table and entries of its indexes";
     all.add(gauge("records", entries, null, table, "table", TableSize::records));
     all.add(gauge("records", entries, null, table, "indexes", TableSize::indexEntries));
-    String bytes = "Keys and values of a table, and of its indexes";
+    String bytes = "Keys and values of a table and of its indexes";
     all.add(gauge("size", bytes, "bytes", table, "table", TableSize::bytes));
     all.add(gauge("size", bytes, "bytes", table, "indexes", TableSize::indexBytes));
     return all;

@@ -254,8 +254,8 @@ final class Administration implements AutoCloseable {
                 new ReplicationException(
                     Reason.MEMBERSHIP,
                     false,
-                    "None of the peers that answer is the leader. Check that a majority of the peers is"
-                        + " up and that they reach each other.",
+                    "None of the peers that answer is the leader. Check that a majority of the"
+                        + " peers is up and that they reach each other.",
                     null));
   }
 

@@ -216,8 +216,8 @@ final class FoveaStateMachine extends BaseStateMachine {
               + at.index()
               + " of the log can't be applied: "
               + e
-              + " If every peer says so, start all of them with a program that can apply it, or with"
-              + " ReplicationOptions.skip of this index.",
+              + " If every peer says so, start all of them with a program that can apply it, or"
+                  + " with ReplicationOptions.skip of this index.",
           e);
       throw e;
     }

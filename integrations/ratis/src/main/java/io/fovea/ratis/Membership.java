@@ -37,22 +37,14 @@ public final class Membership {
     this.client = client;
   }
 
-  /**
-   * Returns the members, as this peer knows them.
-   *
-   * @return an immutable list
-   */
+  /** {@return the members, as this peer knows them; immutable} */
   public List<Peer> peers() {
     return division.getRaftConf().getAllPeers().stream()
         .map(p -> new Peer(p.getId().toString(), p.getAddress()))
         .toList();
   }
 
-  /**
-   * Returns the leader, as this peer knows it.
-   *
-   * @return its name; null if none is known
-   */
+  /** {@return the name of the leader, as this peer knows it; null if none is known} */
   public @Nullable String leader() {
     RaftPeerId id = division.getInfo().getLeaderId();
     return id == null ? null : id.toString();

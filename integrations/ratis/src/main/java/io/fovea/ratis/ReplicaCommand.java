@@ -78,7 +78,8 @@ public final class ReplicaCommand {
       paramLabel = "NAME",
       defaultValue = "fovea",
       scope = CommandLine.ScopeType.INHERIT,
-      description = "The name of the group, as in ReplicationOptions.group (default: ${DEFAULT-VALUE}).")
+      description = "The name of the group, as in ReplicationOptions.group (default:"
+          + " ${DEFAULT-VALUE}).")
   String group;
 
   @Option(
@@ -166,7 +167,8 @@ public final class ReplicaCommand {
     }
     if ((certificate == null) != (key == null) || (certificate != null && trust == null)) {
       throw new ParameterException(
-          spec.commandLine(), "--tls-certificate and --tls-key require each other and --tls-trust.");
+          spec.commandLine(), "--tls-certificate and --tls-key require each other and"
+              + " --tls-trust.");
     }
     Parameters parameters =
         trust == null ? new Parameters() : Tls.parameters(certificate, key, trust);
@@ -201,8 +203,8 @@ public final class ReplicaCommand {
       name = "status",
       header = "Shows the state of each peer.",
       description = {
-        "Asks each member for its position in the log and its health. The exit code is 1 if a member"
-            + " is not healthy or there is no leader."
+        "Asks each member for its position in the log and its health. The exit code is 1 if a"
+            + " member is not healthy or there is no leader."
       })
   int status(@CommandLine.Parameters(paramLabel = "PEERS") String peers) throws IOException {
     return with(
@@ -263,8 +265,8 @@ public final class ReplicaCommand {
       name = "verify",
       header = "Compares the data of the peers.",
       description = {
-        "Each peer keeps a digest of all changes made by the log. This compares the digests at one"
-            + " entry that all have applied. The exit code is 1 if one differs or was not"
+        "Each peer keeps a digest of all changes made by the log. This compares the digests at"
+            + " one entry that all have applied. The exit code is 1 if one differs or was not"
             + " compared."
       })
   int verify(@CommandLine.Parameters(paramLabel = "PEERS") String peers) throws IOException {
@@ -346,7 +348,7 @@ public final class ReplicaCommand {
   @Command(
       name = "peers",
       header = "Lists the members.",
-      description = "The members according to the leader; without a leader, according to one of the peers.")
+      description = "The members according to the leader or, without one, to one of the peers.")
   int peers(@CommandLine.Parameters(paramLabel = "PEERS") String peers) throws IOException {
     return with(
         peers,
@@ -364,7 +366,10 @@ public final class ReplicaCommand {
             by.members().forEach(p -> out.println(p.id() + "=" + p.address()));
           }
           if (!by.leads()) {
-            complain("None of the peers that answer is the leader: these are the members according to " + by.peer().id() + ".");
+            complain(
+                "No peer that answers is the leader: these are the members according to "
+                    + by.peer().id()
+                    + ".");
           }
           return by.leads() ? OK : PROBLEMS;
         });
@@ -430,7 +435,7 @@ public final class ReplicaCommand {
   @Command(
       name = "transfer",
       header = "Transfers the leadership.",
-      description = "To the given peer, or any healthy one. Use it before shutting down the leader.")
+      description = "To the given peer, or any healthy one; for use before stopping the leader.")
   int transfer(
       @CommandLine.Parameters(paramLabel = "PEERS") String peers,
       @CommandLine.Parameters(paramLabel = "ID", arity = "0..1") @Nullable String id)
@@ -448,8 +453,8 @@ public final class ReplicaCommand {
       name = "snapshot",
       header = "Makes a checkpoint.",
       description = {
-        "At one peer, or at each. The database then has all entries up to that point on the device,"
-            + " and the log drops earlier segments. Applying waits meanwhile."
+        "At one peer, or at each. The database then has all entries up to that point on the"
+            + " device, and the log drops earlier segments. Applying waits meanwhile."
       })
   int snapshot(
       @CommandLine.Parameters(paramLabel = "PEERS") String peers,

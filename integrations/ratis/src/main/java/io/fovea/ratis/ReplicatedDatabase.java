@@ -387,11 +387,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
     }
   }
 
-  /**
-   * Returns the index of the last log entry that this peer has applied.
-   *
-   * @return the index; -1 before the first entry
-   */
+  /** {@return the index of the last log entry that this peer has applied; -1 before the first} */
   public long appliedIndex() {
     return replica.applied().index();
   }
@@ -493,11 +489,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
         failure == null ? null : failure.cause());
   }
 
-  /**
-   * Returns counters since this peer started, and its position in the log.
-   *
-   * @return a copy of the current values
-   */
+  /** {@return counters since this peer started, and its position in the log} */
   public ReplicationStats stats() {
     long[] counts = replica.counts();
     return new ReplicationStats(
@@ -524,11 +516,7 @@ public final class ReplicatedDatabase implements AutoCloseable {
     return replica.database();
   }
 
-  /**
-   * Returns the name of this peer.
-   *
-   * @return its name among the members
-   */
+  /** {@return the name of this peer among the members} */
   public String id() {
     return options.self().id();
   }

@@ -41,11 +41,7 @@ public final class ReplicationException extends RuntimeException {
     this.mayBeApplied = mayBeApplied;
   }
 
-  /**
-   * Returns why the operation failed.
-   *
-   * @return the reason
-   */
+  /** {@return why the operation failed} */
   public Reason reason() {
     return reason;
   }

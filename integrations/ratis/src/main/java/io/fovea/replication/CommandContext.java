@@ -52,8 +52,8 @@ public final class CommandContext {
       throw new InvalidUseException(
           "Table \""
               + spec.name()
-              + "\" can't be replicated: its rows expire by the clock of each replica, so replicas would"
-              + " differ. Delete old rows in a command, by its clock().");
+              + "\" can't be replicated: its rows expire by the clock of each replica, so"
+                  + " replicas would differ. Delete old rows in a command, by its clock().");
     }
     return tx.table(spec);
   }
@@ -70,20 +70,12 @@ public final class CommandContext {
     return tx.table(spec);
   }
 
-  /**
-   * Returns the command's position in the log.
-   *
-   * @return the index; each is used once
-   */
+  /** {@return the command's index in the log; each is used once} */
   public long index() {
     return position.index();
   }
 
-  /**
-   * Returns the term of the leader that appended the command to the log.
-   *
-   * @return the term
-   */
+  /** {@return the term of the leader that appended the command to the log} */
   public long term() {
     return position.term();
   }

@@ -32,11 +32,7 @@ public record Outcome(Kind kind, long index, byte[] payload) {
     return new Outcome(Kind.EXPIRED, index, why.getBytes(StandardCharsets.UTF_8));
   }
 
-  /**
-   * Returns why the request was not applied.
-   *
-   * @return the payload as text
-   */
+  /** {@return the payload as text: why the request was not applied} */
   public String reason() {
     return new String(payload, StandardCharsets.UTF_8);
   }

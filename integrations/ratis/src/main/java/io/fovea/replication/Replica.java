@@ -287,7 +287,8 @@ public final class Replica implements AutoCloseable {
                     + entry.id().since()
                     + ", but outcomes up to index "
                     + forgotten
-                    + " are no longer stored: it may have been applied before, and was not applied now.");
+                    + " are no longer stored: it may have been applied before, and was not"
+                        + " applied now.");
       } else {
         byte[] result = command.apply(new CommandContext(tx, at, entry.clockMillis()));
         if (result.length > RESULT_BYTES_MAX) {
@@ -347,11 +348,7 @@ public final class Replica implements AutoCloseable {
     return ByteBuffer.allocate(SKIPPED.length + 8).put(SKIPPED).putLong(index).array();
   }
 
-  /**
-   * Returns all entries that were ever skipped, as recorded in the database.
-   *
-   * @return the reasons, by index
-   */
+  /** {@return the reasons of all entries that were ever skipped, by index, as recorded in the database} */
   public SortedMap<Long, String> skipped() {
     return read(
         tx -> {
@@ -487,20 +484,12 @@ public final class Replica implements AutoCloseable {
     }
   }
 
-  /**
-   * Returns counts since the replica was opened.
-   *
-   * @return applied entries, and how many of them were retries
-   */
+  /** {@return the number of entries applied since the replica was opened, and how many were retries} */
   public long[] counts() {
     return new long[] {applies, retries};
   }
 
-  /**
-   * Returns the current database, for statistics. Installing a copy replaces it.
-   *
-   * @return the database
-   */
+  /** {@return the current database, for statistics; installing a copy replaces it} */
   public Database database() {
     return database;
   }
@@ -628,7 +617,7 @@ public final class Replica implements AutoCloseable {
         old.join(); // it closes and deletes what is in the way of the copy
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
-        throw new InterruptedIOException("Interrupted while waiting for an older database to close.");
+        throw new InterruptedIOException("Interrupted while an older database was closing.");
       }
     }
     Path file;

@@ -59,7 +59,8 @@ final class ReplicaFiles {
                 + pointer
                 + " must name the directory of the database, \"one\" or \"two\", but has \""
                 + current
-                + "\". If it is damaged, write the name of the directory that has the database into it.");
+                + "\". If it is damaged, write the name of the directory with the database into"
+                    + " it.");
       }
     } else {
       current = ONE;

@@ -107,7 +107,7 @@ abstract class AbstractStore implements StateStore {
     KafkaInternals k = internals();
     boolean positions = config != null && config.positions();
     for (ConsumerRecord<byte[], byte[]> record : records) {
-      synchronized (to.monitor()) { // so that a query sees both the row and its position, or neither
+      synchronized (to.monitor()) { // a query sees both row and position, or neither
         restore(to, record);
         if (positions) {
           k.addPosition(record, to.position());

@@ -96,7 +96,7 @@ final class Instance {
     } catch (FoveaException e) {
       throw new ProcessorStateException("The database of the stores can't be opened: " + file, e);
     }
-    this.keyBytesMax = database.options().device().pageSize() / 8; // the size in the file, not in the settings
+    this.keyBytesMax = database.options().device().pageSize() / 8; // of the file, not the settings
     if (config.registry() != null) {
       EngineMeters.bind(database, config.registry());
     }
@@ -139,7 +139,7 @@ final class Instance {
               kind,
               format,
               segmentMillis,
-              config.exactlyOnce() && !last.equals(GLOBAL), // global stores consume only committed records
+              config.exactlyOnce() && !last.equals(GLOBAL), // global: committed records only
               sensors);
       done = true;
       return state;
