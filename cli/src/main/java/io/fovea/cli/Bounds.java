@@ -6,8 +6,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A key range. Each bound is the first parts of a key, as words of the command line, and
- * represents all keys that begin with them.
+ * A key range. Each bound is the first parts of a key, as words of the command line, and represents
+ * all keys that begin with them.
  *
  * <pre>
  *   PART 1                  1...                  all that begin with 1

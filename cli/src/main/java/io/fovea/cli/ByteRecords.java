@@ -89,7 +89,7 @@ final class ByteRecords extends Records {
    * Returns the records between two byte strings, the upper one exclusive.
    *
    * @param open whether an empty {@code from} means no lower bound; otherwise it means that the
-   * range is empty
+   *     range is empty
    * @param to empty for no upper bound
    */
   static Cursor<byte[], byte[]> between(

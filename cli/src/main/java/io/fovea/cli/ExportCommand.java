@@ -63,9 +63,7 @@ final class ExportCommand extends TableCommand {
 
   @Option(
       names = "--objects",
-      description = {
-        "Writes objects as JSON, with the names of their components."
-      })
+      description = {"Writes objects as JSON, with the names of their components."})
   boolean objects;
 
   @Override

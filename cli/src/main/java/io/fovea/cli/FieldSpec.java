@@ -56,7 +56,7 @@ final class FieldSpec {
    * Adds a field.
    *
    * @param size the bytes of a text or byte string, or the digits of a decimal; the other types
-   * have one size, which may be given in bytes
+   *     have one size, which may be given in bytes
    * @throws IllegalArgumentException with the reason, if there is no such field
    */
   static Field add(

@@ -24,10 +24,10 @@ import org.jspecify.annotations.Nullable;
  *                                           {@link FileChanges#tables}; nothing is held
  * </pre>
  *
- * <p>With --follow the catalog is read again after tables were created or renamed, and at
- * intervals while a record does not match its table, which may have a newer version. Records of
- * tables that no longer exist or were renamed, or whose catalog can't be read, are shown as bytes.
- * Not thread-safe.
+ * <p>With --follow the catalog is read again after tables were created or renamed, and at intervals
+ * while a record does not match its table, which may have a newer version. Records of tables that
+ * no longer exist or were renamed, or whose catalog can't be read, are shown as bytes. Not
+ * thread-safe.
  */
 final class FollowedTables implements AutoCloseable {
   /** The minimum time between two reads of the catalog that no change of tables has caused. */

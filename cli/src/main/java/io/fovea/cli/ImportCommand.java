@@ -82,8 +82,8 @@ final class ImportCommand extends TableCommand {
   @Option(
       names = "--batch",
       paramLabel = "N",
-      description = "The maximum number of records per transaction. The default is"
-          + " ${DEFAULT-VALUE}.")
+      description =
+          "The maximum number of records per transaction. The default is" + " ${DEFAULT-VALUE}.")
   int batch = 1000;
 
   @Option(
@@ -247,7 +247,7 @@ final class ImportCommand extends TableCommand {
           "there is no file "
               + file()
               + ", and the input does not describe the table: --key COLUMN creates both from a"
-                  + " CSV");
+              + " CSV");
     }
     made = true;
     Opened db =

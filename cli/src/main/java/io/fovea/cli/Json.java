@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
  * Writes values as JSON: maps, records, iterables, numbers, booleans, byte arrays (in hexadecimal)
  * and null; anything else as the string of its {@code toString}.
  *
- * <p>Integers are written in full, so readers that use doubles lose the last digits of those
- * beyond 2^53. Thread-safe.
+ * <p>Integers are written in full, so readers that use doubles lose the last digits of those beyond
+ * 2^53. Thread-safe.
  */
 final class Json {
   private Json() {}

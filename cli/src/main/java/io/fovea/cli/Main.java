@@ -69,8 +69,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
  */
 @Command(
     name = "fovea",
-    description =
-        "Inspects and copies Fovea database files, changes records, and shortens files.",
+    description = "Inspects and copies Fovea database files, changes records, and shortens files.",
     subcommands = {
       ShellCommand.class,
       VerifyCommand.class,
@@ -168,7 +167,7 @@ public final class Main implements Callable<Integer> {
    *
    * @param in read if no file is named
    * @param out receives answers; a writer of {@link Output} ends the command when it can't be
-   * written
+   *     written
    * @param err receives errors
    * @param args the command line
    * @return the exit code
@@ -254,8 +253,7 @@ public final class Main implements Callable<Integer> {
     }
     err.println("fovea: " + (e.getMessage() == null ? e : e.getMessage()));
     if (e instanceof DatabaseLockedException) {
-      err.println(
-          "fovea: commands that only read it accept --copy; 'backup --in-use' copies it");
+      err.println("fovea: commands that only read it accept --copy; 'backup --in-use' copies it");
     }
     if (e instanceof CorruptionException && e.getCause() instanceof IllegalStateException all) {
       String.valueOf(all.getMessage()).lines().forEach(p -> err.println("  " + p));

@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Standard output of all commands. Unlike a {@link PrintWriter}, which hides errors, it throws at
- * the first one, so that a command ends at once with an {@linkplain Failed exit code}. Each line
- * is written when it is complete. Not thread-safe.
+ * the first one, so that a command ends at once with an {@linkplain Failed exit code}. Each line is
+ * written when it is complete. Not thread-safe.
  */
 final class Output extends Writer {
   /** Standard output on Linux. */
@@ -43,8 +43,7 @@ final class Output extends Writer {
   }
 
   /**
-   * The output can't be written. Unchecked, because a {@link PrintWriter} catches other
-   * exceptions.
+   * The output can't be written. Unchecked, because a {@link PrintWriter} catches other exceptions.
    */
   static final class Failed extends RuntimeException {
     private static final long serialVersionUID = 1;

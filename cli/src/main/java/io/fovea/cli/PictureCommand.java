@@ -56,8 +56,8 @@ final class PictureCommand extends FileCommand implements WholeFile {
   @Option(
       names = "--by",
       paramLabel = "WHAT",
-      description = "The meaning of colors: ${COMPLETION-CANDIDATES}. The default is"
-          + " ${DEFAULT-VALUE}.")
+      description =
+          "The meaning of colors: ${COMPLETION-CANDIDATES}. The default is" + " ${DEFAULT-VALUE}.")
   By by = By.TREE;
 
   /** Each color's meaning and number of pages. */

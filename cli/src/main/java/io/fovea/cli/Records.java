@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
  * The records of a table of any kind, as maps from the names in {@link #columns} to values as in
  * {@link FieldText}. Written values may also be texts that represent them.
  *
- * <p>User errors, such as a key with too many parts or a text that is not a number, are
- * {@linkplain FileCommand#mistake mistakes} of the command. Not thread-safe.
+ * <p>User errors, such as a key with too many parts or a text that is not a number, are {@linkplain
+ * FileCommand#mistake mistakes} of the command. Not thread-safe.
  */
 abstract sealed class Records permits RowRecords, ByteRecords, ObjectRecords {
   final FileCommand command;

@@ -28,8 +28,8 @@ final class ScanCommand extends PrefixCommand {
   @Option(
       names = "--limit",
       paramLabel = "N",
-      description = "The maximum number of records; 0 for all of them. The default is"
-          + " ${DEFAULT-VALUE}.")
+      description =
+          "The maximum number of records; 0 for all of them. The default is" + " ${DEFAULT-VALUE}.")
   long limit = SHOWN;
 
   private long shown;

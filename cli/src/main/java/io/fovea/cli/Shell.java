@@ -17,8 +17,8 @@ import picocli.CommandLine.Model.PositionalParamSpec;
  * Runs the lines of a shell.
  *
  * <p>Its commands are those of the command line without FILE, which the shell inserts after the
- * name of the command. So each command is one class with one description. In addition there are
- * the commands for transactions, {@code help} and {@code exit}. Not thread-safe.
+ * name of the command. So each command is one class with one description. In addition there are the
+ * commands for transactions, {@code help} and {@code exit}. Not thread-safe.
  */
 final class Shell {
   /** Commands that start a shell or are useless in one. */

@@ -136,10 +136,7 @@ final class TailCommand extends FileCommand {
         try {
           position = ChangePosition.parse(at);
         } catch (IllegalArgumentException e) {
-          throw mistake(
-              "'"
-                  + at
-                  + "' is not a position: use one shown by tail, or start, or end");
+          throw mistake("'" + at + "' is not a position: use one shown by tail, or start, or end");
         }
         return FileChanges.from(followed(), position);
       }

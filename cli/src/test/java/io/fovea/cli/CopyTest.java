@@ -24,7 +24,7 @@ class CopyTest {
   @TempDir Path dir;
 
   @Test
-  void aFileInUseIsCopied() {
+  void copiesFileInUse() {
     Path file = dir.resolve("open");
     try (Database db = Database.open(file, SYNC)) {
       Fixture.fill(db);
@@ -55,7 +55,7 @@ class CopyTest {
   }
 
   @Test
-  void whatCanNotBeCopied() {
+  void rejectsUncopyableFiles() {
     Path file = dir.resolve("open");
     try (Database db = Database.open(file, Fixture.SMALL)) {
       Fixture.fill(db);

@@ -22,7 +22,7 @@ class DoctorTest {
   @TempDir Path dir;
 
   @Test
-  void allIsLookedAt() throws IOException {
+  void checksEverything() throws IOException {
     var ran = ran("doctor", dir);
     for (String what : ALWAYS) {
       assertTrue(ran.out().lines().anyMatch(line -> line.startsWith(what + "  ")), ran::toString);
@@ -44,7 +44,7 @@ class DoctorTest {
   }
 
   @Test
-  void thereHasToBeADirectory() {
+  void directoryMustExist() {
     Path not = dir.resolve("not");
     assertTrue(run(2, "doctor", not).err().contains("no directory"));
     assertFalse(Files.exists(not));

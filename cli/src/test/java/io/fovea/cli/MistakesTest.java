@@ -26,9 +26,9 @@ import picocli.CommandLine.Model.OptionSpec;
 /**
  * Replaces every word of every command line of the {@link Transcripts} by garbage, and gives
  * garbage to every option of every command; each run takes a third of the garbage. {@code
- * -Dcli.seed=N} repeats a run, {@code -Dcli.all=true} tries all. Each command must end with an
- * exit code and a readable message, never with a stack trace, a class name, or the bare message of
- * a library.
+ * -Dcli.seed=N} repeats a run, {@code -Dcli.all=true} tries all. Each command must end with an exit
+ * code and a readable message, never with a stack trace, a class name, or the bare message of a
+ * library.
  */
 @Timeout(value = 15, unit = TimeUnit.MINUTES)
 class MistakesTest {

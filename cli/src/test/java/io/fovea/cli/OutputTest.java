@@ -24,9 +24,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * An output error ends every command: at a full device with a message and an exit code, at a
- * closed pipe silently. The {@link Transcripts} supply all commands, with arguments that produce
- * output.
+ * An output error ends every command: at a full device with a message and an exit code, at a closed
+ * pipe silently. The {@link Transcripts} supply all commands, with arguments that produce output.
  */
 @Timeout(value = 15, unit = TimeUnit.MINUTES)
 class OutputTest {
@@ -116,7 +115,7 @@ class OutputTest {
   }
 
   @Test
-  void aFullDevice() throws IOException {
+  void fullDevice() throws IOException {
     Path full = Path.of("/dev/full");
     assumeTrue(Files.exists(full), "There is no /dev/full.");
     runAll(
@@ -126,7 +125,7 @@ class OutputTest {
   }
 
   @Test
-  void aReaderThatHasGone() throws Exception {
+  void closedPipe() throws Exception {
     assumeTrue(Files.isExecutable(Path.of("/bin/sh")), "There is no shell.");
     Process reader =
         new ProcessBuilder("/bin/sh", "-c", "exec 0<&-; echo gone; exec sleep 600").start();
@@ -141,7 +140,7 @@ class OutputTest {
 
   /** The process itself: its standard output is the throwing writer. */
   @Test
-  void theProcess() throws Exception {
+  void process() throws Exception {
     assumeTrue(Files.exists(Path.of("/dev/full")), "There is no /dev/full.");
     Path file = make(dir, SMALL);
     List<String> java =

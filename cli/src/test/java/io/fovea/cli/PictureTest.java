@@ -55,7 +55,7 @@ class PictureTest {
   @Tag("slow")
   @ParameterizedTest
   @EnumSource(PictureCommand.By.class)
-  void eachPageIsACell(PictureCommand.By by) throws Exception {
+  void onePagePerCell(PictureCommand.By by) throws Exception {
     Path file = make(dir, SMALL);
     byte[] before = Files.readAllBytes(file);
     Path svg = dir.resolve("map.svg");
@@ -81,7 +81,7 @@ class PictureTest {
   }
 
   @Test
-  void treesHaveTheirNames() {
+  void labelsTrees() {
     Path file = make(dir, SMALL);
     String said = run(0, "picture", file, "-o", dir.resolve("a.svg")).out();
     for (String what :
@@ -99,7 +99,7 @@ class PictureTest {
   }
 
   @Test
-  void damageIsSeen() throws IOException {
+  void showsDamage() throws IOException {
     Path file = make(dir, SMALL);
     byte[] all = Files.readAllBytes(file);
     all[5 * 4096 + 100] ^= 1;

@@ -24,7 +24,7 @@ class ProgressTest {
   }
 
   @Test
-  void whereItIsAskedFor() {
+  void onRequest() {
     Path file = make(dir, SMALL);
     String mib = "\\d+\\.\\d MiB";
     says(run(0, "verify", "--progress", file), "read: " + mib);

@@ -209,7 +209,7 @@ class RecordsTest {
 
   @ParameterizedTest
   @EnumSource(Format.class)
-  void whatIsExportedIsImportedAsItWas(Format format) throws IOException {
+  void exportRoundTrips(Format format) throws IOException {
     Path from = kinds("from", true);
     Path to = kinds("to", false);
     for (String table : new String[] {"kinds", "things", "blobs"}) {
@@ -262,7 +262,7 @@ class RecordsTest {
   }
 
   @Test
-  void importsMoreThanATransactionHolds() throws IOException {
+  void importsInSeveralTransactions() throws IOException {
     Path file = kinds("kinds", false);
     StringBuilder lines = new StringBuilder();
     for (int i = 0; i < 40; i++) {
@@ -290,14 +290,15 @@ class RecordsTest {
   }
 
   @Test
-  void wrongLinesAreNamed() throws IOException {
+  void reportsWrongLines() throws IOException {
     String good = "{\"shop\":1,\"code\":\"a\",\"raw\":\"00\"}\n";
     wrong(good + "{\"shop\":1,\"raw\":\"00\"}", 1, "line 2: the key has no 'code'; 1 rec");
     wrong(good + good.replace("1", "1.5"), 1, "line 2: '1.5' is not a value of shop");
     wrong(good + good.replace("1", "null"), 1, "line 2: the key has no 'shop'");
     wrong(good + good.replace("1", "[]"), 1, "line 2", "'shop' is no number, string, boolean or");
     wrong(good + good.replace("1", "true"), 1, "line 2: 'true' is not a value of shop");
-    wrong(good + good.replace("}", ",\"due\":null}"), 1, "line 2: null is not a value of due INT64");
+    wrong(
+        good + good.replace("}", ",\"due\":null}"), 1, "line 2: null is not a value of due INT64");
     wrong(good + good.replace("1", "\"x\""), 1, "line 2: 'x' is not a value of shop INT32; 1 rec");
     wrong(good + good.replace("1", "99999999999"), 1, "'99999999999' is not a value of shop");
     wrong(good + good.replace("\"00\"", "\"0\""), 1, "'0' is not a value of raw");
@@ -317,7 +318,7 @@ class RecordsTest {
 
   /** A trial on a copy checks unique indexes, even while the file is in use. */
   @Test
-  void aTrialOnACopyLooksAtUniqueIndexes() throws IOException {
+  void trialOnCopyChecksUniqueIndexes() throws IOException {
     Path file = kinds("kinds", true);
     String same = "{\"shop\":50,\"code\":\"a\",\"raw\":\"00\",\"due\":9223372036854775805}\n";
     String other = same.replace("9223372036854775805", "5");
@@ -337,7 +338,7 @@ class RecordsTest {
   }
 
   @Test
-  void theInputMayBeTheStandardOne() {
+  void readsStandardInput() {
     Path file = kinds("kinds", false);
     byte[] csv = "\uFEFFkey,value\n6162,63\n".getBytes(StandardCharsets.UTF_8);
     var ran = ran(csv, "import", "--write", file, "blobs", "--format", "CSV");

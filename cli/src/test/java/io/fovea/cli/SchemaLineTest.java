@@ -96,7 +96,7 @@ class SchemaLineTest {
 
   @ParameterizedTest
   @EnumSource(Format.class)
-  void anImportMakesTheTable(Format format) throws IOException {
+  void importCreatesTable(Format format) throws IOException {
     Path from = from();
     Path to = dir.resolve("to");
     Database.open(to, SMALL).close();
@@ -126,7 +126,7 @@ class SchemaLineTest {
   }
 
   @Test
-  void whatOnlyTheApplicationMakes() throws IOException {
+  void tablesOnlyApplicationsCreate() throws IOException {
     Path from = from();
     Path to = dir.resolve("to");
     Database.open(to, SMALL).close();
@@ -206,7 +206,7 @@ class SchemaLineTest {
   }
 
   @Test
-  void aTrialChangesNothing() throws IOException {
+  void trialChangesNothing() throws IOException {
     Path from = from();
     byte[] before = Files.readAllBytes(from);
     String good = "{\"name\":\"a\",\"id\":\"" + new UUID(1, 2) + "\",\"price\":1.5}\n";

@@ -65,7 +65,7 @@ class ShellTest {
   }
 
   @Test
-  void endsAtTheFirstLineThatFails() {
+  void endsAtFirstFailingLine() {
     Path file = make(dir, SMALL);
     var ran = shell(List.of("shell", file), "count t", "get t 100000", "count t");
     assertEquals(4, ran.code());
@@ -148,7 +148,7 @@ class ShellTest {
 
   /** What Ctrl-C does, without a terminal. */
   @Test
-  void aCommandIsStopped() throws Exception {
+  void stopsCommand() throws Exception {
     Path file = make(dir, SMALL);
     StringWriter said = new StringWriter();
     PrintWriter err = new PrintWriter(said);
@@ -203,7 +203,7 @@ class ShellTest {
   }
 
   @Test
-  void mistypedCommandsAreNoFiles() {
+  void mistypedCommandsAreNotFiles() {
     Path file = make(dir, SMALL);
     String err = run(2, "verfy", file).err();
     assertTrue(err.contains("Did you mean: fovea verify"), err);

@@ -189,7 +189,7 @@ class TablesTest {
 
   /** It is shown as recovery restores it, and is not changed. */
   @Test
-  void aFileThatWasNotClosed() throws IOException {
+  void unclosedFile() throws IOException {
     Path file = dir.resolve("open");
     Path copy = dir.resolve("copy");
     try (Database db = Database.open(file, SMALL.durability(Durability.SYNC))) {

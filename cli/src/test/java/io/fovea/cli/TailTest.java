@@ -89,7 +89,7 @@ class TailTest {
           "  DROPPED  new");
 
   @Test
-  void ofAFileThatNobodyHasOpen() {
+  void closedFile() {
     try (Database db = Database.open(file(), FOLLOWED)) {
       fill(db);
     }
@@ -150,7 +150,7 @@ class TailTest {
   }
 
   @Test
-  void ofAFileInUse() {
+  void fileInUse() {
     try (Database db = Database.open(file(), FOLLOWED)) {
       fill(db);
       Fixture.Ran all = ran("tail", file());
@@ -272,7 +272,7 @@ class TailTest {
   }
 
   @Test
-  void whatCanNotBeFollowed() {
+  void rejectsUnfollowableFiles() {
     Path plain = dir.resolve("plain");
     try (Database db = Database.open(plain, Options.defaults().bufferBytes(8 << 20))) {
       fill(db);

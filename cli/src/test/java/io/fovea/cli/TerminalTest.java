@@ -56,7 +56,7 @@ class TerminalTest {
   private int seen;
 
   @BeforeEach
-  void aTerminalCanBeMade() {
+  void createsTerminal() {
     assumeTrue(
         Files.isExecutable(Path.of("/usr/bin/script")),
         "There is no program 'script' of util-linux, which makes pseudo-terminals.");
@@ -137,8 +137,8 @@ class TerminalTest {
   }
 
   /**
-   * Fetches the last line by Ctrl-P: an arrow key is three bytes, which a busy machine may split.
-   * A late Ctrl-C discards the line: then tries again.
+   * Fetches the last line by Ctrl-P: an arrow key is three bytes, which a busy machine may split. A
+   * late Ctrl-C discards the line: then tries again.
    */
   private void lineBefore() throws IOException {
     long end = System.nanoTime() + PATIENCE.toNanos();

@@ -84,7 +84,7 @@ class TopTest {
   }
 
   @Test
-  void aProcessIsLookedAt() throws Exception {
+  void showsFigures() throws Exception {
     Path file = dir.resolve("busy.fovea");
     Process busy = start(file, true);
     try {
@@ -104,7 +104,7 @@ class TopTest {
   }
 
   @Test
-  void aProcessThatShowsNothing() throws Exception {
+  void processWithoutBean() throws Exception {
     Path file = dir.resolve("busy.fovea");
     Process busy = start(file, false);
     try {

@@ -28,7 +28,7 @@ class TranscriptsTest {
   @TempDir Path dir;
 
   @Test
-  void asTheyAreWritten() throws IOException {
+  void matchOutput() throws IOException {
     Transcripts.make(dir);
     for (Transcripts.Entry e : Transcripts.entries()) {
       Fixture.Ran ran = Fixture.ran(e.typed(), e.args(dir));
@@ -64,7 +64,7 @@ class TranscriptsTest {
 
   /** A new command must be added to the transcripts. */
   @Test
-  void eachCommandIsThere() throws IOException {
+  void coverAllCommands() throws IOException {
     PrintWriter none = new PrintWriter(PrintWriter.nullWriter());
     Main main = new Main(InputStream.nullInputStream(), none, none, null);
     Set<String> commands = new TreeSet<>(Main.commandLine(main, "fovea").getSubcommands().keySet());

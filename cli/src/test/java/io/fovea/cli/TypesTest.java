@@ -177,7 +177,7 @@ class TypesTest {
 
   @ParameterizedTest
   @EnumSource(Format.class)
-  void whatIsExportedIsImportedAsItWas(Format format) throws IOException {
+  void exportRoundTrips(Format format) throws IOException {
     Path from = file("from", true);
     Path to = file("to", false);
     Path first = dir.resolve("first");

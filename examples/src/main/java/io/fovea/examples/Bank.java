@@ -16,9 +16,9 @@ import java.util.concurrent.Future;
 /**
  * Threads that move money between accounts: transactions, conflicts, an invariant.
  *
- * <p>Several tellers transfer money between few accounts, so their transactions often conflict.
- * The engine then runs a body again, without any code in the program. Meanwhile an auditor adds up
- * all accounts. Transactions are serializable, so every sum is the same.
+ * <p>Several tellers transfer money between few accounts, so their transactions often conflict. The
+ * engine then runs a body again, without any code in the program. Meanwhile an auditor adds up all
+ * accounts. Transactions are serializable, so every sum is the same.
  *
  * <p>Usage: {@code Bank FOLDER}
  */

@@ -16,9 +16,9 @@ import java.util.Optional;
  * Products with three secondary indexes: by two components, by a unique one, and by one that few
  * products have.
  *
- * <p>The engine maintains indexes in the transactions that change the objects. The program
- * declares them and reads them. The number of missing pieces is a separate component, empty if
- * there are enough: a scan of {@code byMissing} from 1 on finds only products that are short.
+ * <p>The engine maintains indexes in the transactions that change the objects. The program declares
+ * them and reads them. The number of missing pieces is a separate component, empty if there are
+ * enough: a scan of {@code byMissing} from 1 on finds only products that are short.
  *
  * <p>Usage: {@code Inventory FOLDER}
  */

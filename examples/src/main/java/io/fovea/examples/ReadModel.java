@@ -21,16 +21,15 @@ import java.util.concurrent.Executors;
  * of each customer's orders.
  *
  * <p>The position in the changes is stored in the database of the read model, by the transaction
- * that applies a batch. So each batch is applied <i>exactly once</i>, whenever the subscriber
- * ends. It needs no lock on the orders and delays none of their transactions. It lags slightly
- * behind them.
+ * that applies a batch. So each batch is applied <i>exactly once</i>, whenever the subscriber ends.
+ * It needs no lock on the orders and delays none of their transactions. It lags slightly behind
+ * them.
  *
  * <p>When an order is changed or deleted, its old amount must be subtracted. A change has only the
  * new value, so the read model also stores the orders it knows.
  *
- * <p>The log retains a limited number of bytes for subscribers. A subscriber that was down too
- * long gets a {@link ChangesLostException} and starts over with a snapshot, which knows its
- * position.
+ * <p>The log retains a limited number of bytes for subscribers. A subscriber that was down too long
+ * gets a {@link ChangesLostException} and starts over with a snapshot, which knows its position.
  *
  * <p>Usage: {@code ReadModel FOLDER}
  */

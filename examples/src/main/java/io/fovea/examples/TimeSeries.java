@@ -26,9 +26,8 @@ import java.util.List;
  * order: a window is one range, and the latest value is the first step of a backward scan. Large
  * operations such as loading and retention use transactions of about a thousand records.
  *
- * <p>Points are rows: they are many and small, and a scan reads a number from each without
- * creating an object. If that does not matter, Java records need less code; see the other
- * examples.
+ * <p>Points are rows: they are many and small, and a scan reads a number from each without creating
+ * an object. If that does not matter, Java records need less code; see the other examples.
  *
  * <p>Usage: {@code TimeSeries FOLDER}
  */

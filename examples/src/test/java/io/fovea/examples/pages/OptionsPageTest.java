@@ -81,7 +81,7 @@ class OptionsPageTest {
   }
 
   @Test
-  void anIndexHasTheHintsThatItsSpecificationSays() {
+  void indexHasSpecifiedHints() {
     // begin docs/reference/options.md
     TableSpec orders =
         TableSpec.of("orders", KEY, LAYOUT)
@@ -119,7 +119,7 @@ class OptionsPageTest {
   }
 
   @Test
-  void aTableThatIsRememberedIsReadWhereItsRecordsWereSeen() {
+  void cachedLocationsAreUsed() {
     // begin docs/reference/options.md
     TableSpec accounts = TableSpec.of("accounts", KEY, LAYOUT).cacheLocations();
     // end

@@ -24,10 +24,10 @@ import org.junit.jupiter.params.provider.MethodSource;
  * runs.
  *
  * <p>A block that begins with {@code package} is a whole file of these tests. Any other block is
- * between {@code // begin PAGE} and {@code // end}; the order of blocks is irrelevant. If code
- * that the page does not show interrupts a block, the rest follows after a second {@code begin} of
- * the same page; the region ends when braces are balanced. Indentation and empty lines are
- * ignored. The test fails if a block was changed, is in no test, or was removed from the page.
+ * between {@code // begin PAGE} and {@code // end}; the order of blocks is irrelevant. If code that
+ * the page does not show interrupts a block, the rest follows after a second {@code begin} of the
+ * same page; the region ends when braces are balanced. Indentation and empty lines are ignored. The
+ * test fails if a block was changed, is in no test, or was removed from the page.
  *
  * <p>Coordinates and versions in blocks of XML and Kotlin must be those of the poms.
  */

@@ -54,7 +54,7 @@ class NativeAccessTest {
   /** Access for only one of the two modules does not suffice. */
   @ParameterizedTest
   @ValueSource(strings = {"io.fovea.bindings", "io.fovea.engine"})
-  void grantedByHalves(String module) throws Exception {
+  void grantedToOneModule(String module) throws Exception {
     Consumer bank = onModulePath;
     Run run = bank.run(work, Denial.exceptFor(module), "bank.Bank", file());
     assertWorksWithAWarning(run, "--enable-native-access=io.fovea.bindings,io.fovea.engine");
@@ -62,7 +62,7 @@ class NativeAccessTest {
 
   /** The file is the same, with or without native access. */
   @Test
-  void oneFileForBoth() throws Exception {
+  void sameFile() throws Exception {
     Consumer bank = onClassPath;
     Run denied = bank.run(work, Denial.ofAll(), "bank.Bank", file());
     assertEquals(0, denied.code(), denied::err);
@@ -75,7 +75,7 @@ class NativeAccessTest {
   /** The lock of one excludes the other. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void oneLockForBoth(boolean holderIsDenied) throws Exception {
+  void lockExcludesOther(boolean holderIsDenied) throws Exception {
     Consumer bank = onClassPath;
     List<String> granted = Denial.exceptFor("ALL-UNNAMED");
     Run run =
@@ -91,7 +91,7 @@ class NativeAccessTest {
   /** Read-only openings of both share the lock, and exclude a writer. */
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  void readersOfBothKinds(boolean firstIsDenied) throws Exception {
+  void sharedLockOfReaders(boolean firstIsDenied) throws Exception {
     Consumer bank = onClassPath;
     List<String> granted = Denial.exceptFor("ALL-UNNAMED");
     assertEquals(0, bank.run(work, granted, "bank.Bank", file()).code());
@@ -106,7 +106,7 @@ class NativeAccessTest {
   }
 
   @Test
-  void whereNothingWorksTheFlagIsNamed() throws Exception {
+  void namesFlagIfNothingWorks() throws Exception {
     Consumer bank = onClassPath;
     List<String> flags = new ArrayList<>(Denial.ofAll());
     flags.add("-XX:MaxDirectMemorySize=64m");

@@ -72,7 +72,7 @@ public final class FoveaMetrics implements MeterBinder {
    * @param registry the registry
    * @throws DatabaseClosedException if the database is closed
    * @throws InvalidUseException if the registry already has meters of this database, or of another
-   * one with the same name, id and tags; nothing is registered
+   *     one with the same name, id and tags; nothing is registered
    */
   @Override
   public void bindTo(MeterRegistry registry) {
@@ -216,8 +216,7 @@ public final class FoveaMetrics implements MeterBinder {
           "Pages moved to their preferred frame",
           null,
           s -> s.buffer().promotions());
-      String unswizzlings =
-          "Evictions by whether a reference to the page was unswizzled";
+      String unswizzlings = "Evictions by whether a reference to the page was unswizzled";
       counter(
           "buffer.unswizzlings",
           unswizzlings,
@@ -248,8 +247,8 @@ public final class FoveaMetrics implements MeterBinder {
           s -> s.descents().hintRepairsMissed(),
           "result",
           "missed");
-      String places = "Accesses that began at a record's last location by whether it was still"
-          + " there";
+      String places =
+          "Accesses that began at a record's last location by whether it was still" + " there";
       counter("descents.places", places, null, FoveaMetrics::placesRight, "result", "right");
       counter("descents.places", places, null, s -> s.descents().placesStale(), "result", "stale");
       String remembered = "Accesses by cached key location by whether the key was still there";
@@ -293,11 +292,7 @@ public final class FoveaMetrics implements MeterBinder {
             "cause",
             c.name().toLowerCase(Locale.ROOT));
       }
-      gauge(
-          "transactions.active",
-          "Running transactions",
-          null,
-          DatabaseStats::activeTransactions);
+      gauge("transactions.active", "Running transactions", null, DatabaseStats::activeTransactions);
       gauge(
           "transactions.waiting",
           "Threads waiting to begin a transaction",
@@ -336,11 +331,7 @@ public final class FoveaMetrics implements MeterBinder {
     }
 
     void timestamps() {
-      gauge(
-          "timestamps.live",
-          "Records with exact timestamps",
-          null,
-          s -> s.timestamps().live());
+      gauge("timestamps.live", "Records with exact timestamps", null, s -> s.timestamps().live());
       gauge(
           "timestamps.capacity",
           "Limit of records with exact timestamps",
@@ -376,8 +367,7 @@ public final class FoveaMetrics implements MeterBinder {
     void log() {
       counter("wal.written", "Bytes written to the log", "bytes", s -> s.log().writtenBytes());
       counter("wal.syncs", "Syncs of the log", null, s -> s.log().syncs());
-      counter(
-          "wal.group.size", "Records made durable by the syncs", null, s -> s.log().records());
+      counter("wal.group.size", "Records made durable by the syncs", null, s -> s.log().records());
       gauge("wal.size", "Log that recovery would read", "bytes", s -> s.log().redoBytes());
       timer(
           "wal.wait",
@@ -456,10 +446,7 @@ public final class FoveaMetrics implements MeterBinder {
       gauge("storage.size", what, "bytes", s -> s.storage().freeBytes(), "kind", "free");
       gauge("storage.size", what, "bytes", s -> s.storage().logBytes(), "kind", "wal");
       counter(
-          "storage.moved",
-          "Pages moved by compactions",
-          "bytes",
-          s -> s.storage().bytesMoved());
+          "storage.moved", "Pages moved by compactions", "bytes", s -> s.storage().bytesMoved());
       counter(
           "storage.reclaimed",
           "Free pages cut off the end of the data file",
@@ -529,11 +516,7 @@ public final class FoveaMetrics implements MeterBinder {
     }
 
     void expiry() {
-      counter(
-          "expiry.swept",
-          "Expired rows that were removed",
-          null,
-          s -> s.expiredRows().swept());
+      counter("expiry.swept", "Expired rows that were removed", null, s -> s.expiredRows().swept());
       counter(
           "expiry.deferred",
           "Expired rows that readers met before their removal",
@@ -564,7 +547,10 @@ public final class FoveaMetrics implements MeterBinder {
     void loads() {
       gauge("load.running", "Loads and index builds", null, s -> s.loads().running());
       counter(
-          "load.records", "Records that loads have read from sources", null, s -> s.loads().records());
+          "load.records",
+          "Records that loads have read from sources",
+          null,
+          s -> s.loads().records());
       counter(
           "load.index.records",
           "Records that index builds have read",

@@ -1,8 +1,8 @@
 /**
  * Meters of a database, for applications that use Micrometer.
  *
- * <p>Purpose: {@link io.fovea.micrometer.FoveaMetrics} publishes {@link io.fovea.Database#stats}
- * in a registry.
+ * <p>Purpose: {@link io.fovea.micrometer.FoveaMetrics} publishes {@link io.fovea.Database#stats} in
+ * a registry.
  *
  * <p>May import: the engine's API and Micrometer. Threading: thread-safe.
  */

@@ -34,7 +34,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class FoveaMetricsTest {
   @Test
-  void metersSayWhatHappenedAndGoAway() throws IOException {
+  void countAndAreRemovedOnClose() throws IOException {
     SimpleMeterRegistry registry = new SimpleMeterRegistry();
     Database db = Database.inMemory(Options.defaults().bufferBytes(4 << 20).name("orders"));
     RowTable t = db.table(TableSpec.of("t", KeySpec.of(FieldType.INT32), Layout.define().build()));
@@ -108,7 +108,7 @@ class FoveaMetricsTest {
    */
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void databasesOfOneName(boolean copies, @TempDir Path dir) throws IOException {
+  void databasesWithSameName(boolean copies, @TempDir Path dir) throws IOException {
     Options options = Options.defaults().bufferBytes(4 << 20).durability(Durability.NONE);
     Path one = Files.createDirectories(dir.resolve("ada")).resolve("data.fovea");
     Path two = Files.createDirectories(dir.resolve("grace")).resolve("data.fovea");

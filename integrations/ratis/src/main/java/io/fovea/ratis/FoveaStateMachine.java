@@ -217,7 +217,7 @@ final class FoveaStateMachine extends BaseStateMachine {
               + " of the log can't be applied: "
               + e
               + " If every peer says so, start all of them with a program that can apply it, or"
-                  + " with ReplicationOptions.skip of this index.",
+              + " with ReplicationOptions.skip of this index.",
           e);
       throw e;
     }

@@ -78,8 +78,8 @@ public final class ReplicaCommand {
       paramLabel = "NAME",
       defaultValue = "fovea",
       scope = CommandLine.ScopeType.INHERIT,
-      description = "The name of the group, as in ReplicationOptions.group (default:"
-          + " ${DEFAULT-VALUE}).")
+      description =
+          "The name of the group, as in ReplicationOptions.group (default:" + " ${DEFAULT-VALUE}).")
   String group;
 
   @Option(
@@ -167,8 +167,8 @@ public final class ReplicaCommand {
     }
     if ((certificate == null) != (key == null) || (certificate != null && trust == null)) {
       throw new ParameterException(
-          spec.commandLine(), "--tls-certificate and --tls-key require each other and"
-              + " --tls-trust.");
+          spec.commandLine(),
+          "--tls-certificate and --tls-key require each other and" + " --tls-trust.");
     }
     Parameters parameters =
         trust == null ? new Parameters() : Tls.parameters(certificate, key, trust);

@@ -53,7 +53,7 @@ public final class CommandContext {
           "Table \""
               + spec.name()
               + "\" can't be replicated: its rows expire by the clock of each replica, so"
-                  + " replicas would differ. Delete old rows in a command, by its clock().");
+              + " replicas would differ. Delete old rows in a command, by its clock().");
     }
     return tx.table(spec);
   }

@@ -253,11 +253,7 @@ public final class Replica implements AutoCloseable {
         }
         LOG.log(
             System.Logger.Level.INFO,
-            "The command "
-                + entry.name()
-                + " of entry "
-                + at.index()
-                + " failed on every peer.",
+            "The command " + entry.name() + " of entry " + at.index() + " failed on every peer.",
             e);
         return refuse(Failures.reason(e));
       }
@@ -288,7 +284,7 @@ public final class Replica implements AutoCloseable {
                     + ", but outcomes up to index "
                     + forgotten
                     + " are no longer stored: it may have been applied before, and was not"
-                        + " applied now.");
+                    + " applied now.");
       } else {
         byte[] result = command.apply(new CommandContext(tx, at, entry.clockMillis()));
         if (result.length > RESULT_BYTES_MAX) {
@@ -348,7 +344,10 @@ public final class Replica implements AutoCloseable {
     return ByteBuffer.allocate(SKIPPED.length + 8).put(SKIPPED).putLong(index).array();
   }
 
-  /** {@return the reasons of all entries that were ever skipped, by index, as recorded in the database} */
+  /**
+   * {@return the reasons of all entries that were ever skipped, by index, as recorded in the
+   * database}
+   */
   public SortedMap<Long, String> skipped() {
     return read(
         tx -> {
@@ -484,7 +483,9 @@ public final class Replica implements AutoCloseable {
     }
   }
 
-  /** {@return the number of entries applied since the replica was opened, and how many were retries} */
+  /**
+   * {@return the number of entries applied since the replica was opened, and how many were retries}
+   */
   public long[] counts() {
     return new long[] {applies, retries};
   }

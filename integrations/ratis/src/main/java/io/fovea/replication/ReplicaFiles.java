@@ -60,7 +60,7 @@ final class ReplicaFiles {
                 + " must name the directory of the database, \"one\" or \"two\", but has \""
                 + current
                 + "\". If it is damaged, write the name of the directory with the database into"
-                    + " it.");
+                + " it.");
       }
     } else {
       current = ONE;

@@ -96,7 +96,7 @@ class CopyTest {
   }
 
   @Test
-  void aPeerThatWasWipedComesBackDuringWritesAndIsEqual() throws Exception {
+  void wipedPeerRecoversDuringWrites() throws Exception {
     try (Group g = Group.ofThree(directory, CopyTest::shortLog)) {
       ReplicatedDatabase leader = g.leader();
       String id = g.follower().id();
@@ -125,8 +125,8 @@ class CopyTest {
 
   /**
    * Compares exports byte by byte. A checkpoint of one peer alone stores its position after the
-   * last command, including empty entries that follow it; the next command stores the same
-   * position on both.
+   * last command, including empty entries that follow it; the next command stores the same position
+   * on both.
    */
   static void assertHasTheSame(ReplicatedDatabase one, ReplicatedDatabase other) throws Exception {
     for (int tries = 0; tries < 5; tries++) {
@@ -139,7 +139,7 @@ class CopyTest {
   }
 
   @Test
-  void readersOfAPeerThatTakesInACopyGoOn() throws Exception {
+  void readersContinueDuringCopy() throws Exception {
     try (Group g = Group.ofThree(directory, CopyTest::shortLog)) {
       ReplicatedDatabase leader = g.leader();
       leader.submit(new Add("n", 1)).get();
@@ -163,12 +163,12 @@ class CopyTest {
   }
 
   /**
-   * The peer's next entry is the first one in the leader's log, so the leader has no previous
-   * entry to name. In Ratis 3.2.2 the leader's appender for that peer then ended for good
-   * (RATIS-2487, RATIS-2499), and the peer stayed behind until another leader was elected.
+   * The peer's next entry is the first one in the leader's log, so the leader has no previous entry
+   * to name. In Ratis 3.2.2 the leader's appender for that peer then ended for good (RATIS-2487,
+   * RATIS-2499), and the peer stayed behind until another leader was elected.
    */
   @Test
-  void aPeerThatWasAwaySinceBeforeTheLeadersTermIsServed() throws Exception {
+  void servesPeerAwaySinceBeforeTerm() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o.snapshotEvery(LIMIT))) {
       ReplicatedDatabase first = g.leader();
       first.submit(new Add("n", 1)).get();

@@ -18,10 +18,10 @@ import org.junit.jupiter.api.io.TempDir;
  * A leader that was cut off, and does not know yet that another one leads, must not answer
  * linearizable reads from its own state.
  *
- * <p>The window is about 100 ms: the others elect after 0.6 to 1.2 s, and the old leader steps
- * down after 1.2 s. So the new leader is sent the same value repeatedly, and the old one is asked
- * as soon as one write is acknowledged. With the ReadIndex of Ratis 3.2.2 this fails within the
- * first rounds.
+ * <p>The window is about 100 ms: the others elect after 0.6 to 1.2 s, and the old leader steps down
+ * after 1.2 s. So the new leader is sent the same value repeatedly, and the old one is asked as
+ * soon as one write is acknowledged. With the ReadIndex of Ratis 3.2.2 this fails within the first
+ * rounds.
  */
 @Tag("slow")
 class DeposedLeaderTest {
@@ -31,7 +31,7 @@ class DeposedLeaderTest {
   @TempDir Path directory;
 
   @Test
-  void aReadOfALeaderThatIsCutOffSeesWhatOthersHaveWritten() throws Exception {
+  void deposedLeaderDoesNotServeStaleReads() throws Exception {
     try (Storm storm = new Storm(directory, 1, "-")) {
       for (int round = 0; round < ROUNDS; round++) {
         List<String> others = new ArrayList<>(List.of("a", "b", "c"));

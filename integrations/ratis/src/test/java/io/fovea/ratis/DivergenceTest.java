@@ -125,7 +125,7 @@ class DivergenceTest {
   }
 
   @Test
-  void aFollowerThatDiffersTakesInAFreshCopy() throws Exception {
+  void divergedFollowerRecovers() throws Exception {
     try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
       g.leader().submit(new Add("n", 1)).get();
       appliedByAll(g);
@@ -166,7 +166,7 @@ class DivergenceTest {
   }
 
   @Test
-  void aLeaderThatDiffersLetsAnotherLeadAndTakesInAFreshCopy() throws Exception {
+  void divergedLeaderStepsDownAndRecovers() throws Exception {
     try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
       ReplicatedDatabase leader = g.leader();
       leader.submit(new Add("n", 1)).get();
@@ -188,7 +188,7 @@ class DivergenceTest {
 
   /** Only one peer skips an entry; it was down when the others applied it. */
   @Test
-  void aPeerThatSkipsWhatTheOthersHaveAppliedTakesInAFreshCopy() throws Exception {
+  void peerWithWrongSkipRecovers() throws Exception {
     try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
       g.leader().submit(new Add("n", 1)).get();
       appliedByAll(g);
@@ -206,7 +206,7 @@ class DivergenceTest {
 
   /** During writes, so that the copy is ahead of what was applied. */
   @Test
-  void aPeerThatDiffersRecoversDuringWrites() throws Exception {
+  void divergedPeerRecoversDuringWrites() throws Exception {
     try (Group g = Group.ofThree(directory, CopyTest::shortLog)) {
       ReplicatedDatabase leader = g.leader();
       leader.submit(new Add("n", 1)).get();
@@ -230,7 +230,7 @@ class DivergenceTest {
   }
 
   @Test
-  void restartsAndLeadersAndCopiesAreNoDifference() throws Exception {
+  void restartsLeadersAndCopiesAreNoDivergence() throws Exception {
     try (Group g = Group.ofThree(directory, CopyTest::shortLog)) {
       long copies = 0;
       for (int round = 0; round < 3; round++) {

@@ -24,8 +24,8 @@ import org.junit.jupiter.api.io.TempDir;
  * separately: here a kill would have to fall between two transactions of a peer that is mostly
  * idle.
  *
- * <p>{@code -Dratis.seconds} sets the duration, {@code -Dratis.seed} the seed of the faults,
- * {@code -Dratis.faults} their kinds, separated by commas.
+ * <p>{@code -Dratis.seconds} sets the duration, {@code -Dratis.seed} the seed of the faults, {@code
+ * -Dratis.faults} their kinds, separated by commas.
  */
 @Tag("slow")
 @Order(1)
@@ -87,18 +87,18 @@ class FaultTest {
   }
 
   @Test
-  void localReadsAreFoundOut() throws Exception {
+  void detectsLocalReads() throws Exception {
     found("stale", "", Fault.CUT, Fault.STOP, Fault.CUT_ONE_WAY);
   }
 
   @Test
-  void retriesWithoutSessionsAreFoundOut() throws Exception {
+  void detectsMissingSessions() throws Exception {
     found("impatient,forgetful", "", Fault.DELAY, Fault.STOP);
   }
 
   /** Each half of such a read is linearizable: only the checker of many accounts can find it. */
   @Test
-  void readsInTwoPartsAreFoundOut() throws Exception {
+  void detectsTornReads() throws Exception {
     found("torn", "Not strictly serializable", Fault.DELAY, Fault.RESET);
   }
 

@@ -134,7 +134,7 @@ class FollowerTest {
 
   /** A leader that was cut off repeats a request, which has more entries by then. */
   @Test
-  void whatIsAcknowledgedIsThere() throws Exception {
+  void acknowledgedEntriesArePresent() throws Exception {
     startWithAnEntry();
     for (int i = 0; i < 100; i++) {
       long next = log.getNextIndex();
@@ -154,7 +154,7 @@ class FollowerTest {
 
   /** The same request again, while the first one waits for the disk. */
   @Test
-  void whatIsAcknowledgedIsSynced() throws Exception {
+  void acknowledgedEntriesAreSynced() throws Exception {
     startWithAnEntry();
     for (int i = 0; i < 200; i++) {
       long next = log.getNextIndex();
@@ -172,7 +172,7 @@ class FollowerTest {
 
   /** A vote for another candidate between a request and its reply. */
   @Test
-  void aReplyIsOfTheTermOfItsRequest() throws Exception {
+  void replyHasTermOfRequest() throws Exception {
     startWithAnEntry();
     int failed = 0;
     for (int i = 0; i < 50; i++) {
@@ -193,14 +193,14 @@ class FollowerTest {
 
   /** SerialAppends is between network and server. */
   @Test
-  void itIsOnTheWay() throws Exception {
+  void isInstalled() throws Exception {
     start(new BaseStateMachine());
     assertInstanceOf(SerialGrpc.class, RaftConfigKeys.Rpc.type(server.getProperties(), s -> {}));
   }
 
   /** Two connections of a leader: the second request overtakes the first. */
   @Test
-  void requestsThatOvertakeEachOtherEndNoLaterOne() throws Exception {
+  void overtakingRequestsDoNotBreakLaterOnes() throws Exception {
     startWithAnEntry();
     for (int i = 0; i < 500; i++) {
       long next = log.getNextIndex();
@@ -232,7 +232,7 @@ class FollowerTest {
    * begun.
    */
   @Test
-  void aCopyIsTakenInThoughTheLeaderChanges() throws Exception {
+  void copyIsInstalledAcrossLeaderChange() throws Exception {
     long session = options.sessionWindow();
     Duration time = options.sessionTime();
     try (Replica from = replica("from");

@@ -32,9 +32,9 @@ import org.junit.jupiter.api.io.TempDir;
  * hits a follower, the other the leader. {@code -Dratis.seed} selects which, and {@code
  * -Dratis.all=true} runs both.
  *
- * <p>The disk is simulated by a limit on the size of the process's files ({@link FileLimit}). A
- * log segment has 8 MiB, the database's own log 4. So while the database is small, a limit of 6
- * MiB affects only Ratis' log; a limit above 8 MiB affects only the database.
+ * <p>The disk is simulated by a limit on the size of the process's files ({@link FileLimit}). A log
+ * segment has 8 MiB, the database's own log 4. So while the database is small, a limit of 6 MiB
+ * affects only Ratis' log; a limit above 8 MiB affects only the database.
  */
 @Tag("slow")
 @EnabledOnOs(OS.LINUX)
@@ -49,7 +49,7 @@ class FullDiskTest {
   @TempDir Path directory;
 
   @Test
-  void aPeerWhoseDiskIsFullStopsAndComesBack() throws Exception {
+  void peerWithFullDiskRecovers() throws Exception {
     try (Storm storm = new Storm(directory, 1, "large")) {
       for (boolean leads : new boolean[] {false, true}) {
         if (ALL || leads == (SEED % 2 == 0)) {
@@ -135,7 +135,7 @@ class FullDiskTest {
 
   /** A peer that is far behind has no space for the copy. */
   @Test
-  void aPeerThatCannotTakeInACopyStopsAndComesBack() throws Exception {
+  void peerWithoutSpaceForCopyRecovers() throws Exception {
     try (Storm storm = new Storm(directory, 1, "often")) {
       storm.peers.get("c").kill();
       for (int i = 0; i < 120; i++) {
@@ -167,7 +167,7 @@ class FullDiskTest {
 
   /** Ratis leaves an empty vote file on a full disk: {@link VoteFile}. */
   @Test
-  void aPeerWhoseVoteWasCutComesBack() throws Exception {
+  void peerWithCutVoteFileRecovers() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o)) {
       assertEquals(0, Operations.number(g.leader().submit(new Add("n", 1)).get().result()));
       String id = g.follower().id();
@@ -193,7 +193,7 @@ class FullDiskTest {
   }
 
   @Test
-  void whatIsCutIsMendedAndNothingElse() throws IOException {
+  void repairsOnlyCutFiles() throws IOException {
     UUID group = new UUID(1, 2);
     Position applied = new Position(Long.MAX_VALUE / 2, 9);
     assertFalse(VoteFile.mend(directory, group, "a", applied), "a new peer");
@@ -219,7 +219,7 @@ class FullDiskTest {
   }
 
   @Test
-  void itIsToldFromOtherFailures() {
+  void isDistinguished() {
     assertEquals("it broke", FullDisk.told("it broke", null));
     assertEquals("it broke", FullDisk.told("it broke", new IOException("Input/output error")));
     for (Throwable full :

@@ -115,7 +115,7 @@ class LogTailTest {
   }
 
   @Test
-  void anEntryIsCutAtEachByte() throws IOException {
+  void entryCutAtEachByte() throws IOException {
     int refused = 0;
     int completed = 0;
     for (int entries = 1; entries <= ENTRIES.size(); entries++) {
@@ -143,7 +143,7 @@ class LogTailTest {
   }
 
   @Test
-  void aBitIsTurnedOver() throws IOException {
+  void flippedBit() throws IOException {
     byte[] all = log(ENTRIES.size());
     for (int size : new int[] {all.length, SPACE}) {
       byte[] padded = Arrays.copyOf(all, size);
@@ -172,7 +172,7 @@ class LogTailTest {
   }
 
   @Test
-  void aPeerWhoseLastEntryWasCutComesBack() throws Exception {
+  void peerWithCutEntryRecovers() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o)) {
       assertEquals(0, Operations.number(g.leader().submit(new Add("n", 1)).get().result()));
       String id = g.follower().id();
@@ -191,7 +191,7 @@ class LogTailTest {
   }
 
   @Test
-  void aPeerWhoseLogIsDamagedSaysSo() throws Exception {
+  void peerReportsDamagedLog() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o)) {
       g.leader().submit(new Add("n", 1)).get();
       String id = g.follower().id();

@@ -79,7 +79,7 @@ class PeerTest {
   }
 
   @Test
-  void theHostIsOneThatSocketsTake() throws Exception {
+  void hostIsUsableBySockets() throws Exception {
     Peer p = new Peer("a", "[::1]:7001");
     InetSocketAddress socket = new InetSocketAddress(InetAddress.getByName(p.host()), p.port());
     assertEquals(7001, socket.getPort());

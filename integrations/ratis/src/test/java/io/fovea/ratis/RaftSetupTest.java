@@ -27,7 +27,7 @@ class RaftSetupTest {
   }
 
   @Test
-  void whatAcknowledgedCommandsRestOnCannotBeChanged() {
+  void safetyPropertiesAreFixed() {
     Map<String, Consumer<RaftProperties>> changes =
         Map.of(
             "raft.rpc.type",
@@ -48,7 +48,7 @@ class RaftSetupTest {
   }
 
   @Test
-  void allElseCan() {
+  void otherPropertiesCanChange() {
     RaftProperties p =
         RaftSetup.properties(
             with(

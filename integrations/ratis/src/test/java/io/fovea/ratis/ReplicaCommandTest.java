@@ -47,7 +47,7 @@ class ReplicaCommandTest {
   }
 
   @Test
-  void aGroupIsSeenAndChanged() throws Exception {
+  void showsAndChangesGroup() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o)) {
       for (int i = 0; i < 20; i++) {
         g.leader().submit(new Add("n", 1)).get();
@@ -143,7 +143,7 @@ class ReplicaCommandTest {
   }
 
   @Test
-  void whatIsWrongIsSaid() throws Exception {
+  void reportsProblems() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o.requestTimeout(Duration.ofSeconds(3)))) {
       String all = seeds(g);
       Ran none = run("transfer", all, "zebra");
@@ -171,7 +171,7 @@ class ReplicaCommandTest {
   }
 
   @Test
-  void mistakesAreCodeTwo() throws IOException {
+  void mistakesExitWithTwo() throws IOException {
     Path file = Files.createFile(directory.resolve("ca.pem"));
     for (String[] args :
         List.of(

@@ -31,7 +31,7 @@ class SessionsTest {
   }
 
   @Test
-  void aRetryIsAppliedOnceAcrossLeadersAndRestarts() throws Exception {
+  void retryIsAppliedOnce() throws Exception {
     try (Group g = Group.ofThree(directory, UnaryOperator.identity())) {
       RequestId id = RequestId.parse(g.follower().newRequest().toString());
       CommandResult first = g.follower().submit(id, new Add("n", 5)).get();
@@ -66,7 +66,7 @@ class SessionsTest {
   }
 
   @Test
-  void aRetryThatComesTooLateIsRefusedAndNotApplied() throws Exception {
+  void lateRetryIsRefused() throws Exception {
     try (Group g = Group.ofThree(directory, o -> o.sessionWindow(100).sessionTime(Duration.ZERO))) {
       ReplicatedDatabase db = g.leader();
       RequestId old = db.newRequest();

@@ -18,10 +18,9 @@ import java.util.PriorityQueue;
  *   <li>the order keeps real time: a command that ended before another began has the lower index;
  *   <li>each command returned what it returns if all are run one after another;
  *   <li>each observation (a read of several accounts, or a refusal) matches the state after some
- * number of commands, which includes all that ended before it began, and none that began after it
- * ended;
- *   <li>observations keep real time: one that began after another ended is after no fewer
- * commands.
+ *       number of commands, which includes all that ended before it began, and none that began
+ *       after it ended;
+ *   <li>observations keep real time: one that began after another ended is after no fewer commands.
  * </ol>
  *
  * <p>For the last two rules each observation, in order of begin, is placed after the fewest

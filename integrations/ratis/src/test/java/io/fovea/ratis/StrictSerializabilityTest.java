@@ -52,7 +52,7 @@ class StrictSerializabilityTest {
   }
 
   @Test
-  void theOrderOfTheLogIsThatOfTime() {
+  void logOrderKeepsRealTime() {
     assertFalse(good(List.of(move(1, 20, 25), move(2, 10, 15))));
     assertTrue(good(List.of(move(1, 20, 25), move(2, 10, NEVER))), "nobody knows its end");
     assertFalse(good(List.of(move(1, 20, 25), move(2, 30, 31), move(3, 10, 24))));
@@ -60,7 +60,7 @@ class StrictSerializabilityTest {
   }
 
   @Test
-  void answersAreThoseOfOneAfterAnother() {
+  void answersAreSerial() {
     assertFalse(
         good(List.of(move(1, 1, 9), new Transfer("t", 2, 1, 9, "x", "y", 5, -5, 5))),
         "a lost update");

@@ -34,8 +34,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Our state machine for Ratis' own tests. They send text messages, expect exactly these bytes in
- * the log, and do not configure a directory. So a message becomes a command when it is applied,
- * and the database is in the directory of the log.
+ * the log, and do not configure a directory. So a message becomes a command when it is applied, and
+ * the database is in the directory of the log.
  *
  * <p>A message is stored and counted; the answer to it, and to a query, is the count.
  */

@@ -83,7 +83,7 @@ class TlsTest {
   }
 
   @Test
-  void peersTalkAndStrangersAreRefused() throws Exception {
+  void strangersAreRefused() throws Exception {
     try (Group g = Group.ofThree(directory, speaking("peer"))) {
       g.follower().submit(new Add("n", 1)).get();
       assertEquals(1, number(g.follower()));
@@ -156,7 +156,7 @@ class TlsTest {
   }
 
   @Test
-  void namesAndTimesOfCertificatesCount() {
+  void checksNamesAndTimesOfCertificates() {
     for (String certificate : List.of("elsewhere", "old")) {
       try (Group g = new Group(directory.resolve(certificate), speaking(certificate), "a")) {
         g.start("a");
@@ -175,7 +175,7 @@ class TlsTest {
   }
 
   @Test
-  void filesAreLookedAtFirst() throws Exception {
+  void validatesFiles() throws Exception {
     Path empty = Files.createFile(directory.resolve("empty.pem"));
     Path none = directory.resolve("none.pem");
     Path certificate = all.certificate("peer");

@@ -36,7 +36,7 @@ class ReplicaFilesTest {
   }
 
   @Test
-  void ofANewReplica() throws IOException {
+  void newReplica() throws IOException {
     Path directory = folder.resolve("replicas/1");
     ReplicaFiles files = new ReplicaFiles(directory, this::sync);
     requireDurable(directory.resolve("current"));
@@ -44,7 +44,7 @@ class ReplicaFilesTest {
   }
 
   @Test
-  void ofACopy() throws IOException {
+  void copy() throws IOException {
     ReplicaFiles files = new ReplicaFiles(folder, this::sync);
     Path staged = files.staged();
     Files.createFile(staged);

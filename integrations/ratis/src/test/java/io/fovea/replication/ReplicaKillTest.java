@@ -136,7 +136,7 @@ class ReplicaKillTest {
   }
 
   @Test
-  void aPositionThatCommitsByItselfIsFoundOut() throws Exception {
+  void detectsSeparatePosition() throws Exception {
     assertTrue(!exact(false, 40), "40 kills have not shown it");
   }
 }

@@ -107,7 +107,7 @@ class ReplicaTest {
   }
 
   @Test
-  void entriesAreAppliedOnceOverARestart() throws Exception {
+  void entriesAreAppliedOnceAcrossRestart() throws Exception {
     byte[] first = entry(1, -1, "a");
     Outcome outcome;
     try (Replica r = open("r")) {
@@ -138,7 +138,7 @@ class ReplicaTest {
   }
 
   @Test
-  void whatIsRefusedChangesNothingAndIsRemembered() throws Exception {
+  void refusalChangesNothingAndIsRecorded() throws Exception {
     try (Replica r = open("r")) {
       apply(r, 0, entry(1, -1, "a"));
       Outcome no = apply(r, 1, entry(2, 0, "no"));
@@ -155,7 +155,7 @@ class ReplicaTest {
   }
 
   @Test
-  void aRetryIsKnownForTheWindowAndThenRefused() throws Exception {
+  void retryIsKnownWithinWindow() throws Exception {
     try (Replica r = open("r")) {
       long index = 0;
       byte[] old = entry(1, -1, "a");
@@ -175,7 +175,7 @@ class ReplicaTest {
   }
 
   @Test
-  void replicasThatApplyTheSameHoldTheSame() throws Exception {
+  void sameEntriesGiveSameData() throws Exception {
     try (Replica a = open("a");
         Replica b = open("b")) {
       Random random = new Random(7);
@@ -188,7 +188,7 @@ class ReplicaTest {
   }
 
   @Test
-  void aCopyIsTakenInWhileItIsRead() throws Exception {
+  void copyIsInstalledDuringReads() throws Exception {
     try (Replica from = open("from")) {
       for (int i = 0; i < 50; i++) {
         apply(from, i, entry(i, i - 1L, "x"));
@@ -230,7 +230,7 @@ class ReplicaTest {
   }
 
   @Test
-  void theDigestFollowsTheDataOverRestartsAndCopies() throws Exception {
+  void digestSurvivesRestartsAndCopies() throws Exception {
     Replica b = open("b");
     try (Replica a = open("a")) {
       assertEquals(0L, sum(a));
@@ -277,7 +277,7 @@ class ReplicaTest {
 
   /** A database of an earlier version has no digest, and adopts that of another one. */
   @Test
-  void aDigestIsTakenOver() throws Exception {
+  void adoptsDigest() throws Exception {
     try (Replica a = open("a")) {
       Replica b = open("b");
       for (int i = 0; i < 10; i++) {
@@ -316,7 +316,7 @@ class ReplicaTest {
   }
 
   @Test
-  void aReplicaThatIsSuspendedAppliesNothingUntilACopyIsUsed() throws Exception {
+  void suspendedReplicaAppliesNothing() throws Exception {
     try (Replica a = open("a");
         Replica b = open("b")) {
       for (int i = 0; i < 10; i++) {
@@ -358,7 +358,7 @@ class ReplicaTest {
   }
 
   @Test
-  void aDamagedCopyIsNotTakenIn() throws Exception {
+  void damagedCopyIsRefused() throws Exception {
     try (Replica from = open("from");
         Replica to = open("to")) {
       apply(from, 0, entry(0, -1, "x"));
@@ -381,7 +381,7 @@ class ReplicaTest {
   }
 
   @Test
-  void chunksComeOnceAndAgain() throws Exception {
+  void chunksAreRepeatable() throws Exception {
     byte[] all = new byte[3 * Copies.CHUNK_BYTES + 17];
     new Random(3).nextBytes(all);
     try (Copies copies =
@@ -412,7 +412,7 @@ class ReplicaTest {
   }
 
   @Test
-  void whoWaitsForAnEntryIsWoken() throws Exception {
+  void wakesWaiters() throws Exception {
     try (Replica r = open("r")) {
       assertFalse(r.awaitApplied(0, Duration.ofMillis(1)));
       Thread waiter =
@@ -432,7 +432,7 @@ class ReplicaTest {
   }
 
   @Test
-  void whatCantBeAppliedIsSaidInWords() throws Exception {
+  void explainsWhatCannotBeApplied() throws Exception {
     byte[] newer = entry(0, -1, "x");
     newer[0] = 3;
     byte[] unknown =
@@ -450,7 +450,7 @@ class ReplicaTest {
   }
 
   @Test
-  void rowsThatExpireAreRefused() throws Exception {
+  void expiringTablesAreRefused() throws Exception {
     Commands expiring =
         Commands.NONE.with("Expire", Expire.class, x -> new byte[0], b -> new Expire());
     try (Replica r =
@@ -516,7 +516,7 @@ class ReplicaTest {
   /** A failure of the command is an outcome, the same on each replica and for each retry. */
   @ParameterizedTest
   @ValueSource(strings = {"key", "duplicate", "large", "schema", "state", "null", "refused"})
-  void whatACommandThrowsIsItsOutcome(String what) throws Exception {
+  void failureOfCommandIsOutcome(String what) throws Exception {
     try (Replica a = throwing("a");
         Replica b = throwing("b")) {
       byte[] e = throwing(1, what);
@@ -542,7 +542,7 @@ class ReplicaTest {
   /** A failure of the replica stops it, and no outcome is recorded. */
   @ParameterizedTest
   @ValueSource(strings = {"io", "closed", "error"})
-  void whatBefallsAReplicaIsNoOutcome(String what) throws Exception {
+  void failureOfReplicaIsNoOutcome(String what) throws Exception {
     try (Replica a = throwing("a")) {
       assertThrows(Throwable.class, () -> apply(a, 0, throwing(1, what)));
       assertEquals(Position.NONE, a.applied());
@@ -563,7 +563,7 @@ class ReplicaTest {
 
   /** A command that no replica could decode is not submitted; one in the log can be skipped. */
   @Test
-  void whatCannotBeDecodedIsNotSubmitted() throws Exception {
+  void undecodableCommandIsNotSubmitted() throws Exception {
     Commands broken =
         Commands.NONE.with(
             "Append",
@@ -586,7 +586,7 @@ class ReplicaTest {
 
   /** A request is remembered for a number of entries and for a time, whichever ends later. */
   @Test
-  void theWindowIsOfTimeToo() throws Exception {
+  void windowHasMinimumTime() throws Exception {
     long window = 10;
     long millis = 60_000;
     try (Replica r = open("r")) {

@@ -8,9 +8,9 @@ import java.util.Arrays;
  *
  * <p>An in-place radix sort, by the first byte in which keys differ and then recursively (American
  * flag sort: McIlroy, Bostic, McIlroy, Engineering Radix Sort, 1993). Eight bytes of each key are
- * kept in an array parallel to the cells, so keys are rarely accessed. If eight bytes are equal,
- * as the segments of windows are, the next eight are loaded. Few cells are sorted by insertion.
- * Takes eight bytes per cell. In a commit of 50,000 rows it reduced sorting from a quarter of the
+ * kept in an array parallel to the cells, so keys are rarely accessed. If eight bytes are equal, as
+ * the segments of windows are, the next eight are loaded. Few cells are sorted by insertion. Takes
+ * eight bytes per cell. In a commit of 50,000 rows it reduced sorting from a quarter of the
  * processor time of a put to a twentieth.
  *
  * <p>Not thread-safe.

@@ -8,8 +8,8 @@ import org.apache.kafka.streams.state.WindowStoreIterator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An iterator over windows or sessions that is opened by its first step and returns the contents
- * at that time. Kafka Streams' own stores do the same, and its tests rely on it.
+ * An iterator over windows or sessions that is opened by its first step and returns the contents at
+ * that time. Kafka Streams' own stores do the same, and its tests rely on it.
  *
  * <p>Used by one thread at a time; any thread may close it.
  *

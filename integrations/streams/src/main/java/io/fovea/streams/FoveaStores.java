@@ -153,12 +153,12 @@ public final class FoveaStores implements DslStoreSuppliers {
    *
    * @param name the store's name
    * @param retention how long a window is kept after its start, in stream time, exact to the
-   * millisecond; at least its size
+   *     millisecond; at least its size
    * @param size the size of a window
    * @param retainDuplicates whether a key may have several values at one time
    * @return the supplier
    * @throws IllegalArgumentException if a duration is negative, or the retention is shorter than
-   * the size
+   *     the size
    */
   public static WindowBytesStoreSupplier windowStore(
       String name, Duration retention, Duration size, boolean retainDuplicates) {
@@ -173,12 +173,12 @@ public final class FoveaStores implements DslStoreSuppliers {
    *
    * @param name the store's name
    * @param retention how long a window is kept after its start, in stream time, exact to the
-   * millisecond; at least its size
+   *     millisecond; at least its size
    * @param size the size of a window
    * @param retainDuplicates whether a key may have several values at one time
    * @return the supplier
    * @throws IllegalArgumentException if a duration is negative, or the retention is shorter than
-   * the size
+   *     the size
    */
   public static WindowBytesStoreSupplier timestampedWindowStore(
       String name, Duration retention, Duration size, boolean retainDuplicates) {
@@ -192,12 +192,12 @@ public final class FoveaStores implements DslStoreSuppliers {
    *
    * @param name the store's name
    * @param retention how long a window is kept after its start, in stream time, exact to the
-   * millisecond; at least its size
+   *     millisecond; at least its size
    * @param size the size of a window
    * @param retainDuplicates whether a key may have several values at one time
    * @return the supplier
    * @throws IllegalArgumentException if a duration is negative, or the retention is shorter than
-   * the size
+   *     the size
    */
   public static WindowBytesStoreSupplier windowStoreWithHeaders(
       String name, Duration retention, Duration size, boolean retainDuplicates) {
@@ -212,7 +212,7 @@ public final class FoveaStores implements DslStoreSuppliers {
    *
    * @param name the store's name
    * @param retention how long a session is kept after its end, in stream time, exact to the
-   * millisecond
+   *     millisecond
    * @return the supplier
    * @throws IllegalArgumentException if the retention is negative
    */
@@ -227,7 +227,7 @@ public final class FoveaStores implements DslStoreSuppliers {
    *
    * @param name the store's name
    * @param retention how long a session is kept after its end, in stream time, exact to the
-   * millisecond
+   *     millisecond
    * @return the supplier
    * @throws IllegalArgumentException if the retention is negative
    */

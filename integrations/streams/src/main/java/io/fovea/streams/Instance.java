@@ -35,9 +35,9 @@ import org.slf4j.LoggerFactory;
  *     kv.1, win.2 the rows of a store; the number is in its record
  * </pre>
  *
- * <p>The first store to be opened opens the database; the last one to be closed closes it. A
- * record whose {@link Marker} is missing or differs belongs to a store that Kafka Streams has
- * wiped. Its table is dropped when the database or the store is opened.
+ * <p>The first store to be opened opens the database; the last one to be closed closes it. A record
+ * whose {@link Marker} is missing or differs belongs to a store that Kafka Streams has wiped. Its
+ * table is dropped when the database or the store is opened.
  *
  * <p>Thread-safe.
  */

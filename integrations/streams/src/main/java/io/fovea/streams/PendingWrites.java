@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
  * thread that finds an incomplete map fills it too.
  *
  * <p><b>Versions.</b> {@code number} counts the writes; a view of number n sees the newest version
- * of each key up to n. Old versions are kept only while views are open. Nothing is removed: after
- * a commit the store uses a new object, and open views keep the old one.
+ * of each key up to n. Old versions are kept only while views are open. Nothing is removed: after a
+ * commit the store uses a new object, and open views keep the old one.
  *
  * <p>One thread at a time writes, under the monitor of its store. Any thread reads: the map
  * publishes a cell, and a volatile write its newest version.
@@ -130,8 +130,8 @@ final class PendingWrites {
   /**
    * Writes a value or a deletion.
    *
-   * @param newestView the number of the newest view, or {@link #NO_VIEW}. A version newer than
-   * that is replaced, so a key keeps at most one version per view
+   * @param newestView the number of the newest view, or {@link #NO_VIEW}. A version newer than that
+   *     is replaced, so a key keeps at most one version per view
    * @return the growth in bytes
    */
   long put(byte[] key, byte @Nullable [] value, long newestView) {

@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Interactive queries. A result and its position describe the same state: the rows include
- * everything up to the position and nothing newer. So a bound that the position meets is met by
- * the rows.
+ * everything up to the position and nothing newer. So a bound that the position meets is met by the
+ * rows.
  *
  * <p>Short results are read at once. Of a long one, the first rows are read at once and the others
  * on demand.

@@ -16,10 +16,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * The rows of a store in a database, with keys of any length.
  *
- * <p>A table's keys are limited to an eighth of a page. So a long key is cut into slices, as in
- * the layers of Masstree (Mao, Kohler, Morris, 2012). Instead of the row, the table has a link:
- * the first slice and a zero byte, which makes it longer than any short key. Its value is the
- * number of a layer in a second table, which has the rest of all keys that begin with that slice.
+ * <p>A table's keys are limited to an eighth of a page. So a long key is cut into slices, as in the
+ * layers of Masstree (Mao, Kohler, Morris, 2012). Instead of the row, the table has a link: the
+ * first slice and a zero byte, which makes it longer than any short key. Its value is the number of
+ * a layer in a second table, which has the rest of all keys that begin with that slice.
  *
  * <pre>
  *   kv.1        key, up to max - 1 bytes              -> value

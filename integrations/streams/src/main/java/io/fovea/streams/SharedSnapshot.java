@@ -19,8 +19,8 @@ final class SharedSnapshot {
   private static final Logger LOG = LoggerFactory.getLogger(SharedSnapshot.class);
 
   /**
-   * The open snapshots of one database. Each has a buffer, so their number is limited. At the
-   * limit the oldest is evicted: a commit must not fail because iterators were left open.
+   * The open snapshots of one database. Each has a buffer, so their number is limited. At the limit
+   * the oldest is evicted: a commit must not fail because iterators were left open.
    */
   static final class Pool {
     static final int OPEN_MAX = 16;

@@ -58,8 +58,8 @@ final class StoreRecord {
   }
 
   /**
-   * Returns whether the rows are ordered differently from those of a new store, and so from
-   * Kafka's cache: the layout is older, or the segment length has changed.
+   * Returns whether the rows are ordered differently from those of a new store, and so from Kafka's
+   * cache: the layout is older, or the segment length has changed.
    */
   boolean isOrderedOtherwise(long segments) {
     return (kind == StoreKind.WINDOW || kind == StoreKind.SESSION)

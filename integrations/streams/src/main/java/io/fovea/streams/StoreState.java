@@ -27,9 +27,9 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Commit.</b> Rows, changelog offsets, position and stream time are written by one
  * transaction ({@link TaskCommits}). So neither offset nor position is ever ahead of the rows.
  *
- * <p><b>Spill.</b> Too many pending writes go to the table without a commit. Under exactly-once
- * the same transaction removes the offsets: uncommitted rows are never stored together with an
- * offset. Under at-least-once the offset stays, and the changelog is applied again from there.
+ * <p><b>Spill.</b> Too many pending writes go to the table without a commit. Under exactly-once the
+ * same transaction removes the offsets: uncommitted rows are never stored together with an offset.
+ * Under at-least-once the offset stays, and the changelog is applied again from there.
  *
  * <p><b>Generation.</b> Even; odd while rows go to the table. A reader that finds the same number
  * before and after reading the table knows that the table did not change meanwhile. A row is

@@ -18,15 +18,15 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>A view costs one object while nothing is committed. A commit or spill first gives all open
- * views without a snapshot a shared one ({@link #keep}). So readers never block the writer, and
- * the writer never invalidates a reader.
+ * views without a snapshot a shared one ({@link #keep}). So readers never block the writer, and the
+ * writer never invalidates a reader.
  *
- * <p><b>Why a read is correct.</b> The writer sets {@code snapshot} (volatile) before it begins
- * the transaction that changes the table. A reader checks {@code snapshot}, reads the table in a
+ * <p><b>Why a read is correct.</b> The writer sets {@code snapshot} (volatile) before it begins the
+ * transaction that changes the table. A reader checks {@code snapshot}, reads the table in a
  * transaction, and checks again. If its transaction has seen one of the writer's changes, the
- * writer's commit precedes it, and so does the assignment: the second check finds the snapshot,
- * and the reader discards the rows and reads them from there. If the second check finds none, the
- * table was the one of the view's creation.
+ * writer's commit precedes it, and so does the assignment: the second check finds the snapshot, and
+ * the reader discards the rows and reads them from there. If the second check finds none, the table
+ * was the one of the view's creation.
  *
  * <p>A view that is created while rows go to the table gets no snapshot from that commit and needs
  * none. It holds all pending writes that the commit copies, because the thread that commits does

@@ -11,18 +11,18 @@ import java.util.List;
  * Writes the pending rows of stores, and their records, to the database.
  *
  * <p>Normally in one transaction. The engine's memory for timestamps limits the rows that a
- * transaction can write. If there are more, rows are written ahead in several transactions, and
- * the last one writes the records with offsets, positions and stream times. A crash in between
- * leaves rows ahead of the offset, as a spill does: the changelog is applied again from the offset
- * on. Rows that must not be stored together with an offset are written after a transaction that
- * removes the offset.
+ * transaction can write. If there are more, rows are written ahead in several transactions, and the
+ * last one writes the records with offsets, positions and stream times. A crash in between leaves
+ * rows ahead of the offset, as a spill does: the changelog is applied again from the offset on.
+ * Rows that must not be stored together with an offset are written after a transaction that removes
+ * the offset.
  *
  * <p><b>Pages that are not in memory.</b> A transaction accesses its rows one after the other and
  * waits for each page. So once commits have met missing pages, {@link Table#getAll} reads the old
  * rows first, with many reads in flight. A single-transaction commit then has at most as many rows
- * as a quarter of the memory has pages. If rows are written ahead, each transaction writes only
- * the rows whose pages were read together: most of the memory is dirty pages, so the pages evicted
- * next are those just read.
+ * as a quarter of the memory has pages. If rows are written ahead, each transaction writes only the
+ * rows whose pages were read together: most of the memory is dirty pages, so the pages evicted next
+ * are those just read.
  *
  * <p>Commits become durable in order. Readers see no intermediate state: the generation is odd
  * meanwhile, and pending writes hide the table until all rows are there.
@@ -54,7 +54,7 @@ final class TableWrites {
    *
    * @param stores between their {@link StoreState#beginWriting} and {@link StoreState#endWriting}
    * @param offsetsFirst whether the durable records have offsets that must be removed before the
-   * rows are written
+   *     rows are written
    */
   static void run(Instance instance, List<StoreState> stores, boolean offsetsFirst) {
     TableWrites writes = new TableWrites(instance, stores);

@@ -6,8 +6,8 @@ import java.util.List;
 /**
  * Commits the stores of one task in one transaction.
  *
- * <p>Kafka Streams commits the stores of a task one after the other. Each is <i>staged</i>, and
- * the last one commits all: rows, changelog offsets and positions of all stores become durable
+ * <p>Kafka Streams commits the stores of a task one after the other. Each is <i>staged</i>, and the
+ * last one commits all: rows, changelog offsets and positions of all stores become durable
  * together. Writing or closing a staged store commits what is staged so far.
  *
  * <p>Threading: guarded by the monitor. Only one thread at a time processes a task, so the monitor

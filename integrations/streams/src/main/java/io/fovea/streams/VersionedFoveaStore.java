@@ -38,8 +38,8 @@ import org.jspecify.annotations.Nullable;
  * value that arrives late is valid up to the next bound. Rows that end after a time are never in a
  * segment below that time's, so a search begins there and ends with the first row found.
  *
- * <p>A version expires when stream time reaches its end plus the retention, to the millisecond.
- * The latest version stays.
+ * <p>A version expires when stream time reaches its end plus the retention, to the millisecond. The
+ * latest version stays.
  *
  * <p>Threading as {@link AbstractStore}.
  */
@@ -86,8 +86,8 @@ final class VersionedFoveaStore extends SegmentedStore implements VersionedBytes
    * A version.
    *
    * @param from the time from which it is valid
-   * @param to the time up to which it is valid; {@link Long#MAX_VALUE} for the latest; {@code
-   * from} for a deletion
+   * @param to the time up to which it is valid; {@link Long#MAX_VALUE} for the latest; {@code from}
+   *     for a deletion
    * @param value null for a deletion
    */
   record Version(long from, long to, byte @Nullable [] value) {

@@ -34,8 +34,8 @@ class WindowFoveaStore extends SegmentedStore implements WindowStore<Bytes, byte
   private final boolean duplicates;
 
   /**
-   * The number of the last duplicate. Starts at zero when the store is opened, as the number in
-   * the changelog does, so a restored record replaces the row that it was written with.
+   * The number of the last duplicate. Starts at zero when the store is opened, as the number in the
+   * changelog does, so a restored record replaces the row that it was written with.
    */
   private int sequence;
 

@@ -15,7 +15,7 @@ import net.jqwik.api.constraints.IntRange;
 /** Keys of all kinds are sorted like {@link Arrays#compareUnsigned}. */
 class CellSortTest {
   @Property(tries = 400)
-  void asByComparison(
+  void matchesComparisonSort(
       @ForAll long seed,
       @ForAll @IntRange(max = 3000) int count,
       @ForAll @IntRange(max = 40) int length,

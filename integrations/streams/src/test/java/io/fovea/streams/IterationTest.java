@@ -60,7 +60,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * <ul>
  *   <li>an iterator returns what RocksDB's returns, step by step, with and without Kafka's cache;
  *   <li>without a cache it returns the contents at its creation, which a second iterator read at
- * that time;
+ *       that time;
  *   <li>these contents are those of RocksDB and of the in-memory store.
  * </ul>
  *
@@ -69,8 +69,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  *
  * <p>RocksDB's window stores omit some windows of a key range ({@link #rocksDbOmits}). The
  * in-memory store returns them, as {@link WindowStore} specifies, and so does Fovea's. The test
- * predicts them: without them Fovea's rows equal RocksDB's, with them those of the in-memory
- * store.
+ * predicts them: without them Fovea's rows equal RocksDB's, with them those of the in-memory store.
  *
  * <p>{@code -Diteration.seed=N} replays a run. {@code -Diteration.rounds=N} runs more of them.
  */
@@ -141,11 +140,11 @@ class IterationTest {
    * Returns whether RocksDB's window store omits a window within the keys and times of a range.
    *
    * <p>Its rows are ordered by the bytes of key, time (8 bytes) and sequence number (4). The last
-   * row of a range is {@code upper}, time and sequence number, where {@code upper} is the upper
-   * key up to its first byte that is less than the first byte of the time. The first byte of the
-   * time is 0, so {@code upper} is the whole key. But a prefix of {@code upper} may have rows
-   * above this bound: the row of <i>a</i> is <i>a</i> 00 00 01 8F …, and the bound of <i>a</i> 00
-   * is <i>a</i> 00 00 00 01 8F ….
+   * row of a range is {@code upper}, time and sequence number, where {@code upper} is the upper key
+   * up to its first byte that is less than the first byte of the time. The first byte of the time
+   * is 0, so {@code upper} is the whole key. But a prefix of {@code upper} may have rows above this
+   * bound: the row of <i>a</i> is <i>a</i> 00 00 01 8F …, and the bound of <i>a</i> 00 is <i>a</i>
+   * 00 00 00 01 8F ….
    */
   private static boolean rocksDbOmits(Bytes upper, long to, Windowed<?> window) {
     byte[] bytes = upper.get();
@@ -608,7 +607,7 @@ class IterationTest {
 
   /** Kafka's own stores disagree: RocksDB's omits a window that the in-memory store returns. */
   @Test
-  void aRangeOfWindowsHasAllKeysBetweenItsBounds() throws IOException {
+  void windowRangeHasAllKeys() throws IOException {
     Bytes key = Bytes.wrap(new byte[] {'a'});
     Bytes upper = Bytes.wrap(new byte[] {'a', 0});
     Scan scan = new Scan(4, key, upper, START, START);
@@ -629,11 +628,11 @@ class IterationTest {
   }
 
   /**
-   * Kafka's cache has the bound of RocksDB's store. Beyond it, a store that omits nothing shows
-   * the last flushed value. Fovea's behaves like Kafka's in-memory store.
+   * Kafka's cache has the bound of RocksDB's store. Beyond it, a store that omits nothing shows the
+   * last flushed value. Fovea's behaves like Kafka's in-memory store.
    */
   @Test
-  void aCacheHidesWhatItHasOfAKeyThatItsBoundOmits() throws IOException {
+  void cacheHidesKeyOutsideItsBound() throws IOException {
     Scan scan =
         new Scan(4, Bytes.wrap(new byte[] {'a'}), Bytes.wrap(new byte[] {'a', 0}), START, START);
     for (Kind kind : Kind.values()) {
@@ -651,7 +650,7 @@ class IterationTest {
 
   /** Each commit that finds an iterator open takes a snapshot; the oldest are evicted. */
   @Test
-  void forgottenIteratorsDoNotStopCommits() {
+  void openIteratorsDoNotStopCommits() {
     TestContext context = new TestContext(directory);
     KeyValueStore<Bytes, byte[]> store = context.open(FoveaStores.keyValueStore("a").get());
     for (int i = 0; i < 100; i++) {
@@ -689,7 +688,7 @@ class IterationTest {
    * Pending writes keep only the versions of a frequently written key that an iterator may need.
    */
   @Test
-  void anOpenIteratorKeepsOneVersionOfAKey() {
+  void openIteratorKeepsOneVersion() {
     TestContext context = new TestContext(directory);
     KeyValueStore<Bytes, byte[]> store = context.open(FoveaStores.keyValueStore("a").get());
     store.put(TestContext.key("k"), new byte[100]);
@@ -713,7 +712,7 @@ class IterationTest {
 
   /** An iterator of another thread sees one state, whatever is committed meanwhile. */
   @Test
-  void anotherThreadSeesOneMoment() throws Exception {
+  void otherThreadSeesOneState() throws Exception {
     int keys = 1000;
     TestContext context = new TestContext(directory).littlePending();
     KeyValueStore<Bytes, byte[]> store = context.open(FoveaStores.keyValueStore("a").get());

@@ -23,7 +23,7 @@ class KafkaVersionTest {
 
   /** The version that the build names; see the executions in the pom. */
   @Test
-  void testsRunWithTheVersionThatTheySay() {
+  void runsWithDeclaredVersion() {
     String version = System.getProperty("kafka.expected");
     if (version != null) {
       assertEquals(version, KafkaVersion.version());
@@ -78,7 +78,7 @@ class KafkaVersionTest {
   }
 
   @Test
-  void anOlderVersionIsRefusedClearly() throws Exception {
+  void olderVersionIsRefused() throws Exception {
     Class<?> stores = Class.forName(FoveaStores.class.getName(), true, new Older());
     for (String method :
         List.of("", "keyValueStore", "timestampedKeyValueStore", "keyValueStoreWithHeaders")) {
@@ -106,7 +106,7 @@ class KafkaVersionTest {
       named = "kafka.expected",
       matches = ".+",
       disabledReason = "the log can't be captured on that class path")
-  void aMissingInternalIsLogged() {
+  void missingInternalIsLogged() {
     ClassLoader none =
         new ClassLoader(KafkaVersionTest.class.getClassLoader()) {
           @Override

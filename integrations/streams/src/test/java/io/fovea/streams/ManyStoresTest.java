@@ -29,7 +29,7 @@ class ManyStoresTest {
   @TempDir Path directory;
 
   @Test
-  void stayWithinTheBudgetAndATenth() {
+  void stayWithinBudget() {
     List<TestContext> contexts = new ArrayList<>();
     List<List<KeyValueStore<Bytes, byte[]>>> tasks = new ArrayList<>();
     for (int t = 0; t < TASKS; t++) {
@@ -86,7 +86,7 @@ class ManyStoresTest {
   /** Resident memory, in a separate process. */
   @Test
   @EnabledOnOs(OS.LINUX)
-  void stayWithinALittleBudgetAndATenth() throws Exception {
+  void stayWithinSmallBudget() throws Exception {
     long budget = 64L << 20;
     try (Child child =
         Child.start(

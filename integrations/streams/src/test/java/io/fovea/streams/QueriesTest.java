@@ -66,7 +66,7 @@ class QueriesTest {
    * spills.
    */
   @Test
-  void aResultHasWhatItsPositionSaysAndNothingElse() throws Exception {
+  void resultMatchesPosition() throws Exception {
     int keys = 1000; // more than are read at once
     int records = 60_000;
     TestContext context = new TestContext(directory).littlePending();
@@ -154,7 +154,7 @@ class QueriesTest {
   }
 
   @Test
-  void aHeldResultStaysAsItWas() {
+  void heldResultDoesNotChange() {
     TestContext context = new TestContext(directory).littlePending();
     KeyValueStore<Bytes, byte[]> store = context.open(FoveaStores.keyValueStore("a").get());
     for (int i = 0; i < 1000; i++) {
@@ -182,7 +182,7 @@ class QueriesTest {
 
   /** Nothing is written to the table: the replaced rows are pending ones. */
   @Test
-  void aHeldResultStaysAsItWasPending() {
+  void heldPendingResultDoesNotChange() {
     TestContext context = new TestContext(directory);
     KeyValueStore<Bytes, byte[]> store = context.open(FoveaStores.keyValueStore("a").get());
     for (int i = 0; i < 600; i++) {
@@ -205,7 +205,7 @@ class QueriesTest {
   }
 
   @Test
-  void boundsAreHeld() {
+  void respectsBounds() {
     TestContext context = new TestContext(directory);
     KeyValueStore<Bytes, byte[]> store = context.open(FoveaStores.keyValueStore("a").get());
     context.offset(10);

@@ -582,7 +582,7 @@ class StoreModelTest {
   }
 
   @Property(tries = 3)
-  void versionedStoresKnowWhatWasValid(@ForAll long seed) throws IOException {
+  void versionedStoresReturnPastValues(@ForAll long seed) throws IOException {
     new VersionedModel(seed).run();
   }
 }

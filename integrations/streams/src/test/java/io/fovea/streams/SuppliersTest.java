@@ -51,7 +51,7 @@ class SuppliersTest {
 
   /** Kafka Streams calls it once for each task. */
   @Test
-  void eachGetGivesAStoreOfItsOwn() {
+  void eachGetReturnsNewStore() {
     TestContext zero = new TestContext(directory, "0_0");
     TestContext one = new TestContext(directory, "0_1");
     for (StoreSupplier<? extends StateStore> supplier : all()) {

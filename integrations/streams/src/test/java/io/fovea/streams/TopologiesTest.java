@@ -131,7 +131,8 @@ class TopologiesTest {
       Outcome expected, Outcome actual, String what, String replay, Topologies topology) {
     for (String topic : expected.topics().keySet()) {
       List<String> there = actual.topics().get(topic);
-      if (topology == Topologies.EMIT_ON_CLOSE) { // windows that close together may come in any order
+      if (topology
+          == Topologies.EMIT_ON_CLOSE) { // windows that close together may come in any order
         assertEquals(
             new TreeSet<>(expected.topics().get(topic)),
             new TreeSet<>(there),

@@ -77,7 +77,7 @@ public final class ReplicationBenchmark {
    * Runs all measurements, and prints a table row for each.
    *
    * @param args the directory, on the device to be measured, created if it is missing; the
-   * temporary directory by default
+   *     temporary directory by default
    * @throws Exception if something fails
    */
   public static void main(String[] args) throws Exception {

@@ -105,8 +105,8 @@ public final class Shop {
   }
 
   /**
-   * Runs one peer. Input lines: {@code NUMBER GOODS} orders, {@code GOODS} queries, {@code ?}
-   * shows the health.
+   * Runs one peer. Input lines: {@code NUMBER GOODS} orders, {@code GOODS} queries, {@code ?} shows
+   * the health.
    *
    * @param args the peer's name, and optionally the directory for all peers
    * @throws Exception if it can't start

@@ -29,8 +29,8 @@ import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
  *
  * <p>Its messages: {@code state S}; {@code restored SECONDS RECORDS} when all partitions are
  * restored; {@code records SECONDS} after that number of records, from the first one on; {@code
- * got} as soon as its store answers for a key, which it queries from the start. {@code stop}
- * closes it.
+ * got} as soon as its store answers for a key, which it queries from the start. {@code stop} closes
+ * it.
  */
 final class AppBench {
   private static final String STORE = "last";

@@ -34,8 +34,8 @@ import org.apache.kafka.streams.state.ValueAndTimestamp;
  * <p>The stores are wrapped by Kafka Streams' meters and serializers. Changes are not logged,
  * because the driver would keep the log in memory. A commit follows every fifty thousand puts.
  * Arguments: store type, folder, number of records, {@code many} or a prefix for the names of the
- * figures, and seconds of measured reads; it first writes for one and a half times as long, to
- * warm up.
+ * figures, and seconds of measured reads; it first writes for one and a half times as long, to warm
+ * up.
  */
 final class StoreBench {
   private static final int COMMIT = 50_000;

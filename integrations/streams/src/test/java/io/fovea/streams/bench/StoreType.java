@@ -51,8 +51,8 @@ enum StoreType {
   }
 
   /**
-   * Bounds memory as Kafka's documentation shows: one cache for all stores, which also counts
-   * their memtables, indexes and filters.
+   * Bounds memory as Kafka's documentation shows: one cache for all stores, which also counts their
+   * memtables, indexes and filters.
    */
   public static final class Bounded implements RocksDBConfigSetter {
     private static final Cache CACHE;

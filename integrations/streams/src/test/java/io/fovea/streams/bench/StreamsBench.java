@@ -23,8 +23,8 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Compares Fovea's stores with RocksDB's, with default settings and with bounded memory; prints
- * the table of docs/benchmarks/streams.md.
+ * Compares Fovea's stores with RocksDB's, with default settings and with bounded memory; prints the
+ * table of docs/benchmarks/streams.md.
  *
  * <p>The three alternate, each measurement in its own process. Arguments: folder, rounds (as many
  * as fit into the minutes), minutes, records in a store, records through the broker, and seconds

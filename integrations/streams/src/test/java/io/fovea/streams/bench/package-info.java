@@ -3,7 +3,7 @@
  * streams}.
  *
  * <p>{@link io.fovea.streams.bench.StreamsBench} runs each measurement in its own process: {@link
- * io.fovea.streams.bench.StoreBench} without a broker, {@link io.fovea.streams.bench.AppBench}
- * with one.
+ * io.fovea.streams.bench.StoreBench} without a broker, {@link io.fovea.streams.bench.AppBench} with
+ * one.
  */
 package io.fovea.streams.bench;

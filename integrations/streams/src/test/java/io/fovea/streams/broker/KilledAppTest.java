@@ -238,7 +238,8 @@ class KilledAppTest {
         checkRestored(heard, durable);
         awaitAll(out, last, oracle, once);
         if (!once) {
-          awaitQuiet(out, last); // uncommitted records are counted twice, after all output has arrived
+          awaitQuiet(
+              out, last); // uncommitted records are counted twice, after all output has arrived
         }
         Map<String, Long> stored = dump(child, heard);
         for (long until = System.nanoTime() + PATIENCE.toNanos();

@@ -36,8 +36,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
  * committed with them.
  *
  * @param changelog the partition of the changelog
- * @param offset the offset of the last changelog record that the store claims to have; null if
- * none
+ * @param offset the offset of the last changelog record that the store claims to have; null if none
  * @param entries timestamp and count by word
  */
 record Left(TopicPartition changelog, Long offset, Map<String, Value> entries) {
@@ -121,7 +120,7 @@ record Left(TopicPartition changelog, Long offset, Map<String, Value> entries) {
    * of its offset. It must have nothing uncommitted.
    *
    * @param spilled whether rows may have been spilled before the changelog had them, as with at
-   * least once: then no row may be older than the changelog up to the offset
+   *     least once: then no row may be older than the changelog up to the offset
    */
   void check(List<ConsumerRecord<byte[], byte[]>> log, String about, boolean spilled) {
     if (offset == null) {

@@ -66,7 +66,7 @@ class LeftTest {
   }
 
   @Test
-  void aPrefixFromTheOffsetOnIsGood() {
+  void acceptsPrefixAfterOffset() {
     write();
     for (boolean spilled : new boolean[] {false, true}) {
       good(2L, rows("a", 2, 2, "b", 1, 1), spilled);
@@ -77,7 +77,7 @@ class LeftTest {
   }
 
   @Test
-  void whatIsLostIsFound() {
+  void detectsLoss() {
     write();
     for (boolean spilled : new boolean[] {false, true}) {
       bad(2L, rows("a", 0, 1, "b", 1, 1), spilled); // the offset is ahead of a row
@@ -89,7 +89,7 @@ class LeftTest {
 
   /** An error under exactly-once; under at-least-once a spill leaves this. */
   @Test
-  void whatTheChangelogNeverHadIsFoundExactlyOnce() {
+  void detectsUncommittedRows() {
     write();
     for (Map<String, Value> ahead :
         List.of(

@@ -9,8 +9,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /**
- * The child's side of {@link Child}: lines in, lines out; ends the process at the end of the
- * input.
+ * The child's side of {@link Child}: lines in, lines out; ends the process at the end of the input.
  */
 public final class Mouth {
   private final PrintStream out;

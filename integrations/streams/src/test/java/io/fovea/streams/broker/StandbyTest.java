@@ -204,7 +204,7 @@ class StandbyTest {
   }
 
   @Test
-  void oneOfTwoIsKilled(Broker broker) throws Exception {
+  void survivesKillOfOneInstance(Broker broker) throws Exception {
     broker.create(IN, PARTITIONS);
     broker.create(OUT, PARTITIONS);
     try (Child other = other(broker);
