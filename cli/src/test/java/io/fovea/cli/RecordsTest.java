@@ -189,7 +189,7 @@ class RecordsTest {
     run(2, "put", "--write", file, "blobs", "key");
     run(2, "put", "--write", file, "things", "key", "value");
     String computed = run(2, "put", "--write", file, "computed", "1", "due=3").err();
-    assertTrue(computed.contains("\"by length\" is by a key that the application"), computed);
+    assertTrue(computed.contains("\"by length\" is by a computed key"), computed);
     run(2, "delete", "--write", file, "computed", "1");
     // The value exists in a unique index.
     var taken = run(1, "put", "--write", file, "kinds", "51", "new", "", "due=6");
@@ -295,7 +295,8 @@ class RecordsTest {
     wrong(good + "{\"shop\":1,\"raw\":\"00\"}", 1, "line 2: the key has no 'code'; 1 rec");
     wrong(good + good.replace("1", "1.5"), 1, "line 2: '1.5' is not a value of shop");
     wrong(good + good.replace("1", "null"), 1, "line 2: the key has no 'shop'");
-    wrong(good + good.replace("1", "[]"), 1, "line 2", "'shop' is no number, string, boolean or");
+    wrong(
+        good + good.replace("1", "[]"), 1, "line 2", "'shop' is not a number, string, boolean or");
     wrong(good + good.replace("1", "true"), 1, "line 2: 'true' is not a value of shop");
     wrong(
         good + good.replace("}", ",\"due\":null}"), 1, "line 2: null is not a value of due INT64");
@@ -306,7 +307,7 @@ class RecordsTest {
     wrong(good + good.replace("}", ",\"shop\":1}"), 1, "line 2", "'shop' occurs twice");
     wrong(good + "{\"shop\"", 1, "line 2: it is not one JSON object; 1 records");
     wrong(good + "\n\n" + good.strip() + "{}", 1, "line 4: it is not one JSON object");
-    wrong("[" + good + "]", 0, "line 1: an object of JSON is expected");
+    wrong("[" + good + "]", 0, "line 1: expected a JSON object");
     // Two records with one value in a unique index.
     wrong(good + good.replace("1", "2"), 1, "line 2", "by due", "; 1 records");
     String names = "shop,code,raw\r\n";

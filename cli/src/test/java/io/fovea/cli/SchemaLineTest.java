@@ -159,7 +159,7 @@ class SchemaLineTest {
           change.length == 3
               ? run(2, change[0], "--write", from, "indexed", change[1], change[2]).err()
               : run(2, change[0], "--write", from, "indexed", change[1]).err();
-      assertTrue(err.contains("\"by size\" is by a key that the application"), err);
+      assertTrue(err.contains("\"by size\" is by a computed key"), err);
     }
     // Objects of another type are not imported.
     Path out = dir.resolve("things");

@@ -145,7 +145,7 @@ class ReplicaTest {
       assertEquals(Outcome.Kind.REFUSED, no.kind());
       assertEquals("It said no.", no.reason());
       assertEquals(no.reason(), apply(r, 2, entry(2, 0, "no")).reason());
-      assertTrue(apply(r, 3, entry(3, 0, "long")).reason().contains("the most is 1048576"));
+      assertTrue(apply(r, 3, entry(3, 0, "long")).reason().contains("the limit is 1048576"));
       assertEquals("a", word(r));
       assertEquals(3, r.applied().index());
       assertTrue(apply(r, 4, entry(4, 0, "bug")).reason().contains("IllegalStateException"));
