@@ -12,13 +12,13 @@ import io.fovea.store.Store;
 import java.time.Duration;
 
 /**
- * Counts the records of a table or an index of a file that does not say how many there are.
+ * Counts the records of a tree if the file does not store their number.
  *
- * <p>Commits have added up what they change since the database was opened. So all records are
- * counted in a snapshot, less what commits had added when it began: that is what there was to begin
- * with. Nobody waits for it. In a database that is only read there is nothing to be subtracted.
+ * <p>Commits have added up their changes since the database was opened. A snapshot counts all
+ * records; subtracting the changes that commits had added when it began gives the base. Nothing
+ * waits for the count. A database opened for reading only has no changes to subtract.
  *
- * <p>Any thread.
+ * <p>Thread-safe.
  */
 public final class FirstCount {
   private final Store store;
@@ -26,7 +26,7 @@ public final class FirstCount {
   private final SnapshotOpening snapshots;
   private final OperationLock lock = new OperationLock("the lock of first counts");
 
-  /** Counts in a store. */
+  /** Creates a counter for a store. */
   public FirstCount(Store store, Schema schema, SnapshotOpening snapshots) {
     this.store = store;
     this.schema = schema;
@@ -34,7 +34,7 @@ public final class FirstCount {
   }
 
   /**
-   * Sees to it that the counts of a tree are known.
+   * Returns the counts of a tree, counting its records if they are unknown.
    *
    * @param inBody whether the thread is inside the body of a transaction
    */
@@ -66,7 +66,7 @@ public final class FirstCount {
       tree.counts().base(all[0], all[1]);
       return;
     }
-    long[] root = new long[1]; // of the snapshot's moment: it may move later
+    long[] root = new long[1]; // as of the snapshot: the root may move later
     snapshots.open(
         opening ->
             schema.whileNothingChanges(
@@ -79,7 +79,10 @@ public final class FirstCount {
         none -> {});
   }
 
-  /** Within the opening of the snapshot, so that a close waits, which ends it soon. */
+  /**
+   * Counts within the opening of the snapshot, so that a close waits for it; it soon notices the
+   * close.
+   */
   private boolean count(BTree tree, long root, Store frozen) {
     try {
       RecoveredRowCounts known = frozen.recoveredRowCounts();
@@ -102,7 +105,7 @@ public final class FirstCount {
     snapshots.requireOpen();
   }
 
-  /** Waits for the end of what is being counted. The store takes no more. */
+  /** Waits for a running count to end; the store is already closing. */
   public void end() {
     lock.awaitRelease("close the database", Long.MAX_VALUE); // the count reads pages of its pool
   }
