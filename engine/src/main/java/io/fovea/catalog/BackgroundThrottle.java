@@ -4,22 +4,18 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
 /**
- * Limits how fast background work runs, so that concurrent transactions keep their commit rate.
- * Work and rest alternate, and the commits of others are counted in both.
+ * Limits background work so that concurrent transactions keep their commit rate. Work and rest
+ * alternate, and the commits of others are counted in both.
  *
  * <pre>
  *   work 5 ms │ rest │ work 5 ms │ rest │ ...
  *      w commits/s   r commits/s            loss = 1 - w / r      share of work = LOSS_MAX / loss
  * </pre>
  *
- * <p>With idle processors there is no loss and almost no rest. On a busy machine the work gets the
- * share of time that costs others {@link #LOSS_MAX} of their rate. Without concurrent commits there
- * is no rest.
+ * <p>Without concurrent commits there is no rest. Confined to one thread.
  *
  * <p>Rejected: a fixed share, too large on two processors and too small on many; a lower thread
- * priority, which the JVM ignores by default on every system.
- *
- * <p>Confined to one thread.
+ * priority, which the JVM ignores by default.
  */
 final class BackgroundThrottle {
   private static final long WORK_NANOS = 5_000_000;
@@ -56,7 +52,6 @@ final class BackgroundThrottle {
     begin();
   }
 
-  /** Begins a period of work. */
   void begin() {
     begin(SHARE_MIN);
   }
@@ -76,7 +71,6 @@ final class BackgroundThrottle {
     seen = others();
   }
 
-  /** Reports that this work has committed a transaction. */
   void committed() {
     own++;
   }
@@ -109,10 +103,8 @@ final class BackgroundThrottle {
   }
 
   /**
-   * Returns the share of time that the work may take.
-   *
-   * @param alone the commit rate of others while the work rests
-   * @param beside their commit rate while it runs
+   * Returns the share of time for the work, from the commit rates of others at rest and during
+   * work.
    */
   static double share(double alone, double beside) {
     double loss = alone > 0 ? 1 - beside / alone : 0;

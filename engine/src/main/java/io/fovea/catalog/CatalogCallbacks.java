@@ -12,17 +12,11 @@ public interface CatalogCallbacks {
   /** One part of a larger operation, run in a transaction. */
   @FunctionalInterface
   interface Piece {
-    /**
-     * Runs the part, and again after a conflict.
-     *
-     * @param statementContext the transaction's scratch memory
-     * @param tx the transaction, within an operation
-     * @param attempt 1 for the first
-     */
+    /** Runs the part; {@code attempt} is 1 at first, and higher after a conflict. */
     void run(StatementContext statementContext, Tx tx, int attempt);
   }
 
-  /** For use without a layer above: indexes cannot be built, and extractors are unknown. */
+  /** No layer above: indexes cannot be built, and extractors are unknown. */
   CatalogCallbacks NONE =
       new CatalogCallbacks() {
         @Override

@@ -33,13 +33,12 @@ import org.jspecify.annotations.Nullable;
  *      before: nothing has happened    after: it has, whatever fails
  * </pre>
  *
- * <p>The record creates the trees that it publishes and removes those that it drops. After it
- * nothing may fail: pages for splits are reserved in advance, lack of frames is waited out, and
- * failed reads are retried. Any other failure stops the database, and recovery applies the record.
+ * <p>After the record nothing may fail: pages for splits are reserved in advance, lack of frames is
+ * waited out, and failed reads are retried. Any other failure stops the database, and recovery
+ * applies the record.
  *
- * <p>A change can also be part of a commit ({@link CatalogTransaction}). The commit then takes the
- * steps one by one with its own session: {@link #stage}, {@link #append}, {@link #install}, {@link
- * #release}; or {@link #undo}.
+ * <p>As part of a commit ({@link CatalogTransaction}), the steps are called one by one: {@link
+ * #stage}, {@link #append}, {@link #install}, {@link #release}; or {@link #undo}.
  *
  * <p>All methods require the schema lock.
  */
@@ -63,7 +62,6 @@ public final class CatalogChange {
 
   private record Fate(int treeId, byte[] name, int how) {}
 
-  /** The root that moves with the record. */
   private @Nullable RootMove root;
 
   private final LongList adopted = new LongList();
@@ -74,8 +72,8 @@ public final class CatalogChange {
   boolean happened;
 
   /**
-   * Whether the change is complete in the tree and in memory. A change that has happened but is not
-   * complete has stopped the engine, and its session holds back the redo point for good.
+   * Whether the change is complete, in memory too. If not, its session holds back the redo point
+   * for good.
    */
   boolean whole;
 
@@ -101,15 +99,14 @@ public final class CatalogChange {
     return this;
   }
 
-  /** Sets a record. */
   CatalogChange put(byte[] key, byte[] value) {
     operations.add(new Operation(key, value));
     return this;
   }
 
   /**
-   * Moves the root of a tree atomically with the record. If that is no longer possible, nothing
-   * changes, and {@link #happened} stays false.
+   * Moves a tree's root atomically with the record. If it cannot move, {@link #happened} stays
+   * false.
    */
   CatalogChange moves(RootMove move) {
     root = move;
@@ -136,17 +133,11 @@ public final class CatalogChange {
     return this;
   }
 
-  /** Removes a record if it exists. */
   CatalogChange delete(byte[] key) {
     operations.add(new Operation(key, null));
     return this;
   }
 
-  /**
-   * Applies the change atomically.
-   *
-   * @return the LSN up to which the log must be durable; 0 without a log
-   */
   long run() {
     return run(() -> {});
   }
@@ -242,7 +233,6 @@ public final class CatalogChange {
     stageAll();
   }
 
-  /** Returns the length of the log record. */
   int recordBytes() {
     int opBytes =
         operations.stream().mapToInt(Operation::bytes).sum()
@@ -255,7 +245,6 @@ public final class CatalogChange {
     return released.size() + (root == null ? 0 : 1);
   }
 
-  /** Returns the number of operations. */
   int size() {
     return operations.size() + fates.size();
   }
@@ -293,7 +282,6 @@ public final class CatalogChange {
     return operations.stream().filter(o -> o.len >= 0).mapToLong(o -> o.keyLen + o.len).sum();
   }
 
-  /** Reserves pages for splits before the change is in the log. */
   private void promisePages() {
     PageReservations promises = catalog.pool().promises();
     promises.promise(session, promises.pagesFor(inserts(), bytes()));
@@ -384,7 +372,6 @@ public final class CatalogChange {
     engine.requireWaits(lacking);
   }
 
-  /** One record of the catalog to set or remove. */
   private static final class Operation {
     private final byte[] keyBytes;
     private final byte @Nullable [] valueBytes;

@@ -206,7 +206,6 @@ public record CatalogEntry(
       return new IndexEntry(name, unique, treeId, rootPid, extractedKey, fields, hints, by);
     }
 
-    /** Returns this index in another tree. */
     IndexEntry in(BTree tree) {
       return in(tree.treeId(), tree.rootPid());
     }
@@ -216,12 +215,10 @@ public record CatalogEntry(
       return new IndexEntry(name, unique, tree, root, extractedKey, fields, hints, objects);
     }
 
-    /** What the catalog keeps of an index. */
     static IndexEntry of(IndexCore i) {
       return of(i, i.name);
     }
 
-    /** What the catalog keeps of an index under a name. */
     static IndexEntry of(IndexCore i, String name) {
       return new IndexEntry(
           name,
@@ -239,7 +236,7 @@ public record CatalogEntry(
       return new IndexEntry(name, unique, treeId, rootPid, extractedKey, others, hints, objects);
     }
 
-    /** Describes the first difference from a specification, or returns null if there is none. */
+    /** Describes the first difference from a specification, or returns null. */
     public @Nullable String difference(IndexSpec spec) {
       if (spec.isUnique() != unique) {
         return unique ? "it is unique in the file" : "it is not unique in the file";
@@ -279,7 +276,6 @@ public record CatalogEntry(
         : RowHistory.first(layout == null ? Layout.define().build() : layout);
   }
 
-  /** Returns this table in another tree. */
   CatalogEntry in(BTree tree) {
     return in(tree.treeId(), tree.rootPid());
   }
@@ -346,10 +342,7 @@ public record CatalogEntry(
     return bytes.toByteArray();
   }
 
-  /**
-   * Returns whether versions of Fovea before version 4 of the entry know all current and former
-   * fields.
-   */
+  /** Returns whether version 3 of the entry can hold all current and former fields. */
   private boolean isPlain() {
     Stream<Field> fields =
         Stream.concat(
@@ -493,10 +486,7 @@ public record CatalogEntry(
     return b.build();
   }
 
-  /**
-   * Describes the first difference from a specification, ignoring indexes, or returns null if there
-   * is none.
-   */
+  /** Describes the first difference from a specification other than in indexes, or returns null. */
   public @Nullable String difference(TableSpec spec) {
     if (spec.isBytes() != (layout == null)) {
       return layout == null
@@ -533,7 +523,6 @@ public record CatalogEntry(
         + " ever with Database.dropExpiry";
   }
 
-  /** Describes the first difference between two layouts. */
   private static String fields(Layout file, Layout here) {
     int n = Math.min(file.fields().size(), here.fields().size());
     for (int i = 0; i < n; i++) {

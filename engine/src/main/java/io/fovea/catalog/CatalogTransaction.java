@@ -44,62 +44,48 @@ import org.jspecify.annotations.Nullable;
  *   abort    new trees released: their pages are freed
  * </pre>
  *
- * <p><b>Atomicity.</b> The catalog changes are one log record that takes effect only if the COMMIT
- * behind it is present, so replay and backups contain both or neither. New trees are in the catalog
- * as trees to be freed from their first page on; the commit turns them into tables. If the
- * transaction aborts or the process dies, {@link DeferredDrops} frees them as it frees any dropped
- * tree.
+ * <p><b>Atomicity.</b> The CATALOG record takes effect only if the COMMIT behind it is present. New
+ * trees are deferred in the catalog from their first page on. The commit turns them into tables;
+ * after an abort or a crash {@link DeferredDrops} frees them.
  *
- * <p><b>Optimism.</b> A body takes no lock that outlasts a call. It remembers the result of each
- * name lookup, and the commit compares these under the schema lock. If two transactions create a
- * table of the same name, the first one commits; the other is aborted (CATALOG), runs again and
- * finds the table.
- *
- * <p><b>Serializability.</b> A transaction depends on the catalog in two ways: it <i>looks up</i>
- * names, which only methods of this class do, and it <i>uses</i> tables while they exist. Let C be
- * a commit that changes the catalog. It decides at a quiescent point, so transactions A have
- * decided before it, and transactions B decide later with new reads. C lies between A and B under
- * every protocol ({@link io.fovea.txn.CommitGate}).
+ * <p><b>Serializability.</b> A body takes no lock that outlasts a call. It remembers its name
+ * lookups, and the commit compares them. Let C be a commit that changes the catalog. It decides at
+ * a quiescent point, so it lies between transactions A that have decided before, and transactions B
+ * that decide later on new reads, under every protocol ({@link io.fovea.txn.CommitGate}).
  *
  * <ul>
  *   <li><i>Lookups by C</i> are compared under the schema lock, which C holds until everything is
- *       published. Nothing else changes the catalog in between.
- *   <li><i>Lookups by others</i> are compared when these decide ({@link #catalogReadsValid}), if
- *       they write, inside the gate. A transaction of A has decided before the quiescent point and
- *       has seen nothing of C. A transaction of B either meets {@link Schema#isChanging}, which is
- *       stored before the quiescent point and cleared when C is published, and is aborted, or finds
- *       the tables as C left them.
- *   <li><i>Uses of a table that C drops.</i> A transaction of B that used it earlier is aborted,
- *       because the drop is recorded before the quiescent point. One that comes to it later finds
- *       GOING, also stored before that point, and is aborted; or it finds the table dropped and
- *       fails, unless it has looked the table up: then it is aborted because its lookup is no
- *       longer valid.
- *   <li><i>Uses of a table that C creates</i> come after C is published, by transactions of B.
+ *       published.
+ *   <li><i>Lookups by others</i> that write are compared when these decide, inside the gate ({@link
+ *       #catalogReadsValid}). A has seen nothing of C. B either meets {@link Schema#isChanging},
+ *       which is stored before the quiescent point and cleared when C is published, and is aborted;
+ *       or it finds the tables as C left them.
+ *   <li><i>Uses of a table that C drops.</i> If B used it earlier, B is aborted, because the drop
+ *       is recorded before the quiescent point. If B comes later, it finds GOING, also stored
+ *       before that point, and is aborted; or it finds the table dropped and fails, or is aborted
+ *       if it has looked the table up.
+ *   <li><i>Uses of a table that C creates</i> come after C is published, by B.
  * </ul>
  *
- * <p>Each schema change outside a transaction ({@link Schema#dropTable} and the like) acts as a
- * separate transaction. It excludes C by the schema lock, and lookups are compared with its result.
+ * <p>A schema change outside a transaction ({@link Schema#dropTable} and the like) excludes C by
+ * the schema lock, and lookups are compared with its result.
  *
- * <p><b>Deadlock freedom.</b> The order is log space, then table locks ({@link
- * TableCore#changing}), the schema lock, items, the gate. The holder of the schema lock never waits
- * for a context or for log space, because a load that holds back the redo point may be waiting for
- * that lock. Under two-phase locking a transaction holds items when it requests the schema lock,
- * whose holder may be a pessimistic commit that waits for these items; so a transaction waits at
- * most a second for that lock and then aborts. Table locks may be held for a whole index build, so
- * they are only tried for a limited time. A thread that opens a snapshot holds the schema lock when
- * it closes the gate, and no item. docs/internals/concurrency.md has the whole order.
+ * <p><b>Deadlock freedom.</b> The order is log space, table locks ({@link TableCore#changing}), the
+ * schema lock, items, the gate. The holder of the schema lock never waits for a context or for log
+ * space: a load that holds back the redo point may be waiting for the lock. Under two-phase locking
+ * a transaction holds items when it requests the schema lock, whose holder may be a pessimistic
+ * commit that waits for these items; so it waits a second at most and then aborts. Table locks may
+ * be held for a whole index build, so they are only tried. A thread that opens a snapshot holds the
+ * schema lock when it closes the gate, and no item. docs/internals/concurrency.md has the whole
+ * order.
  *
- * <p>Confined to the transaction's thread, except {@link #ended}, which the thread that ends the
- * transaction calls.
+ * <p>Confined to the transaction's thread, except {@link #ended}.
  */
 public final class CatalogTransaction implements CatalogPart {
   /** How long a table lock is waited for. An index build gives up when its table is dropped. */
   private static final long CHANGING_NANOS = 200_000_000;
 
-  /**
-   * How often, at intervals of {@link #LOOK_NANOS}, a lookup checks whether another commit has
-   * published.
-   */
+  /** How often a lookup checks whether another commit has published. */
   private static final int LOOKS_MAX = 1_000;
 
   private static final long LOOK_NANOS = 100_000;
@@ -399,11 +385,11 @@ public final class CatalogTransaction implements CatalogPart {
   // --------------------------------------------------------------------------------------- ranges
 
   /**
-   * Makes the commit cut a range out of a table, see {@link RangeCuts}. The next statement of this
+   * Makes the commit cut a range out of a table, see {@link RangeCuts}. Later statements of this
    * transaction on the table must check {@link #cuts}.
    *
-   * @param range in memory that the caller does not reuse
-   * @param records the number of records counted in the range
+   * @param range not changed afterwards
+   * @param records the number of records in the range
    */
   public void cut(TableCore core, KeyRange range, long records) {
     cuts.add(core, range, records);
@@ -420,7 +406,7 @@ public final class CatalogTransaction implements CatalogPart {
     return cuts.range(core);
   }
 
-  /** Cancels the cut of a table's range; returns the number of records counted in it. */
+  /** Cancels a table's cut; returns the number of records counted in it. */
   public long forgetCut(TableCore core) {
     return cuts.forget(core);
   }
@@ -434,11 +420,10 @@ public final class CatalogTransaction implements CatalogPart {
   // --------------------------------------------------------------------------------------- commit
 
   /**
-   * Takes the locks before the commit and checks that all lookups are still valid. {@link #unlock}
-   * must follow in any case.
+   * Takes the locks and validates all lookups. {@link #unlock} must follow in any case.
    *
-   * @throws io.fovea.error.TransactionAbortedException if a lookup is no longer valid, or a lock is
-   *     not available in time
+   * @throws io.fovea.error.TransactionAbortedException if a lookup is invalid or a lock is not
+   *     available
    */
   public void lock() {
     if (!changes()) {
@@ -562,10 +547,7 @@ public final class CatalogTransaction implements CatalogPart {
     return store.pool().promises();
   }
 
-  /**
-   * Stores the flags that other transactions check before the number of the quiescent point is
-   * stored.
-   */
+  /** Stores the flags that others check, before the number of the quiescent point is stored. */
   @Override
   public void deciding() {
     deciding = true;

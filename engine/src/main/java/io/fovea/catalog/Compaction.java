@@ -37,21 +37,16 @@ import org.jspecify.annotations.Nullable;
  *   punch   sorted runs of free pages ─► checkpoint ─► holes punched, in pieces
  * </pre>
  *
- * <p><b>Low</b> pages are those below what the high-water mark would be without free pages. There
- * are as many free pages below it as used ones above.
+ * <p><b>Low</b> pages are those below what the high-water mark would be without free pages.
  *
- * <p><b>The schema lock</b> keeps the set of trees constant during a piece: none is dropped or
- * switched by a load. Trees that no table or complete index owns are skipped. Walks along the free
- * list may take long and run without that lock, because a checkpoint also makes them. Verification
- * excludes them.
- *
- * <p><b>A close</b> waits for the end of a run ({@link #end}). The run checks that the store is
- * open before each change of pages and during walks.
+ * <p><b>The schema lock</b> keeps the set of trees constant during a piece. Trees that no table or
+ * complete index owns are skipped. Walks along the free list may take long and run without that
+ * lock, because a checkpoint also makes them; verification excludes them.
  *
  * <p>Thread-safe; one run at a time.
  */
 public final class Compaction {
-  /** The most pages that a piece moves, and the most inner nodes that it visits. */
+  /** The most pages that a piece moves. */
   private static final int PIECE_PAGES = 256;
 
   private static final int PIECE_NODES = 256;
@@ -59,7 +54,7 @@ public final class Compaction {
   /** Spare pages take at most this fraction of the frames. */
   private static final int FRAMES_PART = 16;
 
-  /** How many times in a row a search for low free pages may fail because others took them. */
+  /** How many searches for low free pages in a row may fail because others took them. */
   private static final int RAISES = 16;
 
   private static final long PAUSE_NANOS = 20_000_000;
@@ -67,7 +62,7 @@ public final class Compaction {
   /** The minimum number of pieces a second, at any bandwidth. */
   private static final int PIECES_A_SECOND = 10;
 
-  /** How many high pages are searched for long values between two progress reports. */
+  /** How many high pages are examined between two progress reports. */
   private static final int LOOKED_PAGES = 1 << 16;
 
   /** How often the end is truncated; each attempt stops at busy pages. */
@@ -133,11 +128,8 @@ public final class Compaction {
    * Runs a compaction.
    *
    * @param bytesPerSecond the limit on moved bytes; 0 for none
-   * @param moves whether to move pages
    * @param punch whether to punch holes for the free pages that remain
-   * @param progress receives the state after each piece and step, and at the end; an exception ends
-   *     the compaction
-   * @return the final state
+   * @param progress receives the state after each piece and step; an exception ends the compaction
    */
   public State run(long bytesPerSecond, boolean moves, boolean punch, Consumer<State> progress) {
     String what = "compact " + store.name();
@@ -183,8 +175,8 @@ public final class Compaction {
   }
 
   /**
-   * Waits for the current run to end; the store is already closing. A run that does not end in time
-   * is in user code, and changes no more pages.
+   * Waits for the current run to end, once the store is closing. A run that does not end in time is
+   * in user code, and changes no more pages.
    */
   void end() {
     lock.awaitRelease("close the database", SchemaChanges.CLOSING_NANOS);
@@ -200,7 +192,6 @@ public final class Compaction {
     return Thread.currentThread().isInterrupted() || !store.isOpen();
   }
 
-  /** Returns the trees of tables and complete indexes, and the catalog. */
   private List<BTree> trees() {
     List<BTree> all = new ArrayList<>();
     for (TableCore table : schema.tables()) {
@@ -255,7 +246,7 @@ public final class Compaction {
     moveLongValues(what, bytesPerSecond, progress);
   }
 
-  /** Moves the high nodes of a tree; returns false if there are no free pages to move them to. */
+  /** Moves the high nodes of a tree; returns false if no free pages are left. */
   private boolean move(BTree tree, String what, long bytesPerSecond, Consumer<State> progress) {
     TreeCompaction nodes = new TreeCompaction(tree);
     int pages = pieceMax(bytesPerSecond);
@@ -284,9 +275,7 @@ public final class Compaction {
     }
   }
 
-  /**
-   * Raises low free pages to the top of the list; returns 0 if there are none or others took them.
-   */
+  /** Raises low free pages to the top of the list; returns 0 if others took them. */
   private int raise(int pages, String what, Consumer<State> progress) {
     int raised;
     while ((raised = space().raise(session(), low(), pages, this::stops)) == PoolSpace.GOES_ON) {
@@ -308,14 +297,14 @@ public final class Compaction {
   }
 
   /**
-   * Returns whether a table or a complete index has the tree; it cannot be dropped while the schema
-   * lock is held.
+   * Returns whether a table or complete index has the tree, which cannot change under the schema
+   * lock.
    */
   private boolean isLive(BTree tree) {
     return trees().contains(tree);
   }
 
-  /** Returns the pages that may be moved in a tenth of a second, limited in small pools. */
+  /** Returns the pages to move in a tenth of a second, limited in small pools. */
   private int pieceMax(long bytesPerSecond) {
     int most = Math.clamp(store.pool().capacity() / FRAMES_PART, 1, PIECE_PAGES);
     long pages = bytesPerSecond / PIECES_A_SECOND / store.pool().pageSize();
@@ -352,10 +341,7 @@ public final class Compaction {
     }
   }
 
-  /**
-   * Allocates spare pages until the list is full or a high page is returned, which concurrently
-   * freed pages can cause.
-   */
+  /** Allocates until the list is full or concurrently freed high pages are returned. */
   static void allocate(TreeCompaction nodes, LongList spare, int pages, long low, LogSession log) {
     for (int n = 0; n < pages; n++) {
       long pid = nodes.spare(spare, log);
@@ -372,8 +358,7 @@ public final class Compaction {
   // ---------------------------------------------------------------------------------- long values
 
   /**
-   * Moves the high pages of long values. A scan of all high pages first finds the trees that have
-   * any; the values of others are not visited.
+   * Moves high pages of long values, in trees that have any according to a scan of all high pages.
    */
   private void moveLongValues(String what, long bytesPerSecond, Consumer<State> progress) {
     Map<Integer, Long> high = new HashMap<>();
@@ -396,7 +381,7 @@ public final class Compaction {
     }
   }
 
-  /** Moves long values of a tree; returns false if there are no free pages to move them to. */
+  /** Moves long values of a tree; returns false if no free pages are left. */
   private boolean moveLongValues(
       BTree tree, long high, String what, long bytesPerSecond, Consumer<State> progress) {
     ChainWalk walk = new ChainWalk(tree);
@@ -436,7 +421,6 @@ public final class Compaction {
 
   // ---------------------------------------------------------------------------------------- roots
 
-  /** Moves the roots that are in high pages. */
   private void moveRoots(String what, long bytesPerSecond, Consumer<State> progress) {
     int most = pieceMax(bytesPerSecond);
     for (int failures = 0; failures < RAISES; ) {
@@ -456,7 +440,6 @@ public final class Compaction {
     }
   }
 
-  /** Truncates the free pages at the end of the file. */
   private void cut(String what) {
     for (int i = 0; i < CUTS; i++) {
       check(what);
@@ -470,10 +453,7 @@ public final class Compaction {
     store.shrinkUnlogged();
   }
 
-  /**
-   * Punches holes for the remaining runs of free pages, including those gathered by an earlier
-   * compaction that ended before it punched them.
-   */
+  /** Punches holes for free pages, including those that an earlier compaction gathered. */
   private void punch(String what, long bytesPerSecond, Consumer<State> progress) {
     long second =
         bytesPerSecond == 0

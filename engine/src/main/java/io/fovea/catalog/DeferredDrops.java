@@ -27,26 +27,23 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Trees whose pages are to be freed: those of dropped tables and indexes, and of indexes whose
- * build failed.
+ * Trees whose pages are to be freed: those of dropped tables and indexes, and of failed index
+ * builds.
  *
  * <pre>
  *   catalog:  "t" table  ─┐ one SCHEMA record
  *             "d" tree   ◄┘     ─► transactions that may use the tree end (grace period)
- *                                 ─► pages freed in pieces, each in its own session span
+ *                                 ─► pages freed in pieces, with a session for each piece
  *                                   ─► "d" tree removed
  * </pre>
  *
  * <ol>
- *   <li><b>The catalog has them</b> from the record that takes them from their table until their
- *       last page is free. So neither the redo point nor a close has to wait, and the next opening
- *       continues.
- *   <li><b>No transaction waits.</b> Transactions that were active when the catalog changed may
- *       still descend the tree: its pages stay until they have ended ({@link GracePeriod}). New
- *       transactions are not affected.
- *   <li><b>A piece</b> frees a few pages. Only during a piece is the redo point held back, or a
- *       thread kept waiting for a page. The background thread pauses after each piece for as long
- *       as it took.
+ *   <li>The catalog has them until their last page is free, so neither the redo point nor a close
+ *       has to wait, and the next opening continues.
+ *   <li>No transaction waits. Transactions that were active when the catalog changed may still
+ *       descend the tree: its pages stay until they have ended ({@link GracePeriod}).
+ *   <li>Only during a piece is the redo point held back, or a thread kept waiting for a page. The
+ *       background thread pauses after each piece for as long as it took.
  *   <li>The thread that dropped a small, unused tree frees it directly.
  * </ol>
  *
@@ -60,10 +57,7 @@ public final class DeferredDrops {
 
   private static final int VERSION = 1;
 
-  /**
-   * The version of a record that names the part of the log with the allocations of the tree's
-   * pages.
-   */
+  /** A record that names the part of the log with the allocations of the tree's pages. */
   private static final int BUILT = 2;
 
   static final int PIECE_PAGES = 64;
@@ -75,17 +69,13 @@ public final class DeferredDrops {
   private static final long PAUSE_MAX_NANOS = 50_000_000;
   private static final long FAILED_NANOS = 500_000_000;
 
-  /** How many times in a row {@link #finish} may find nothing to free before it gives up. */
+  /** How many rounds of {@link #finish} in a row may free nothing. */
   private static final int LOOKS_MAX = 100;
 
   private enum Piece {
-    /** All pages of the tree are free. */
     DONE,
-    /** More pages remain. */
     MORE,
-    /**
-     * Transactions must end first, another thread holds the lock, or a failure may be temporary.
-     */
+    /** Transactions must end first, the lock is held, or a failure may be temporary. */
     LATER
   }
 
@@ -96,7 +86,7 @@ public final class DeferredDrops {
     /** Null for a tree of an earlier opening, whose root may already be free. */
     final @Nullable BTree tree;
 
-    /** Runs once no transaction knows of an earlier change; then another grace period begins. */
+    /** Runs after a grace period; then another one begins. */
     @Nullable Runnable then;
 
     /** The grace period to wait for; null once it is over. */
@@ -120,7 +110,6 @@ public final class DeferredDrops {
       this.then = then;
     }
 
-    /** Creates the drop of a tree that the catalog does not have. */
     Drop(BTree tree, RedoHold unknown) {
       this.treeId = tree.treeId();
       this.rootPid = tree.rootPid();
@@ -144,7 +133,6 @@ public final class DeferredDrops {
     }
   }
 
-  /** Holds back the redo point until the last of several trees is free. */
   private static final class RedoHold {
     private final LogSession session;
     private final AtomicInteger trees;
@@ -195,8 +183,8 @@ public final class DeferredDrops {
   /**
    * Returns the record of a bulk-built tree, whose pages are durable and have no images in the log.
    *
-   * @param from the LSN after which the log allocates its pages
-   * @param to the LSN before which the log allocates its pages
+   * @param from the LSN after which its pages are allocated
+   * @param to the LSN before which its pages are allocated
    */
   static byte[] value(BTree tree, long from, long to) {
     return ByteBuffer.allocate(25)
@@ -235,7 +223,7 @@ public final class DeferredDrops {
 
   // ---------------------------------------------------------------------------------------- trees
 
-  /** Returns the trees of this opening that are not completely free. Thread-safe. */
+  /** Returns the trees of this opening that are not completely free. Any thread. */
   List<BTree> trees() {
     List<BTree> trees = new ArrayList<>();
     for (Drop drop : drops) {
@@ -246,44 +234,38 @@ public final class DeferredDrops {
     return trees;
   }
 
-  /**
-   * Visits all trees that are not completely free, including those that transactions create.
-   * Thread-safe.
-   */
+  /** Visits all trees that are not completely free, including those being created. Any thread. */
   public void forEach(Visitor visitor) {
     drops.forEach(d -> visitor.tree(d.treeId, d.rootPid, 0, 0));
   }
 
   /**
-   * Adds a tree whose deferred entry is in the catalog, and that only active transactions use.
+   * Adds a deferred tree that only active transactions use.
    *
-   * @param then runs when these have ended, after which others may still use the tree; null for
-   *     nothing
+   * @param then runs when these have ended; others may use the tree until then. Null for nothing
    */
   void add(BTree tree, @Nullable Runnable then) {
     drops.add(new Drop(tree, store.engine().gracePeriod(), then));
   }
 
   /**
-   * Adds trees of a table or index that was not created, and that could not be freed at once. The
-   * catalog does not have them, so only a recovery from before their creation finds their pages:
-   * the redo point is held back until they are free. A close before that leaves the file to
-   * recovery.
+   * Adds trees of a table or index that was not created. The catalog does not have them, so only a
+   * recovery from before their creation finds their pages: the redo point is held back until they
+   * are free. A close before that leaves the file to recovery.
    *
-   * @param hold has held back the redo point since before the trees were created; ownership passes
-   *     to this object
+   * @param hold has held back the redo point since before their creation; owned by this from now on
    */
   void addUnknown(List<BTree> trees, LogSession hold) {
     RedoHold unknown = new RedoHold(hold, trees.size());
     trees.forEach(tree -> drops.add(new Drop(tree, unknown)));
   }
 
-  /** Adds a tree whose deferred entry is in the catalog, and that a transaction creates. */
+  /** Adds a deferred tree that a transaction creates. */
   void hold(BTree tree) {
     drops.add(new Drop(tree));
   }
 
-  /** Releases a tree whose transaction has ended without making it a table's. Does not wait. */
+  /** Releases a tree whose transaction did not make it a table's. Does not wait. */
   void letGo(BTree tree) {
     for (Drop drop : drops) {
       if (drop.tree == tree) {
@@ -292,12 +274,11 @@ public final class DeferredDrops {
     }
   }
 
-  /** Removes a tree that its transaction's commit has made a table's. */
+  /** Removes a tree that a commit has made a table's. */
   void keep(BTree tree) {
     drops.removeIf(d -> d.tree == tree);
   }
 
-  /** Returns whether there is nothing to free except trees of active transactions. */
   private boolean isIdle() {
     for (Drop drop : drops) {
       if (!drop.held) {
@@ -313,8 +294,8 @@ public final class DeferredDrops {
   }
 
   /**
-   * Frees small, unused trees, and leaves the rest to the background thread. Ends early if the
-   * thread is interrupted. The caller must not hold the schema lock.
+   * Frees small, unused trees, and leaves the rest to the background thread. An interrupt ends it
+   * early. The caller must not hold the schema lock.
    */
   void run() {
     if (isIdle() || stopped) {
@@ -337,8 +318,8 @@ public final class DeferredDrops {
   }
 
   /**
-   * Frees, on the calling thread, all trees dropped so far that can be freed. Trees that active
-   * transactions use, or whose freeing fails, remain. The caller must not hold the schema lock.
+   * Frees, on this thread, all dropped trees that are unused. The caller must not hold the schema
+   * lock.
    *
    * @param check runs before each piece; an exception ends the call
    */
@@ -363,7 +344,6 @@ public final class DeferredDrops {
 
   // --------------------------------------------------------------------------------------- pieces
 
-  /** Runs an action while no piece is freed. */
   void paused(String what, Runnable then) {
     work.lock(what, store::checkWaiting);
     try {
@@ -379,9 +359,7 @@ public final class DeferredDrops {
     }
     try {
       if (stopped) {
-        return Piece
-            .LATER; // checked under the lock, because a close continues once it has the lock: see
-                    // join
+        return Piece.LATER; // under the lock, which join awaits
       }
       // A failed change of the catalog may still be in the log: then the tree that was taken back
       // here belongs to a table or index. Such a failure stops the engine first.
@@ -463,9 +441,7 @@ public final class DeferredDrops {
     own.begin(drop.unknown == null ? AllocatorRecord.FREE_SPACE : 0);
     try {
       if (drop.unknown != null) {
-        own
-            .undoes(); // it holds back the redo point: otherwise log space might never become
-                       // available
+        own.undoes(); // it holds back the redo point: log space might never suffice
       }
       return pages.step(PIECE_PAGES);
     } catch (CorruptionException e) {
@@ -568,7 +544,6 @@ public final class DeferredDrops {
     }
   }
 
-  /** Ends the thread if there is nothing left. */
   private synchronized boolean ends() {
     if (!isIdle()) {
       return false;
@@ -588,9 +563,8 @@ public final class DeferredDrops {
   }
 
   /**
-   * After {@link #cancel}, waits for the thread to end, and for a piece that another thread is
-   * freeing. No page is freed afterwards, so what a close writes stays valid. An interrupt does not
-   * end the wait.
+   * Waits, after {@link #cancel}, for the thread and for pieces of other threads to end. No page is
+   * freed afterwards, so what a close writes stays valid. An interrupt does not end the wait.
    */
   void join() {
     Thread t;

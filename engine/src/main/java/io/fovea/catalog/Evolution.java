@@ -22,22 +22,17 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The plan of a table's evolution to a newer version: how its rows are read, which indexes stay,
- * and which are rebuilt.
+ * The plan of a table's evolution to a newer version. A plan changes nothing.
  *
  * <pre>
  *   fields of the file ── steps, by name ──► fields of the specification, or a refusal
- *   index by fields    stays; rebuilt if one of its fields was widened or made nullable; refused if
- *                      one was dropped
+ *   index by fields    stays; rebuilt if a field was widened or made nullable; refused if dropped
  *   expiry             by a field that stays, or another one; refused if it was dropped
  *   extracted index    stays if only names have changed; otherwise rebuilt, because the extractor
  *                      reads other rows than before
  * </pre>
- *
- * <p>A plan changes nothing. Confined to one thread.
  */
 final class Evolution {
-  /** A field while the steps are applied. */
   private static final class Slot {
     final int id;
 
@@ -45,7 +40,7 @@ final class Evolution {
     final @Nullable Field before;
 
     /**
-     * The value in rows without the field, encoded as in {@link DefaultValue} for the field before.
+     * The value in rows without the field, encoded for the field before by {@link DefaultValue}.
      */
     final byte[] value;
 
@@ -106,7 +101,6 @@ final class Evolution {
     checkExpiry();
   }
 
-  /** Checks that the expiry field stays and that the specification has an expiry. */
   private void checkExpiry() {
     RowExpiry by = core.expiry();
     if (by == null) {
@@ -135,7 +129,7 @@ final class Evolution {
         && f.precision() - f.scale() >= before.precision() - before.scale();
   }
 
-  /** Returns whether both fields encode values in the same bytes, in rows and in index entries. */
+  /** Returns whether both fields encode values in the same bytes. */
   private static boolean isAlike(Field a, Field b) {
     boolean sized = a.type() != FieldType.DECIMAL || a.width() == b.width();
     return a.type() == b.type() && a.nullable() == b.nullable() && a.scale() == b.scale() && sized;
@@ -235,16 +229,15 @@ final class Evolution {
     return new RowHistory.Origin(slot.id, slot.value(f));
   }
 
-  /** Returns the row versions after the evolution. */
   RowHistory history() {
     return history;
   }
 
   /**
-   * Returns the specification of an index if it stays, or null if it must be rebuilt.
+   * Returns the specification of an index that stays, or null for one to be rebuilt.
    *
-   * @throws IncompatibleSchemaException if it cannot be rebuilt, or the specification has a
-   *     different index of that name or none
+   * @throws IncompatibleSchemaException if the specification has a different index of that name or
+   *     none
    */
   @Nullable IndexSpec index(IndexCore index) {
     IndexSpec s = SpecCheck.named(store, core, spec, index);

@@ -20,20 +20,15 @@ import java.util.Map;
  *        ─► another {@link TableCore} over the same tree; missing indexes are built
  * </pre>
  *
- * <p><b>No statement meets an unknown layout.</b> A statement of the old version ends before the
- * catalog changes: either it is refused, or its transaction was active when {@link
- * TableCore#evolve} returned and is waited for ({@link io.fovea.txn.GracePeriod}). So every row
- * read through an old handle has the handle's version or an older one. Every row written through
- * one is in the tree, or its transaction was aborted, before the first handle of the new version
- * exists. From then on only rows of the new version are written, so a row that a transaction has
- * read in the new version never becomes an older one.
+ * <p><b>No statement meets an unknown layout.</b> A statement of the old version either is refused,
+ * or its transaction was active when {@link TableCore#evolve} returned and is waited for ({@link
+ * io.fovea.txn.GracePeriod}). So its rows have its own version or an older one, and are written or
+ * aborted before the first handle of the new version exists. From then on only rows of the new
+ * version are written.
  *
- * <p><b>Expiry</b> changes in the same record. The index by time may be missing for a while: rows
- * are hidden without it, and swept once it is built.
- *
- * <p>After a failure before the catalog record, old handles work again. A crash leaves the table as
- * it was or fully evolved. Evolutions exclude index changes, renames and drops of the table by
- * {@link TableCore#changing}.
+ * <p>Until its index by time is rebuilt, rows that expire are hidden but not swept. After a failure
+ * before the catalog record, old handles work again. Evolutions exclude index changes, renames and
+ * drops of the table by {@link TableCore#changing}.
  */
 final class Evolutions {
   private final CatalogCallbacks catalogCallbacks;
@@ -55,7 +50,6 @@ final class Evolutions {
     this.tables = tables;
   }
 
-  /** Waits for a running evolution of the table to end. */
   void await(TableCore core) {
     String what = "open table " + core.shown() + " while it evolves";
     store.requireNoTransaction(what);
@@ -63,10 +57,7 @@ final class Evolutions {
     core.changing.unlock();
   }
 
-  /**
-   * Evolves a table, unless another thread has changed it in the meantime. Only the indexes that
-   * can stay remain.
-   */
+  /** Evolves a table, unless another thread has changed it. Only indexes that can stay remain. */
   void evolve(TableCore core, TableSpec spec) {
     String what =
         "evolve table "

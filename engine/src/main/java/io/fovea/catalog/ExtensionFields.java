@@ -26,7 +26,6 @@ final class ExtensionFields {
   /** The row versions: {@link RowHistoryCodec}. */
   static final int ROWS = 2;
 
-  /** How rows expire. */
   static final int EXPIRY = 30;
 
   /** The components in indexes of a table of objects: {@link ObjectIndexCodec}. */
@@ -50,7 +49,6 @@ final class ExtensionFields {
     }
   }
 
-  /** Returns the bytes of an extension field, or null. */
   byte @Nullable [] get(int number) {
     return all.get(number);
   }

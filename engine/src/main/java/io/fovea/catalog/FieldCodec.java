@@ -57,11 +57,6 @@ final class FieldCodec {
     out.writeInt(type == FieldType.DECIMAL ? precision << PRECISION_SHIFT | scale : width);
   }
 
-  /**
-   * Reads a field without its position.
-   *
-   * @throws IllegalArgumentException if no such field can exist
-   */
   static Field read(DataInputStream in, String name) throws IOException {
     int code = in.readUnsignedByte();
     int size = in.readInt();

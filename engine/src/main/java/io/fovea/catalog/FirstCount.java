@@ -12,13 +12,9 @@ import io.fovea.store.Store;
 import java.time.Duration;
 
 /**
- * Counts the records of a tree if the file does not store their number.
- *
- * <p>Commits have added up their changes since the database was opened. A snapshot counts all
- * records; subtracting the changes that commits had added when it began gives the base. Nothing
- * waits for the count. A database opened for reading only has no changes to subtract.
- *
- * <p>Thread-safe.
+ * Counts the records of a tree if the file does not store their number. A snapshot counts them all;
+ * subtracting the changes that commits had added since the opening gives the base. Nothing waits
+ * for it. Thread-safe.
  */
 public final class FirstCount {
   private final Store store;
@@ -33,11 +29,7 @@ public final class FirstCount {
     this.snapshots = snapshots;
   }
 
-  /**
-   * Returns the counts of a tree, counting its records if they are unknown.
-   *
-   * @param inBody whether the thread is inside the body of a transaction
-   */
+  /** Returns the counts of a tree; counts the records first if they are unknown. */
   public TreeCounts known(BTree tree, boolean inBody) {
     TreeCounts counts = tree.counts();
     if (counts.isKnown()) {
@@ -79,10 +71,7 @@ public final class FirstCount {
         none -> {});
   }
 
-  /**
-   * Counts within the opening of the snapshot, so that a close waits for it; it soon notices the
-   * close.
-   */
+  /** Counts within the opening of the snapshot, so that a close waits for it. */
   private boolean count(BTree tree, long root, Store frozen) {
     try {
       RecoveredRowCounts known = frozen.recoveredRowCounts();

@@ -24,13 +24,12 @@ import java.util.function.Consumer;
  *       pass only some of the ALLOCATE records, if another session or an older page holds it back.
  *       So the catalog names the part of the log that contains them; if recovery begins within it,
  *       it leaves all pages to the drop.
- *   <li><b>The redo point.</b> An ALLOCATE record in the log without an image of its page means
- *       that the page has no owner. So the redo point must pass these records before the trees are
- *       used, which needs a checkpoint. From then on the pages are like any others.
+ *   <li><b>The redo point.</b> An ALLOCATE record without an image of its page means that the page
+ *       has no owner. So a checkpoint must move the redo point past these records before the trees
+ *       are used.
  *   <li><b>Backups</b> are restored by recovery, each from its own redo point. A backup that began
- *       before the redo point had passed the trees has the ALLOCATE records in its log, and may
- *       have copied earlier contents of the pages, so it must end first. A later one finds the
- *       pages in the file, and its log begins after them.
+ *       before the redo point had passed the trees must end first: its log has the ALLOCATE
+ *       records, and it may have copied earlier contents of the pages.
  * </ol>
  *
  * <p>Confined to the building thread.
@@ -73,7 +72,6 @@ final class FreshTrees {
     this.step = step;
   }
 
-  /** Returns whether the catalog has the trees, at least as deferred. */
   boolean areKnown() {
     return known;
   }
