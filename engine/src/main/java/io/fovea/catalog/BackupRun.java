@@ -31,7 +31,7 @@ public final class BackupRun {
     try (backup) {
       if (store.isSnapshot()) {
         throw new InvalidUseException(
-            "A snapshot can't be backed up: back up its database, which goes on meanwhile.");
+            "A snapshot can't be backed up. Back up its database, which may be in use.");
       }
       if (store.journal() != null) {
         return store.backup(backup);

@@ -531,7 +531,7 @@ public record CatalogEntry(
       }
     }
     return file.fields().size() > n
-        ? "field " + file.fields().get(n) + ", which is in the file alone"
-        : "field " + here.fields().get(n) + ", which is here alone";
+        ? "field " + file.fields().get(n) + ", which is only in the file"
+        : "field " + here.fields().get(n) + ", which is only here";
   }
 }

@@ -154,7 +154,7 @@ public final class CatalogTransaction implements CatalogPart {
       seenAll = all;
       tx.sawLsn(schema.publishedLsn());
       if (!catalogReadsValid()) {
-        throw conflict("tables were created, dropped or renamed meanwhile");
+        throw conflict("tables were created, dropped or renamed concurrently");
       }
     }
     Set<String> names = new TreeSet<>(seenAll.keySet());
@@ -192,7 +192,7 @@ public final class CatalogTransaction implements CatalogPart {
 
   /** Returns the exception for a transaction whose lookups are no longer valid. */
   public RuntimeException stale() {
-    return conflict("a table that it has looked for was created, dropped or renamed");
+    return conflict("a table that it looked up was created, dropped or renamed");
   }
 
   private boolean areAsSeen() {
@@ -245,7 +245,7 @@ public final class CatalogTransaction implements CatalogPart {
         what,
         () -> {
           if (!areAsSeen()) {
-            throw conflict("a table that it has looked for was created, dropped or renamed");
+            throw conflict("a table that it looked up was created, dropped or renamed");
           }
           List<BTree> trees = new ArrayList<>();
           TableCore[] core = new TableCore[1];
@@ -414,7 +414,7 @@ public final class CatalogTransaction implements CatalogPart {
   /** Returns the exception for a range whose records differ from those counted. */
   public RuntimeException changed(TableCore core) {
     return conflict(
-        "records of table " + core.shown() + " in a range that it deletes have changed");
+        "records in a range that it deletes from table " + core.shown() + " have changed");
   }
 
   // --------------------------------------------------------------------------------------- commit
@@ -439,15 +439,15 @@ public final class CatalogTransaction implements CatalogPart {
     schemaLocked = true;
     for (TableCore core : locked) {
       if (core.isDropped()) {
-        throw conflict("table " + core.shown() + " was dropped meanwhile");
+        throw conflict("table " + core.shown() + " was dropped concurrently");
       }
     }
     if (!areAsSeen()) {
-      throw conflict("a table that it has looked for was created, dropped or renamed");
+      throw conflict("a table that it looked up was created, dropped or renamed");
     }
     TableCore other = cuts.changed();
     if (other != null) {
-      throw conflict("table " + other.shown() + " has got an index, or was loaded, meanwhile");
+      throw conflict("table " + other.shown() + " was loaded, or an index was added, concurrently");
     }
     change = change();
   }

@@ -77,7 +77,8 @@ public final class FirstCount {
       RecoveredRowCounts known = frozen.recoveredRowCounts();
       RecoveredRowCounts.Counts since = known == null ? null : known.since(tree.treeId());
       if (since == null) {
-        throw new InvalidUseException("The table or the index was dropped meanwhile.");
+        throw new InvalidUseException(
+            "The table or index was dropped while its records were counted.");
       }
       BTree then = BTree.open(frozen.pool(), tree.treeId(), root);
       long[] all = TreeWalk.count(then, this::goOn);

@@ -186,8 +186,9 @@ final class Loads {
       }
       // An incomplete operation holds back the redo point for good.
       if (store.engine().poison() == null) {
-        assert !session.begun() : "a session of the log is given back before its end";
-        assert !sessions.contains(session) || !session.logging() : "it is given back twice";
+        assert !session.begun() : "a log session is released before its end";
+        assert !sessions.contains(session) || !session.logging()
+            : "a log session is released twice";
         sessions.push(session);
       }
     }

@@ -150,7 +150,7 @@ final class ObjectVersions {
               + index.name
               + "\": "
               + difference
-              + ". Drop it with dropIndex; it is built anew when the table is opened with it.");
+              + ". Drop it with dropIndex; it is rebuilt when the table is opened with it.");
     }
   }
 
@@ -173,7 +173,7 @@ final class ObjectVersions {
           + file.key()
           + " in the file, and "
           + shapes.key()
-          + " here. The key of a table is the same for ever";
+          + " here. The key of a table cannot change";
     }
     int version = file.version(shapes.value());
     if (version == file.version()) {

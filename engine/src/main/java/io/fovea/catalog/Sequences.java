@@ -270,7 +270,10 @@ public final class Sequences {
       if (change.happened) {
         throw e; // only a recovery completes it
       }
-      LOG.log(Level.DEBUG, "What sequences have reserved and not given is skipped", e);
+      LOG.log(
+          Level.DEBUG,
+          "Unused reserved values of sequences could not be saved and are skipped.",
+          e);
     }
   }
 }

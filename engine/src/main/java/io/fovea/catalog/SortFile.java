@@ -33,7 +33,7 @@ final class SortFile implements AutoCloseable {
   private BlockDevice device() {
     if (closed) {
       // Its name may already belong to another load's file.
-      throw new IllegalStateException("The file of sorted runs is used after its end.");
+      throw new IllegalStateException("The file of sorted runs is closed.");
     }
     BlockDevice d = device;
     if (d == null) {

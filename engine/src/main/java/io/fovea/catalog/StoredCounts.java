@@ -165,7 +165,10 @@ final class StoredCounts {
       if (halfway) {
         throw e; // only a recovery completes it
       }
-      LOG.log(Level.DEBUG, "The counts of tables are not written, and will be counted anew", e);
+      LOG.log(
+          Level.DEBUG,
+          "The counts of tables could not be written. The records will be counted again.",
+          e);
       return 0;
     }
   }

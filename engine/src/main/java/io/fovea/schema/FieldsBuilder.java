@@ -79,7 +79,7 @@ public final class FieldsBuilder<S> {
   }
 
   /**
-   * Adds a text of variable length, see {@link FieldDefinition#}.
+   * Adds a text of variable length, see {@link FieldDefinition#varText}.
    *
    * @param name its name
    * @param maxBytes the longest UTF-8 encoding, 1 to 65,535 bytes
@@ -92,7 +92,7 @@ public final class FieldsBuilder<S> {
   }
 
   /**
-   * Adds a byte string of variable length, see {@link FieldDefinition#}.
+   * Adds a byte string of variable length, see {@link FieldDefinition#varBytes}.
    *
    * @param name its name
    * @param maxBytes the maximum length, 1 to 65,535 bytes

@@ -75,7 +75,8 @@ public final class Leaks {
       LOG.log(Level.WARNING, what, site);
     } else {
       LOG.log(
-          Level.WARNING, what + " (TransactionOptions.leakDetection(ALL) tells where it was made)");
+          Level.WARNING,
+          what + " (TransactionOptions.leakDetection(ALL) reports where it was created)");
     }
   }
 

@@ -70,7 +70,7 @@ public final class BatchIterator<K, V, T> implements Iterator<T> {
   public void remove() {
     Entry<K, V> e = given;
     if (e == null) {
-      throw new IllegalStateException("Nothing was given out that could be removed.");
+      throw new IllegalStateException("There is no element to remove: call next() first.");
     }
     given = null;
     remover.accept(e);
