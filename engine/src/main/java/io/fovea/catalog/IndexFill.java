@@ -419,9 +419,6 @@ final class IndexFill implements Loads.Work {
     return to[0];
   }
 
-  // ------------------------------------------------------------------------------------- the end
-
-  /** Returns whether the tree is deferred in the catalog. */
   private boolean isLeft() {
     return fresh.areKnown() && !taken;
   }

@@ -351,7 +351,6 @@ final class LoadTrees implements AutoCloseable {
 
   // -------------------------------------------------------------------------------------- indexes
 
-  /** Returns the number of entries of all indexes. */
   long entries() {
     long n = 0;
     for (IndexTree i : indexes) {
@@ -392,7 +391,6 @@ final class LoadTrees implements AutoCloseable {
 
   // ------------------------------------------------------------------------------------- the end
 
-  /** Finishes the pages and roots. */
   void finish() {
     loader.finish();
     tree.counts().base(records, bytes);

@@ -154,7 +154,6 @@ final class RangeCuts {
     return cuts.stream().map(c -> c.core).toList();
   }
 
-  /** Returns the tables that lose a range and are not dropped. */
   List<TableCore> losing() {
     return cuts.stream().filter(c -> !c.dropped).map(c -> c.core).toList();
   }

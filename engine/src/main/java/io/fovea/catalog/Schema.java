@@ -544,9 +544,6 @@ public final class Schema {
     return expirations.expire(core, spec.expiry());
   }
 
-  // ------------------------------------------------------------------------------- opening again
-
-  /** Adapts a table to its specification, or replaces it. */
   private void adapt(TableCore core, TableSpec spec) {
     if (core.isDropped()) {
       return;

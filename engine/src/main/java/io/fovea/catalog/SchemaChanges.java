@@ -73,7 +73,6 @@ final class SchemaChanges {
     this.drops = new DeferredDrops(store, orphanPages, this::forget);
   }
 
-  /** Runs an action under the lock. */
   void whileNothingChanges(String what, Runnable work) {
     lock.lock(what, store::checkWaiting);
     try {
@@ -361,7 +360,6 @@ final class SchemaChanges {
         hints);
   }
 
-  /** Saves a table with the given indexes. */
   static void save(TableCore core, List<IndexCore> indexes, CatalogChange change) {
     save(core, core.name, indexes, change);
   }
@@ -373,7 +371,6 @@ final class SchemaChanges {
     change.put(CatalogKey.of(name), entry(core, name, entries).encode()).isTable(core.tree, name);
   }
 
-  /** Saves a table with a renamed index. */
   static void renamed(TableCore core, IndexCore index, String name, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         core.readable().stream()
@@ -399,7 +396,6 @@ final class SchemaChanges {
         .isLoaded(trees.get(0), core.name);
   }
 
-  /** Saves a table with a moved root. */
   static void moved(TableCore core, BTree tree, RootMove move, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         Arrays.stream(core.indexes())
@@ -422,7 +418,6 @@ final class SchemaChanges {
     return entry(core, core.name, indexes);
   }
 
-  /** Saves a table with a new expiry, or none. */
   static void expiring(TableCore core, @Nullable Expiry expiry, CatalogChange change) {
     List<CatalogEntry.IndexEntry> entries =
         core.readable().stream().map(CatalogEntry.IndexEntry::of).toList();
@@ -430,7 +425,6 @@ final class SchemaChanges {
     change.put(CatalogKey.of(core.name), entry(core, core.name, entries, extras).encode());
   }
 
-  /** Saves a table with new object versions. */
   static void objects(
       TableCore core,
       ObjectHistory versions,
@@ -471,7 +465,6 @@ final class SchemaChanges {
     store.awaitDurable(change.run(then));
   }
 
-  /** Removes a deferred tree whose pages are free. */
   private void forget(byte[] key) {
     locked("free pages", () -> new CatalogChange(store).delete(key).run());
   }

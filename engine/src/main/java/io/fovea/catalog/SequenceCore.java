@@ -41,7 +41,6 @@ public final class SequenceCore {
   private enum State {
     /** Created by an active transaction, which may use it. */
     NEW,
-    /** In the catalog. */
     OPEN,
     /** Created by a transaction that did not commit. */
     NEVER,
@@ -252,7 +251,6 @@ public final class SequenceCore {
     return true;
   }
 
-  /** Checks that the creating transaction may use numbers; nothing is written before it commits. */
   private boolean isOwn(long end) {
     if (frozen && end > reserved) {
       throw new InvalidUseException(

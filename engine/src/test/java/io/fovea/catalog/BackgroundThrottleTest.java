@@ -6,11 +6,11 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a long work in the background may take from others. */
+/** Limits what background work may take from concurrent transactions. */
 @Timeout(60)
 class BackgroundThrottleTest {
   @Test
-  void theShareIsWhatCostsOthersATenth() {
+  void theShareCostsOthersOneTenth() {
     assertEquals(0.9, BackgroundThrottle.share(1000, 1000), "nothing is lost");
     assertEquals(0.9, BackgroundThrottle.share(1000, 1100), "chance");
     assertEquals(0.9, BackgroundThrottle.share(1000, 910));
@@ -20,7 +20,7 @@ class BackgroundThrottleTest {
   }
 
   @Test
-  void whoIsAloneDoesNotRest() {
+  void noRestWithoutConcurrentCommits() {
     AtomicInteger asked = new AtomicInteger();
     BackgroundThrottle backgroundThrottle =
         new BackgroundThrottle(
@@ -31,7 +31,7 @@ class BackgroundThrottleTest {
     backgroundThrottle.begin();
     backgroundThrottle.committed();
     while (asked.get() < 10) {
-      backgroundThrottle.pause(); // ends with the time limit of the test if it does not look
+      backgroundThrottle.pause(); // ends only at the test's time limit if it does not check
     }
   }
 }

@@ -2,11 +2,11 @@ package io.fovea.store;
 
 import io.fovea.support.Records;
 
-/** For tests of other packages: what follows when a file says that it is in use. */
+/** Replaces the action that follows marking a file as in use, for tests of other packages. */
 public final class Marks {
   private Marks() {}
 
-  /** Has something else follow. */
+  /** Sets the action. */
   public static void then(Store store, Runnable what) {
     store.hooks = Records.with(store.hooks, "onMarked", what);
   }
