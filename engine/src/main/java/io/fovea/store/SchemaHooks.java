@@ -7,17 +7,15 @@ import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /**
- * Calls from a store to the schema above it. The schema is read from the store, so it attaches them
- * once, after the store was created ({@link Store#attach}). Any thread.
+ * Calls from a store to the schema above it, which attaches them once ({@link Store#attach}).
+ * Thread-safe.
  *
- * @param freeStrays frees pages that could not be freed when they were released; see {@link
- *     io.fovea.btree.BTree#freeStrays}
+ * @param freeStrays frees pages that could not be freed when they were released
  * @param tables lists the tables, for change subscribers
  * @param counted the trees whose records are counted
- * @param saveCounts puts the counts into the catalog, and returns a number that distinguishes them
- *     from those of an earlier close, or 0 on failure
+ * @param saveCounts saves the counts in the catalog, and returns their number, or 0 on failure
  * @param onMarked runs once the file is marked as in use
- * @param join waits for the background threads of the schema, which have been asked to end
+ * @param join waits for the schema's background threads, which were told to end
  */
 public record SchemaHooks(
     Runnable freeStrays,
