@@ -3,7 +3,7 @@ package io.fovea.tpcc;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One of the twelve consistency conditions of clause 3.3.2, and what was found to break it. */
+/** One of the twelve consistency conditions of clause 3.3.2, with the violations found. */
 final class Condition {
   private static final int EXAMPLES_MAX = 5;
 
@@ -32,7 +32,7 @@ final class Condition {
     this.number = number;
   }
 
-  /** All twelve, not yet broken. */
+  /** Returns all twelve, without violations. */
   static List<Condition> all() {
     List<Condition> all = new ArrayList<>();
     for (int i = 1; i <= COUNT; i++) {
@@ -48,7 +48,7 @@ final class Condition {
     }
   }
 
-  /** 1 to 12. */
+  /** Returns the number, 1 to 12. */
   int number() {
     return number;
   }
@@ -65,7 +65,7 @@ final class Condition {
     return violations;
   }
 
-  /** The first violations: where, what was expected and what was found. */
+  /** Returns the first violations: where, expected, found. */
   List<String> examples() {
     return List.copyOf(examples);
   }

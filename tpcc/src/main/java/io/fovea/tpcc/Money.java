@@ -1,21 +1,21 @@
 package io.fovea.tpcc;
 
-/** Amounts are cents and rates are ten-thousandths, both in integers; a float never comes near. */
+/** Amounts are integer cents and rates integer ten-thousandths. No floating point. */
 final class Money {
   private static final long RATE = 10_000;
 
   private Money() {}
 
   /**
-   * The total of a New-Order (clause 2.4.2.2): {@code sum * (1 - discount) * (1 + wTax + dTax)},
-   * rounded half up to a cent. Fits a long while the sum is below 10^9 cents.
+   * Returns the total of a New-Order (clause 2.4.2.2): {@code sum * (1 - discount) * (1 + wTax +
+   * dTax)}, rounded half up to a cent. Does not overflow while the sum is below 10^9 cents.
    */
   static long orderTotal(long sum, int discount, int warehouseTax, int districtTax) {
     long exact = sum * (RATE - discount) * (RATE + warehouseTax + districtTax);
     return (exact + RATE * RATE / 2) / (RATE * RATE);
   }
 
-  /** For messages: {@code -1234} is "-12.34". */
+  /** Formats an amount for messages: {@code -1234} is "-12.34". */
   static String format(long cents) {
     String sign = cents < 0 ? "-" : "";
     long magnitude = Math.abs(cents);
@@ -24,7 +24,7 @@ final class Money {
   }
 
   /**
-   * Writes a non-negative number in decimal digits.
+   * Writes a non-negative number in decimal.
    *
    * @return the index after its last digit
    */

@@ -16,21 +16,21 @@ import java.util.function.Supplier;
 import org.HdrHistogram.SingleWriterRecorder;
 
 /**
- * One client's stream of look-ups, each transaction begun when the one before has ended. A
- * transaction that changes nothing is read-only. One thread.
+ * Runs the lookups of one client, one transaction after another. A transaction without updates is
+ * read-only. One thread.
  */
 final class LookupWorker implements Task<RuntimeException> {
-  /** How long a virtual thread goes on without giving way to the others on its carrier. */
+  /** How long a virtual thread runs before it yields to others on its carrier. */
   private static final long TURN_NANOS = 1_000_000;
 
   private static final long GIVE_WAY_NANOS = 1_000;
 
   final LookupTally tally = new LookupTally();
 
-  /** Of transactions that only read, in nanoseconds. */
+  /** Latencies of read-only transactions, in nanoseconds. */
   final SingleWriterRecorder reads;
 
-  /** Of those that change something. */
+  /** Latencies of the others. */
   final SingleWriterRecorder changes;
 
   private final Crew crew;
@@ -43,7 +43,7 @@ final class LookupWorker implements Task<RuntimeException> {
   private final boolean turns;
   private final long[] keys;
 
-  /** The keys to be changed, a part of the keys; no key twice. */
+  /** The keys to update: a subset of the keys, without duplicates. */
   private final long[] changing;
 
   private int changingCount;
@@ -51,15 +51,15 @@ final class LookupWorker implements Task<RuntimeException> {
   private final Key key;
   private final Row row;
 
-  /** Where a transaction has several keys. */
+  /** Used if a transaction has several keys. */
   private final Batch batch;
 
   /**
-   * Makes one.
+   * Creates a worker.
    *
-   * @param range where the keys are now
-   * @param zipf the distribution over the range, or null where it is uniform
-   * @param turns whether it shares its thread with others
+   * @param range the current range of keys
+   * @param zipf the distribution over the range, or null for uniform
+   * @param turns whether the worker shares its thread with others
    */
   LookupWorker(
       Crew crew,
@@ -129,7 +129,7 @@ final class LookupWorker implements Task<RuntimeException> {
   }
 
   private long draw(WorkingSet.Range now) {
-    // The high half of a product: uniform but for a part in 2^64 / size.
+    // The high half of a product: uniform up to a bias of size / 2^64.
     long random = zipf == null ? rng.nextLong() : Rng.derive(zipf.next(rng), 0, 0, 0);
     long at = now.first() + Math.unsignedMultiplyHigh(random, now.size());
     return at < lookup.records ? at : at - lookup.records;
@@ -144,7 +144,7 @@ final class LookupWorker implements Task<RuntimeException> {
     return false;
   }
 
-  /** An attempt at a transaction. */
+  /** Runs one attempt. */
   @Override
   public void run(Transaction tx) {
     attempts++;
@@ -174,8 +174,8 @@ final class LookupWorker implements Task<RuntimeException> {
     if (!found || row.getLong(lookup.number) != k) {
       throw new IllegalStateException(
           found
-              ? "record " + k + " says that it is number " + row.getLong(lookup.number)
-              : "there is no record " + k);
+              ? "record " + k + " holds the number " + row.getLong(lookup.number)
+              : "missing record " + k);
     }
   }
 }

@@ -13,16 +13,16 @@ import org.jfree.chart.ui.RectangleEdge;
 import org.jfree.chart.ui.TextAnchor;
 
 /**
- * An axis of common logarithms with the numbers themselves as labels. The library's own axis of
- * this kind draws its labels as outlines of letters.
+ * A logarithmic axis labelled with the numbers themselves. The library's own logarithmic axis
+ * draws its labels as outlines of letters.
  */
 final class DecadeAxis extends NumberAxis {
   private static final long serialVersionUID = 1L;
 
-  /** Of fewer decades than these, 2 and 5 have labels, too. */
+  /** With fewer decades than this, 2 and 5 are labelled too. */
   private static final double FEW = 2.2;
 
-  /** Of a logarithm, so that a label at an end is not rounded away. */
+  /** Tolerance for a logarithm, so that rounding does not drop a label at an end. */
   private static final double GRACE = 1e-6;
 
   private static final int[] STEPS = {1, 2, 5};
@@ -31,10 +31,10 @@ final class DecadeAxis extends NumberAxis {
   private final boolean parts;
 
   /**
-   * Makes one.
+   * Creates an axis.
    *
-   * @param name the label of a logarithm
-   * @param parts whether there are lines between the decades
+   * @param name the label for a logarithm
+   * @param parts whether there are grid lines between decades
    */
   DecadeAxis(String label, double lower, double upper, DoubleFunction<String> name, boolean parts) {
     super(label);
@@ -43,7 +43,10 @@ final class DecadeAxis extends NumberAxis {
     setRange(lower - GRACE, upper + GRACE);
   }
 
-  /** The logarithm of 1, 2 or 5 times a power of ten that is no larger than a number. */
+  /**
+   * Returns the logarithm of the largest 1, 2 or 5 times a power of ten that is at most {@code
+   * number}.
+   */
   static double below(double number) {
     double decade = Math.floor(Math.log10(number));
     double found = decade;
@@ -56,7 +59,10 @@ final class DecadeAxis extends NumberAxis {
     return found;
   }
 
-  /** The logarithm of 1, 2 or 5 times a power of ten that is no smaller than a number. */
+  /**
+   * Returns the logarithm of the smallest 1, 2 or 5 times a power of ten that is at least {@code
+   * number}.
+   */
   static double above(double number) {
     double decade = Math.floor(Math.log10(number));
     for (int step : STEPS) {
