@@ -5,8 +5,8 @@ import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
 
 /**
- * HT of the paper: one table, open addressing, linear probing. It begins with 4 KiB; above 35 % a
- * table of twice the size is made, and all entries go there.
+ * HT of the paper: one table with linear probing. It begins with 4 KiB; above 35 % all entries
+ * move to a table of twice the size.
  */
 final class HashTable implements LongTable {
   static final int ENTRIES_MIN = 4096 / Entries.BYTES;
@@ -19,9 +19,9 @@ final class HashTable implements LongTable {
   private long sizeMax;
 
   /**
-   * An empty one.
+   * Creates an empty table.
    *
-   * @param hugePages whether to advise them: the paper does not
+   * @param hugePages whether to advise huge pages, unlike the paper
    */
   HashTable(boolean hugePages) {
     this.hugePages = hugePages;

@@ -84,6 +84,7 @@ sealed interface WorkingSet {
    *
    * @param from the size at the beginning
    * @param to the size at the end, or in the middle
+   * @param back whether it returns to the first size
    * @param durationNanos the measured time
    * @param poolRecords the number of records that fit in the pool; passing it is an event
    */

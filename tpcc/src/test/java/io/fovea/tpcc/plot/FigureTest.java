@@ -54,7 +54,7 @@ class FigureTest {
                 .line("all", percentiles, micros, Look.solid(Hue.BLACK)));
   }
 
-  /** The lines of a panel are drawn as long paths in their colours. */
+  /** Returns the lines of a panel, which are long paths in their colors. */
   private static List<Element> lines(Svg svg, Hue hue) {
     String rgb = String.format("#%06x", hue.color.getRGB() & 0xFFFFFF);
     return svg.elements("path").stream()

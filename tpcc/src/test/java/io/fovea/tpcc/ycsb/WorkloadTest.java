@@ -14,7 +14,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What the transactions of a workload are made of. */
+/** Tests the composition of transactions. */
 class WorkloadTest {
   @ParameterizedTest
   @EnumSource(Workload.class)
