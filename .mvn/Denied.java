@@ -5,7 +5,8 @@ import java.nio.file.Path;
 /**
  * Writes an argument file for a JVM that denies native access.
  *
- * <p>JDK 24 has a flag for this. Up to JDK 23, granting access to any module denies it to all others. Run by the JDK that runs the tests, which may not be the one that runs Maven.
+ * <p>JDK 24 has a flag for this. Up to JDK 23, granting access to any module denies it to all
+ * others. Run by the JDK that runs the tests, which may not be the one that runs Maven.
  *
  * <p>Usage: {@code Denied FILE}
  */

@@ -12,7 +12,8 @@ import java.util.List;
 /**
  * Checks or rewrites the layout of all Java files below the given folders, with google-java-format.
  *
- * <p>Run as a single source file by the JDK that compiles the project. Spotless runs the formatter in Maven's own JVM, which may be a JDK 17 whose javac cannot parse Java 22.
+ * <p>Run as a single source file by the JDK that compiles the project. Spotless runs the formatter
+ * in Maven's own JVM, which may be a JDK 17 whose javac cannot parse Java 22.
  *
  * <p>Usage: {@code Format check|write FOLDER...}. A check exits with 1 if a file is not formatted.
  */

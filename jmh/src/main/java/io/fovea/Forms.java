@@ -19,13 +19,19 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Measures each operation in every form of a table: rows, rows of variable length, byte strings with and without an index, and objects. Prints the table of the guide.
+ * Measures each operation in every form of a table: rows, rows of variable length, byte strings
+ * with and without an index, and objects. Prints the table of the guide.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.Forms [ROUNDS [JVMS]]
  * </pre>
  *
- * <p>The same {@value #RECORDS} records in each form, with a text and three numbers, in memory; one thread, transactions of {@value #BATCH} operations. Rows: key and row are reused, and all fields are read; in rows of variable length, the text is last and has variable length. Bytes: arrays go in and come out; an extractor creates the index entries. Objects: a new one per record. A round is a piece of {@value InTurn#PIECE_MILLIS} ms of each form in turn. Prints medians over rounds and JVMs: nanoseconds, and in brackets the ratio to rows in the same round.
+ * <p>The same {@value #RECORDS} records in each form, with a text and three numbers, in memory; one
+ * thread, transactions of {@value #BATCH} operations. Rows: key and row are reused, and all fields
+ * are read; in rows of variable length, the text is last and has variable length. Bytes: arrays go
+ * in and come out; an extractor creates the index entries. Objects: a new one per record. A round
+ * is a piece of {@value InTurn#PIECE_MILLIS} ms of each form in turn. Prints medians over rounds
+ * and JVMs: nanoseconds, and in brackets the ratio to rows in the same round.
  */
 public final class Forms {
   // All operations are written here in all forms, next to each other.
@@ -195,8 +201,7 @@ public final class Forms {
     }
 
     /**
-     * Returns the work of {@link #BATCH} operations; null if the form does not have the
-     * operation.
+     * Returns the work of {@link #BATCH} operations; null if the form does not have the operation.
      */
     @Nullable Work<Long, RuntimeException> work(Operation operation) {
       return switch (operation) {

@@ -16,7 +16,8 @@ import java.util.Map;
 /**
  * A {@link SecondaryStore} in a separate process, which looks up records on command.
  *
- * <p>Applications have one engine. Several in one JVM share compiled code, with the branches of all of them; docs/benchmarks/hints.md has the cost of that.
+ * <p>Applications have one engine. Several in one JVM share compiled code, with the branches of all
+ * of them; docs/benchmarks/hints.md has the cost of that.
  *
  * <p>One thread. The process ends when its standard input closes, so at the latest with this one.
  */

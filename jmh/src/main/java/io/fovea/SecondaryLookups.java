@@ -10,8 +10,9 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * The benefit of hints in the entries of secondary indexes, the cost of wrong hints, and how long hints stay correct: figures 4 to 6 and table 1 of Otaki et al., Enhancing Transaction Processing through
- * Indirection Skipping, PVLDB 18 (11), 2025.
+ * The benefit of hints in the entries of secondary indexes, the cost of wrong hints, and how long
+ * hints stay correct: figures 4 to 6 and table 1 of Otaki et al., Enhancing Transaction Processing
+ * through Indirection Skipping, PVLDB 18 (11), 2025.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.SecondaryLookups FIGURE [RECORDS [ROUNDS]]
@@ -38,7 +39,13 @@ import java.util.Locale;
  *   -Dgroup=64 lookups per transaction, except for engines and poison
  * </pre>
  *
- * <p>One million records with one entry each, in memory unless stated otherwise; keys of 8 bytes, unique indexes. All candidates are open at the same time: indexes of one table, or engines ({@link SecondaryEngine}). A round is a piece of {@value InTurn#PIECE_MILLIS} ms of each in turn, so that changes in the speed of the machine affect all of them. The first quarter of the ROUNDS is warm-up. Prints Markdown: the median of nanoseconds per lookup and, in brackets, the median and quartiles of the ratio to the first column or line in the same round. A lookup is {@link RowIndex#get}, over all entries in random order.
+ * <p>One million records with one entry each, in memory unless stated otherwise; keys of 8 bytes,
+ * unique indexes. All candidates are open at the same time: indexes of one table, or engines
+ * ({@link SecondaryEngine}). A round is a piece of {@value InTurn#PIECE_MILLIS} ms of each in turn,
+ * so that changes in the speed of the machine affect all of them. The first quarter of the ROUNDS
+ * is warm-up. Prints Markdown: the median of nanoseconds per lookup and, in brackets, the median
+ * and quartiles of the ratio to the first column or line in the same round. A lookup is {@link
+ * RowIndex#get}, over all entries in random order.
  */
 public final class SecondaryLookups {
   private static final int GROUP = 64;

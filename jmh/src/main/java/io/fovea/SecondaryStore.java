@@ -14,7 +14,8 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * A numbered table in memory, with a unique index of the numbers for each kind of hint, for {@link SecondaryLookups}.
+ * A numbered table in memory, with a unique index of the numbers for each kind of hint, for {@link
+ * SecondaryLookups}.
  *
  * <p>One thread, except for {@link #db}.
  */

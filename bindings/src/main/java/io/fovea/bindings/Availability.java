@@ -1,7 +1,8 @@
 package io.fovea.bindings;
 
 /**
- * Tells whether a native facility can be used here. It is a value, so that a missing library or a kernel that refuses is an ordinary answer instead of an error from a static initializer.
+ * Tells whether a native facility can be used here. It is a value, so that a missing library or a
+ * kernel that refuses is an ordinary answer instead of an error from a static initializer.
  *
  * @since 0.1.0
  */

@@ -13,11 +13,18 @@ import org.jspecify.annotations.Nullable;
 /**
  * Native scratch memory for one call: errno, and one long for small arguments.
  *
- * <p>The linker wants a segment to write errno to. An arena per call is slow, and a ThreadLocal would leak one segment per virtual thread. So slots come from a small striped cache: a thread starts at the slot that its id selects and takes the first free one by compare-and-set. A slot belongs to the call that acquired it, not to a thread or carrier.
+ * <p>The linker wants a segment to write errno to. An arena per call is slow, and a ThreadLocal
+ * would leak one segment per virtual thread. So slots come from a small striped cache: a thread
+ * starts at the slot that its id selects and takes the first free one by compare-and-set. A slot
+ * belongs to the call that acquired it, not to a thread or carrier.
  *
- * <p>If all slots of a chunk are taken, another chunk is allocated. Chunks are never freed. Their number is bounded by the number of concurrent calls into the kernel, which is at most the number of the process's kernel threads.
+ * <p>If all slots of a chunk are taken, another chunk is allocated. Chunks are never freed. Their
+ * number is bounded by the number of concurrent calls into the kernel, which is at most the number
+ * of the process's kernel threads.
  *
- * <p>Memory order: {@link #acquire()} sets {@code busy} from 0 to 1 by compare-and-set; its partner is the release store of 0 in {@link #release()}. Forbidden: the next owner's call writes errno before the last owner has read it.
+ * <p>Memory order: {@link #acquire()} sets {@code busy} from 0 to 1 by compare-and-set; its partner
+ * is the release store of 0 in {@link #release()}. Forbidden: the next owner's call writes errno
+ * before the last owner has read it.
  */
 final class CallState {
   private static final StructLayout LAYOUT = Linker.Option.captureStateLayout();

@@ -23,7 +23,8 @@ import java.lang.invoke.VarHandle;
  *   user_data 8 | res 4 | flags 4
  * </pre>
  *
- * <p><b>Memory order.</b> The kernel may add completions at any time, from an interrupt or another thread.
+ * <p><b>Memory order.</b> The kernel may add completions at any time, from an interrupt or another
+ * thread.
  *
  * <ul>
  *   <li>{@code ktail} is read with acquire semantics; partner: {@code
@@ -33,10 +34,13 @@ import java.lang.invoke.VarHandle;
  *       the kernel's read of {@code rings->cq.head} before it decides that an entry is free ({@code
  *       io_cqe_cache_refill}, ordered by the control dependency to its stores). Forbidden: the
  *       kernel sees the new head and overwrites a completion that we have not read yet.
- *   <li>The flags word is read opaquely: it says only that a call into the kernel would find more. A stale value delays that to the next check. A thread that waits does so in the kernel, which checks again.
+ *   <li>The flags word is read opaquely: it says only that a call into the kernel would find more.
+ *       A stale value delays that to the next check. A thread that waits does so in the kernel,
+ *       which checks again.
  * </ul>
  *
- * <p>One thread at a time: the owner (checked by the confined arena), or the holder of the lock of a lent ring.
+ * <p>One thread at a time: the owner (checked by the confined arena), or the holder of the lock of
+ * a lent ring.
  */
 final class CompletionQueue {
   private static final long CQE_BYTES = io_uring_cqe.layout().byteSize();

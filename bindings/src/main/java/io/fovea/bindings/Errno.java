@@ -3,7 +3,9 @@ package io.fovea.bindings;
 /**
  * The error numbers of Linux, with their names and meanings.
  *
- * <p>Calls of {@link FileCalls}, {@link MemoryCalls}, {@link EventFd}, {@link Libc} and {@link Ring} return a failure as the negated number: {@code -28} is {@link #ENOSPC}. x86-64 and AArch64 share all of these numbers. Stateless; any thread.
+ * <p>Calls of {@link FileCalls}, {@link MemoryCalls}, {@link EventFd}, {@link Libc} and {@link
+ * Ring} return a failure as the negated number: {@code -28} is {@link #ENOSPC}. x86-64 and AArch64
+ * share all of these numbers. Stateless; any thread.
  *
  * @since 0.1.0
  */

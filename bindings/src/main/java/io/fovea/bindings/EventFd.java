@@ -5,7 +5,9 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
- * A counter behind a descriptor. With it, one thread wakes another that waits in the kernel, for example in a {@link Ring} that has a read of the counter in flight. For errors and threads see {@link Libc}.
+ * A counter behind a descriptor. With it, one thread wakes another that waits in the kernel, for
+ * example in a {@link Ring} that has a read of the counter in flight. For errors and threads see
+ * {@link Libc}.
  *
  * @since 0.1.0
  */
@@ -63,7 +65,8 @@ public final class EventFd {
   }
 
   /**
-   * Returns the count and resets it to 0. Waits while it is 0, unless opened with {@link #EFD_NONBLOCK}.
+   * Returns the count and resets it to 0. Waits while it is 0, unless opened with {@link
+   * #EFD_NONBLOCK}.
    *
    * @param fd the eventfd
    * @return the count, or a negated error number

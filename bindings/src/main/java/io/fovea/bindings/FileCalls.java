@@ -12,9 +12,11 @@ import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Calls of libc on files: opening, positioned reads and writes, durability, length and space, locks. For errors, threads and addresses see {@link Libc}.
+ * Calls of libc on files: opening, positioned reads and writes, durability, length and space,
+ * locks. For errors, threads and addresses see {@link Libc}.
  *
- * <p>{@code pread}, {@code pwrite} and {@code fdatasync} are hot and allocate nothing once compiled.
+ * <p>{@code pread}, {@code pwrite} and {@code fdatasync} are hot and allocate nothing once
+ * compiled.
  *
  * @since 0.1.0
  */
@@ -97,7 +99,8 @@ public final class FileCalls {
    *
    * @param path the file's name
    * @param flags {@code O_*}; {@link #O_CLOEXEC} is not implied
-   * @param mode the permissions of a file that {@link #O_CREAT} creates, before the umask, for example {@code 0644}; otherwise ignored
+   * @param mode the permissions of a file that {@link #O_CREAT} creates, before the umask, for
+   *     example {@code 0644}; otherwise ignored
    * @return the descriptor or a negated error number
    * @throws IllegalArgumentException if the name contains a NUL
    * @since 0.1.0
@@ -122,7 +125,8 @@ public final class FileCalls {
   }
 
   /**
-   * Closes a descriptor. The descriptor is closed whatever the result, even if a signal interrupted the call.
+   * Closes a descriptor. The descriptor is closed whatever the result, even if a signal interrupted
+   * the call.
    *
    * @param fd the descriptor
    * @return 0 or a negated error number
@@ -160,7 +164,8 @@ public final class FileCalls {
   }
 
   /**
-   * Reads once at a position into a part of a native segment, like {@link #pread(int, long, long, long)}.
+   * Reads once at a position into a part of a native segment, like {@link #pread(int, long, long,
+   * long)}.
    *
    * @param fd the descriptor
    * @param segment where the bytes go; native
@@ -175,7 +180,8 @@ public final class FileCalls {
    */
   public static long pread(int fd, MemorySegment segment, long start, long count, long offset) {
     if (segment.isReadOnly()) {
-      throw new IllegalArgumentException("The target of a read is read-only. Pass a writable segment.");
+      throw new IllegalArgumentException(
+          "The target of a read is read-only. Pass a writable segment.");
     }
     long address = Downcall.address(segment, start, count);
     try {
@@ -192,8 +198,8 @@ public final class FileCalls {
    * @param address where the bytes go
    * @param count how many bytes
    * @param offset where in the file, in bytes
-   * @return how many bytes were read, fewer than asked only at the end of the file; or a negated error
-   *     number, in which case some bytes may have been read
+   * @return how many bytes were read, fewer than asked only at the end of the file; or a negated
+   *     error number, in which case some bytes may have been read
    * @since 0.1.0
    */
   public static long preadFully(int fd, long address, long count, long offset) {
@@ -237,7 +243,8 @@ public final class FileCalls {
   }
 
   /**
-   * Writes once at a position from a part of a native segment, like {@link #pwrite(int, long, long, long)}.
+   * Writes once at a position from a part of a native segment, like {@link #pwrite(int, long, long,
+   * long)}.
    *
    * @param fd the descriptor
    * @param segment where the bytes are; native
@@ -358,7 +365,8 @@ public final class FileCalls {
    * @param mode 0 to allocate, or {@code FALLOC_FL_*}
    * @param offset first byte
    * @param length bytes
-   * @return 0 or a negated error number; {@link Errno#EOPNOTSUPP} if the file system does not support it
+   * @return 0 or a negated error number; {@link Errno#EOPNOTSUPP} if the file system does not
+   *     support it
    * @since 0.1.0
    */
   public static int fallocate(int fd, int mode, long offset, long length) {
@@ -377,10 +385,13 @@ public final class FileCalls {
   }
 
   /**
-   * Locks or unlocks a whole file. The lock belongs to the open file description: it conflicts with a second {@link #open} of the same file, even in the same process. It is released when the last descriptor is closed, including by the death of the process.
+   * Locks or unlocks a whole file. The lock belongs to the open file description: it conflicts with
+   * a second {@link #open} of the same file, even in the same process. It is released when the last
+   * descriptor is closed, including by the death of the process.
    *
    * @param fd the descriptor
-   * @param operation {@link #LOCK_SH}, {@link #LOCK_EX} or {@link #LOCK_UN}; waits unless combined with {@link #LOCK_NB}
+   * @param operation {@link #LOCK_SH}, {@link #LOCK_EX} or {@link #LOCK_UN}; waits unless combined
+   *     with {@link #LOCK_NB}
    * @return 0 or a negated error number; {@link Errno#EAGAIN} if it is taken
    * @since 0.1.0
    */
@@ -400,7 +411,10 @@ public final class FileCalls {
   }
 
   /**
-   * Locks a whole file with a {@code fcntl} lock, without waiting. It conflicts with programs that do not use {@link #flock}, such as those that lock a {@code FileChannel}. Like that of flock, the lock belongs to the open file description (F_OFD_SETLK, Linux 3.15) and is released when the last descriptor is closed.
+   * Locks a whole file with a {@code fcntl} lock, without waiting. It conflicts with programs that
+   * do not use {@link #flock}, such as those that lock a {@code FileChannel}. Like that of flock,
+   * the lock belongs to the open file description (F_OFD_SETLK, Linux 3.15) and is released when
+   * the last descriptor is closed.
    *
    * @param fd the descriptor, open for reading (shared lock) or for writing (exclusive lock)
    * @param shared true for a shared lock
@@ -412,7 +426,8 @@ public final class FileCalls {
   }
 
   /**
-   * Releases the lock of {@link #lockRecords}, for all descriptors of the open file description. These include descriptors that a forked child holds until it executes its program.
+   * Releases the lock of {@link #lockRecords}, for all descriptors of the open file description.
+   * These include descriptors that a forked child holds until it executes its program.
    *
    * @param fd the descriptor
    * @return 0 or a negated error number

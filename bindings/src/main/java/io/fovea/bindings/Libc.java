@@ -11,15 +11,24 @@ import java.lang.invoke.MethodHandle;
 import java.util.List;
 
 /**
- * Tells whether libc can be called here, and returns a few facts about the process. {@link FileCalls}, {@link MemoryCalls} and {@link EventFd} have the other functions of libc that Fovea calls. The contract of all four:
+ * Tells whether libc can be called here, and returns a few facts about the process. {@link
+ * FileCalls}, {@link MemoryCalls} and {@link EventFd} have the other functions of libc that Fovea
+ * calls. The contract of all four:
  *
- * <p><b>Errors.</b> A call that fails returns the negated error number of {@link Errno}; none throws for it. Calls interrupted by a signal are repeated, except {@link FileCalls#close}: Linux has released the descriptor by then.
+ * <p><b>Errors.</b> A call that fails returns the negated error number of {@link Errno}; none
+ * throws for it. Calls interrupted by a signal are repeated, except {@link FileCalls#close}: Linux
+ * has released the descriptor by then.
  *
- * <p><b>Threads.</b> Any. A call that blocks pins the carrier of a virtual thread. errno goes to a slot of a small shared cache (see {@code CallState}).
+ * <p><b>Threads.</b> Any. A call that blocks pins the carrier of a virtual thread. errno goes to a
+ * slot of a small shared cache (see {@code CallState}).
  *
- * <p><b>Addresses.</b> Methods that take a raw address check nothing: a wrong address causes {@link Errno#EFAULT} or corrupts the process. Methods that take a segment check bounds and liveness before the call and keep the segment reachable during it; a shared arena must not be closed while a call uses it.
+ * <p><b>Addresses.</b> Methods that take a raw address check nothing: a wrong address causes {@link
+ * Errno#EFAULT} or corrupts the process. Methods that take a segment check bounds and liveness
+ * before the call and keep the segment reachable during it; a shared arena must not be closed while
+ * a call uses it.
  *
- * <p>Call {@link #probe()} first. On anything but Linux on x86-64 or AArch64, the first call of any other method throws a {@link LinkageError}.
+ * <p>Call {@link #probe()} first. On anything but Linux on x86-64 or AArch64, the first call of any
+ * other method throws a {@link LinkageError}.
  *
  * @since 0.1.0
  */
@@ -58,7 +67,8 @@ public final class Libc {
   private Libc() {}
 
   /**
-   * Tells whether this class works here: the machine is supported, the JVM permits native calls, and every function exists. Loads nothing that could fail. Any thread.
+   * Tells whether this class works here: the machine is supported, the JVM permits native calls,
+   * and every function exists. Loads nothing that could fail. Any thread.
    *
    * @return the answer; never throws
    * @since 0.1.0

@@ -8,9 +8,12 @@ import java.lang.invoke.MethodHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Calls of libc on the address space: mappings, advice, protection. For errors, threads and addresses see {@link Libc}.
+ * Calls of libc on the address space: mappings, advice, protection. For errors, threads and
+ * addresses see {@link Libc}.
  *
- * <p>{@link #pidfdOpen} and {@link #processMadvise} need glibc 2.36. They are linked if present; {@link Libc#probe} does not require them. {@link #membarrier} has no wrapper in glibc and goes through {@code syscall(2)}.
+ * <p>{@link #pidfdOpen} and {@link #processMadvise} need glibc 2.36. They are linked if present;
+ * {@link Libc#probe} does not require them. {@link #membarrier} has no wrapper in glibc and goes
+ * through {@code syscall(2)}.
  *
  * @since 0.1.0
  */
@@ -134,7 +137,8 @@ public final class MemoryCalls {
    * @param address its first byte, a multiple of {@link Libc#pageSize()}
    * @param length bytes
    * @param advice {@code MADV_*}
-   * @return 0 or a negated error number; {@link Errno#EINVAL} if the kernel does not know the advice
+   * @return 0 or a negated error number; {@link Errno#EINVAL} if the kernel does not know the
+   *     advice
    * @since 0.1.0
    */
   public static int madvise(long address, long length, int advice) {
@@ -158,7 +162,8 @@ public final class MemoryCalls {
    * Opens a descriptor of a process, with close on exec.
    *
    * @param pid the id of the process
-   * @return the descriptor, to be closed, or a negated error number; {@link Errno#ENOSYS} if libc or the kernel (before Linux 5.3) lacks the call
+   * @return the descriptor, to be closed, or a negated error number; {@link Errno#ENOSYS} if libc
+   *     or the kernel (before Linux 5.3) lacks the call
    * @since 0.1.0
    */
   public static int pidfdOpen(int pid) {
@@ -178,13 +183,19 @@ public final class MemoryCalls {
   }
 
   /**
-   * Advises the kernel about several memory ranges of a process in one system call. It processes the ranges in order and stops at the first one that fails. {@link #MADV_DONTNEED} works on the calling process only, since Linux 6.13.
+   * Advises the kernel about several memory ranges of a process in one system call. It processes
+   * the ranges in order and stops at the first one that fails. {@link #MADV_DONTNEED} works on the
+   * calling process only, since Linux 6.13.
    *
-   * @param pidfd a descriptor of {@link #pidfdOpen}, or -10000 for the calling thread's process (Linux 6.15)
-   * @param vector the address of the ranges: for each its address and length, as longs, with the constraints of {@link #madvise}
+   * @param pidfd a descriptor of {@link #pidfdOpen}, or -10000 for the calling thread's process
+   *     (Linux 6.15)
+   * @param vector the address of the ranges: for each its address and length, as longs, with the
+   *     constraints of {@link #madvise}
    * @param count the number of ranges, 1 to 1,024
    * @param advice {@code MADV_*}
-   * @return the number of bytes advised, a sum of leading whole ranges; or a negated error number if the first range failed; {@link Errno#ENOSYS} if libc or the kernel (before Linux 5.10) lacks the call
+   * @return the number of bytes advised, a sum of leading whole ranges; or a negated error number
+   *     if the first range failed; {@link Errno#ENOSYS} if libc or the kernel (before Linux 5.10)
+   *     lacks the call
    * @since 0.1.0
    */
   public static long processMadvise(int pidfd, long vector, long count, int advice) {
@@ -207,7 +218,8 @@ public final class MemoryCalls {
    * Registers this process for {@link #membarrier} ({@code
    * MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED}). Further calls have no effect.
    *
-   * @return 0 or a negated error number; {@link Errno#ENOSYS} or {@link Errno#EINVAL} if the kernel (before Linux 4.14) lacks the command, {@link Errno#EPERM} if a filter refuses it
+   * @return 0 or a negated error number; {@link Errno#ENOSYS} or {@link Errno#EINVAL} if the kernel
+   *     (before Linux 4.14) lacks the command, {@link Errno#EPERM} if a filter refuses it
    * @since 0.1.0
    */
   public static int registerMembarrier() {
@@ -215,7 +227,9 @@ public final class MemoryCalls {
   }
 
   /**
-   * Executes a full memory barrier on every running thread of this process before it returns ({@code MEMBARRIER_CMD_PRIVATE_EXPEDITED}). Takes microseconds: it interrupts each processor on which a thread of the process runs.
+   * Executes a full memory barrier on every running thread of this process before it returns
+   * ({@code MEMBARRIER_CMD_PRIVATE_EXPEDITED}). Takes microseconds: it interrupts each processor on
+   * which a thread of the process runs.
    *
    * @return 0 or a negated error number; {@link Errno#EPERM} before {@link #registerMembarrier}
    * @since 0.1.0

@@ -4,7 +4,8 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells whether the JVM lets a module call native code, and whether an option grants it. Without the option newer JDKs warn or refuse. Stateless; any thread.
+ * Tells whether the JVM lets a module call native code, and whether an option grants it. Without
+ * the option newer JDKs warn or refuse. Stateless; any thread.
  *
  * @since 0.1.0
  */

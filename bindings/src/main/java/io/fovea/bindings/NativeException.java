@@ -1,7 +1,8 @@
 package io.fovea.bindings;
 
 /**
- * Thrown when a system call fails and the caller cannot continue without it, such as the setup of a ring. Calls whose failures are ordinary return the negated error number instead.
+ * Thrown when a system call fails and the caller cannot continue without it, such as the setup of a
+ * ring. Calls whose failures are ordinary return the negated error number instead.
  *
  * @since 0.1.0
  */

@@ -18,18 +18,29 @@ import java.lang.foreign.ValueLayout;
  *   submission queue (mapped) --- io_uring_enter --&gt; kernel --&gt; completion queue (mapped)
  * </pre>
  *
- * <p>liburing sets up the ring, submits and registers. This class fills entries and reaps completions in the memory shared with the kernel, because the C functions that do so are inline. The memory-order arguments are in {@code SubmissionQueue} and {@code CompletionQueue}.
+ * <p>liburing sets up the ring, submits and registers. This class fills entries and reaps
+ * completions in the memory shared with the kernel, because the C functions that do so are inline.
+ * The memory-order arguments are in {@code SubmissionQueue} and {@code CompletionQueue}.
  *
- * <p><b>Threads.</b> Not thread-safe. A ring belongs to the platform thread that opened it, which must also close it: the kernel relies on this (SINGLE_ISSUER), and the JVM checks it ({@link WrongThreadException}). A virtual thread cannot own a ring, because it changes its carrier. A ring of {@link #openLent} may be used by several threads, which must exclude each other.
+ * <p><b>Threads.</b> Not thread-safe. A ring belongs to the platform thread that opened it, which
+ * must also close it: the kernel relies on this (SINGLE_ISSUER), and the JVM checks it ({@link
+ * WrongThreadException}). A virtual thread cannot own a ring, because it changes its carrier. A
+ * ring of {@link #openLent} may be used by several threads, which must exclude each other.
  *
- * <p><b>Requests.</b> A method that adds a request returns false if the submission queue is full; {@link #submit()} empties it. Buffers and descriptors must stay valid until the completion is reaped. Every request produces exactly one completion, with its {@code userData} and a result: bytes or 0, or a negated error number. A read may transfer fewer bytes than asked. Completions arrive in any order. More requests may be in flight than the completion queue has entries; the kernel keeps the excess completions until there is space.
+ * <p><b>Requests.</b> A method that adds a request returns false if the submission queue is full;
+ * {@link #submit()} empties it. Buffers and descriptors must stay valid until the completion is
+ * reaped. Every request produces exactly one completion, with its {@code userData} and a result:
+ * bytes or 0, or a negated error number. A read may transfer fewer bytes than asked. Completions
+ * arrive in any order. More requests may be in flight than the completion queue has entries; the
+ * kernel keeps the excess completions until there is space.
  *
- * <p><b>Descriptors.</b> Instead of a descriptor, a request may name a registered file by {@link #registeredFile}.
+ * <p><b>Descriptors.</b> Instead of a descriptor, a request may name a registered file by {@link
+ * #registeredFile}.
  *
- * <p><b>Errors.</b> A refusal by the kernel is returned as a negated error number. Use after {@link #close()} throws {@link RingClosedException}. Only setup and registration allocate.
+ * <p><b>Errors.</b> A refusal by the kernel is returned as a negated error number. Use after {@link
+ * #close()} throws {@link RingClosedException}. Only setup and registration allocate.
  *
  * <p>Call {@link Uring#probe()} first; without it this class may fail to load.
- *
  *
  * @since 0.1.0
  */
@@ -43,7 +54,9 @@ public final class Ring implements AutoCloseable {
   @FunctionalInterface
   public interface Completion {
     /**
-     * Called once for each completion, on the thread that reaps. It may add requests, submit and reap. An exception propagates to the caller of {@link Ring#reap(Completion)}, with the completion reaped.
+     * Called once for each completion, on the thread that reaps. It may add requests, submit and
+     * reap. An exception propagates to the caller of {@link Ring#reap(Completion)}, with the
+     * completion reaped.
      *
      * @param userData the user data of the request
      * @param result bytes or 0, or a negated error number
@@ -94,7 +107,9 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Opens a ring that any thread may use, one at a time. The handover must order the actions of one user before those of the next (a lock does). A thread should not end while it has requests in flight.
+   * Opens a ring that any thread may use, one at a time. The handover must order the actions of one
+   * user before those of the next (a lock does). A thread should not end while it has requests in
+   * flight.
    *
    * @param entries how many requests the submission queue holds, 1 to 32768; rounded up to a power
    *     of two
@@ -113,7 +128,8 @@ public final class Ring implements AutoCloseable {
    *
    * @param entries how many requests the submission queue holds, 1 to 32768; rounded up to a power
    *     of two
-   * @param completionEntries the size of the completion queue, at least {@code entries}, rounded up likewise; 0 for twice {@code entries}
+   * @param completionEntries the size of the completion queue, at least {@code entries}, rounded up
+   *     likewise; 0 for twice {@code entries}
    * @param setupFlags {@code IORING_SETUP_*} that change nothing but how completions are delivered
    * @return the ring
    * @throws IllegalArgumentException if {@code entries} is out of range
@@ -129,7 +145,8 @@ public final class Ring implements AutoCloseable {
    * Returns the value that names a registered file in a request.
    *
    * @param index its index in {@link #registerFiles}
-   * @return what to pass as the descriptor; opaque, never equal to a descriptor or a negated error number
+   * @return what to pass as the descriptor; opaque, never equal to a descriptor or a negated error
+   *     number
    * @throws IndexOutOfBoundsException if the index is negative or 2^20 or more
    * @since 0.1.0
    */
@@ -228,7 +245,8 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Adds an fsync. It covers writes that had completed when it was submitted, not concurrent ones; see {@link #linkNext()}.
+   * Adds an fsync. It covers writes that had completed when it was submitted, not concurrent ones;
+   * see {@link #linkNext()}.
    *
    * @param fd descriptor or {@link #registeredFile}
    * @param userData returned with its completion; the result is 0
@@ -242,7 +260,8 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Adds an fdatasync. It covers writes that had completed when it was submitted, not concurrent ones; see {@link #linkNext()}.
+   * Adds an fdatasync. It covers writes that had completed when it was submitted, not concurrent
+   * ones; see {@link #linkNext()}.
    *
    * @param fd descriptor or {@link #registeredFile}
    * @param userData returned with its completion; the result is 0
@@ -257,7 +276,9 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Makes the next added request start only after the last added one has succeeded. If the last one fails, or transfers fewer bytes than asked, the next completes with {@link Errno#ECANCELED}. Both must be submitted by the same call.
+   * Makes the next added request start only after the last added one has succeeded. If the last one
+   * fails, or transfers fewer bytes than asked, the next completes with {@link Errno#ECANCELED}.
+   * Both must be submitted by the same call.
    *
    * @throws IllegalStateException if all added requests have been submitted
    * @throws RingClosedException if the ring is closed
@@ -273,7 +294,9 @@ public final class Ring implements AutoCloseable {
   /**
    * Submits the added requests to the kernel.
    *
-   * @return the number of requests that the kernel took; the rest stay for the next call. Or a negated error number, for example {@link Errno#EAGAIN} or {@link Errno#EBUSY} if completions must be reaped first
+   * @return the number of requests that the kernel took; the rest stay for the next call. Or a
+   *     negated error number, for example {@link Errno#EAGAIN} or {@link Errno#EBUSY} if
+   *     completions must be reaped first
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
    */
@@ -287,9 +310,11 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Submits the added requests to the kernel and waits for completions. It may return with fewer than asked; reap to find out.
+   * Submits the added requests to the kernel and waits for completions. It may return with fewer
+   * than asked; reap to find out.
    *
-   * @param completions the number of completions to wait for, including those ready but not reaped; capped at the number that can arrive
+   * @param completions the number of completions to wait for, including those ready but not reaped;
+   *     capped at the number that can arrive
    * @return the number of requests that the kernel took, or a negated error number
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
@@ -304,12 +329,13 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Submits the added requests and waits for completions, at most for a time; see {@link #submitAndWait(int)}.
+   * Submits the added requests and waits for completions, at most for a time; see {@link
+   * #submitAndWait(int)}.
    *
    * @param completions the number of completions to wait for
    * @param timeoutNanos the longest wait, in nanoseconds
-   * @return the number of requests that the kernel took, even if the time ran out; or a negated error
-   *     number
+   * @return the number of requests that the kernel took, even if the time ran out; or a negated
+   *     error number
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
    */
@@ -336,11 +362,13 @@ public final class Ring implements AutoCloseable {
   // ---------------------------------------------------------------- completions
 
   /**
-   * Reaps completions that are ready, without waiting. Calls the kernel only if the queue is empty and a flag of the ring says that there are more.
+   * Reaps completions that are ready, without waiting. Calls the kernel only if the queue is empty
+   * and a flag of the ring says that there are more.
    *
    * @param userData receives the user data of the requests
    * @param results receives bytes or 0, or a negated error number, at the same index
-   * @return the number of completions, at most the length of the shorter array; or a negated error number if the kernel lost completions ({@link Errno#EBADR})
+   * @return the number of completions, at most the length of the shorter array; or a negated error
+   *     number if the kernel lost completions ({@link Errno#EBADR})
    * @throws RingClosedException if the ring is closed
    * @since 0.1.0
    */
@@ -365,7 +393,9 @@ public final class Ring implements AutoCloseable {
   // ---------------------------------------------------------------- registration
 
   /**
-   * Registers files, which saves the kernel the lookup of each descriptor. The files stay open in the ring even if the descriptors are closed. Call once, or again after {@link #unregisterFiles()}.
+   * Registers files, which saves the kernel the lookup of each descriptor. The files stay open in
+   * the ring even if the descriptors are closed. Call once, or again after {@link
+   * #unregisterFiles()}.
    *
    * @param fds the descriptors; -1 leaves an index free for {@link #updateFile}
    * @return 0 or a negated error number
@@ -490,7 +520,8 @@ public final class Ring implements AutoCloseable {
   }
 
   /**
-   * Returns the number of requests that the kernel has taken and whose completions have not been reaped.
+   * Returns the number of requests that the kernel has taken and whose completions have not been
+   * reaped.
    *
    * @return requests
    * @throws RingClosedException if the ring is closed
@@ -530,7 +561,11 @@ public final class Ring implements AutoCloseable {
   // ---------------------------------------------------------------- end
 
   /**
-   * Closes the ring. Closing it again has no effect. Requests that were not submitted are dropped. Requests in flight are cancelled if the kernel can (Linux 5.19), and always awaited, since the kernel would otherwise write to their buffers later; their completions are discarded. On older kernels, end a request that would never complete, such as a read of an eventfd, before you close the ring.
+   * Closes the ring. Closing it again has no effect. Requests that were not submitted are dropped.
+   * Requests in flight are cancelled if the kernel can (Linux 5.19), and always awaited, since the
+   * kernel would otherwise write to their buffers later; their completions are discarded. On older
+   * kernels, end a request that would never complete, such as a read of an eventfd, before you
+   * close the ring.
    *
    * @throws WrongThreadException if the calling thread is not the owner; the ring stays open
    * @since 0.1.0

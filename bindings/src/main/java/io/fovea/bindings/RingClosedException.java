@@ -1,7 +1,8 @@
 package io.fovea.bindings;
 
 /**
- * Thrown when a {@link Ring} is used after it was closed. Its memory is unmapped by then, so every access checks first.
+ * Thrown when a {@link Ring} is used after it was closed. Its memory is unmapped by then, so every
+ * access checks first.
  *
  * @since 0.1.0
  */

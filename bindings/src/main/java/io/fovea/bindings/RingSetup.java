@@ -9,9 +9,11 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Sets up a ring: which setup flags are tried in which order, and which features and operations a {@link Ring} requires.
+ * Sets up a ring: which setup flags are tried in which order, and which features and operations a
+ * {@link Ring} requires.
  *
- * @param arena owns the ring's memory; closed with the ring. Confined to the thread that opened the ring, unless the ring is lent
+ * @param arena owns the ring's memory; closed with the ring. Confined to the thread that opened the
+ *     ring, unless the ring is lent
  * @param ring the ring, as liburing knows it
  * @param params the kernel's answer
  */
@@ -70,7 +72,8 @@ record RingSetup(Arena arena, MemorySegment ring, MemorySegment params) {
    */
   static RingSetup make(int entries, int completionEntries, int setupFlags, boolean lent) {
     if (Thread.currentThread().isVirtual()) {
-      throw new IllegalStateException("A ring must be opened by a platform thread; the calling thread is virtual.");
+      throw new IllegalStateException(
+          "A ring must be opened by a platform thread; the calling thread is virtual.");
     }
     if (entries < 1 || entries > ENTRIES_MAX) {
       throw new IllegalArgumentException(

@@ -26,12 +26,18 @@ import java.util.Objects;
  *   user_data 8 | buf_index 2 | personality 2 | file_index 4 | addr3 8 | pad 8
  * </pre>
  *
- * <p>{@code sqe_tail} is in liburing's {@code struct io_uring}, so {@code io_uring_submit} finds the entries filled here. liburing maintains {@code ktail} and the index array.
+ * <p>{@code sqe_tail} is in liburing's {@code struct io_uring}, so {@code io_uring_submit} finds
+ * the entries filled here. liburing maintains {@code ktail} and the index array.
  *
- * <p><b>Memory order.</b> There is no SQPOLL thread: the kernel reads this queue only inside {@code io_uring_enter}, on the thread that filled it. Entries and tail need no fence: the system call comes between in program order, and the JIT moves no memory access across a native call. The same holds for {@code khead}, which that call writes. It is still read with acquire semantics (partner: {@code smp_store_release(&amp;rings->sq.head)} in {@code
- * io_commit_sqring}), which is free on x86 and forbids that an entry is filled before the kernel's read of the one it replaces.
+ * <p><b>Memory order.</b> There is no SQPOLL thread: the kernel reads this queue only inside {@code
+ * io_uring_enter}, on the thread that filled it. Entries and tail need no fence: the system call
+ * comes between in program order, and the JIT moves no memory access across a native call. The same
+ * holds for {@code khead}, which that call writes. It is still read with acquire semantics
+ * (partner: {@code smp_store_release(&amp;rings->sq.head)} in {@code io_commit_sqring}), which is
+ * free on x86 and forbids that an entry is filled before the kernel's read of the one it replaces.
  *
- * <p>One thread at a time: the owner (checked by the confined arena), or the holder of the lock of a lent ring.
+ * <p>One thread at a time: the owner (checked by the confined arena), or the holder of the lock of
+ * a lent ring.
  */
 final class SubmissionQueue {
   private static final long SQ = io_uring.sq$offset();
@@ -151,7 +157,8 @@ final class SubmissionQueue {
   /** Links the last filled entry to the next one. */
   void link() {
     if (pending() == 0) {
-      throw new IllegalStateException("There is no pending request to link from. Add one before you call linkNext().");
+      throw new IllegalStateException(
+          "There is no pending request to link from. Add one before you call linkNext().");
     }
     long at = ((tail - 1) & mask) * SQE_BYTES + FLAGS;
     sqes.set(ValueLayout.JAVA_BYTE, at, (byte) (sqes.get(ValueLayout.JAVA_BYTE, at) | LINK));

@@ -7,9 +7,15 @@ import java.util.List;
 /**
  * Tells whether io_uring can be used here.
  *
- * <p>There are three obstacles. The library is missing or older than 2.3. The kernel lacks io_uring, or an operation that {@link Ring} uses. Or the kernel refuses: containers commonly filter the system call (EPERM, ENOSYS), {@code kernel.io_uring_disabled} forbids it (EPERM), and older kernels count rings against the limit of locked memory (ENOMEM). Each is reported as an {@link Availability.Unavailable} with its reason.
+ * <p>There are three obstacles. The library is missing or older than 2.3. The kernel lacks
+ * io_uring, or an operation that {@link Ring} uses. Or the kernel refuses: containers commonly
+ * filter the system call (EPERM, ENOSYS), {@code kernel.io_uring_disabled} forbids it (EPERM), and
+ * older kernels count rings against the limit of locked memory (ENOMEM). Each is reported as an
+ * {@link Availability.Unavailable} with its reason.
  *
- * <p>The generated classes load the library in static initializers, where a failure would be permanent. So nothing here touches them until a separate lookup has succeeded. Stateless; any thread.
+ * <p>The generated classes load the library in static initializers, where a failure would be
+ * permanent. So nothing here touches them until a separate lookup has succeeded. Stateless; any
+ * thread.
  *
  * @since 0.1.0
  */
@@ -27,7 +33,8 @@ public final class Uring {
   private Uring() {}
 
   /**
-   * Loads the library and opens a small ring, which is closed again. The answer is not cached: the administrator may allow or forbid io_uring while the process runs.
+   * Loads the library and opens a small ring, which is closed again. The answer is not cached: the
+   * administrator may allow or forbid io_uring while the process runs.
    *
    * @return the answer; never throws
    * @since 0.1.0

@@ -6,14 +6,19 @@ import io.fovea.config.Translation;
 import java.util.Locale;
 
 /**
- * Metadata of a pool by the size of the file: figure 12 of Zinsmeister et al.,
- * Predictive Translation, SIGMOD 2026.
+ * Metadata of a pool by the size of the file: figure 12 of Zinsmeister et al., Predictive
+ * Translation, SIGMOD 2026.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.buffer.MetadataBytes [FRAMES]
  * </pre>
  *
- * <p>As a percentage of the memory for pages. As in the paper, these are sums of sizes of {@link MemoryPlan}, not measurements: header lines, buckets, the stack of free frames, the policy's statistics. If the frame of a page is its page id, they include an entry of the system's page table per page of the file. The write buffer, an eighth of a small pool and 1 MiB of a large one, is excluded. The paper's column is its formula for vmcache: 8 bytes of state and an entry of the page table per page of the file.
+ * <p>As a percentage of the memory for pages. As in the paper, these are sums of sizes of {@link
+ * MemoryPlan}, not measurements: header lines, buckets, the stack of free frames, the policy's
+ * statistics. If the frame of a page is its page id, they include an entry of the system's page
+ * table per page of the file. The write buffer, an eighth of a small pool and 1 MiB of a large one,
+ * is excluded. The paper's column is its formula for vmcache: 8 bytes of state and an entry of the
+ * page table per page of the file.
  */
 public final class MetadataBytes {
   private static final int PAGE = 4096;

@@ -5,7 +5,8 @@ import io.fovea.config.Translation;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A buffer pool without a device, to replay traces: the engine's frames, translation and replacement, with empty clean pages and one thread.
+ * A buffer pool without a device, to replay traces: the engine's frames, translation and
+ * replacement, with empty clean pages and one thread.
  *
  * <p>In this package so that the engine exposes nothing for benchmarks.
  */
@@ -33,7 +34,8 @@ public final class ReplayPool implements AutoCloseable {
    *
    * @param count the number of frames, {@link PoolConfig#FRAMES_MIN} or more
    * @param kind the replacement policy
-   * @param preferred whether a page takes its preferred frame if that is free of cost, as in the engine; otherwise the policy alone chooses
+   * @param preferred whether a page takes its preferred frame if that is free of cost, as in the
+   *     engine; otherwise the policy alone chooses
    */
   public ReplayPool(int count, Replacement kind, boolean preferred) {
     this.frames =

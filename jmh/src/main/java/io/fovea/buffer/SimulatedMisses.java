@@ -11,7 +11,9 @@ import java.util.Locale;
 import java.util.SplittableRandom;
 
 /**
- * Simulates the cache misses of a lookup under each translation, for machines without processor counters: a part of the table in section 6.5 of Zinsmeister et al., Predictive Translation, SIGMOD 2026. With counters, {@code run.sh counters} counts instead.
+ * Simulates the cache misses of a lookup under each translation, for machines without processor
+ * counters: a part of the table in section 6.5 of Zinsmeister et al., Predictive Translation,
+ * SIGMOD 2026. With counters, {@code run.sh counters} counts instead.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.buffer.SimulatedMisses [FRAMES [DESCENTS]]
@@ -30,7 +32,10 @@ import java.util.SplittableRandom;
  *   a page = its first line, and then the line of the link
  * </pre>
  *
- * <p>The addresses are the engine's: its tables are filled with these pages, and {@link MemoryPlan} maps accesses to addresses. The caches are simulated: set-associative, LRU, no prefetching. <i>Waits</i> are accesses beyond the second level, with concurrent ones counted once. Instructions and mispredictions are not simulated.
+ * <p>The addresses are the engine's: its tables are filled with these pages, and {@link MemoryPlan}
+ * maps accesses to addresses. The caches are simulated: set-associative, LRU, no prefetching.
+ * <i>Waits</i> are accesses beyond the second level, with concurrent ones counted once.
+ * Instructions and mispredictions are not simulated.
  */
 public final class SimulatedMisses {
   private static final int PAGE_SHIFT = 12;

@@ -30,9 +30,11 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * Random lookups per second among 10 million records with keys of 8 and values of 120 bytes, in memory. {@code PointLookup} measures the tree alone, without transactions and API.
+ * Random lookups per second among 10 million records with keys of 8 and values of 120 bytes, in
+ * memory. {@code PointLookup} measures the tree alone, without transactions and API.
  *
- * <p>{@link #oneEach} runs a serializable transaction per lookup, {@link #inTransactions} one per 64 lookups. Threads: {@code -t 2}.
+ * <p>{@link #oneEach} runs a serializable transaction per lookup, {@link #inTransactions} one per
+ * 64 lookups. Threads: {@code -t 2}.
  */
 @BenchmarkMode(Mode.Throughput)
 @OutputTimeUnit(TimeUnit.SECONDS)
@@ -60,8 +62,8 @@ public class ApiPointLookup {
     public String translation;
 
     /**
-     * Where lookups begin: {@code ROOT}; {@code PLACES}, at cached key locations; {@code FEW},
-     * the same with memory for few of them; {@code SHORTCUT}, key locations behind a directory of
+     * Where lookups begin: {@code ROOT}; {@code PLACES}, at cached key locations; {@code FEW}, the
+     * same with memory for few of them; {@code SHORTCUT}, key locations behind a directory of
      * virtual memory.
      */
     @Param("ROOT")

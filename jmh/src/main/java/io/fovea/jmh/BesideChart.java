@@ -8,9 +8,14 @@ import java.util.Locale;
 import java.util.stream.DoubleStream;
 
 /**
- * Draws the figures of {@link BesideOthers} as horizontal bars in SVG, 800 pixels wide. Workloads differ by factors of a hundred, so each has its own linear scale, on which the longest bar spans the width. Every bar is labelled with its figure.
+ * Draws the figures of {@link BesideOthers} as horizontal bars in SVG, 800 pixels wide. Workloads
+ * differ by factors of a hundred, so each has its own linear scale, on which the longest bar spans
+ * the width. Every bar is labelled with its figure.
  *
- * <p>The background is transparent. A page may be light or dark, whatever the reader's system prefers, so instead of a media query, text and bars have colors that are readable on both, and a spread is a dark line with a light border. Color-blind people can distinguish the bars (Okabe and Ito).
+ * <p>The background is transparent. A page may be light or dark, whatever the reader's system
+ * prefers, so instead of a media query, text and bars have colors that are readable on both, and a
+ * spread is a dark line with a light border. Color-blind people can distinguish the bars (Okabe and
+ * Ito).
  *
  * <pre>
  *   workload

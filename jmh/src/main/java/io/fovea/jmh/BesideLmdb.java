@@ -13,8 +13,8 @@ import org.lmdbjava.Txn;
 
 /**
  * LMDB through lmdbjava, with its fastest buffers (direct ones, by Unsafe) and without argument
- * checks. Read transactions and cursors are reused, as LMDB recommends. Pages are in the page
- * cache of the operating system, which {@link BesideStore.Setup#memory} does not bound.
+ * checks. Read transactions and cursors are reused, as LMDB recommends. Pages are in the page cache
+ * of the operating system, which {@link BesideStore.Setup#memory} does not bound.
  */
 final class BesideLmdb implements BesideStore {
   private static final int READERS = 64;

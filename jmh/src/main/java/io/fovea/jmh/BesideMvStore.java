@@ -14,9 +14,12 @@ import org.h2.mvstore.type.BasicDataType;
 import org.h2.mvstore.type.ByteArrayDataType;
 
 /**
- * MVStore with its TransactionStore. Its strongest isolation is snapshot isolation, so writing transactions are serialized by a lock of this class, held from begin to commit. A single read sees one committed state, and so does an iterator.
+ * MVStore with its TransactionStore. Its strongest isolation is snapshot isolation, so writing
+ * transactions are serialized by a lock of this class, held from begin to commit. A single read
+ * sees one committed state, and so does an iterator.
  *
- * <p>Without durability, MVStore writes in the background, as by default. With it, each commit writes a chunk and syncs the file, and nothing is written in the background.
+ * <p>Without durability, MVStore writes in the background, as by default. With it, each commit
+ * writes a chunk and syncs the file, and nothing is written in the background.
  */
 final class BesideMvStore implements BesideStore {
   private static final String NAME = "records";
@@ -149,8 +152,8 @@ final class BesideMvStore implements BesideStore {
   }
 
   /**
-   * Byte strings in unsigned order; MVStore's own type for byte strings has no order. Public,
-   * since MVStore instantiates it when it rereads a page of its catalog.
+   * Byte strings in unsigned order; MVStore's own type for byte strings has no order. Public, since
+   * MVStore instantiates it when it rereads a page of its catalog.
    */
   public static final class KeyType extends BasicDataType<byte[]> {
     static final KeyType INSTANCE = new KeyType();

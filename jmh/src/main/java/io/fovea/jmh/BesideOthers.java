@@ -28,14 +28,20 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * Compares Fovea with LMDB, RocksDB and MVStore, and prints a Markdown table; {@code --plot} draws it. {@code --rivals} adds two engines and more lines. docs/benchmarks/rivals.md describes what is equal and what is not.
+ * Compares Fovea with LMDB, RocksDB and MVStore, and prints a Markdown table; {@code --plot} draws
+ * it. {@code --rivals} adds two engines and more lines. docs/benchmarks/rivals.md describes what is
+ * equal and what is not.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.jmh.BesideOthers --plot beside.svg
  *   docs/benchmarks/run.sh rivals      with what mvn -Privals builds on the class path
  * </pre>
  *
- * <p>Each engine has a separate JVM ({@link BesideWork}) with the same options and heap, so no engine pays for another one's garbage. All engines are open at the same time. A round is a slice of each in turn, so changes in the speed of the machine affect all of them. Figures are medians over the rounds. A run fails if a read is wrong or an update is lost; lost updates are counted in the table.
+ * <p>Each engine has a separate JVM ({@link BesideWork}) with the same options and heap, so no
+ * engine pays for another one's garbage. All engines are open at the same time. A round is a slice
+ * of each in turn, so changes in the speed of the machine affect all of them. Figures are medians
+ * over the rounds. A run fails if a read is wrong or an update is lost; lost updates are counted in
+ * the table.
  */
 @Command(
     name = "BesideOthers",
@@ -75,7 +81,8 @@ public final class BesideOthers implements Callable<Integer> {
 
   @Option(
       names = "--rivals",
-      description = "All engines, with more lines: loads, 8 reads and 8 updates, 16 threads, data beyond memory.")
+      description =
+          "All engines, with more lines: loads, 8 reads and 8 updates, 16 threads, data beyond memory.")
   private boolean rivals;
 
   @Option(
@@ -90,7 +97,8 @@ public final class BesideOthers implements Callable<Integer> {
 
   @Option(
       names = "--beyond-heap",
-      description = "With --rivals: MiB of each JVM's heap beyond memory, including caches on the heap.")
+      description =
+          "With --rivals: MiB of each JVM's heap beyond memory, including caches on the heap.")
   private int beyondHeap = 128;
 
   @Option(
@@ -333,7 +341,8 @@ public final class BesideOthers implements Callable<Integer> {
   }
 
   /**
-   * Loads the records in another process, with the memory of the lines in memory. An engine that splits pages at random would take most of the time if its cache were small.
+   * Loads the records in another process, with the memory of the lines in memory. An engine that
+   * splits pages at random would take most of the time if its cache were small.
    *
    * @return whether the engine is available
    */

@@ -5,14 +5,17 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
 /**
- * The records of {@link BesideOthers}, the same for all engines. Record n has the key {@code hash(n)}, 8 bytes, big-endian: keys are unique and in random order. All numbers in a value are big-endian:
+ * The records of {@link BesideOthers}, the same for all engines. Record n has the key {@code
+ * hash(n)}, 8 bytes, big-endian: keys are unique and in random order. All numbers in a value are
+ * big-endian:
  *
  * <pre>
  *   0      8         16               92                                 100
  *   | n    | version | filler by n    | check: of n and of the version   |
  * </pre>
  *
- * The version is the number of updates. {@link #check} reads eight bytes three times, and detects values of another record, torn values, and short values.
+ * The version is the number of updates. {@link #check} reads eight bytes three times, and detects
+ * values of another record, torn values, and short values.
  */
 final class BesideRecords {
   static final int KEY_BYTES = 8;

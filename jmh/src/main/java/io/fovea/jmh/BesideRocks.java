@@ -19,11 +19,11 @@ import org.rocksdb.WriteOptions;
 
 /**
  * RocksDB with optimistic transactions. All reads of a writing transaction are {@code
- * getForUpdate}, so that the commit validates them: these transactions are serializable except
- * for phantoms. A single read is {@code get}, and a scan is one iterator over one state; neither
- * needs a transaction object, which would slow both down. Blocks are not compressed; tables have
- * Bloom filters of 10 bits per key and hash indexes in their blocks. Loaded data is compacted to
- * the bottom level before measurements.
+ * getForUpdate}, so that the commit validates them: these transactions are serializable except for
+ * phantoms. A single read is {@code get}, and a scan is one iterator over one state; neither needs
+ * a transaction object, which would slow both down. Blocks are not compressed; tables have Bloom
+ * filters of 10 bits per key and hash indexes in their blocks. Loaded data is compacted to the
+ * bottom level before measurements.
  */
 final class BesideRocks implements BesideStore {
   private static final long MEMTABLE_MAX = 64L << 20;

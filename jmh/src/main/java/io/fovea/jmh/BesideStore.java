@@ -35,8 +35,8 @@ interface BesideStore extends AutoCloseable {
     }
 
     /**
-     * Opens an engine of this package that may not be built, which is treated like a missing
-     * native library.
+     * Opens an engine of this package that may not be built, which is treated like a missing native
+     * library.
      */
     private static BesideStore elsewhere(String name, Setup setup) throws Exception {
       try {
@@ -103,8 +103,8 @@ interface BesideStore extends AutoCloseable {
     int scan(byte[] from, int count, Visitor visitor) throws Exception;
 
     /**
-     * Runs one transaction, with retries after conflicts: checks the records of the first keys,
-     * and updates those of the others ({@link BesideRecords#update}).
+     * Runs one transaction, with retries after conflicts: checks the records of the first keys, and
+     * updates those of the others ({@link BesideRecords#update}).
      */
     void update(byte[][] keys, int reads) throws Exception;
 

@@ -16,7 +16,9 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * One engine of {@link BesideOthers}, in a separate JVM: loads the records if they are missing, then executes the commands of its input, and answers each with one line. Output lines that do not begin with {@value #PREFIX} are those of libraries.
+ * One engine of {@link BesideOthers}, in a separate JVM: loads the records if they are missing,
+ * then executes the commands of its input, and answers each with one line. Output lines that do not
+ * begin with {@value #PREFIX} are those of libraries.
  *
  * <pre>
  *   answer to the start         ready RECORDS-LOADED-PER-SECOND ISOLATION, 0 if they were not loaded now; or

@@ -21,7 +21,9 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * Measures the cost of large operations on a table for concurrent writers: an index is built and dropped, and a table is dropped. Compares the writers' rate during the operation with their rate in equal times before and after it, so that drift of the machine cancels out.
+ * Measures the cost of large operations on a table for concurrent writers: an index is built and
+ * dropped, and a table is dropped. Compares the writers' rate during the operation with their rate
+ * in equal times before and after it, so that drift of the machine cancels out.
  *
  * <p>The writers use the table whose index is built, and another one while a table is dropped.
  */
@@ -47,7 +49,9 @@ public final class BesideWriters implements Callable<Integer> {
     DROP
   }
 
-  @Option(names = "--path", description = "The database; an existing one is deleted first. It is kept afterwards.")
+  @Option(
+      names = "--path",
+      description = "The database; an existing one is deleted first. It is kept afterwards.")
   private Path path = Path.of("writers.fovea");
 
   @Option(names = "--records", description = "Number of records in the table.")
@@ -68,13 +72,17 @@ public final class BesideWriters implements Callable<Integer> {
   @Option(names = "--pad", description = "Bytes of a record, minus 24.")
   private int pad = 90;
 
-  @Option(names = "--rest", description = "Longest time measured before and after an operation, in seconds.")
+  @Option(
+      names = "--rest",
+      description = "Longest time measured before and after an operation, in seconds.")
   private long rest = 10;
 
   @Option(names = "--figures", description = "File for the figures of the page.")
   private @Nullable Path figures;
 
-  @Option(names = "--pause", description = "Pause between two transactions of a writer, in microseconds.")
+  @Option(
+      names = "--pause",
+      description = "Pause between two transactions of a writer, in microseconds.")
   private long pause = 0;
 
   private final AtomicBoolean stop = new AtomicBoolean();

@@ -22,9 +22,14 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /**
- * Tells whether a change has made an operation of the budget slower. Measures two builds in one JVM, each with its own class loader, in alternating slices of {@value #SLICE_MILLIS} ms. Disturbances affect both, so the ratio is accurate to one or two percent, where separate runs of JMH differ by twenty.
+ * Tells whether a change has made an operation of the budget slower. Measures two builds in one
+ * JVM, each with its own class loader, in alternating slices of {@value #SLICE_MILLIS} ms.
+ * Disturbances affect both, so the ratio is accurate to one or two percent, where separate runs of
+ * JMH differ by twenty.
  *
- * <p>The remaining noise is the compiler, which inlines slightly differently in each JVM. So each operation runs in several JVMs, with the order of the builds swapped in every other one. Four JVMs that agree mean more than an exact figure of one.
+ * <p>The remaining noise is the compiler, which inlines slightly differently in each JVM. So each
+ * operation runs in several JVMs, with the order of the builds swapped in every other one. Four
+ * JVMs that agree mean more than an exact figure of one.
  */
 @Command(
     name = "BudgetBeside",

@@ -21,11 +21,16 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * The cost of an insert and of a delete through the whole API. Budget: 430 ns each, including the commit.
+ * The cost of an insert and of a delete through the whole API. Budget: 430 ns each, including the
+ * commit.
  *
- * <p>ORDER-LINE is a queue of orders per district: an insert appends an order to a district, a delete removes the oldest one. Each benchmark times one of the two, and a helper does the other outside the measured time, so the table keeps its size. A transaction is long enough (about 15 us) for JMH's two clock readings per invocation.
+ * <p>ORDER-LINE is a queue of orders per district: an insert appends an order to a district, a
+ * delete removes the oldest one. Each benchmark times one of the two, and a helper does the other
+ * outside the measured time, so the table keeps its size. A transaction is long enough (about 15
+ * us) for JMH's two clock readings per invocation.
  *
- * <p>Inserts arrive as in TPC-C, {@value BudgetTables#LINES} neighbors at a time; the first one descends to a leaf outside the cache. Deleted orders were inserted long before.
+ * <p>Inserts arrive as in TPC-C, {@value BudgetTables#LINES} neighbors at a time; the first one
+ * descends to a leaf outside the cache. Deleted orders were inserted long before.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

@@ -35,9 +35,12 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * The parts of a point read. Budget: key and hash 12 ns, descent 160, copy 15, item 22, read set 6, validation 12, checks 6.
+ * The parts of a point read. Budget: key and hash 12 ns, descent 160, copy 15, item 22, read set 6,
+ * validation 12, checks 6.
  *
- * <p>Processors overlap hundreds of instructions, so parts measured separately do not add up. Therefore each method does the work of the previous one plus one part, below the API, on a tree like that of {@link BudgetPoint.Stock}. The cost of a part is the difference.
+ * <p>Processors overlap hundreds of instructions, so parts measured separately do not add up.
+ * Therefore each method does the work of the previous one plus one part, below the API, on a tree
+ * like that of {@link BudgetPoint.Stock}. The cost of a part is the difference.
  *
  * <pre>
  *   a keyAndHash                         key and hash = a

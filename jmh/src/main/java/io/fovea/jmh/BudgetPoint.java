@@ -22,9 +22,12 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * The cost of point operations through the whole API. Budget: a read 250 ns, a read-modify-write 400 ns, including its commit.
+ * The cost of point operations through the whole API. Budget: a read 250 ns, a read-modify-write
+ * 400 ns, including its commit.
  *
- * <p>Every method runs one transaction of {@value BudgetState#OPERATIONS} operations on records of {@value BudgetTables#STOCK_BYTES} bytes and reports the time per operation, which includes a 32nd of a begin and a commit ({@link BudgetTransaction#beginAndCommit}).
+ * <p>Every method runs one transaction of {@value BudgetState#OPERATIONS} operations on records of
+ * {@value BudgetTables#STOCK_BYTES} bytes and reports the time per operation, which includes a 32nd
+ * of a begin and a commit ({@link BudgetTransaction#beginAndCommit}).
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -112,9 +115,9 @@ public class BudgetPoint {
   }
 
   /**
-   * The same, with one write in the transaction, so that the commit timestamp is above those of
-   * the reads: each is validated by raising its item's rts. Costs more than {@link #pointRead} by
-   * the line "validation", and by a 32nd of the difference between an update and a read.
+   * The same, with one write in the transaction, so that the commit timestamp is above those of the
+   * reads: each is validated by raising its item's rts. Costs more than {@link #pointRead} by the
+   * line "validation", and by a 32nd of the difference between an update and a read.
    */
   @Benchmark
   @OperationsPerInvocation(OPERATIONS)

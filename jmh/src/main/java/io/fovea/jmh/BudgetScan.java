@@ -23,9 +23,11 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * The cost of scans through the whole API. Budget: opening 260 ns, a step 35 ns, an update at a cursor 130 ns including its commit.
+ * The cost of scans through the whole API. Budget: opening 260 ns, a step 35 ns, an update at a
+ * cursor 130 ns including its commit.
  *
- * <p>ORDER-LINE has orders of {@value BudgetTables#LINES} lines. The lines of an order are scanned through a prefix range; the first leaf is not in the cache.
+ * <p>ORDER-LINE has orders of {@value BudgetTables#LINES} lines. The lines of an order are scanned
+ * through a prefix range; the first leaf is not in the cache.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

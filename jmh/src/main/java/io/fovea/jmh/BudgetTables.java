@@ -10,8 +10,8 @@ import io.fovea.schema.Layout;
 import io.fovea.schema.TableSpec;
 
 /**
- * Two tables shaped like the largest of TPC-C: STOCK (records of {@value #STOCK_BYTES} bytes with
- * a key of two numbers) and ORDER-LINE (small records with a key of four, read by scans).
+ * Two tables shaped like the largest of TPC-C: STOCK (records of {@value #STOCK_BYTES} bytes with a
+ * key of two numbers) and ORDER-LINE (small records with a key of four, read by scans).
  */
 final class BudgetTables {
   /** Records of STOCK per warehouse, and lines per order. */
@@ -118,8 +118,7 @@ final class BudgetTables {
   }
 
   /**
-   * Opens ORDER-LINE and fills it with orders of {@value #LINES} lines each, district by
-   * district.
+   * Opens ORDER-LINE and fills it with orders of {@value #LINES} lines each, district by district.
    */
   static RowTable loadOrderLine(Database db, int districts, int ordersPerDistrict) {
     RowTable table = db.table(ORDER_LINE);

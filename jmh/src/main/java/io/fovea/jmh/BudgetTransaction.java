@@ -20,7 +20,8 @@ import org.openjdk.jmh.annotations.Warmup;
 /**
  * The cost of a nearly empty transaction. Budget: begin and commit 400 ns.
  *
- * <p>The key is constant, so its page and item are in the first-level cache, and only the transaction's own work remains.
+ * <p>The key is constant, so its page and item are in the first-level cache, and only the
+ * transaction's own work remains.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

@@ -23,7 +23,9 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * Records per second loaded into an empty table: in key order, in random order, and with an index. In turn with these it measures the device: a file with as many bytes as the first load wrote, written sequentially past the page cache, and synced.
+ * Records per second loaded into an empty table: in key order, in random order, and with an index.
+ * In turn with these it measures the device: a file with as many bytes as the first load wrote,
+ * written sequentially past the page cache, and synced.
  *
  * <p>Each load uses a new database, and its time ends when it is durable.
  */
@@ -37,7 +39,9 @@ public final class BulkLoad implements Callable<Integer> {
   private static final int ALIGNMENT = 4096;
   private static final String RATE = "records/s";
 
-  @Option(names = "--path", description = "The database; an existing one is deleted first. It is kept afterwards.")
+  @Option(
+      names = "--path",
+      description = "The database; an existing one is deleted first. It is kept afterwards.")
   private Path path = Path.of("load.fovea");
 
   @Option(names = "--records", description = "Number of records.")

@@ -33,7 +33,8 @@ import org.openjdk.jmh.annotations.Warmup;
 import org.openjdk.jmh.infra.BenchmarkParams;
 
 /**
- * Question: how much do frame hints in child entries speed up a descent under each page translation, and what do they cost if all of them are wrong?
+ * Question: how much do frame hints in child entries speed up a descent under each page
+ * translation, and what do they cost if all of them are wrong?
  *
  * <pre>
  *   one operation = BTree.find of a key of eight bytes, uniform, 100 bytes of value
@@ -43,7 +44,8 @@ import org.openjdk.jmh.infra.BenchmarkParams;
  *            bound for stale hints, which would be repaired
  * </pre>
  *
- * <p>{@code fill} is the pages of the tree over frames; above 1, pages come from a device in memory, to measure the pool and not a disk. Run single threaded, and with {@code -t 2}:
+ * <p>{@code fill} is the pages of the tree over frames; above 1, pages come from a device in
+ * memory, to measure the pool and not a disk. Run single threaded, and with {@code -t 2}:
  *
  * <pre>{@code
  * java -jar jmh/target/benchmarks.jar ChildHintCost -rf json -rff child-hints.json
@@ -132,8 +134,7 @@ public class ChildHintCost {
     }
 
     /**
-     * Computes averages. JMH sums over iterations; the counts of the pool are those of all
-     * threads.
+     * Computes averages. JMH sums over iterations; the counts of the pool are those of all threads.
      */
     @TearDown(Level.Iteration)
     public void tearDown(ChildHintCost state, BenchmarkParams params) {

@@ -7,9 +7,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A Linux control group around one process, which bounds all of its memory: heap, caches, and the page cache of the files that it uses. So engines that rely on the page cache get no more memory than others.
+ * A Linux control group around one process, which bounds all of its memory: heap, caches, and the
+ * page cache of the files that it uses. So engines that rely on the page cache get no more memory
+ * than others.
  *
- * <p>Version 2, or version 1 if that has the memory controller. The group is created below that of this process, which needs permission, and removed after its process has ended.
+ * <p>Version 2, or version 1 if that has the memory controller. The group is created below that of
+ * this process, which needs permission, and removed after its process has ended.
  */
 final class ControlGroup implements AutoCloseable {
   private static final Path ROOT = Path.of("/sys/fs/cgroup");
@@ -53,7 +56,8 @@ final class ControlGroup implements AutoCloseable {
   }
 
   /**
-   * Limits the memory. Excess pages of files are written and dropped; if the system gives up before it has dropped enough, the call retries.
+   * Limits the memory. Excess pages of files are written and dropped; if the system gives up before
+   * it has dropped enough, the call retries.
    *
    * @throws IOException also if the excess cannot be dropped
    */

@@ -24,21 +24,26 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * The cost of a random read of 4 KiB through each I/O backend: reads per second, processor time per read, and latency.
+ * The cost of a random read of 4 KiB through each I/O backend: reads per second, processor time per
+ * read, and latency.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.jmh.DeviceReads FILE [SECONDS [ROUNDS [MIB]]]
  * </pre>
  *
- * <p>The file must exist and be larger than any cache of the device; it is only read, with O_DIRECT. The backends run in turn, ROUNDS times; medians are printed. Backends:
+ * <p>The file must exist and be larger than any cache of the device; it is only read, with
+ * O_DIRECT. The backends run in turn, ROUNDS times; medians are printed. Backends:
  *
  * <ul>
- *   <li><i>device, pread</i>: {@link BlockDevice#read} by platform threads: one system call per read;
+ *   <li><i>device, pread</i>: {@link BlockDevice#read} by platform threads: one system call per
+ *       read;
  *   <li><i>device, lone by ring</i>: the same through the poller's ring;
  *   <li><i>device, virtual</i>: the same by virtual threads, which park;
  *   <li><i>device, batch</i>: {@link BlockDevice#run} of a batch, by one platform thread;
- *   <li><i>ring</i>: a ring owned by the reading thread, always full, with setup flags, registered files and registered buffers added one by one;
- *   <li><i>ring, lent</i>: a lent ring, as used by the engine's threads; and again reading into MIB of memory, if given, as large as a pool.
+ *   <li><i>ring</i>: a ring owned by the reading thread, always full, with setup flags, registered
+ *       files and registered buffers added one by one;
+ *   <li><i>ring, lent</i>: a lent ring, as used by the engine's threads; and again reading into MIB
+ *       of memory, if given, as large as a pool.
  * </ul>
  */
 public final class DeviceReads {

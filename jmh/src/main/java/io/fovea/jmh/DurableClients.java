@@ -20,13 +20,17 @@ import java.util.function.ToDoubleFunction;
 import java.util.stream.Stream;
 
 /**
- * Durable transactions per second of clients that each wait for their own commit. Alternates numbers of clients in slices of one run on one database, so that changes in the speed of the machine affect all of them.
+ * Durable transactions per second of clients that each wait for their own commit. Alternates
+ * numbers of clients in slices of one run on one database, so that changes in the speed of the
+ * machine affect all of them.
  *
  * <pre>
  * java -cp jmh.jar io.fovea.jmh.DurableClients FOLDER [SLICE-MILLIS ROUNDS CLIENTS...]
  * </pre>
  *
- * <p>A transaction reads and writes eight of a hundred thousand records of 100 bytes. The table has, for each number of clients, the median of all slices, the median ratio to one client in the same round, the groups of the log per second, and commits per group.
+ * <p>A transaction reads and writes eight of a hundred thousand records of 100 bytes. The table
+ * has, for each number of clients, the median of all slices, the median ratio to one client in the
+ * same round, the groups of the log per second, and commits per group.
  */
 public final class DurableClients {
   private static final int RECORDS = 100_000;

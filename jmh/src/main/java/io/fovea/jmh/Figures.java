@@ -9,7 +9,8 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Figures for docs/benchmarks/features.md: each value is a line of a file, written at once, so an interrupted run keeps its values. {@code docs/benchmarks/Features.java} turns them into a table.
+ * Figures for docs/benchmarks/features.md: each value is a line of a file, written at once, so an
+ * interrupted run keeps its values. {@code docs/benchmarks/Features.java} turns them into a table.
  *
  * <pre>
  *   row TAB what TAB unit TAB aim TAB value

@@ -30,19 +30,27 @@ import java.util.stream.Stream;
  *
  * <ul>
  *   <li><i>hot method too big</i>: it has more than 325 bytecodes.
- *   <li><i>already compiled into a big method</i>: its own code has more than about 2,500 bytes, so it is called.
- *   <li><i>NodeCountInliningCutoff</i>: earlier inlining made the graph of the compiled method too large. From then on <i>nothing</i> is inlined, not even a single load: this is the expensive case. An access to native memory consists of a dozen small methods of the JDK and uses up much of the budget; the remedy is a call where it costs least.
+ *   <li><i>already compiled into a big method</i>: its own code has more than about 2,500 bytes, so
+ *       it is called.
+ *   <li><i>NodeCountInliningCutoff</i>: earlier inlining made the graph of the compiled method too
+ *       large. From then on <i>nothing</i> is inlined, not even a single load: this is the
+ *       expensive case. An access to native memory consists of a dozen small methods of the JDK and
+ *       uses up much of the budget; the remedy is a call where it costs least.
  * </ul>
  *
- * <p>A call costs two nanoseconds and hides information from the compiler, so it should be deliberate.
+ * <p>A call costs two nanoseconds and hides information from the compiler, so it should be
+ * deliberate.
  *
- * <p>Starts a second JVM that runs point reads and updates with -XX:+PrintInlining, and filters its output: first the compiled method, then the call path to the refused one. Run it with the benchmarks jar:
+ * <p>Starts a second JVM that runs point reads and updates with -XX:+PrintInlining, and filters its
+ * output: first the compiled method, then the call path to the refused one. Run it with the
+ * benchmarks jar:
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar io.fovea.jmh.InliningCheck [JVM option ...]
  * </pre>
  *
- * <p>The exit code is 1 if a method of {@link #HOT} was refused in the compilation of another. The option {@code -ea} shows the effect of assertions, whose bytecodes count.
+ * <p>The exit code is 1 if a method of {@link #HOT} was refused in the compilation of another. The
+ * option {@code -ea} shows the effect of assertions, whose bytecodes count.
  */
 public final class InliningCheck {
   /** The methods of a point read through the API, as class, dot, method. */
@@ -89,8 +97,8 @@ public final class InliningCheck {
           "io.fovea.memory.Mem.getLongBE");
 
   /**
-   * Methods that are calls, deliberately or inevitably: each exceeds every inlining limit, and
-   * has its own graph into which the above methods are inlined.
+   * Methods that are calls, deliberately or inevitably: each exceeds every inlining limit, and has
+   * its own graph into which the above methods are inlined.
    */
   static final List<String> WALLS =
       List.of(

@@ -3,9 +3,12 @@ package io.fovea.jmh;
 import java.util.SplittableRandom;
 
 /**
- * Draws record numbers: uniform, or Zipfian (theta 0.99) and scattered over all records, as in YCSB.
+ * Draws record numbers: uniform, or Zipfian (theta 0.99) and scattered over all records, as in
+ * YCSB.
  *
- * <p>A draw must be cheap relative to the measured operation. Uniform draws are one step of a generator; Zipfian draws, which need a power, are precomputed and read in a cycle: {@value #MADE} of them, 4 MiB read sequentially.
+ * <p>A draw must be cheap relative to the measured operation. Uniform draws are one step of a
+ * generator; Zipfian draws, which need a power, are precomputed and read in a cycle: {@value #MADE}
+ * of them, 4 MiB read sequentially.
  */
 final class KeyChooser {
   private static final int MADE = 1 << 20;

@@ -22,7 +22,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongUnaryOperator;
 
 /**
- * A table of records with the keys 0, 1, 2 and so on, a counter that writers increment, a group for an index, and padding: the data of benchmarks of large operations.
+ * A table of records with the keys 0, 1, 2 and so on, a counter that writers increment, a group for
+ * an index, and padding: the data of benchmarks of large operations.
  *
  * <p>Immutable; any thread.
  */

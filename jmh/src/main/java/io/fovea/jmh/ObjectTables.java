@@ -34,9 +34,11 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * The cost of objects compared with rows and with a handwritten codec. Budget: a typed read takes at most twice the time of rows, and 1.33 times that of the handwritten codec.
+ * The cost of objects compared with rows and with a handwritten codec. Budget: a typed read takes
+ * at most twice the time of rows, and 1.33 times that of the handwritten codec.
  *
- * <p>The same 10,000 records with four fields, in memory; transactions of 100 reads, or of 100 writes.
+ * <p>The same 10,000 records with four fields, in memory; transactions of 100 reads, or of 100
+ * writes.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

@@ -20,7 +20,8 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * The time to open a large, cleanly closed file, and how much of the buffer this touches: the first open in a JVM, and later ones. Each is followed by a read of the last record, timed separately.
+ * The time to open a large, cleanly closed file, and how much of the buffer this touches: the first
+ * open in a JVM, and later ones. Each is followed by a read of the last record, timed separately.
  *
  * <p>{@code --load} creates the file without opening it, so that the measured open is in a new JVM.
  */

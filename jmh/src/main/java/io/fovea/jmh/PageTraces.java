@@ -57,9 +57,11 @@ final class PageTraces {
   }
 
   /**
-   * A working set of a fifth of all pages that gets 19 of 20 accesses, uniformly. After each interval a quarter of it is replaced.
+   * A working set of a fifth of all pages that gets 19 of 20 accesses, uniformly. After each
+   * interval a quarter of it is replaced.
    *
-   * <p>After the drifting working set of G. Graefe et al., "In-Memory Performance for Big Data", PVLDB 2014, figure 13.
+   * <p>After the drifting working set of G. Graefe et al., "In-Memory Performance for Big Data",
+   * PVLDB 2014, figure 13.
    */
   static int[] drift(int pages, int length, int interval, long seed) {
     SplittableRandom random = new SplittableRandom(seed);

@@ -38,7 +38,11 @@ import org.openjdk.jmh.annotations.Warmup;
 /**
  * The cost of a point lookup in the tree alone, without transactions and API.
  *
- * <p>Records with keys of 8 and values of 120 bytes, in memory, at random. {@link #descent} finds the record, {@link #lookup} also copies the value and validates, {@link #again} accesses a record just found again through its position, {@link #near} does so through the position of a neighbor. With {@code -prof gc}: 0 B/op. With {@code -p records=100000} the tree is in the caches, and the cost of the instructions remains.
+ * <p>Records with keys of 8 and values of 120 bytes, in memory, at random. {@link #descent} finds
+ * the record, {@link #lookup} also copies the value and validates, {@link #again} accesses a record
+ * just found again through its position, {@link #near} does so through the position of a neighbor.
+ * With {@code -prof gc}: 0 B/op. With {@code -p records=100000} the tree is in the caches, and the
+ * cost of the instructions remains.
  */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
@@ -67,8 +71,8 @@ public class PointLookup {
   public int pageSize;
 
   /**
-   * Where lookups begin: {@code ROOT}; {@code FLAT}, at cached key locations; {@code SHORTCUT},
-   * the same behind a directory of virtual memory.
+   * Where lookups begin: {@code ROOT}; {@code FLAT}, at cached key locations; {@code SHORTCUT}, the
+   * same behind a directory of virtual memory.
    */
   @Param("ROOT")
   public String begin;

@@ -24,7 +24,9 @@ import picocli.CommandLine.Option;
     showDefaultValues = true,
     description = "Removes ranges of a table.")
 public final class RangeDelete implements Callable<Integer> {
-  @Option(names = "--path", description = "The database; an existing one is deleted first. It is kept afterwards.")
+  @Option(
+      names = "--path",
+      description = "The database; an existing one is deleted first. It is kept afterwards.")
   private Path path = Path.of("ranges.fovea");
 
   @Option(names = "--records", description = "Number of records in a range.")

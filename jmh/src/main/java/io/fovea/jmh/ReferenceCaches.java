@@ -7,9 +7,11 @@ final class ReferenceCaches {
   private ReferenceCaches() {}
 
   /**
-   * Returns the hits of MIN, the offline optimum: it evicts the page whose next access is farthest away.
+   * Returns the hits of MIN, the offline optimum: it evicts the page whose next access is farthest
+   * away.
    *
-   * <p>Source: L. A. Belady, "A Study of Replacement Algorithms for a Virtual-Storage Computer", IBM Systems Journal 1966.
+   * <p>Source: L. A. Belady, "A Study of Replacement Algorithms for a Virtual-Storage Computer",
+   * IBM Systems Journal 1966.
    */
   static long min(int[] trace, int frames) {
     int pages = Arrays.stream(trace).max().orElse(0) + 1;

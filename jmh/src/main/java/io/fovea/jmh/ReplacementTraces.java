@@ -16,16 +16,17 @@ import java.util.function.Supplier;
 
 /**
  * Replays traces of page accesses through the engine's replacement policies, for pools of 5, 10, 25
- * and 50 % of the pages of each trace, and prints hit ratios, with those of the offline optimum (Belady's MIN) and of LRU.
+ * and 50 % of the pages of each trace, and prints hit ratios, with those of the offline optimum
+ * (Belady's MIN) and of LRU.
  *
  * <pre>
  *   java -cp jmh/target/benchmarks.jar --enable-native-access=ALL-UNNAMED \
  *       io.fovea.jmh.ReplacementTraces [--json FILE] [NAME=FILE ...]
  * </pre>
  *
- * <p>NAME=FILE is a trace of real accesses. An engine writes one if its JVM is started with
- * {@code -javaagent:jmh/target/benchmarks.jar=trace=FILE}; the first {@value #READ} accesses are
- * replayed. For a trace of TPC-C, with one thread for reproducibility:
+ * <p>NAME=FILE is a trace of real accesses. An engine writes one if its JVM is started with {@code
+ * -javaagent:jmh/target/benchmarks.jar=trace=FILE}; the first {@value #READ} accesses are replayed.
+ * For a trace of TPC-C, with one thread for reproducibility:
  *
  * <pre>
  *   tpcc/tpcc.sh load --path trace.fovea --durability none --warehouses 1 --threads 1

@@ -9,8 +9,7 @@ import java.nio.file.Path;
 import java.util.SplittableRandom;
 
 /**
- * Reads blocks of 4 KiB through a ring owned by the calling thread, with a slot per read in
- * flight.
+ * Reads blocks of 4 KiB through a ring owned by the calling thread, with a slot per read in flight.
  */
 final class RingReader implements AutoCloseable {
   private static final int BLOCK = 4096;

@@ -36,9 +36,12 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * The cost of a scan of a few records from a random key, in one transaction. The records are those of {@link BesideOthers}: a key of 8 bytes and a value of 100, inserted in random order, 1,000 per transaction. An operation is one transaction.
+ * The cost of a scan of a few records from a random key, in one transaction. The records are those
+ * of {@link BesideOthers}: a key of 8 bytes and a value of 100, inserted in random order, 1,000 per
+ * transaction. An operation is one transaction.
  *
- * <p>{@code reading} selects a read-only transaction, which scans by leaves, or a read-write transaction, which scans by items.
+ * <p>{@code reading} selects a read-only transaction, which scans by leaves, or a read-write
+ * transaction, which scans by items.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

@@ -39,7 +39,9 @@ public final class SnapshotExport implements Callable<Integer> {
   private static final long NANOS_MAX = 60_000_000_000L;
   private static final long REST_NANOS = 3_000_000_000L;
 
-  @Option(names = "--path", description = "The database; an existing one is deleted first. It is kept afterwards.")
+  @Option(
+      names = "--path",
+      description = "The database; an existing one is deleted first. It is kept afterwards.")
   private Path path = Path.of("export.fovea");
 
   @Option(names = "--records", description = "Number of records.")
@@ -54,7 +56,9 @@ public final class SnapshotExport implements Callable<Integer> {
   @Option(names = "--rounds", description = "Number of exports.")
   private int rounds = 5;
 
-  @Option(names = "--pause", description = "Pause between two transactions of a writer, in microseconds.")
+  @Option(
+      names = "--pause",
+      description = "Pause between two transactions of a writer, in microseconds.")
   private long pause = 100;
 
   @Option(names = "--figures", description = "File for the figures of the page.")

@@ -20,7 +20,8 @@ import org.openjdk.jmh.annotations.Warmup;
 /**
  * The cost of asking for the number of records of a table. Budget: a microsecond.
  *
- * <p>Alone, and concurrent with a thread that changes the number with each commit: a sum that mixes states is then discarded, and finally the writer is stopped.
+ * <p>Alone, and concurrent with a thread that changes the number with each commit: a sum that mixes
+ * states is then discarded, and finally the writer is stopped.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

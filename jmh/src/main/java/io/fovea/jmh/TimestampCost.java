@@ -27,9 +27,14 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * The cost of the timestamps of a key in a transaction of 32 keys, in ns per key, including begin, end, and creating and releasing entries.
+ * The cost of the timestamps of a key in a transaction of 32 keys, in ns per key, including begin,
+ * end, and creating and releasing entries.
  *
- * <p>{@code hot} accesses a set of keys that fits in the exact table; {@code cold} one far larger, so that nearly every key is materialized from the sketch and another one is released to it. Baselines: a ConcurrentHashMap from every key to its word (a store of exact timestamps in memory, which needs memory for every key), and an array of words with known index (ideal: timestamps in the records).
+ * <p>{@code hot} accesses a set of keys that fits in the exact table; {@code cold} one far larger,
+ * so that nearly every key is materialized from the sketch and another one is released to it.
+ * Baselines: a ConcurrentHashMap from every key to its word (a store of exact timestamps in memory,
+ * which needs memory for every key), and an array of words with known index (ideal: timestamps in
+ * the records).
  *
  * <pre>
  *   java -jar jmh/target/benchmarks.jar TimestampCost

@@ -32,11 +32,18 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * The cost of each kind of timestamp store per key of a transaction of 16 keys, in ns: pin, read of the word, extension to the commit timestamp, and a share of begin and end, including creating and releasing entries. Baselines: a ConcurrentHashMap from key to word, the plain store in memory, with a get for the read and a compute for the extension; it boxes, and never removes keys. A second map has keys that wrap a long, and words that are changed in place.
+ * The cost of each kind of timestamp store per key of a transaction of 16 keys, in ns: pin, read of
+ * the word, extension to the commit timestamp, and a share of begin and end, including creating and
+ * releasing entries. Baselines: a ConcurrentHashMap from key to word, the plain store in memory,
+ * with a get for the read and a compute for the extension; it boxes, and never removes keys. A
+ * second map has keys that wrap a long, and words that are changed in place.
  *
- * <p>With 2,000 keys, all are in the exact table; with a million, nearly every access creates an entry and evicts another, except with {@code MEMORY}. Pages are on a device in memory and in a pool of a tenth of them, so {@code DISK} shows the processor time of an I/O.
+ * <p>With 2,000 keys, all are in the exact table; with a million, nearly every access creates an
+ * entry and evicts another, except with {@code MEMORY}. Pages are on a device in memory and in a
+ * pool of a tenth of them, so {@code DISK} shows the processor time of an I/O.
  *
- * <p>{@code EPOCH}, {@code REFERENCE_COUNT} and {@code IMMEDIATE} compare ways to detect unused entries; two or more threads show the cost of a reference count for the readers of a key.
+ * <p>{@code EPOCH}, {@code REFERENCE_COUNT} and {@code IMMEDIATE} compare ways to detect unused
+ * entries; two or more threads show the cost of a reference count for the readers of a key.
  *
  * <pre>
  *   java -jar jmh/target/benchmarks.jar TimestampStoreCost

@@ -33,7 +33,9 @@ import org.openjdk.jmh.annotations.Warmup;
 import org.openjdk.jmh.infra.BenchmarkParams;
 
 /**
- * Question: how much does each step of page translation gain? The ladder of section 6.4 of "Predictive Translation" (SIGMOD 2026), with the prediction before the table, and translations without a table: swizzled references, the system's page table, no translation.
+ * Question: how much does each step of page translation gain? The ladder of section 6.4 of
+ * "Predictive Translation" (SIGMOD 2026), with the prediction before the table, and translations
+ * without a table: swizzled references, the system's page table, no translation.
  *
  * <pre>
  *   one operation = one descent:   root ──► inner ··· ──► leaf      up to 240 children, uniform keys
@@ -43,13 +45,18 @@ import org.openjdk.jmh.infra.BenchmarkParams;
  *   the next key depends on a word of the leaf: descents do not overlap
  * </pre>
  *
- * <p>Frame hints are off, except for SWIZZLED, whose references are frame hints. {@code fill} is pages over frames (of a pool with 80 bytes of metadata per frame). Above 1, pages come from a device in memory, to measure the pool and not a disk, and DIRECT, which keeps all pages, is refused. {@code io.fovea.translations.Translations ladder} alternates all kinds in separate JVMs; here they run one after another:
+ * <p>Frame hints are off, except for SWIZZLED, whose references are frame hints. {@code fill} is
+ * pages over frames (of a pool with 80 bytes of metadata per frame). Above 1, pages come from a
+ * device in memory, to measure the pool and not a disk, and DIRECT, which keeps all pages, is
+ * refused. {@code io.fovea.translations.Translations ladder} alternates all kinds in separate JVMs;
+ * here they run one after another:
  *
  * <pre>{@code
  * java -jar jmh/target/benchmarks.jar TranslationLadder -rf json -rff ladder.json
  * }</pre>
  *
- * <p>The secondary results are the percentage of pages in their predicted frames by level (0 for translations without prediction), and the misses per thousand descents.
+ * <p>The secondary results are the percentage of pages in their predicted frames by level (0 for
+ * translations without prediction), and the misses per thousand descents.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

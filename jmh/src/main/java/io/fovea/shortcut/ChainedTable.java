@@ -5,7 +5,8 @@ import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
 
 /**
- * CH of the paper: a table of fixed size. Each slot contains an entry or refers to a bucket of 128 bytes. A full bucket refers to another one.
+ * CH of the paper: a table of fixed size. Each slot contains an entry or refers to a bucket of 128
+ * bytes. A full bucket refers to another one.
  *
  * <pre>
  *   slot     key 8 | value 8          one entry; free where both are 0

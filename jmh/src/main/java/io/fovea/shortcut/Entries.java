@@ -4,9 +4,11 @@ import io.fovea.memory.Mem;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Entries of 16 bytes, key and value, with linear probing, in a bucket or a whole table. A key of 0 is a free entry; at least one entry is free.
+ * Entries of 16 bytes, key and value, with linear probing, in a bucket or a whole table. A key of 0
+ * is a free entry; at least one entry is free.
  *
- * <p>The hash functions are multiplicative, as in the paper. Tables that first choose a bucket use the first function for the bucket and the second for the entry.
+ * <p>The hash functions are multiplicative, as in the paper. Tables that first choose a bucket use
+ * the first function for the bucket and the second for the entry.
  */
 final class Entries {
   static final int SHIFT = 4;

@@ -9,14 +9,17 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * EH of the paper: extendible hashing with a directory of pointers. The directory is indexed by the high bits of the hash. A bucket is a page of 4 KiB with open addressing, and is split into two new ones above 35 %.
+ * EH of the paper: extendible hashing with a directory of pointers. The directory is indexed by the
+ * high bits of the hash. A bucket is a page of 4 KiB with open addressing, and is split into two
+ * new ones above 35 %.
  *
  * <pre>
  *   directory  8 bytes a slot: the position of its bucket in the view
  *   bucket     256 entries, of which 89 may be in use
  * </pre>
  *
- * <p>Buckets are granules, reused after a split, as in section 2.1 of the paper. Their depths and numbers of keys are on the heap, since lookups do not need them.
+ * <p>Buckets are granules, reused after a split, as in section 2.1 of the paper. Their depths and
+ * numbers of keys are on the heap, since lookups do not need them.
  */
 class ExtendibleHashing implements LongTable {
   static final int BUCKET_SHIFT = 12;
@@ -60,7 +63,8 @@ class ExtendibleHashing implements LongTable {
   /**
    * Creates an empty table of one bucket.
    *
-   * @param depthMax the logarithm of the largest directory; with that size, buckets grow beyond 35 % until they are full
+   * @param depthMax the logarithm of the largest directory; with that size, buckets grow beyond 35
+   *     % until they are full
    * @throws RefusedException if the kernel refuses to create a file in memory
    */
   ExtendibleHashing(int depthMax) throws RefusedException {
@@ -182,7 +186,8 @@ class ExtendibleHashing implements LongTable {
       if (made == populated) {
         int refused = granules.populate(populated, POPULATED_AT_ONCE);
         if (refused < 0) {
-          throw new OutOfMemoryError("Cannot allocate memory for buckets: " + Errno.describe(-refused) + ".");
+          throw new OutOfMemoryError(
+              "Cannot allocate memory for buckets: " + Errno.describe(-refused) + ".");
         }
         populated += POPULATED_AT_ONCE;
       }

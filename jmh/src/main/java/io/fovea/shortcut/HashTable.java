@@ -5,8 +5,8 @@ import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
 
 /**
- * HT of the paper: one table with linear probing. It begins with 4 KiB; above 35 % all entries
- * move to a table of twice the size.
+ * HT of the paper: one table with linear probing. It begins with 4 KiB; above 35 % all entries move
+ * to a table of twice the size.
  */
 final class HashTable implements LongTable {
   static final int ENTRIES_MIN = 4096 / Entries.BYTES;

@@ -5,9 +5,12 @@ import io.fovea.memory.NativeRegion;
 import java.lang.foreign.MemorySegment;
 
 /**
- * HTI of the paper, as in Redis: like {@link HashTable}, but entries move to the larger table a few at a time, with each access. Until all have moved, lookups search both tables, beginning with the one with more entries.
+ * HTI of the paper, as in Redis: like {@link HashTable}, but entries move to the larger table a few
+ * at a time, with each access. Until all have moved, lookups search both tables, beginning with the
+ * one with more entries.
  *
- * <p>A moved entry stays in the old table as a tombstone: those below {@code moved} only keep probe sequences intact.
+ * <p>A moved entry stays in the old table as a tombstone: those below {@code moved} only keep probe
+ * sequences intact.
  */
 final class IncrementalTable implements LongTable {
   private final boolean hugePages;
@@ -37,7 +40,8 @@ final class IncrementalTable implements LongTable {
    * Creates an empty table.
    *
    * @param hugePages whether to advise huge pages, unlike the paper
-   * @param batch entries of the old table, including free ones, that an access examines; at least 4, so that all have moved before the new table is full
+   * @param batch entries of the old table, including free ones, that an access examines; at least
+   *     4, so that all have moved before the new table is full
    */
   IncrementalTable(boolean hugePages, int batch) {
     if (batch < 4) {

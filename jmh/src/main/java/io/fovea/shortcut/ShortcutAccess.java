@@ -17,13 +17,18 @@ import picocli.CommandLine.Option;
     showDefaultValues = true,
     description = "Random accesses to leaves by pointers and through a shortcut.")
 public final class ShortcutAccess implements Callable<Integer> {
-  @Option(names = "--bits", split = ",", description = "Logarithm of the number of slots and leaves.")
+  @Option(
+      names = "--bits",
+      split = ",",
+      description = "Logarithm of the number of slots and leaves.")
   private List<Integer> bits = List.of(8, 10, 12, 14, 16, 18, 20);
 
   @Option(names = "--accesses", description = "Accesses of each kind per round.")
   private long accesses = 4_000_000;
 
-  @Option(names = "--rounds", description = "Rounds of both kinds in turn, after two warm-up rounds.")
+  @Option(
+      names = "--rounds",
+      description = "Rounds of both kinds in turn, after two warm-up rounds.")
   private int rounds = 9;
 
   private ShortcutAccess() {}

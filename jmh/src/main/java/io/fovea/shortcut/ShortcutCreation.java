@@ -34,13 +34,17 @@ public final class ShortcutCreation implements Callable<Integer> {
     {"23.0", "18.6", "16.7"}
   };
 
-  @Option(names = "--bits", description = "Logarithm of the number of slots, with leaves in random order.")
+  @Option(
+      names = "--bits",
+      description = "Logarithm of the number of slots, with leaves in random order.")
   private int bits = 15;
 
   @Option(names = "--bits-in-order", description = "The same, with leaves in file order.")
   private int bitsInOrder = 18;
 
-  @Option(names = "--rounds", description = "Rounds of the three forms in turn, after two warm-up rounds.")
+  @Option(
+      names = "--rounds",
+      description = "Rounds of the three forms in turn, after two warm-up rounds.")
   private int rounds = 9;
 
   private ShortcutCreation() {}

@@ -12,7 +12,10 @@ import picocli.CommandLine.Option;
 /**
  * Figure 4: how many slots may refer to one leaf before pointers are faster.
  *
- * <p>Slot s refers to leaf {@code s mod leaves}; in the paper, neighbors refer to the same leaf. Accesses are random, so page tables, pointers and leaves are touched alike. But neighbors with the same leaf would need a mapping per slot, and this arrangement needs one per repetition of all leaves.
+ * <p>Slot s refers to leaf {@code s mod leaves}; in the paper, neighbors refer to the same leaf.
+ * Accesses are random, so page tables, pointers and leaves are touched alike. But neighbors with
+ * the same leaf would need a mapping per slot, and this arrangement needs one per repetition of all
+ * leaves.
  */
 @Command(
     name = "ShortcutFanIn",
@@ -26,7 +29,9 @@ public final class ShortcutFanIn implements Callable<Integer> {
   @Option(names = "--accesses", description = "Accesses of each kind per round.")
   private long accesses = 4_000_000;
 
-  @Option(names = "--rounds", description = "Rounds of both kinds in turn, after two warm-up rounds.")
+  @Option(
+      names = "--rounds",
+      description = "Rounds of both kinds in turn, after two warm-up rounds.")
   private int rounds = 7;
 
   private ShortcutFanIn() {}

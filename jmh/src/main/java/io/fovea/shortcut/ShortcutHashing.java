@@ -11,7 +11,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Shortcut-EH of the paper, section 4.1: {@link ExtendibleHashing} with an area of virtual memory that mirrors the directory. A separate thread, the mapper, keeps it up to date.
+ * Shortcut-EH of the paper, section 4.1: {@link ExtendibleHashing} with an area of virtual memory
+ * that mirrors the directory. A separate thread, the mapper, keeps it up to date.
  *
  * <pre>
  *   the table's thread      queue, lock-free, FIFO             mapper, every 25 ms
@@ -20,11 +21,22 @@ import org.jspecify.annotations.Nullable;
  *                           (pending requests are stale and removed first)
  * </pre>
  *
- * <p>A lookup uses the area if both versions are equal and buckets have at most eight slots on average; otherwise it uses the directory.
+ * <p>A lookup uses the area if both versions are equal and buckets have at most eight slots on
+ * average; otherwise it uses the directory.
  *
- * <p><b>Why it is exact.</b> Only the table's thread changes the directory's version, and only it looks up keys. If it finds the mapper's version equal, every request was executed, or was removed from the queue in favor of a later one. The mapper is then idle, and the area does not change until this thread adds the next request. The version is published (volatile) after the mappings, their page tables and the field of the area; its partner is the read in {@link #get}. Forbidden: a lookup through the area after a request, without comparing again.
+ * <p><b>Why it is exact.</b> Only the table's thread changes the directory's version, and only it
+ * looks up keys. If it finds the mapper's version equal, every request was executed, or was removed
+ * from the queue in favor of a later one. The mapper is then idle, and the area does not change
+ * until this thread adds the next request. The version is published (volatile) after the mappings,
+ * their page tables and the field of the area; its partner is the read in {@link #get}. Forbidden:
+ * a lookup through the area after a request, without comparing again.
  *
- * <p><b>What the paper leaves out.</b> Requests are removed one by one, while the mapper also takes them, so it may get an update whose create request was removed. Such an update refers to slots that the area does not have. Each update states its number of slots, and the mapper skips those for another number, since a create request follows them. An update whose predecessors were removed is executed and harmless: the directory's version was raised before the removals, so the mapper's version does not reach it.
+ * <p><b>What the paper leaves out.</b> Requests are removed one by one, while the mapper also takes
+ * them, so it may get an update whose create request was removed. Such an update refers to slots
+ * that the area does not have. Each update states its number of slots, and the mapper skips those
+ * for another number, since a create request follows them. An update whose predecessors were
+ * removed is executed and harmless: the directory's version was raised before the removals, so the
+ * mapper's version does not reach it.
  */
 final class ShortcutHashing extends ExtendibleHashing {
   static final int FAN_IN_MAX = 8;

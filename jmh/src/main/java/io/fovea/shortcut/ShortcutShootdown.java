@@ -15,7 +15,8 @@ import picocli.CommandLine.Option;
 /**
  * Figure 5: the cost of changing a slot while other cores read the area, and the cost for them.
  *
- * <p>A slot is remapped to its neighbor's leaf, and then back to its own, so an area of any size needs only a few mappings. In the paper, remapped pages stay, and each needs two more mappings.
+ * <p>A slot is remapped to its neighbor's leaf, and then back to its own, so an area of any size
+ * needs only a few mappings. In the paper, remapped pages stay, and each needs two more mappings.
  */
 @Command(
     name = "ShortcutShootdown",
@@ -31,10 +32,14 @@ public final class ShortcutShootdown implements Callable<Integer> {
   @Option(names = "--remaps", description = "Changes per round; 2^19 in the paper.")
   private int remaps = 1 << 15;
 
-  @Option(names = "--readers", description = "Largest number of readers; by default all processors but one.")
+  @Option(
+      names = "--readers",
+      description = "Largest number of readers; by default all processors but one.")
   private int readers = Math.min(7, Runtime.getRuntime().availableProcessors() - 1);
 
-  @Option(names = "--rounds", description = "Rounds of all numbers of readers in turn, after one warm-up round.")
+  @Option(
+      names = "--rounds",
+      description = "Rounds of all numbers of readers in turn, after one warm-up round.")
   private int rounds = 5;
 
   private volatile boolean stop;

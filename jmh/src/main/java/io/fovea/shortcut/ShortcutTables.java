@@ -32,7 +32,9 @@ public final class ShortcutTables implements Callable<Integer> {
     "inserts 1.08 of EH's; lookups close to HT's"
   };
 
-  @Option(names = "--entries", description = "Number of keys; by default as many as mappings allow.")
+  @Option(
+      names = "--entries",
+      description = "Number of keys; by default as many as mappings allow.")
   private long entries = Tables.entries();
 
   @Option(names = "--lookups", description = "Number of lookups, after as many warm-up lookups.")
@@ -41,7 +43,9 @@ public final class ShortcutTables implements Callable<Integer> {
   @Option(names = "--rounds", description = "JVMs of each table.")
   private int rounds = 5;
 
-  @Option(names = "--huge-pages", description = "Use huge pages for HT, HTI and CH, unlike the paper.")
+  @Option(
+      names = "--huge-pages",
+      description = "Use huge pages for HT, HTI and CH, unlike the paper.")
   private boolean hugePages;
 
   @Option(names = "--table", hidden = true, description = "Measure one table in this JVM.")
@@ -150,8 +154,8 @@ public final class ShortcutTables implements Callable<Integer> {
   }
 
   /**
-   * Prints one number per line: nanoseconds per insert up to each point, nanoseconds per lookup,
-   * 1 if lookups use a shortcut, bytes, entries.
+   * Prints one number per line: nanoseconds per insert up to each point, nanoseconds per lookup, 1
+   * if lookups use a shortcut, bytes, entries.
    */
   private void measure(Tables t) throws Exception {
     // Warms up the compiler on everything: splits, moves, both kinds of lookups.

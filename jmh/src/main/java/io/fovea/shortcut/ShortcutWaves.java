@@ -26,7 +26,9 @@ public final class ShortcutWaves implements Callable<Integer> {
   private static final int WAVES = 4;
   private static final int PIECE = 10_000;
 
-  @Option(names = "--entries", description = "Number of keys; 92 % are inserted before the first wave.")
+  @Option(
+      names = "--entries",
+      description = "Number of keys; 92 % are inserted before the first wave.")
   private long entries = Tables.entries();
 
   @Option(names = "--accesses", description = "Accesses per wave; a hundredth of them are inserts.")

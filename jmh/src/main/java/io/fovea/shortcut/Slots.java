@@ -15,9 +15,11 @@ import java.util.Locale;
 import java.util.SplittableRandom;
 
 /**
- * A wide inner node whose slots refer to leaves of 4 KiB, in both forms: pointers, and virtual memory that maps the leaves. Shared by the experiments of sections 1 and 3 of the paper.
+ * A wide inner node whose slots refer to leaves of 4 KiB, in both forms: pointers, and virtual
+ * memory that maps the leaves. Shared by the experiments of sections 1 and 3 of the paper.
  *
- * <p>Each line of a leaf begins with the leaf's number, to check reads. An access reads a random line of a leaf, since the first lines of all leaves would share a set of the processor's cache.
+ * <p>Each line of a leaf begins with the leaf's number, to check reads. An access reads a random
+ * line of a leaf, since the first lines of all leaves would share a set of the processor's cache.
  */
 final class Slots implements AutoCloseable {
   static final int LEAF_SHIFT = 12;
@@ -37,7 +39,8 @@ final class Slots implements AutoCloseable {
     int refused = slots.granules.populate(0, leaves);
     if (refused < 0) {
       slots.close();
-      throw new RefusedException("Cannot allocate memory for leaves: " + Errno.describe(-refused) + ".");
+      throw new RefusedException(
+          "Cannot allocate memory for leaves: " + Errno.describe(-refused) + ".");
     }
     MemorySegment view = slots.granules.view();
     for (long off = 0; off < (long) leaves << LEAF_SHIFT; off += 1 << LINES_SHIFT) {

@@ -11,8 +11,7 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * The tables compared in figures 7 and 8, and their keys. Each table is measured in a separate
- * JVM.
+ * The tables compared in figures 7 and 8, and their keys. Each table is measured in a separate JVM.
  */
 enum Tables {
   HT("HT"),
@@ -51,7 +50,8 @@ enum Tables {
   /**
    * Creates an empty table.
    *
-   * @param entries the final number of entries; CH gets a table in the paper's proportion of 1 GiB for 100 million
+   * @param entries the final number of entries; CH gets a table in the paper's proportion of 1 GiB
+   *     for 100 million
    */
   LongTable make(long entries, boolean hugePages) throws RefusedException {
     return switch (this) {

@@ -7,9 +7,12 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * A working set that drifts: at each interval, the quarter that was in it longest is replaced by new records. The engines take turns in each interval, starting with the replacement. Two threads, one lookup per transaction.
+ * A working set that drifts: at each interval, the quarter that was in it longest is replaced by
+ * new records. The engines take turns in each interval, starting with the replacement. Two threads,
+ * one lookup per transaction.
  *
- * <p>The slow time after a replacement lasts from the first bucket to the last one with less than half of the throughput at the end of the interval.
+ * <p>The slow time after a replacement lasts from the first bucket to the last one with less than
+ * half of the throughput at the end of the interval.
  */
 final class Drift {
   private static final long BUCKET_NANOS = 10_000_000;

@@ -16,7 +16,8 @@ import java.util.function.Function;
 /**
  * A measured engine in a separate process, which works on command.
  *
- * <p>Applications have one engine. Several in one JVM would share compiled code, with the branches of all of them. So each has its own JVM; all are open at once, and one works at a time.
+ * <p>Applications have one engine. Several in one JVM would share compiled code, with the branches
+ * of all of them. So each has its own JVM; all are open at once, and one works at a time.
  *
  * <pre>
  *   this process      "get 2 0 1000000 64 200000000"  ───►   the engine's, {@link Server}

@@ -15,7 +15,8 @@ import java.util.function.LongUnaryOperator;
 import java.util.function.Supplier;
 
 /**
- * A pool without transactions: the pages of links of {@link TranslationLadder}, or the tree of {@link PointLookup}. See {@link Engine}.
+ * A pool without transactions: the pages of links of {@link TranslationLadder}, or the tree of
+ * {@link PointLookup}. See {@link Engine}.
  *
  * <pre>
  *   links KIND FILL BUFFER_MIB       the arguments

@@ -37,7 +37,8 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 
 /**
- * A database of records with the keys 0, 1, 2 and so on, for lookups and inserts. See {@link Engine}.
+ * A database of records with the keys 0, 1, 2 and so on, for lookups and inserts. See {@link
+ * Engine}.
  *
  * <pre>
  *   get THREADS FIRST COUNT EACH NANOS          looks up records FIRST to FIRST + COUNT - 1, uniformly, EACH in a

@@ -22,7 +22,8 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /**
- * Compares the costs of the translations: figures of "Predictive Translation" (SIGMOD 2026) and of "In-Memory Performance for Big Data" (PVLDB 8, 2014).
+ * Compares the costs of the translations: figures of "Predictive Translation" (SIGMOD 2026) and of
+ * "In-Memory Performance for Big Data" (PVLDB 8, 2014).
  *
  * <pre>
  *   ladder     descents through pages of links, by fill of the pool           figure 9, ablation
@@ -37,7 +38,8 @@ import picocli.CommandLine.Parameters;
  *   places     lookups that begin at cached key locations, tree and API           in no paper
  * </pre>
  *
- * <p>Each kind has a separate JVM. All are open, and one works at a time, a slice in every round ({@link Turns}).
+ * <p>Each kind has a separate JVM. All are open, and one works at a time, a slice in every round
+ * ({@link Turns}).
  */
 @Command(
     name = "Translations",
@@ -58,12 +60,15 @@ public final class Translations implements Callable<Integer> {
   @Option(names = "--dir", description = "Folder for database files.")
   private Path dir = Path.of(".");
 
-  @Option(names = "--quick", description = "Small and short, as a test; the figures are meaningless.")
+  @Option(
+      names = "--quick",
+      description = "Small and short, as a test; the figures are meaningless.")
   private boolean quick;
 
   @Option(
       names = "--records",
-      description = "Number of records of 8 + 120 bytes; by default 4 million in memory, 10 million in a file.")
+      description =
+          "Number of records of 8 + 120 bytes; by default 4 million in memory, 10 million in a file.")
   private Long records;
 
   @Option(names = "--rounds", description = "Measured slices of each kind.")

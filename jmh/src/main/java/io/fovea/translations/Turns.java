@@ -7,8 +7,8 @@ import java.util.Locale;
 import java.util.function.ToDoubleFunction;
 
 /**
- * The answers of several engines to one command, round after round and in turn, so that slow
- * phases of the machine affect all of them. A ratio is the median of the rounds' ratios.
+ * The answers of several engines to one command, round after round and in turn, so that slow phases
+ * of the machine affect all of them. A ratio is the median of the rounds' ratios.
  */
 final class Turns {
   private final double[][][] answers;

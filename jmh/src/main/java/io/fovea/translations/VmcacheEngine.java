@@ -9,14 +9,17 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * vmcache's program (Leis et al., Virtual-Memory Assisted Buffer Management, SIGMOD 2023), built separately: random lookups of records of 8 + 120 bytes, in memory. It is stopped between its turns. See {@link Engine}.
+ * vmcache's program (Leis et al., Virtual-Memory Assisted Buffer Management, SIGMOD 2023), built
+ * separately: random lookups of records of 8 + 120 bytes, in memory. It is stopped between its
+ * turns. See {@link Engine}.
  *
  * <pre>
  *   vmcache RECORDS THREADS     the arguments: its program, and the number of records
  *   run THREADS NANOS           lookups, nanoseconds: always those of one second
  * </pre>
  *
- * <p>It reports once per second. The first line after a stop covers a partial second; the second one is complete.
+ * <p>It reports once per second. The first line after a stop covers a partial second; the second
+ * one is complete.
  */
 final class VmcacheEngine {
   private static final int GIB = 16;

@@ -21,7 +21,9 @@ import org.junit.jupiter.api.Test;
 /**
  * Point operations and scans allocate nothing once the JVM has compiled them.
  *
- * <p>The JVM counts the bytes that a thread allocates, exactly, so this depends on no time. Before the last compilation there may be garbage, and a recompilation may cause some again. So rounds are repeated until one allocates nothing; the test fails if none of {@value #ROUNDS} does.
+ * <p>The JVM counts the bytes that a thread allocates, exactly, so this depends on no time. Before
+ * the last compilation there may be garbage, and a recompilation may cause some again. So rounds
+ * are repeated until one allocates nothing; the test fails if none of {@value #ROUNDS} does.
  */
 @Tag("slow")
 class AllocationTest {

@@ -22,9 +22,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Every method of a point read is small enough to be inlined, except for the few that are to be calls.
+ * Every method of a point read is small enough to be inlined, except for the few that are to be
+ * calls.
  *
- * <p>HotSpot inlines no method of more than 325 bytecodes (FreqInlineSize), however hot. This test reads class files, so it does not depend on the compiler; {@link InliningCheck} shows its decisions.
+ * <p>HotSpot inlines no method of more than 325 bytecodes (FreqInlineSize), however hot. This test
+ * reads class files, so it does not depend on the compiler; {@link InliningCheck} shows its
+ * decisions.
  */
 class HotMethodSizeTest {
   private static final int FREQ_INLINE_SIZE = 325;

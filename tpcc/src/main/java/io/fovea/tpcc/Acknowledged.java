@@ -10,9 +10,12 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
 /**
- * A list of acknowledged transactions, kept outside the database. A client appends a record after the commit has returned and before it begins its next transaction. {@link AcknowledgedCheck} looks each of them up in the database.
+ * A list of acknowledged transactions, kept outside the database. A client appends a record after
+ * the commit has returned and before it begins its next transaction. {@link AcknowledgedCheck}
+ * looks each of them up in the database.
  *
- * <p>A write reaches the operating system, not the disk: the list survives {@code kill -9}, but not a crash of the machine. Any thread may write, each with a separate buffer.
+ * <p>A write reaches the operating system, not the disk: the list survives {@code kill -9}, but not
+ * a crash of the machine. Any thread may write, each with a separate buffer.
  *
  * <pre>
  *   0  kind         4   1 New-Order, 2 Payment
@@ -23,7 +26,8 @@ import java.nio.file.StandardOpenOption;
  *  24  value        8   O_OL_CNT; of a payment H_AMOUNT
  * </pre>
  *
- * Little-endian. A record never straddles two pages of the page cache, so it is written completely or not at all.
+ * Little-endian. A record never straddles two pages of the page cache, so it is written completely
+ * or not at all.
  */
 final class Acknowledged implements AutoCloseable {
   static final int RECORD_BYTES = 32;

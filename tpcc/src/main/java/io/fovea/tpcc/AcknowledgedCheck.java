@@ -96,7 +96,9 @@ final class AcknowledgedCheck {
             default ->
                 throw new DriverException(
                     Exit.UNUSABLE,
-                    file + " is not a list of acknowledged transactions: it has a record of kind " + kind);
+                    file
+                        + " is not a list of acknowledged transactions: it has a record of kind "
+                        + kind);
           };
       if (found != null) {
         wrong.add(found);

@@ -33,7 +33,8 @@ final class Arguments {
     @Option(
         names = "--warehouses",
         paramLabel = "N",
-        description = "number of warehouses; must match those of an existing FILE (default: as in FILE, or 1)")
+        description =
+            "number of warehouses; must match those of an existing FILE (default: as in FILE, or 1)")
     Integer warehouses;
   }
 
@@ -154,7 +155,8 @@ final class Arguments {
   /**
    * Fills in the defaults.
    *
-   * @param warehousesFound the number of warehouses in the database, if {@code --warehouses} is not given
+   * @param warehousesFound the number of warehouses in the database, if {@code --warehouses} is not
+   *     given
    */
   static Settings settle(Store store, WorkOptions work, Measure measure, int warehousesFound) {
     int warehouses = store.warehouses != null ? store.warehouses : warehousesFound;

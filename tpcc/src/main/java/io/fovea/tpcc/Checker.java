@@ -12,9 +12,11 @@ import io.fovea.tpcc.bench.Shutdown;
 import java.util.List;
 
 /**
- * Checks the twelve consistency conditions of clause 3.3.2 on all rows. Needs exclusive use of the database.
+ * Checks the twelve consistency conditions of clause 3.3.2 on all rows. Needs exclusive use of the
+ * database.
  *
- * <p>HISTORY is not ordered by customer, so it is read once per group of warehouses whose sums fit in memory. The other tables are read by district, see {@link DistrictCheck}.
+ * <p>HISTORY is not ordered by customer, so it is read once per group of warehouses whose sums fit
+ * in memory. The other tables are read by district, see {@link DistrictCheck}.
  */
 final class Checker {
   /** Customers whose sums are kept at a time: 32 MB. */

@@ -64,7 +64,8 @@ final class DistrictCheck {
    * Checks a district.
    *
    * @param nextOrder its D_NEXT_O_ID
-   * @param payments sums of H_AMOUNT by customer; those of its first customer are at {@code firstCustomer}
+   * @param payments sums of H_AMOUNT by customer; those of its first customer are at {@code
+   *     firstCustomer}
    */
   void check(int w, int d, int nextOrder, long[] payments, int firstCustomer) {
     this.w = w;

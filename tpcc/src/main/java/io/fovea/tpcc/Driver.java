@@ -88,9 +88,7 @@ final class Driver {
     if (meta == null || meta.complete()) {
       return tables;
     }
-    progress.say(
-        "%s holds an incomplete load; it is dropped and loaded again",
-        name(settings));
+    progress.say("%s holds an incomplete load; it is dropped and loaded again", name(settings));
     Tables.drop(db);
     return Tables.open(db);
   }
@@ -274,9 +272,7 @@ final class Driver {
     if (!meta.complete()) {
       throw new DriverException(
           Exit.UNUSABLE,
-          settings.path()
-              + " holds an incomplete load; load it again with load or run"
-              + " again");
+          settings.path() + " holds an incomplete load; load it again with load or run" + " again");
     }
     if (store.warehouses != null && store.warehouses != meta.warehouses()) {
       throw new DriverException(

@@ -15,7 +15,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Fills an empty database: ITEM first, then the warehouses, each by one thread, in key order and in transactions of a few hundred rows.
+ * Fills an empty database: ITEM first, then the warehouses, each by one thread, in key order and in
+ * transactions of a few hundred rows.
  *
  * <p>The contents depend only on seed and scale, see {@link Population}.
  */

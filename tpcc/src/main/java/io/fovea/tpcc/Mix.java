@@ -5,7 +5,8 @@ import java.util.Arrays;
 import java.util.Locale;
 
 /**
- * Chooses the next transaction. A deck is shuffled, dealt to its end and shuffled again, so that the shares are exact (clause 5.2.4.2). Weights are drawn independently.
+ * Chooses the next transaction. A deck is shuffled, dealt to its end and shuffled again, so that
+ * the shares are exact (clause 5.2.4.2). Weights are drawn independently.
  *
  * @param name the label in reports
  * @param weights cards of each type, or weights

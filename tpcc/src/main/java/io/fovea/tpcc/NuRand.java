@@ -3,7 +3,8 @@ package io.fovea.tpcc;
 import io.fovea.tpcc.bench.Rng;
 
 /**
- * The non-uniform distribution of clause 2.1.6 with the constants C of one run: one constant per field, drawn from [0, A], the same for all workers.
+ * The non-uniform distribution of clause 2.1.6 with the constants C of one run: one constant per
+ * field, drawn from [0, A], the same for all workers.
  *
  * @param cLast for C_LAST, in [0, 255]
  * @param cCustomer for C_ID, in [0, 1023]

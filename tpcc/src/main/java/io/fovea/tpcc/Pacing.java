@@ -35,8 +35,8 @@ abstract class Pacing {
   }
 
   /**
-   * A fixed number of transactions per second. The latency of one that starts late counts from
-   * its scheduled time, so it includes the wait.
+   * A fixed number of transactions per second. The latency of one that starts late counts from its
+   * scheduled time, so it includes the wait.
    */
   static final class Rated extends Pacing {
     private final double intervalNanos;

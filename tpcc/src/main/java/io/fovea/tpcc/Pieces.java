@@ -9,8 +9,8 @@ import io.fovea.RowTable;
 import io.fovea.ScanOrder;
 
 /**
- * Reads long ranges of a quiescent database in a series of read transactions of moderate size.
- * Each transaction extracts the wanted columns into an array of longs, which is visited after the
+ * Reads long ranges of a quiescent database in a series of read transactions of moderate size. Each
+ * transaction extracts the wanted columns into an array of longs, which is visited after the
  * commit, so a retried transaction counts once. For the same reason the start key advances only
  * after the commit: the first attempt reads by leaves and is aborted if a leaf is evicted.
  */

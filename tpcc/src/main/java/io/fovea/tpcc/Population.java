@@ -247,8 +247,8 @@ final class Population {
   }
 
   /**
-   * "10 % of the rows, selected at random": selects exactly a tenth of the numbers 1 to n
-   * (Knuth's algorithm S). A draw per row would select about a tenth.
+   * "10 % of the rows, selected at random": selects exactly a tenth of the numbers 1 to n (Knuth's
+   * algorithm S). A draw per row would select about a tenth.
    */
   private static BitSet tenth(Rng r, int n) {
     BitSet chosen = new BitSet(n + 1);

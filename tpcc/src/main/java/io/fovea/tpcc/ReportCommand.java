@@ -41,7 +41,8 @@ final class ReportCommand implements Callable<Integer> {
   @Parameters(
       arity = "1..*",
       paramLabel = "FILE",
-      description = "a report (RUN.json) or histograms (RUN.hlog), optionally followed by those of a second run")
+      description =
+          "a report (RUN.json) or histograms (RUN.hlog), optionally followed by those of a second run")
   private List<Path> files;
 
   @Option(
@@ -105,8 +106,7 @@ final class ReportCommand implements Callable<Integer> {
   }
 
   /**
-   * Returns the format of {@code --format} or of the extension of {@code --out}, which must
-   * agree.
+   * Returns the format of {@code --format} or of the extension of {@code --out}, which must agree.
    */
   private Format format() {
     if (out == null || Files.isDirectory(out)) {

@@ -16,8 +16,8 @@ import java.util.Map;
 import org.HdrHistogram.Histogram;
 
 /**
- * The figure of one run, or of two overlaid: the second is dashed, or has another color where a
- * run has only one line. The first extra column of a series gets a second y axis next to the
+ * The figure of one run, or of two overlaid: the second is dashed, or has another color where a run
+ * has only one line. The first extra column of a series gets a second y axis next to the
  * throughput, further ones get separate panels.
  */
 final class RunFigure {

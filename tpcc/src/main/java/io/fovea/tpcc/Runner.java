@@ -102,7 +102,8 @@ final class Runner {
   /**
    * Runs the workload.
    *
-   * @return the results, up to the signal if there was one; with zero operations if it came during the warm-up
+   * @return the results, up to the signal if there was one; with zero operations if it came during
+   *     the warm-up
    * @throws DriverException if a worker failed or a file could not be written
    */
   Result run() {
@@ -205,8 +206,8 @@ final class Runner {
   }
 
   /**
-   * Returns the warehouses of a worker: all, or with affinity its share. If there are more
-   * workers than warehouses, several share one.
+   * Returns the warehouses of a worker: all, or with affinity its share. If there are more workers
+   * than warehouses, several share one.
    */
   static int[] homes(int worker, int workers, int warehouses, boolean affinity) {
     if (!affinity) {
@@ -267,7 +268,8 @@ final class Runner {
   }
 
   /**
-   * Waits for a phase to end, sampling and reporting progress. The last sample is taken at the end, so the intervals of the series add up to the totals.
+   * Waits for a phase to end, sampling and reporting progress. The last sample is taken at the end,
+   * so the intervals of the series add up to the totals.
    *
    * @return true if the workers ended early or a signal arrived
    */

@@ -1,7 +1,8 @@
 package io.fovea.tpcc;
 
 /**
- * The cardinalities of clause 1.2.1. {@link #FULL} is the specification's; tests load fewer rows of the same shape.
+ * The cardinalities of clause 1.2.1. {@link #FULL} is the specification's; tests load fewer rows of
+ * the same shape.
  *
  * @param items rows of ITEM, and of STOCK per warehouse
  * @param customers customers per district, each with one order and one history row after a load

@@ -9,9 +9,12 @@ import io.fovea.schema.TableSpec;
 /**
  * The nine tables of clause 1.3 and one table of the driver.
  *
- * <p>Money is INT64 in cents, rates are INT32 in ten-thousandths, dates are INT64 in milliseconds since 1970. Null is 0 for O_CARRIER_ID (carriers are 1 to 10) and for OL_DELIVERY_D.
+ * <p>Money is INT64 in cents, rates are INT32 in ten-thousandths, dates are INT64 in milliseconds
+ * since 1970. Null is 0 for O_CARRIER_ID (carriers are 1 to 10) and for OL_DELIVERY_D.
  *
- * <p>A projection copies a row up to the last requested field, and an update writes what changed. So each table begins with the fields that change, followed by those that are read often; wide and rarely read fields come last.
+ * <p>A projection copies a row up to the last requested field, and an update writes what changed.
+ * So each table begins with the fields that change, followed by those that are read often; wide and
+ * rarely read fields come last.
  */
 final class Schema {
   /** The null value of O_CARRIER_ID and OL_DELIVERY_D. */
@@ -139,8 +142,8 @@ final class Schema {
   }
 
   /**
-   * HISTORY, which has no key in the specification: (stream, sequence). Each loader and each
-   * worker of a run has its own stream, so that they do not contend for the last leaf.
+   * HISTORY, which has no key in the specification: (stream, sequence). Each loader and each worker
+   * of a run has its own stream, so that they do not contend for the last leaf.
    */
   static final class History {
     static final TableSpec SPEC;

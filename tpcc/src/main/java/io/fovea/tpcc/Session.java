@@ -82,8 +82,8 @@ final class Session {
   }
 
   /**
-   * Finds a customer by last name (clause 2.5.2.2): of n customers with that name, ordered by
-   * first name, number ceil(n / 2). Reads index entries only.
+   * Finds a customer by last name (clause 2.5.2.2): of n customers with that name, ordered by first
+   * name, number ceil(n / 2). Reads index entries only.
    */
   int findByName(Transaction tx, int w, int d, String last) {
     nameKey.clear().int32(w).int32(d).text(last);

@@ -12,7 +12,10 @@ import java.lang.management.ThreadMXBean;
 import java.util.function.IntToLongFunction;
 
 /**
- * Runs the full mix on one thread and one warehouse, in memory and without a log, in slices of transactions. Used by {@code docs/benchmarks/TpccTurns.java}, which alternates two builds in one JVM. It measures the processor time of the thread, which other load on the machine hardly affects.
+ * Runs the full mix on one thread and one warehouse, in memory and without a log, in slices of
+ * transactions. Used by {@code docs/benchmarks/TpccTurns.java}, which alternates two builds in one
+ * JVM. It measures the processor time of the thread, which other load on the machine hardly
+ * affects.
  *
  * <p>One thread. The database stays open until the JVM ends.
  */

@@ -36,8 +36,8 @@ record Tables(
           Schema.Stock.SPEC);
 
   /**
-   * Drops the tables; {@link #open} recreates them. The driver's table, which records that the
-   * load is incomplete, goes last, so that an interrupted drop is detected and repeated.
+   * Drops the tables; {@link #open} recreates them. The driver's table, which records that the load
+   * is incomplete, goes last, so that an interrupted drop is detected and repeated.
    */
   static void drop(Database db) {
     NINE.forEach(spec -> db.dropTable(spec.name()));

@@ -20,11 +20,11 @@ import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
 
 /**
- * Trains an ahead-of-time cache. Silently does the work of {@code run} for some seconds, either
- * in memory, or on a file with a log, followed by a recovery. {@code tpcc.sh} runs it in a JVM
- * that records classes and methods ({@code -XX:AOTCacheOutput}, JEP 514 and 515), so that later
- * JVMs start warm. Each kind of work has a separate cache: code profiled for both would be
- * compiled with the branches of both, which takes longer.
+ * Trains an ahead-of-time cache. Silently does the work of {@code run} for some seconds, either in
+ * memory, or on a file with a log, followed by a recovery. {@code tpcc.sh} runs it in a JVM that
+ * records classes and methods ({@code -XX:AOTCacheOutput}, JEP 514 and 515), so that later JVMs
+ * start warm. Each kind of work has a separate cache: code profiled for both would be compiled with
+ * the branches of both, which takes longer.
  */
 @Command(
     name = "train",

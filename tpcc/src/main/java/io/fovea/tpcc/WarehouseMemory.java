@@ -18,7 +18,8 @@ final class WarehouseMemory {
   private WarehouseMemory() {}
 
   /**
-   * Returns a pool size that holds the data and the growth during a run, capped at half of the memory.
+   * Returns a pool size that holds the data and the growth during a run, capped at half of the
+   * memory.
    *
    * @param fileBytes the current size of the file; 0 if there is none
    * @param seconds the length of the run

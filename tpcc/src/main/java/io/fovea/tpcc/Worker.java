@@ -37,8 +37,8 @@ final class Worker implements Client {
   private final boolean virtual;
 
   /**
-   * Whether clients yield to each other. Virtual threads are not preempted: with more clients
-   * than carriers, and no waits for a log, the first ones would keep the processors.
+   * Whether clients yield to each other. Virtual threads are not preempted: with more clients than
+   * carriers, and no waits for a log, the first ones would keep the processors.
    */
   private final boolean turns;
 

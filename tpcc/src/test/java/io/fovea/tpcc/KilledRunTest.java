@@ -33,9 +33,12 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * Runs the driver in a child JVM, kills it with signal 9 at random times while it opens, loads, runs, checks and closes, and runs it again: it ends with exit code 0, the twelve conditions hold, and no acknowledged transaction is missing.
+ * Runs the driver in a child JVM, kills it with signal 9 at random times while it opens, loads,
+ * runs, checks and closes, and runs it again: it ends with exit code 0, the twelve conditions hold,
+ * and no acknowledged transaction is missing.
  *
- * <p>{@code -Dtpcc.kills=50} sets the number of kills. {@code -Dtpcc.seed=N} repeats the times of the run that printed the seed, as far as the clock allows.
+ * <p>{@code -Dtpcc.kills=50} sets the number of kills. {@code -Dtpcc.seed=N} repeats the times of
+ * the run that printed the seed, as far as the clock allows.
  */
 @Tag("slow")
 @Execution(ExecutionMode.CONCURRENT)
@@ -93,8 +96,8 @@ class KilledRunTest {
   }
 
   /**
-   * Waits until it is time to kill a process, which may end before: some time after the start of
-   * a stage, or after a number of acknowledged transactions, so that a slow machine gets as far.
+   * Waits until it is time to kill a process, which may end before: some time after the start of a
+   * stage, or after a number of acknowledged transactions, so that a slow machine gets as far.
    */
   private String await(Process process, Stage stage, Path list) throws Exception {
     if (stage == Stage.RUNNING && list != null) {

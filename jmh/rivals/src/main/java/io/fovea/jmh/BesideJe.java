@@ -14,9 +14,9 @@ import com.sleepycat.je.Transaction;
 import com.sleepycat.je.TransactionConfig;
 
 /**
- * Berkeley DB Java Edition. Transactions that write, and scans, are serializable through locks
- * held until commit. A read before an update takes the write lock at once; otherwise two readers
- * of the same record would deadlock. The loser of a conflict is retried. A single read commits
+ * Berkeley DB Java Edition. Transactions that write, and scans, are serializable through locks held
+ * until commit. A read before an update takes the write lock at once; otherwise two readers of the
+ * same record would deadlock. The loser of a conflict is retried. A single read commits
  * automatically. The cache is on the heap. The log cannot be turned off: without durability,
  * commits leave their records in memory.
  */

@@ -12,8 +12,8 @@ import jetbrains.exodus.env.Transaction;
 
 /**
  * Xodus. A transaction reads a snapshot, and its commit fails if another one has committed since,
- * so writing transactions are serializable. The loser is retried on a new snapshot. The only
- * cache, that of the log, is bounded by the memory of the setup.
+ * so writing transactions are serializable. The loser is retried on a new snapshot. The only cache,
+ * that of the log, is bounded by the memory of the setup.
  */
 final class BesideXodus implements BesideStore {
   private final Environment env;

@@ -7,7 +7,8 @@ public interface Client {
   /**
    * Runs the next transaction without waiting for the log.
    *
-   * @return whether there is a transaction to acknowledge: false if it was abandoned or the client stops
+   * @return whether there is a transaction to acknowledge: false if it was abandoned or the client
+   *     stops
    */
   public boolean execute();
 

@@ -95,7 +95,8 @@ public final class Crew {
   }
 
   /**
-   * Stops the threads and waits for their end. A signal is not a failure: the results so far count, and {@link Shutdown#results} ends the command.
+   * Stops the threads and waits for their end. A signal is not a failure: the results so far count,
+   * and {@link Shutdown#results} ends the command.
    *
    * @param early whether they had ended, or were about to, before the planned time
    * @throws DriverException if a thread failed

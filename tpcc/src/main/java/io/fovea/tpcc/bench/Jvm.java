@@ -10,7 +10,8 @@ public final class Jvm {
   private Jvm() {}
 
   /**
-   * Prepares a command of the driver in a JVM with the options of this one. Excludes the option that records an ahead-of-time cache (JEP 514).
+   * Prepares a command of the driver in a JVM with the options of this one. Excludes the option
+   * that records an ahead-of-time cache (JEP 514).
    *
    * @param program the class that has {@code main}
    * @param args the command line after the program's name

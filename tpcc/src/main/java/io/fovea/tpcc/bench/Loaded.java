@@ -8,6 +8,5 @@ package io.fovea.tpcc.bench;
  */
 public record Loaded(long rows, double seconds) {
   /** The consequence of a signal during a load, for the user. */
-  public static final String INCOMPLETE =
-      "the load is not complete; it starts over next time";
+  public static final String INCOMPLETE = "the load is not complete; it starts over next time";
 }

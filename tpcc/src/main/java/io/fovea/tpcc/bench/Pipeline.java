@@ -5,13 +5,16 @@ import java.util.List;
 import java.util.Queue;
 
 /**
- * A thread that serves several clients. While the commit of one client becomes durable, it works for another. It waits only when all clients wait.
+ * A thread that serves several clients. While the commit of one client becomes durable, it works
+ * for another. It waits only when all clients wait.
  *
  * <pre>
  *   ready ──execute──► waiting for the log, oldest first ──durable: acknowledge──► ready
  * </pre>
  *
- * <p>A client begins its next transaction when the previous one was acknowledged, as it would on a separate thread. Durability is checked before each transaction, so latencies err on the long side.
+ * <p>A client begins its next transaction when the previous one was acknowledged, as it would on a
+ * separate thread. Durability is checked before each transaction, so latencies err on the long
+ * side.
  */
 public final class Pipeline {
   private final Crew crew;

@@ -1,9 +1,9 @@
 package io.fovea.tpcc.bench;
 
 /**
- * SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014):
- * one addition and a few multiplications per draw, no allocation. Not thread-safe: one per
- * worker, or per piece of a load.
+ * SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014): one
+ * addition and a few multiplications per draw, no allocation. Not thread-safe: one per worker, or
+ * per piece of a load.
  */
 public final class Rng {
   private static final long GAMMA = 0x9e37_79b9_7f4a_7c15L;

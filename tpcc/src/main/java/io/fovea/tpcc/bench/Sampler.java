@@ -8,9 +8,9 @@ import java.util.function.Supplier;
 import org.HdrHistogram.AbstractHistogram;
 
 /**
- * Builds the {@link Series} of a run. The thread that collects the workers' histograms calls
- * {@link #sample} at the end of each interval. Workers are not disturbed: the engine's statistics
- * come from counters that they maintain anyway. One thread.
+ * Builds the {@link Series} of a run. The thread that collects the workers' histograms calls {@link
+ * #sample} at the end of each interval. Workers are not disturbed: the engine's statistics come
+ * from counters that they maintain anyway. One thread.
  */
 public final class Sampler {
   /** The intended length of an interval. */
@@ -46,8 +46,7 @@ public final class Sampler {
   }
 
   /**
-   * Adds a column with the value at the end of each interval. Call before the first interval
-   * ends.
+   * Adds a column with the value at the end of each interval. Call before the first interval ends.
    */
   public Sampler gauge(String name, DoubleSupplier value) {
     gauges.put(name, value);

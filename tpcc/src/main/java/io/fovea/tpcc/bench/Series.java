@@ -15,9 +15,13 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The values of each interval of a run, as columns of equal length; the first column is the end of the interval. Created by {@link Sampler}; stored as {@code series} and {@code marks} in a {@code --json} report. One thread.
+ * The values of each interval of a run, as columns of equal length; the first column is the end of
+ * the interval. Created by {@link Sampler}; stored as {@code series} and {@code marks} in a {@code
+ * --json} report. One thread.
  *
- * <p>Rates are per second, over the actual length of the interval: a rate times the difference of two {@link #SECOND}s is the count. A missing value, such as a percentile of an interval without operations, is NaN here and null in JSON.
+ * <p>Rates are per second, over the actual length of the interval: a rate times the difference of
+ * two {@link #SECOND}s is the count. A missing value, such as a percentile of an interval without
+ * operations, is NaN here and null in JSON.
  */
 public final class Series {
   /** End of an interval, in seconds from the start of the warm-up. */

@@ -7,7 +7,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
- * Turns a signal into an orderly end: workers stop, the results so far are shown, the database is closed, and only then does the JVM exit. Otherwise an interrupted run would leave an unclean file.
+ * Turns a signal into an orderly end: workers stop, the results so far are shown, the database is
+ * closed, and only then does the JVM exit. Otherwise an interrupted run would leave an unclean
+ * file.
  *
  * <pre>
  *   the command's thread                      the hook, started by the signal
@@ -17,7 +19,8 @@ import java.util.function.Supplier;
  *   {@link #close}         ----------------&gt;  ends, and the JVM with it
  * </pre>
  *
- * <p>Output after {@link #close} is usually lost. So those two methods report the stop, not the code that shows the exception.
+ * <p>Output after {@link #close} is usually lost. So those two methods report the stop, not the
+ * code that shows the exception.
  */
 public final class Shutdown implements AutoCloseable {
   private static final long GRACE_SECONDS = 60;

@@ -13,7 +13,9 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Measures for how long each thread of this process had a processor, and for how long it was ready without one, as counted by Linux ({@code /proc/self/task/N/schedstat}). The rest of the time it slept, waiting for the device, another thread, or work.
+ * Measures for how long each thread of this process had a processor, and for how long it was ready
+ * without one, as counted by Linux ({@code /proc/self/task/N/schedstat}). The rest of the time it
+ * slept, waiting for the device, another thread, or work.
  *
  * <p>Empty on other systems, and if the kernel does not count. One thread.
  */

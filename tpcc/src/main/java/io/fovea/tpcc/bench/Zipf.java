@@ -1,10 +1,10 @@
 package io.fovea.tpcc.bench;
 
 /**
- * Draws Zipf-distributed ranks by rejection inversion (Hörmann and Derflinger,
- * "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS
- * 6(3), 1996): exact, without a table or a sum over all ranks, with about 1.1 draws of the
- * generator per rank. Immutable; any thread.
+ * Draws Zipf-distributed ranks by rejection inversion (Hörmann and Derflinger, "Rejection-inversion
+ * to generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996): exact,
+ * without a table or a sum over all ranks, with about 1.1 draws of the generator per rank.
+ * Immutable; any thread.
  */
 public final class Zipf {
   private static final double TAYLOR_BELOW = 1e-8;
@@ -46,8 +46,8 @@ public final class Zipf {
   }
 
   /**
-   * Returns the integral of the weights up to x, (x^(1-theta) - 1) / (1-theta), or log x for
-   * theta 1.
+   * Returns the integral of the weights up to x, (x^(1-theta) - 1) / (1-theta), or log x for theta
+   * 1.
    */
   private double integral(double x) {
     double log = Math.log(x);

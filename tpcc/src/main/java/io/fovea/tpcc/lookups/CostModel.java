@@ -3,13 +3,16 @@ package io.fovea.tpcc.lookups;
 import java.util.List;
 
 /**
- * A model of throughput by miss ratio alone: a lookup that hits takes t_hit, one that misses takes t_miss, and a thread runs them sequentially.
+ * A model of throughput by miss ratio alone: a lookup that hits takes t_hit, one that misses takes
+ * t_miss, and a thread runs them sequentially.
  *
  * <pre>
  *   t(m) = (1 - m) t_hit + m t_miss          throughput(m) = threads / t(m)
  * </pre>
  *
- * <p>The two times come from the measured points with the fewest and the most misses, so the model matches both. The points between are compared with it. A point below the model pays for more than misses, such as waits for a frame or a latch.
+ * <p>The two times come from the measured points with the fewest and the most misses, so the model
+ * matches both. The points between are compared with it. A point below the model pays for more than
+ * misses, such as waits for a frame or a latch.
  *
  * @param hitNanos time of a lookup without a miss
  * @param missNanos time of a lookup with a miss

@@ -22,8 +22,7 @@ final class LookupArguments {
   private static final double MAX_THETA = 10;
 
   /**
-   * Size of a record in addition to its value: key, slot, timestamps, and its share of inner
-   * nodes.
+   * Size of a record in addition to its value: key, slot, timestamps, and its share of inner nodes.
    */
   private static final int RECORD_OVERHEAD_BYTES = 40;
 
@@ -230,7 +229,8 @@ final class LookupArguments {
       ShareConverter share = new ShareConverter();
       List<Share> growth = List.of(share.convert(ends[0]), share.convert(ends[1]));
       if (growth.getFirst().equals(growth.getLast())) {
-        throw new TypeConversionException("'" + value + "' is not a growth: both sizes are the same");
+        throw new TypeConversionException(
+            "'" + value + "' is not a growth: both sizes are the same");
       }
       return growth;
     }

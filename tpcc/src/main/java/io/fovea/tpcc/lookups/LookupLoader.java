@@ -11,8 +11,8 @@ import io.fovea.tpcc.bench.Shutdown;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Fills an empty table. Each thread loads a range of keys in order, in transactions of some
- * hundred rows, which leaves full pages.
+ * Fills an empty table. Each thread loads a range of keys in order, in transactions of some hundred
+ * rows, which leaves full pages.
  */
 final class LookupLoader {
   private static final long POLL_NANOS = 100_000_000;

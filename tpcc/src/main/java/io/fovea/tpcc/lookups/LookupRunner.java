@@ -86,7 +86,8 @@ final class LookupRunner {
   /**
    * Runs the workload.
    *
-   * @return the results, up to the signal if there was one; with zero operations if it came during the warm-up
+   * @return the results, up to the signal if there was one; with zero operations if it came during
+   *     the warm-up
    * @throws DriverException if a client failed
    */
   LookupResult run() {
@@ -193,7 +194,8 @@ final class LookupRunner {
   }
 
   /**
-   * Waits for a phase to end, moving the working set, sampling and reporting progress. The working set starts to move with the measured time.
+   * Waits for a phase to end, moving the working set, sampling and reporting progress. The working
+   * set starts to move with the measured time.
    *
    * @return true if the clients ended early or a signal arrived
    */

@@ -3,7 +3,8 @@ package io.fovea.tpcc.lookups;
 import java.util.Locale;
 
 /**
- * A size of a working set, as written by users: {@code 1.1} is 1.1 times the pool, {@code 50%} is half of the records.
+ * A size of a working set, as written by users: {@code 1.1} is 1.1 times the pool, {@code 50%} is
+ * half of the records.
  *
  * @param value a factor, above 0
  * @param ofData whether it refers to the data instead of the pool

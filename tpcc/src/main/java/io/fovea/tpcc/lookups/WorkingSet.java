@@ -5,7 +5,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * The records that are looked up at each time of a run. Records are numbered in key order. The working set is a range of them that wraps around at the end.
+ * The records that are looked up at each time of a run. Records are numbered in key order. The
+ * working set is a range of them that wraps around at the end.
  *
  * <pre>
  *   0          first                  first + size             records
@@ -156,7 +157,8 @@ sealed interface WorkingSet {
   }
 
   /**
-   * A set of constant size of which a part is replaced at intervals: new records replace those that were in it longest (Graefe et al., "In-Memory Performance for Big Data", VLDB 2015, 5.3.3).
+   * A set of constant size of which a part is replaced at intervals: new records replace those that
+   * were in it longest (Graefe et al., "In-Memory Performance for Big Data", VLDB 2015, 5.3.3).
    *
    * @param records the number of records
    * @param size the number in the set

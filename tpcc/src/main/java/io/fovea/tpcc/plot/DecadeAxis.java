@@ -13,8 +13,8 @@ import org.jfree.chart.ui.RectangleEdge;
 import org.jfree.chart.ui.TextAnchor;
 
 /**
- * A logarithmic axis labelled with the numbers themselves. The library's own logarithmic axis
- * draws its labels as outlines of letters.
+ * A logarithmic axis labelled with the numbers themselves. The library's own logarithmic axis draws
+ * its labels as outlines of letters.
  */
 final class DecadeAxis extends NumberAxis {
   private static final long serialVersionUID = 1L;

@@ -15,7 +15,8 @@ import java.util.List;
 import javax.imageio.ImageIO;
 
 /**
- * Panels stacked under a title. The same panels give the same bytes on machines with the same fonts. One thread.
+ * Panels stacked under a title. The same panels give the same bytes on machines with the same
+ * fonts. One thread.
  *
  * @since 0.1.0
  */

@@ -13,7 +13,8 @@ import java.awt.Color;
 public record Look(Hue hue, Dash dash) {
 
   /**
-   * Colors that people with color vision deficiency can distinguish: those of Okabe and Ito, "Color Universal Design", 2008, without yellow, which is hard to see on white.
+   * Colors that people with color vision deficiency can distinguish: those of Okabe and Ito, "Color
+   * Universal Design", 2008, without yellow, which is hard to see on white.
    *
    * @since 0.1.0
    */

@@ -21,11 +21,16 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Writes drawings as SVG: shapes in plain colors, lines, text and rectangular clips, which is all that charts need. Text stays text. The output is deterministic: no times, and only numbers as ids.
+ * Writes drawings as SVG: shapes in plain colors, lines, text and rectangular clips, which is all
+ * that charts need. Text stays text. The output is deterministic: no times, and only numbers as
+ * ids.
  *
- * <p>This is the drawing target of JFreeChart. Existing libraries were rejected: JFreeSVG is under the GPL, VectorGraphics2D has had no release since 2017, and Batik brings a DOM in about ten jars.
+ * <p>This is the drawing target of JFreeChart. Existing libraries were rejected: JFreeSVG is under
+ * the GPL, VectorGraphics2D has had no release since 2017, and Batik brings a DOM in about ten
+ * jars.
  *
- * <p>Images, gradients, XOR and other clips throw {@link UnsupportedOperationException}. One thread.
+ * <p>Images, gradients, XOR and other clips throw {@link UnsupportedOperationException}. One
+ * thread.
  */
 final class SvgGraphics extends StatefulGraphics {
   /** Families for viewers, with letters about as wide as those of the layout. */

@@ -35,12 +35,15 @@ public final class DatabaseFile {
   }
 
   /**
-   * Deletes a database that was opened for writing and closed; the data file goes last. Opening
-   * it verified that the log and the double-write area belong to it.
+   * Deletes a database that was opened for writing and closed; the data file goes last. Opening it
+   * verified that the log and the double-write area belong to it.
    */
   public static void delete(Path path) {
     try {
-      Path file = Files.exists(path) ? path.toRealPath() : path; // the companion files are next to the real path
+      Path file =
+          Files.exists(path)
+              ? path.toRealPath()
+              : path; // the companion files are next to the real path
       Files.deleteIfExists(file.resolveSibling(file.getFileName() + ".log"));
       Files.deleteIfExists(file.resolveSibling(file.getFileName() + ".dwb"));
       Files.deleteIfExists(file);

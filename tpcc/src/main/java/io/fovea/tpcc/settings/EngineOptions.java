@@ -73,14 +73,14 @@ public class EngineOptions {
       paramLabel = "KIND",
       completionCandidates = ReplacementConverter.class,
       converter = ReplacementConverter.class,
-      description =
-          "page replacement policy: ${COMPLETION-CANDIDATES} (default: second-chance)")
+      description = "page replacement policy: ${COMPLETION-CANDIDATES} (default: second-chance)")
   private Replacement replacement = Options.defaults().experiments().replacement();
 
   @Option(
       names = "--reads",
       paramLabel = "N",
-      description = "most concurrent page reads of a thread in a batch of lookups, 1 to 64 (default: 64)")
+      description =
+          "most concurrent page reads of a thread in a batch of lookups, 1 to 64 (default: 64)")
   private int reads = Options.defaults().device().maxInFlightReads();
 
   @Option(
@@ -88,8 +88,7 @@ public class EngineOptions {
       paramLabel = "KIND",
       completionCandidates = ProtocolConverter.class,
       converter = ProtocolConverter.class,
-      description =
-          "concurrency control protocol: ${COMPLETION-CANDIDATES} (default: tictoc)")
+      description = "concurrency control protocol: ${COMPLETION-CANDIDATES} (default: tictoc)")
   private Protocol protocol;
 
   @Option(
@@ -114,16 +113,14 @@ public class EngineOptions {
       paramLabel = "SIZE",
       converter = SizeConverter.class,
       description =
-          "size up to which a sketch grows when it causes aborts (default: it does"
-              + " not)")
+          "size up to which a sketch grows when it causes aborts (default: it does" + " not)")
   private Long sketchBytesMax;
 
   @Option(
       names = "--active-timestamp-bytes",
       paramLabel = "SIZE",
       converter = SizeConverter.class,
-      description =
-          "size of the table of exact timestamps (default: 512k, with a cache 128k)")
+      description = "size of the table of exact timestamps (default: 512k, with a cache 128k)")
   private Long activeTimestampBytes;
 
   @Option(
@@ -210,7 +207,10 @@ public class EngineOptions {
   /** Returns a message for a mistake, or null. */
   public String mistake() {
     if (reads < 1 || reads > Options.defaults().device().maxInFlightReads()) {
-      return "--reads must be 1 to " + Options.defaults().device().maxInFlightReads() + ", not " + reads;
+      return "--reads must be 1 to "
+          + Options.defaults().device().maxInFlightReads()
+          + ", not "
+          + reads;
     }
     if (placeDirectory != null && !places) {
       return "--place-directory needs --places";

@@ -22,7 +22,8 @@ import io.fovea.tpcc.bench.JsonReport;
  * @param sketchBytesMax the size up to which a sketch may grow
  * @param activeTimestampBytes the size of the table of exact timestamps; 0 for the store's default
  * @param timestampBytes the limit for the memory of exact timestamps
- * @param evictImmediately whether exact timestamps are evicted as soon as no transaction uses the key
+ * @param evictImmediately whether exact timestamps are evicted as soon as no transaction uses the
+ *     key
  * @param timestampsInBuffer whether the memory of timestamps is part of the buffer
  * @param places whether key locations of all tables are cached
  * @param placeDirectory the layout of the cache of key locations

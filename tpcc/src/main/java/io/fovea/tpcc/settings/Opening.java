@@ -13,7 +13,8 @@ import java.util.function.Consumer;
 /**
  * Opens a subcommand's own database of records, and loads them if they are missing.
  *
- * <p>A load into a file runs without a log, whatever the durability of the run, and then closes the database. An interrupted load starts over.
+ * <p>A load into a file runs without a log, whatever the durability of the run, and then closes the
+ * database. An interrupted load starts over.
  */
 public final class Opening {
   private final Path path;
@@ -29,7 +30,8 @@ public final class Opening {
    *
    * @param path the file; null for a database in memory
    * @param clients the most clients of any run on the database
-   * @param given the record options: whether the user named the file (the driver then must not delete it), and whether to recreate it
+   * @param given the record options: whether the user named the file (the driver then must not
+   *     delete it), and whether to recreate it
    */
   public Opening(
       Path path,
@@ -121,7 +123,10 @@ public final class Opening {
       if (!kept && contents.foreign(db)) {
         throw new DriverException(
             Exit.UNUSABLE,
-            path + " has tables that do not belong to " + contents.owner() + "; choose another --path");
+            path
+                + " has tables that do not belong to "
+                + contents.owner()
+                + "; choose another --path");
       }
     } finally {
       if (!kept) {

@@ -43,8 +43,7 @@ final class Cell {
   }
 
   /**
-   * Returns operations per second in committed transactions, by round; NaN if the report has
-   * none.
+   * Returns operations per second in committed transactions, by round; NaN if the report has none.
    */
   double[] operations() {
     return values(r -> first(r, "operationsPerSecond", "lookupsPerSecond"));

@@ -86,10 +86,7 @@ public final class FigureCommand implements Callable<Integer> {
       description = "write PREFIX.md and PREFIX.svg, or PREFIX-VALUE.svg for each value of --each")
   private Path out;
 
-  @Option(
-      names = "--title",
-      paramLabel = "TEXT",
-      description = "title (default: the prefix)")
+  @Option(names = "--title", paramLabel = "TEXT", description = "title (default: the prefix)")
   private String title;
 
   /** Called by picocli. */

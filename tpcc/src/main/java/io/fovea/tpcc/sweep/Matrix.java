@@ -6,7 +6,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Options with several values each, and their combinations. The first option varies slowest. Options joined by a plus vary together, and the value {@link #NONE} omits one. Immutable.
+ * Options with several values each, and their combinations. The first option varies slowest.
+ * Options joined by a plus vary together, and the value {@link #NONE} omits one. Immutable.
  *
  * @param values by option name, in the given order
  */

@@ -93,8 +93,8 @@ final class Pivot {
   }
 
   /**
-   * Returns a table of goodput in thousands per second with the minimum and maximum of the
-   * rounds, the share of aborted attempts, and the median of the rounds' ratios to the baseline.
+   * Returns a table of goodput in thousands per second with the minimum and maximum of the rounds,
+   * the share of aborted attempts, and the median of the rounds' ratios to the baseline.
    */
   String markdown() {
     StringBuilder b = new StringBuilder("| ").append(String.join(", ", x)).append(" |");

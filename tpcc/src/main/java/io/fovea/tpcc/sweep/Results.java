@@ -73,7 +73,8 @@ final class Results {
       } catch (IOException e) {
         throw new DriverException(Exit.UNUSABLE, "cannot read " + file + ": " + e);
       } catch (RuntimeException e) {
-        throw new DriverException(Exit.UNUSABLE, file + " is not a sweep.json: " + e.getMessage(), e);
+        throw new DriverException(
+            Exit.UNUSABLE, file + " is not a sweep.json: " + e.getMessage(), e);
       }
     }
     results.points.addAll(byOptions.values());

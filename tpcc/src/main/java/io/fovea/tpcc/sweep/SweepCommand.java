@@ -81,7 +81,8 @@ public final class SweepCommand implements Callable<Integer> {
       throw new ParameterException(spec.commandLine(), "--then repeats an option of --vary");
     }
     if (!then.isEmpty() && out.toString().matches(".*\\s.*")) {
-      throw new ParameterException(spec.commandLine(), "--out must not contain spaces if --then is used");
+      throw new ParameterException(
+          spec.commandLine(), "--out must not contain spaces if --then is used");
     }
     if (rounds < 1 || rounds > MAX_ROUNDS) {
       throw new ParameterException(spec.commandLine(), "--rounds: 1 to " + MAX_ROUNDS);

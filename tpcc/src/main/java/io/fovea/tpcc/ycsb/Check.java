@@ -16,9 +16,12 @@ import java.util.Locale;
  * Reads all records of an idle database and compares them with the clients' counts.
  *
  * <ol>
- * <li>The number of records is that of the loaded and inserted ones, and each is under its own key.
- * <li>Fields were replaced as often as committed transactions did: no update is lost, and none of an aborted transaction is visible. Unknown if records were also written whole without being read.
- * <li>A record that was written whole was written by a committed attempt.
+ *   <li>The number of records is that of the loaded and inserted ones, and each is under its own
+ *       key.
+ *   <li>Fields were replaced as often as committed transactions did: no update is lost, and none of
+ *       an aborted transaction is visible. Unknown if records were also written whole without being
+ *       read.
+ *   <li>A record that was written whole was written by a committed attempt.
  * </ol>
  */
 final class Check {
@@ -78,8 +81,7 @@ final class Check {
                 found.counted, counted));
       }
       if (found.foreign > 0) {
-        wrong.add(
-            text("%,d records were written by attempts that did not commit", found.foreign));
+        wrong.add(text("%,d records were written by attempts that did not commit", found.foreign));
       }
       return wrong;
     }

@@ -4,14 +4,17 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * Counts records while clients insert more. Numbers are issued in order, and all below {@link #limit} are committed, so a reader that draws a number below it finds the record.
+ * Counts records while clients insert more. Numbers are issued in order, and all below {@link
+ * #limit} are committed, so a reader that draws a number below it finds the record.
  *
  * <pre>
  *   0          limit            issued
  *   |##########|#.##..#.........|            # committed
  * </pre>
  *
- * <p>The client that commits the number at the limit advances it past all committed numbers. A slot of the window holds 1 + the last committed number among those that share it, so slots need no clearing. Numbers are issued at most one window ahead of the limit. Any thread.
+ * <p>The client that commits the number at the limit advances it past all committed numbers. A slot
+ * of the window holds 1 + the last committed number among those that share it, so slots need no
+ * clearing. Numbers are issued at most one window ahead of the limit. Any thread.
  */
 final class KeyCount {
   /** Each client has one insert in flight, and there are fewer clients than this. */

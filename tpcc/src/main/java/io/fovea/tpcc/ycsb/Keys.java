@@ -6,7 +6,10 @@ import io.fovea.tpcc.bench.Zipf;
 /**
  * Draws record numbers below the current number of records.
  *
- * <p>YCSB scrambles Zipf ranks by a hash modulo the number of records, which gives some records several ranks and others none. Here the rank is the record number, and the key is a bijection of it ({@link Records#hash}): equally scattered, and the distribution is exact. {@link Zipf} needs no sum over all ranks, so a growing table costs a few logarithms per draw.
+ * <p>YCSB scrambles Zipf ranks by a hash modulo the number of records, which gives some records
+ * several ranks and others none. Here the rank is the record number, and the key is a bijection of
+ * it ({@link Records#hash}): equally scattered, and the distribution is exact. {@link Zipf} needs
+ * no sum over all ranks, so a growing table costs a few logarithms per draw.
  *
  * <p>One thread.
  */

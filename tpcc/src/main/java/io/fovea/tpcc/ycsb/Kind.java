@@ -6,7 +6,8 @@ import java.util.EnumSet;
 import java.util.Set;
 
 /**
- * A kind of transactions: fixed numbers of operations in random order, or a number of operations that are drawn individually.
+ * A kind of transactions: fixed numbers of operations in random order, or a number of operations
+ * that are drawn individually.
  *
  * <p>Immutable; any thread.
  */

@@ -15,7 +15,9 @@ import java.util.concurrent.atomic.LongAdder;
 /**
  * Fills an empty table in key order, which leaves full pages and reads none twice.
  *
- * <p>Keys are hashes of the numbers. The range of hashes is cut into parts of a few hundred thousand records. A thread scans all numbers for those of its part, at about a nanosecond each, and sorts them. The contents depend only on the number of records.
+ * <p>Keys are hashes of the numbers. The range of hashes is cut into parts of a few hundred
+ * thousand records. A thread scans all numbers for those of its part, at about a nanosecond each,
+ * and sorts them. The contents depend only on the number of records.
  */
 final class Loading {
   private static final long POLL_NANOS = 100_000_000;
@@ -37,7 +39,8 @@ final class Loading {
   /**
    * Loads the table.
    *
-   * @throws io.fovea.tpcc.bench.DriverException if a thread failed or a signal arrived; the load is then incomplete
+   * @throws io.fovea.tpcc.bench.DriverException if a thread failed or a signal arrived; the load is
+   *     then incomplete
    */
   static Loaded load(
       Database db, int fields, long count, int threads, Progress progress, Shutdown shutdown) {

@@ -18,7 +18,8 @@ import java.util.Set;
  * @param fields fields of a record
  * @param loaded the number of records loaded
  * @param count the number of records, when no run is active
- * @param counted the sum of the records' counts, when no run is active; -1 (unknown) after an unchecked run
+ * @param counted the sum of the records' counts, when no run is active; -1 (unknown) after an
+ *     unchecked run
  * @param runs the number of runs begun
  * @param running whether the last run is active or was interrupted
  */

@@ -19,7 +19,8 @@ import io.fovea.schema.TableSpec;
  *   other fields  count 8 | length 2, filling 90                                 100
  * </pre>
  *
- * <p>A count is the number of replacements of its field; a write of the whole record resets it to 0. The stamp names the attempt that last wrote the whole record; 0 if none did.
+ * <p>A count is the number of replacements of its field; a write of the whole record resets it to
+ * 0. The stamp names the attempt that last wrote the whole record; 0 if none did.
  */
 final class Records {
   static final String NAME = "ycsb_records";
@@ -79,8 +80,7 @@ final class Records {
   }
 
   /**
-   * Returns the number of a hash: the inverse steps, with the inverses of the factors modulo
-   * 2^64.
+   * Returns the number of a hash: the inverse steps, with the inverses of the factors modulo 2^64.
    */
   static long number(long hash) {
     long z = hash;

@@ -3,13 +3,15 @@ package io.fovea.tpcc.ycsb;
 import java.util.Arrays;
 
 /**
- * Stamps identify the writer of a record by run, client and attempt, to detect values that no committed transaction has written.
+ * Stamps identify the writer of a record by run, client and attempt, to detect values that no
+ * committed transaction has written.
  *
  * <pre>
  *   run 16 | client 12 | attempt 36
  * </pre>
  *
- * <p>An instance belongs to one client and has one bit per attempt: whether it committed. Other threads read it after the client has ended.
+ * <p>An instance belongs to one client and has one bit per attempt: whether it committed. Other
+ * threads read it after the client has ended.
  */
 final class Stamps {
   static final int CLIENTS_MAX = 1 << 12;

@@ -103,7 +103,8 @@ final class YcsbArguments {
         names = "--hot-operations",
         paramLabel = "PART",
         converter = PartConverter.class,
-        description = "with --distribution hotspot: part of the operations on hot keys (default: 80%%)")
+        description =
+            "with --distribution hotspot: part of the operations on hot keys (default: 80%%)")
     Double hotOperations;
 
     @Option(

@@ -27,8 +27,7 @@ import org.HdrHistogram.SingleWriterRecorder;
  */
 final class YcsbClient implements Client, Task<RuntimeException> {
   /**
-   * One in this many transactions times its operations: reading the clock costs as much as a
-   * read.
+   * One in this many transactions times its operations: reading the clock costs as much as a read.
    */
   static final int TIMED_OF = 16;
 
@@ -353,8 +352,8 @@ final class YcsbClient implements Client, Task<RuntimeException> {
   }
 
   /**
-   * Waits before a retry: twice as long each time, times a random factor from a half to one.
-   * Holds nothing, since the attempt has not read yet.
+   * Waits before a retry: twice as long each time, times a random factor from a half to one. Holds
+   * nothing, since the attempt has not read yet.
    */
   private void backOff() {
     if (backoffNanos > 0) {

@@ -77,7 +77,8 @@ public final class YcsbCommand implements Callable<Integer> {
 
   @Command(
       name = "run",
-      description = "Runs the workload, measures and checks. Loads the records first if they are missing.",
+      description =
+          "Runs the workload, measures and checks. Loads the records first if they are missing.",
       mixinStandardHelpOptions = true,
       versionProvider = Version.class)
   static final class Run extends Subcommand {

@@ -83,7 +83,8 @@ final class YcsbRunner {
   /**
    * Runs the workload.
    *
-   * @return the results, up to the signal if there was one; with zero operations if it came during the warm-up
+   * @return the results, up to the signal if there was one; with zero operations if it came during
+   *     the warm-up
    * @throws DriverException if a client failed or a file could not be written
    */
   Result run() {
