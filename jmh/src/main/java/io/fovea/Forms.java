@@ -128,7 +128,6 @@ public final class Forms {
     }
   }
 
-  /** Measures all operations in this JVM. */
   static Map<Operation, InTurn.Medians> measure(int rounds) {
     Map<Operation, InTurn.Medians> found = new EnumMap<>(Operation.class);
     try (Database db = Database.inMemory(Options.defaults())) {

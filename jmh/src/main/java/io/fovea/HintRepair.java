@@ -165,7 +165,6 @@ final class HintRepair {
     Markdown.line(lookups + "/" + (100 - lookups), cells);
   }
 
-  /** Returns the percentage of hints with the right page. */
   private double rightPages(SecondaryStore s, RowIndex index) {
     if (index.hints() == EntryHints.NONE) {
       return 0;
@@ -202,13 +201,10 @@ final class HintRepair {
     final long[] nanos = new long[SAMPLES_MAX];
     int samples;
 
-    /** The first sample of the current piece. */
     int first;
 
-    /** Whether the current piece is sampled. */
     boolean counts;
 
-    /** Lookups in all pieces. */
     long done;
 
     Mixed(SecondaryStore s, RowIndex index, int lookups, int[] mix, int number) {

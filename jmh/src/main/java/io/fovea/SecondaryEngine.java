@@ -73,7 +73,6 @@ final class SecondaryEngine implements AutoCloseable {
     answers = process.inputReader();
   }
 
-  /** Waits until the store is filled. */
   void await() {
     answer();
   }

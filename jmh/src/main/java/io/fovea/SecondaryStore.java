@@ -30,7 +30,6 @@ final class SecondaryStore implements AutoCloseable {
   final Database db;
   final Field number;
 
-  /** Bytes per record. */
   final int bytes;
 
   final RowTable table;
@@ -53,8 +52,6 @@ final class SecondaryStore implements AutoCloseable {
    *
    * @param size approximate bytes per record
    * @param share the size of the pool, in multiples of the data
-   * @param translation the page translation
-   * @param hints the use of hints
    * @param remembered whether key locations of the table and its indexes are cached
    * @param kinds one index for each; kinds may repeat
    */
@@ -113,7 +110,6 @@ final class SecondaryStore implements AutoCloseable {
     lookAtAll();
   }
 
-  /** Looks up all records: a newly built index has no hints, and all are correct after this. */
   private void lookAtAll() {
     for (RowIndex index : indexes) {
       if (index.hints() == EntryHints.NONE) {
@@ -179,11 +175,7 @@ final class SecondaryStore implements AutoCloseable {
       this.at = (int) (walks++ * 0.381966 % 1 * records);
     }
 
-    /**
-     * Runs lookups for a time.
-     *
-     * @return nanoseconds per lookup
-     */
+    /** Runs lookups for a time. Returns nanoseconds per lookup. */
     double run(long nanos) {
       long begin = System.nanoTime();
       long took;

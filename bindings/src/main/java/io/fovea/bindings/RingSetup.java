@@ -12,10 +12,7 @@ import java.lang.foreign.MemorySegment;
  * Sets up a ring: which setup flags are tried in which order, and which features and operations a
  * {@link Ring} requires.
  *
- * @param arena owns the ring's memory; closed with the ring. Confined to the thread that opened the
- *     ring, unless the ring is lent
- * @param ring the ring, as liburing knows it
- * @param params the kernel's answer
+ * @param arena owns the ring's memory; closed with the ring. Confined to the thread that opened the ring, unless the ring is lent
  */
 record RingSetup(Arena arena, MemorySegment ring, MemorySegment params) {
   /** The setup flags that {@link Ring#open(int)} tries, best first: Linux 6.1, 6.0, 5.19, older. */

@@ -34,14 +34,12 @@ final class BesideChart {
   private static final int TOP = 56;
   private static final int FIGURE = 110;
 
-  /** Colors by engine. */
   private static final String[] COLOURS = {
     "#2f81f7", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9"
   };
 
   private BesideChart() {}
 
-  /** Returns the SVG document. */
   static String draw(List<Engine> engines, List<Figures> figures) {
     int group = HEAD + engines.size() * STEP + GAP;
     int height = TOP + figures.size() * group + MARGIN;

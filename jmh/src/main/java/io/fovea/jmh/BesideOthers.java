@@ -175,9 +175,6 @@ public final class BesideOthers implements Callable<Integer> {
    * The engines that are open at the same time.
    *
    * @param name the name of the load and of the folders
-   * @param lines the lines to measure
-   * @param durable whether commits are durable
-   * @param records the number of records
    * @param memory MiB of each cache
    * @param heap MiB of each heap
    * @param limit MiB of total memory after the load; 0 for unlimited
@@ -341,10 +338,7 @@ public final class BesideOthers implements Callable<Integer> {
   }
 
   /**
-   * Loads the records in another process, with the memory of the lines in memory. An engine that
-   * splits pages at random would take most of the time if its cache were small.
-   *
-   * @return whether the engine is available
+   * Loads the records in another process, with the memory of the lines in memory. An engine that splits pages at random would take most of the time if its cache were small. Returns whether the engine is available.
    */
   private boolean loadAhead(Engine engine, Path files, Phase phase)
       throws IOException, InterruptedException {
@@ -426,7 +420,6 @@ public final class BesideOthers implements Callable<Integer> {
       this.out = new PrintWriter(process.outputWriter(StandardCharsets.UTF_8), true);
     }
 
-    /** Returns the next answer; null at the end. */
     String line() throws IOException {
       for (String s = in.readLine(); s != null; s = in.readLine()) {
         if (s.startsWith(BesideWork.PREFIX)) {

@@ -38,7 +38,6 @@ final class BesideRecords {
     }
   }
 
-  /** Sets the key of record n. */
   static void key(long n, byte[] key) {
     LONGS.set(key, 0, hash(n));
   }
@@ -48,7 +47,6 @@ final class BesideRecords {
     return (long) LONGS.get(key, 0);
   }
 
-  /** Sets a key to a number. */
   static void setNumber(long number, byte[] key) {
     LONGS.set(key, 0, number);
   }
@@ -64,9 +62,7 @@ final class BesideRecords {
   }
 
   /**
-   * Returns the version of a value.
-   *
-   * @throws WrongValueException if the value is malformed or does not belong to the key
+   * Returns the version of a value. Throws WrongValueException if the value is malformed or does not belong to the key.
    */
   static long check(byte[] key, byte[] value) {
     if (value == null || value.length != VALUE_BYTES) {

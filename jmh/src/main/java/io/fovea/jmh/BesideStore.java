@@ -19,7 +19,6 @@ interface BesideStore extends AutoCloseable {
     JE("Berkeley DB JE", setup -> elsewhere("BesideJe", setup)),
     XODUS("Xodus", setup -> elsewhere("BesideXodus", setup));
 
-    /** The engines that are always built. */
     static final List<Engine> USUAL = List.of(FOVEA, LMDB, ROCKSDB, MVSTORE);
 
     final String title;
@@ -55,7 +54,6 @@ interface BesideStore extends AutoCloseable {
   /** Opens an engine. */
   @FunctionalInterface
   interface Opening {
-    /** An empty store. */
     BesideStore open(Setup setup) throws Exception;
   }
 
@@ -64,7 +62,6 @@ interface BesideStore extends AutoCloseable {
    *
    * @param folder an empty folder for its files
    * @param memory bytes of its cache of pages or blocks
-   * @param records the number of records
    * @param durable whether each commit is on stable storage before it returns
    */
   record Setup(Path folder, long memory, long records, boolean durable) {}
@@ -88,7 +85,6 @@ interface BesideStore extends AutoCloseable {
   /** Called after the load, to bring the data into the form to be measured. */
   default void settle() throws Exception {}
 
-  /** Returns a session for one thread. */
   Session session();
 
   @Override

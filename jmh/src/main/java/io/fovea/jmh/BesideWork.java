@@ -43,7 +43,6 @@ final class BesideWork {
 
   /** The workloads. */
   enum Workload {
-    /** Reads one record per transaction. */
     READ,
     /** Reads {@value #SCANNED} records from a random key per transaction. */
     SCAN,
@@ -285,7 +284,6 @@ final class BesideWork {
     }
   }
 
-  /** Returns an exception for an early end of the output, or an unexpected line. */
   static IOException unexpected(BesideStore.Engine engine, String line) {
     return new IOException(
         engine.title + (line == null ? " ended before its answer" : " answered \"" + line + '"'));

@@ -189,7 +189,6 @@ public final class BudgetBeside implements Callable<Integer> {
   /** A {@link BudgetPiece} of another class loader. */
   private record Build(DoubleUnaryOperator piece) implements Closeable {
 
-    /** Creates the operation of a build. */
     static Build of(ClassLoader loader, String operation, int records) throws Exception {
       return new Build(
           (DoubleUnaryOperator)

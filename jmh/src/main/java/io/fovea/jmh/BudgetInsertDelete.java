@@ -38,7 +38,6 @@ import org.openjdk.jmh.annotations.Warmup;
 @Measurement(iterations = 5, time = 1)
 @Fork(value = 3, jvmArgsAppend = "-Xmx1g")
 public class BudgetInsertDelete {
-  /** Orders per transaction. */
   static final int ORDERS = 3;
 
   static final int OPERATIONS = ORDERS * BudgetTables.LINES;

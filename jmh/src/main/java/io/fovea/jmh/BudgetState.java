@@ -27,7 +27,6 @@ public class BudgetState {
   @Param("PREDICTIVE")
   public String translation;
 
-  /** The database, open while benchmarks run. */
   Database db;
 
   /**

@@ -75,12 +75,10 @@ final class BudgetTables {
 
   private BudgetTables() {}
 
-  /** Sets a key of STOCK to that of record n. */
   static Key stockKey(Key key, int n) {
     return key.set(n / ITEMS + 1, n % ITEMS + 1);
   }
 
-  /** Fills a row of STOCK for record n. */
   static void fillStock(Row row, int n) {
     row.clear();
     row.setInt(QUANTITY, 10 + n % 91).setLong(YTD, n).setInt(ORDERS, 0).setInt(REMOTE, 0);
@@ -91,7 +89,6 @@ final class BudgetTables {
     row.setText(DATA, TEXT.substring(n % 10, n % 10 + 26 + n % 25));
   }
 
-  /** Fills a row of ORDER-LINE. */
   static void fillLine(Row row, int n) {
     row.clear();
     row.setInt(ITEM, n % ITEMS).setInt(SUPPLIER, 1).setInt(COUNT, 5).setLong(AMOUNT, n);

@@ -162,10 +162,8 @@ public final class InliningCheck {
    *
    * @param root the compiled method
    * @param way the call path from there; the refused method is last
-   * @param why the compiler's message
    */
   record Refusal(String root, List<String> way, String why) {
-    /** Tells whether it is one of {@link #HOT} or {@link #WALLS}. */
     boolean isHot() {
       return HOT.contains(way.getLast()) || isWall();
     }
@@ -256,7 +254,6 @@ public final class InliningCheck {
       return true;
     }
 
-    /** Returns the refusal on a line, or null. */
     Refusal read(String line) {
       Matcher call = CALL.matcher(line);
       if (root.isEmpty() || !call.matches()) {

@@ -24,7 +24,6 @@ final class KeyChooser {
    *
    * @param records the upper bound of draws, exclusive
    * @param kind {@code uniform} or {@code zipf}
-   * @param seed the seed of all draws
    */
   KeyChooser(int records, String kind, long seed) {
     this.records = records;
@@ -37,7 +36,6 @@ final class KeyChooser {
         };
   }
 
-  /** Draws a record. */
   int next() {
     int[] ahead = made;
     if (ahead.length == 0) {

@@ -236,7 +236,6 @@ public final class Loads implements Callable<Integer> {
     return all.length == 0 ? Double.NaN : InTurn.quantile(all, part);
   }
 
-  /** Returns the ratio to LMDB, by round. */
   private static String ratio(Kind k, List<Kind> all) {
     List<Double> ratios = new ArrayList<>();
     for (Kind other : all) {

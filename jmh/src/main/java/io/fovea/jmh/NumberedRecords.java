@@ -51,17 +51,14 @@ final class NumberedRecords {
     this.indexed = plain.with(IndexSpec.on("by_group", group));
   }
 
-  /** Returns the bytes of keys and rows of {@code records} records. */
   long bytes(long records) {
     return records * (8 + 8 + 8 + padBytes);
   }
 
-  /** Loads the records in key order. */
   LoadReport load(RowTable t, long records) {
     return load(t, records, LoadOptions.defaults().ascending(true), i -> i);
   }
 
-  /** Loads the records in scattered order. */
   LoadReport loadScattered(RowTable t, long records) {
     return load(t, records, LoadOptions.defaults(), i -> i * SCATTER % records);
   }
@@ -117,7 +114,6 @@ final class NumberedRecords {
     }
   }
 
-  /** Waits. */
   static void idle(long nanos) {
     long until = System.nanoTime() + nanos;
     for (long left = nanos; left > 0; left = until - System.nanoTime()) {

@@ -111,7 +111,6 @@ public final class Openings implements Callable<Integer> {
     return InTurn.median(Arrays.copyOfRange(values, Math.min(1, values.length - 1), values.length));
   }
 
-  /** Returns the resident memory of the process. */
   private static long residentKib() throws IOException {
     for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
       if (line.startsWith("VmRSS:")) {

@@ -79,7 +79,6 @@ final class PageTraces {
     return trace;
   }
 
-  /** A loop over the same pages. */
   static int[] loop(int pages, int length) {
     int[] trace = new int[length];
     for (int i = 0; i < length; i++) {
@@ -88,11 +87,7 @@ final class PageTraces {
     return trace;
   }
 
-  /**
-   * Reads a trace written by an engine with {@code -javaagent:benchmarks.jar=trace=FILE}.
-   *
-   * @param most the most accesses to read
-   */
+  /** Reads a trace written by an engine with {@code -javaagent:benchmarks.jar=trace=FILE}. */
   static int[] read(Path file, int most) throws IOException {
     int[] trace = new int[most];
     int length = 0;

@@ -55,7 +55,6 @@ import org.openjdk.jmh.annotations.Warmup;
 public class PointLookup {
   private static final int VALUE_BYTES = 120;
 
-  /** Lookups between two clock readings. */
   private static final int AT_A_TIME = 100;
 
   /** The number of records. */

@@ -47,7 +47,6 @@ final class ReferenceCaches {
     return hits;
   }
 
-  /** Returns the hits of LRU. */
   static long lru(int[] trace, int frames) {
     int pages = Arrays.stream(trace).max().orElse(0) + 1;
     // A ring; page ids begin at 1, and 0 is its head: next[0] is the most recently used page,

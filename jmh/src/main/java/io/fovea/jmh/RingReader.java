@@ -89,7 +89,6 @@ final class RingReader implements AutoCloseable {
     return n;
   }
 
-  /** Returns the slot of a completed read. */
   int slot(int i) {
     return (int) slots[i];
   }

@@ -73,7 +73,6 @@ public class TranslationLadder {
   /** Approximate metadata per frame, so that all kinds get the same number of pages. */
   private static final int BESIDE = 80;
 
-  /** Descents between two clock readings. */
   private static final int AT_A_TIME = 1000;
 
   /**

@@ -34,7 +34,6 @@ final class ChainedTable implements LongTable {
    * Creates an empty table.
    *
    * @param tableBytes the fixed size, rounded down to a power of two
-   * @param sizeMax the most keys
    */
   ChainedTable(boolean hugePages, long tableBytes, long sizeMax) {
     this.bits = Math.max(1, Long.SIZE - 1 - Long.numberOfLeadingZeros(tableBytes / Entries.BYTES));

@@ -34,7 +34,6 @@ final class Entries {
    *
    * @param base the position of the first entry
    * @param mask the number of entries, a power of two, minus 1
-   * @param at the entry to begin with
    */
   static long find(MemorySegment s, long base, long mask, long at, long key) {
     for (long i = at; ; i = i + 1 & mask) {
@@ -46,7 +45,6 @@ final class Entries {
     }
   }
 
-  /** Returns the value of a key. */
   static long get(MemorySegment s, long base, long mask, long at, long key, long otherwise) {
     for (long i = at; ; i = i + 1 & mask) {
       long off = base + (i << SHIFT);
@@ -60,7 +58,6 @@ final class Entries {
     }
   }
 
-  /** Writes an entry. */
   static void set(MemorySegment s, long off, long key, long value) {
     Mem.putLong(s, off, key);
     Mem.putLong(s, off + Long.BYTES, value);

@@ -31,7 +31,6 @@ class ExtendibleHashing implements LongTable {
   /** 35 %. */
   static final int BUCKET_SIZE_MAX = ENTRIES * 35 / 100;
 
-  /** Buckets populated at a time. */
   private static final int POPULATED_AT_ONCE = 256;
 
   private final Granules granules;
@@ -171,12 +170,10 @@ class ExtendibleHashing implements LongTable {
     doubled();
   }
 
-  /** Called when the directory has doubled. */
   void doubled() {}
 
   // ------------------------------------------------------------------------------------- buckets
 
-  /** Allocates an empty bucket. */
   private int take(int local) {
     int bucket;
     if (freeCount > 0) {
@@ -227,7 +224,6 @@ class ExtendibleHashing implements LongTable {
     return made - freeCount;
   }
 
-  /** Returns the bucket of a slot. */
   final int bucket(int slot) {
     return (int) (Mem.getLong(directory, (long) slot << 3) >>> BUCKET_SHIFT);
   }

@@ -18,11 +18,7 @@ final class HashTable implements LongTable {
   private long size;
   private long sizeMax;
 
-  /**
-   * Creates an empty table.
-   *
-   * @param hugePages whether to advise huge pages, unlike the paper
-   */
+  /** Creates an empty table. */
   HashTable(boolean hugePages) {
     this.hugePages = hugePages;
     this.bits = Integer.numberOfTrailingZeros(ENTRIES_MIN);

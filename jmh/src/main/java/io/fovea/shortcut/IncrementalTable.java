@@ -28,7 +28,6 @@ final class IncrementalTable implements LongTable {
   private MemorySegment old;
   private int oldBits;
 
-  /** Keys still in the old table. */
   private long inOld;
 
   /** The position of the next entry to move, in bytes; the end if there is none. */
@@ -39,9 +38,7 @@ final class IncrementalTable implements LongTable {
   /**
    * Creates an empty table.
    *
-   * @param hugePages whether to advise huge pages, unlike the paper
-   * @param batch entries of the old table, including free ones, that an access examines; at least
-   *     4, so that all have moved before the new table is full
+   * @param batch entries of the old table, including free ones, that an access examines; at least 4, so that all have moved before the new table is full
    */
   IncrementalTable(boolean hugePages, int batch) {
     if (batch < 4) {

@@ -45,8 +45,6 @@ final class ShortcutHashing extends ExtendibleHashing {
   /**
    * A request for the mapper.
    *
-   * @param version the directory's version after the change
-   * @param slots the number of slots of the directory
    * @param granules the granules of all slots of a new area; empty for an update of some slots
    */
   private record Request(long version, int slots, int slot, int n, int granule, int[] granules) {}
@@ -80,7 +78,6 @@ final class ShortcutHashing extends ExtendibleHashing {
   /**
    * Creates an empty table.
    *
-   * @param depthMax as in {@link ExtendibleHashing}
    * @param tickNanos the interval of the mapper; 0 for none: call {@link #map} instead
    */
   ShortcutHashing(int depthMax, MappingBudget budget, long tickNanos) throws RefusedException {

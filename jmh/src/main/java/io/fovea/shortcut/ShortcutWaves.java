@@ -50,12 +50,7 @@ public final class ShortcutWaves implements Callable<Integer> {
     System.exit(new CommandLine(new ShortcutWaves()).execute(args));
   }
 
-  /**
-   * One line.
-   *
-   * @param insert whether its accesses were inserts
-   * @param inSync whether the shortcut was up to date at its end
-   */
+  /** One line. */
   private record Piece(int wave, double nanos, boolean insert, boolean inSync, long behind) {
     static Piece of(String line) {
       String[] parts = line.split(",");

@@ -33,7 +33,6 @@ final class Slots implements AutoCloseable {
     this.granules = granules;
   }
 
-  /** Allocates leaves. */
   static Slots ofLeaves(int leaves) throws RefusedException {
     Slots slots = new Slots(Granules.make("fovea-leaves", LEAF_BYTES, leaves));
     int refused = slots.granules.populate(0, leaves);
@@ -55,7 +54,6 @@ final class Slots implements AutoCloseable {
     return (int) Math.min(1 << 22, Long.highestOneBit(bytes >>> LEAF_SHIFT));
   }
 
-  /** Returns the numbers below n in random order. */
   static int[] shuffled(int n) {
     int[] order = inOrder(n);
     SplittableRandom random = new SplittableRandom(n);
@@ -68,19 +66,16 @@ final class Slots implements AutoCloseable {
     return order;
   }
 
-  /** Returns the numbers below n in order. */
   static int[] inOrder(int n) {
     int[] order = new int[n];
     Arrays.setAll(order, i -> i);
     return order;
   }
 
-  /** Allocates a directory of pointers. */
   static NativeRegion directory(int slots) {
     return NativeRegion.reserveInPieces((long) slots << 3, "directory");
   }
 
-  /** Sets pointers to leaves. */
   static void point(MemorySegment directory, int[] leaves) {
     for (int i = 0; i < leaves.length; i++) {
       Mem.putLong(directory, (long) i << 3, (long) leaves[i] << LEAF_SHIFT);
@@ -112,7 +107,6 @@ final class Slots implements AutoCloseable {
     return sum;
   }
 
-  /** Does the same accesses through an area. */
   static long byShortcut(MemorySegment area, long slotMask, long accesses, long seed) {
     long x = seed;
     long sum = 0;

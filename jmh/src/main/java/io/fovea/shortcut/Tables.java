@@ -75,7 +75,6 @@ enum Tables {
     return x ^ x >>> 31;
   }
 
-  /** Looks up random existing keys, and checks the results. */
   static void lookUp(LongTable table, long keys, long lookups, long seed) {
     long x = seed;
     long wrong = 0;
@@ -91,7 +90,6 @@ enum Tables {
     }
   }
 
-  /** Inserts keys into a table. */
   static void insert(LongTable table, long from, long to) {
     for (long i = from; i < to; i++) {
       table.put(key(i), i);

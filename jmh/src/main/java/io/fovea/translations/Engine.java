@@ -52,7 +52,6 @@ final class Engine implements AutoCloseable {
    * Starts engines, two at a time, since each needs a thread until it is ready.
    *
    * @param main their class, which calls {@link #serve}
-   * @param arguments by title
    * @return the engines, ready
    */
   static List<Engine> start(Class<?> main, Map<String, List<String>> arguments) {
@@ -73,7 +72,6 @@ final class Engine implements AutoCloseable {
   /**
    * Executes a command.
    *
-   * @param command words
    * @return the answer
    */
   double[] ask(String command) {

@@ -64,8 +64,6 @@ final class RecordsEngine implements AutoCloseable {
   /**
    * The parameters of the database.
    *
-   * @param hints whether hints are used
-   * @param begin where lookups begin
    * @param path the file; {@link #MEMORY} for none
    */
   record Spec(

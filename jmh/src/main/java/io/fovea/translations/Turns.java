@@ -32,12 +32,7 @@ final class Turns {
     return of(engines, command + " " + nanos, 2, rounds);
   }
 
-  /**
-   * Asks in rounds.
-   *
-   * @param warmUp warm-up rounds
-   * @param rounds measured rounds
-   */
+  /** Asks in rounds. */
   static Turns of(List<Engine> engines, String command, int warmUp, int rounds) {
     double[][][] answers = new double[engines.size()][rounds][];
     for (int round = -warmUp; round < rounds; round++) {

@@ -39,19 +39,11 @@ final class AcknowledgedCheck {
     this.historyKey = tables.history().key();
   }
 
-  /**
-   * The result.
-   *
-   * @param records the number of transactions in the list
-   * @param missing the number that the database lacks, or has with other values
-   * @param examples some of these
-   */
+  /** The result. */
   record Result(long records, long missing, List<String> examples) {}
 
   /**
-   * Reads the list and looks up its transactions.
-   *
-   * @throws DriverException if the list cannot be read or is not a list
+   * Reads the list and looks up its transactions. Throws DriverException if the list cannot be read or is not a list.
    */
   Result check(Path file) {
     long records = 0;

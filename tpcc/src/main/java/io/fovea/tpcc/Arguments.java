@@ -99,7 +99,6 @@ final class Arguments {
         description = "append acknowledged transactions to the list FILE")
     Path acknowledge;
 
-    /** Returns the options of subcommands that measure nothing. */
     static Measure nothing() {
       Measure m = new Measure();
       m.run.duration = Duration.ZERO;
@@ -108,7 +107,6 @@ final class Arguments {
     }
   }
 
-  /** Returns a message for a mistake in the options alone, or null. */
   static String mistake(Store store, WorkOptions work, Measure measure) {
     if (store.warehouses != null && Mistakes.outside(store.warehouses, MAX_WAREHOUSES)) {
       return "--warehouses: 1 to " + MAX_WAREHOUSES;

@@ -32,7 +32,6 @@ final class Condition {
     this.number = number;
   }
 
-  /** Returns all twelve, without violations. */
   static List<Condition> all() {
     List<Condition> all = new ArrayList<>();
     for (int i = 1; i <= COUNT; i++) {
@@ -48,7 +47,6 @@ final class Condition {
     }
   }
 
-  /** Returns the number, 1 to 12. */
   int number() {
     return number;
   }

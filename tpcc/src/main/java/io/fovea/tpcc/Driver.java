@@ -43,7 +43,6 @@ final class Driver {
     this.measure = measure;
   }
 
-  /** Returns the settings for a database with this number of warehouses. */
   private Settings settings(int warehousesFound) {
     return Arguments.settle(store, work, measure, warehousesFound);
   }
@@ -73,7 +72,6 @@ final class Driver {
     }
   }
 
-  /** Reports a recovery, if there was one. */
   private void recovered(Database db) {
     DatabaseStats.Recovery r = db.stats().recovery();
     if (r.logBytes() > 0) {
@@ -210,11 +208,7 @@ final class Driver {
     }
   }
 
-  /**
-   * Fills a log without checkpoints and halts this JVM, as a crash would.
-   *
-   * @param bytes the size of the log
-   */
+  /** Fills a log without checkpoints and halts this JVM, as a crash would. */
   void fillAndHalt(long bytes) {
     Settings settings = settings(1);
     try (Shutdown shutdown = new Shutdown();
@@ -248,7 +242,6 @@ final class Driver {
     }
   }
 
-  /** Deletes the database of the options. */
   void delete() {
     DatabaseFile.delete(settings(1).path());
   }
@@ -267,7 +260,6 @@ final class Driver {
     return broken == 0;
   }
 
-  /** Refuses a database of a different load. */
   private void requireUsable(Meta meta, Settings settings) {
     if (!meta.complete()) {
       throw new DriverException(

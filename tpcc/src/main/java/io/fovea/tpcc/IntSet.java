@@ -19,7 +19,6 @@ final class IntSet {
     epoch++;
   }
 
-  /** Adds a value; false if it was present. */
   boolean add(int value) {
     int i = (value * 0x9e37_79b9 >>> 16) & mask;
     while (epochs[i] == epoch) {

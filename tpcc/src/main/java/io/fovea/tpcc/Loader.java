@@ -54,9 +54,7 @@ final class Loader {
   }
 
   /**
-   * Loads the database.
-   *
-   * @throws DriverException if a thread failed or a signal arrived; the load is then incomplete
+   * Loads the database. Throws DriverException if a thread failed or a signal arrived; the load is then incomplete.
    */
   Loaded load() {
     long start = System.nanoTime();

@@ -7,11 +7,7 @@ import io.fovea.RowTable;
 /**
  * Facts about a loaded database.
  *
- * @param complete whether the load finished
- * @param warehouses the number of warehouses
- * @param scale the cardinalities of the load
  * @param loadCLast the constant of NURand for C_LAST that the load used
- * @param runs the number of runs begun on it
  */
 record Meta(boolean complete, int warehouses, Scale scale, int loadCLast, int runs) {
   private static final int ID = 1;
@@ -69,9 +65,7 @@ record Meta(boolean complete, int warehouses, Scale scale, int loadCLast, int ru
   }
 
   /**
-   * Registers a run and allocates streams of history rows for its workers.
-   *
-   * @return the first of {@code workers} unused streams
+   * Registers a run and allocates streams of history rows for its workers. Returns the first of {@code workers} unused streams.
    */
   static int beginRun(Tables tables, int workers) {
     return tables

@@ -8,12 +8,10 @@ import java.util.Locale;
  * Chooses the next transaction. A deck is shuffled, dealt to its end and shuffled again, so that
  * the shares are exact (clause 5.2.4.2). Weights are drawn independently.
  *
- * @param name the label in reports
  * @param weights cards of each type, or weights
  * @param deck whether the weights are cards
  */
 record Mix(String name, int[] weights, boolean deck) {
-  /** The full mix, from a deck of 23. */
   static final Mix FULL = new Mix("full", fullDeck(), true);
 
   /** 50 % New-Order and 50 % Payment, as in the paper on FPSketch. */
@@ -69,7 +67,6 @@ record Mix(String name, int[] weights, boolean deck) {
     return weights[type.ordinal()] > 0;
   }
 
-  /** Returns a dealer for one worker. */
   Dealer dealer(Rng rng) {
     return new Dealer(rng);
   }
@@ -114,7 +111,6 @@ record Mix(String name, int[] weights, boolean deck) {
       }
     }
 
-    /** Returns the ordinal of the next transaction's type. */
     int next() {
       if (!deck) {
         int draw = rng.below(cards[cards.length - 1]);

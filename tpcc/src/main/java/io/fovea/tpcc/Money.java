@@ -23,11 +23,7 @@ final class Money {
     return sign + magnitude / 100 + (part < 10 ? ".0" : ".") + part;
   }
 
-  /**
-   * Writes a non-negative number in decimal.
-   *
-   * @return the index after its last digit
-   */
+  /** Writes a non-negative number in decimal. Returns the index after its last digit. */
   static int putNumber(byte[] to, int at, long number) {
     int end = at + 1;
     for (long n = number; n >= 10; n /= 10) {
@@ -40,11 +36,7 @@ final class Money {
     return end;
   }
 
-  /**
-   * Writes a non-negative amount as {@code 12.34}.
-   *
-   * @return the index after its last digit
-   */
+  /** Writes a non-negative amount as {@code 12.34}. Returns the index after its last digit. */
   static int putAmount(byte[] to, int at, long cents) {
     int i = putNumber(to, at, cents / 100);
     to[i++] = '.';

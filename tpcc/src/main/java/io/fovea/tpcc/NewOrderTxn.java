@@ -153,11 +153,7 @@ final class NewOrderTxn extends Txn {
     stocks.getAll(tx, stockBatch);
   }
 
-  /**
-   * Processes one line.
-   *
-   * @return OL_AMOUNT, without tax
-   */
+  /** Processes one line. Returns OL_AMOUNT, without tax. */
   private long orderLine(Transaction tx, int o, int i) {
     Row item = items.row(i);
     Row stock = stockRow(tx, i);

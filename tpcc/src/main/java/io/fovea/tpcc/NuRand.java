@@ -25,12 +25,10 @@ record NuRand(int cLast, int cCustomer, int cItem) {
     return c < 0 || c > a;
   }
 
-  /** Draws the constants of a load. */
   static NuRand forLoad(Rng rng) {
     return new NuRand(rng.between(0, A_LAST), rng.between(0, A_CUSTOMER), rng.between(0, A_ITEM));
   }
 
-  /** Draws the constants of a run on a database that was loaded with {@code loadCLast}. */
   static NuRand forRun(Rng rng, int loadCLast) {
     int c;
     do {

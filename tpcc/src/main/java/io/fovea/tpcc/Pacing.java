@@ -17,13 +17,10 @@ abstract class Pacing {
   void begin() {}
 
   /**
-   * Waits until a transaction may begin.
-   *
-   * @return the intended start, from which its latency counts; or {@link #STOPPED}
+   * Waits until a transaction may begin. Returns the intended start, from which its latency counts; or {@link #STOPPED}.
    */
   abstract long await(Worker worker, int type);
 
-  /** Called after a transaction. */
   void ended(int type, long nanos) {}
 
   /** As fast as possible. */
@@ -47,7 +44,6 @@ abstract class Pacing {
     /**
      * The share of one worker.
      *
-     * @param perSecond the rate of all workers
      * @param worker its number, from 0, which staggers the workers' schedules
      */
     Rated(double perSecond, int workers, int worker) {

@@ -72,7 +72,6 @@ final class Population {
     return rng;
   }
 
-  /** Returns the constants of NURand that the load uses. */
   NuRand nuRand() {
     return nuRand;
   }
@@ -192,7 +191,6 @@ final class Population {
     return customers;
   }
 
-  /** Fills the row of an order. */
   void order(int w, int d, int o, int customer, Row row) {
     Rng r = part(Part.ORDER, district(w, d), o);
     row.clear();

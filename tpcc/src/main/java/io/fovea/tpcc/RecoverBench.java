@@ -36,9 +36,7 @@ final class RecoverBench {
    * The result.
    *
    * @param logBytes bytes of log read
-   * @param seconds duration of the recovery
    * @param openSeconds duration of the open, including the recovery
-   * @param details what the recovery did, as text
    */
   record Result(long logBytes, double seconds, double openSeconds, String details) {
     /** Returns the replay rate in MB (10^6 bytes) of log per second. */
@@ -53,9 +51,7 @@ final class RecoverBench {
   }
 
   /**
-   * Runs a command of the driver in another JVM with the same options, and waits for its end.
-   *
-   * @throws DriverException if it fails
+   * Runs a command of the driver in another JVM with the same options, and waits for its end. Throws DriverException if it fails.
    */
   static void elsewhere(List<String> args) {
     ProcessBuilder jvm = Jvm.like(Main.class, args);
@@ -74,7 +70,6 @@ final class RecoverBench {
     }
   }
 
-  /** Runs the mix until the log has the wanted size. */
   static void fill(
       Settings settings, long bytes, Tables tables, Progress progress, Shutdown shutdown) {
     Database db = tables.database();

@@ -22,7 +22,6 @@ final class Report {
     text.append(System.lineSeparator());
   }
 
-  /** Returns the final table of a run. */
   static String table(Settings settings, Runner.Result result) {
     Report r = new Report();
     r.table(result);
@@ -46,7 +45,6 @@ final class Report {
     return r.text.toString();
   }
 
-  /** Returns the result of the check of acknowledged transactions. */
   static String acknowledged(AcknowledgedCheck.Result result) {
     Report r = new Report();
     r.line(

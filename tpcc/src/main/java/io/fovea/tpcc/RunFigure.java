@@ -37,7 +37,6 @@ final class RunFigure {
   private final List<RunFile> runs;
   private final List<String> names;
 
-  /** Columns that are not standard. */
   private final List<String> extras;
 
   private RunFigure(List<RunFile> runs) {
@@ -54,7 +53,6 @@ final class RunFigure {
   /**
    * Draws the figure.
    *
-   * @param runs one or two
    * @param title the title, or null for the names of the runs
    */
   static Figure of(List<RunFile> runs, String title) {
@@ -87,7 +85,6 @@ final class RunFigure {
     return names;
   }
 
-  /** Returns a prefix with the name of the run if there are two. */
   private String prefix(int run) {
     return runs.size() == 1 ? "" : names.get(run) + ": ";
   }
@@ -114,7 +111,6 @@ final class RunFigure {
     return annotated(panel, true);
   }
 
-  /** Draws an extra column on the second axis of the throughput panel. */
   private void extraBeside(Panel panel, String column) {
     for (int i = 0; i < runs.size(); i++) {
       Series s = runs.get(i).series();
@@ -129,7 +125,6 @@ final class RunFigure {
     }
   }
 
-  /** Draws an extra column in a separate panel. */
   private Panel extraAlone(String column) {
     Panel panel = new Panel(sentence(column), TIME, Axis.linear(words(column)));
     for (int i = 0; i < runs.size(); i++) {
@@ -255,7 +250,6 @@ final class RunFigure {
     return panel;
   }
 
-  /** Turns {@code newOrder} into "new order". */
   private static String words(String name) {
     return name.replaceAll("(?<=[a-z0-9])(?=[A-Z])", " ").toLowerCase(Locale.ROOT);
   }

@@ -30,7 +30,6 @@ import org.HdrHistogram.HistogramLogReader;
  * The output of a run: its {@code --json} report with the {@code .hlog} next to it, or an {@code
  * .hlog} alone.
  *
- * @param name the file name without its extension
  * @param description the options of the run in one line; empty if unknown
  * @param operation the unit that was counted, in the plural
  * @param series values per second

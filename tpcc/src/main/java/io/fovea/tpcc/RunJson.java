@@ -13,7 +13,6 @@ import org.HdrHistogram.Histogram;
 final class RunJson {
   private RunJson() {}
 
-  /** Starts a report. */
   static JsonReport of(String command, Settings settings) {
     return new JsonReport(command, options(settings), settings.engine().logged());
   }
@@ -36,7 +35,6 @@ final class RunJson {
     return o;
   }
 
-  /** Returns the log figures of the measured time. */
   static LogFigures log(Runner.Result r) {
     Tally.Totals counts = r.counts();
     return LogFigures.of(
@@ -78,7 +76,6 @@ final class RunJson {
     json.series(r.series());
   }
 
-  /** Adds the results of {@code recover-bench}. */
   static void recovery(JsonReport json, RecoverBench.Result r) {
     JsonObject o = new JsonObject();
     o.addProperty("logBytes", r.logBytes());

@@ -41,10 +41,8 @@ final class Runner {
   private final Histogram[][] recycled;
   private final Histogram[] totals = new Histogram[TxnType.COUNT];
 
-  /** The latencies of all types in the current interval. */
   private final Histogram interval;
 
-  /** The counters at the last sample, or at the start. */
   private Tally.Totals counts;
 
   Runner(Settings settings, Tables tables, Meta meta, Progress progress, Shutdown shutdown) {
@@ -63,13 +61,8 @@ final class Runner {
   /**
    * The results of the measured time, without the warm-up.
    *
-   * @param seconds the measured time
-   * @param virtual whether the clients were virtual threads
    * @param pipelined whether a thread served other clients while commits waited for the log
-   * @param counts the workers' counters
    * @param latencies in nanoseconds by type; null for types outside the mix
-   * @param before the engine's statistics at the start of the measured time
-   * @param after the engine's statistics at its end
    * @param series values per second, including the warm-up
    * @param times processor time of threads in the measured time; empty if Linux does not count it
    */
@@ -268,10 +261,7 @@ final class Runner {
   }
 
   /**
-   * Waits for a phase to end, sampling and reporting progress. The last sample is taken at the end,
-   * so the intervals of the series add up to the totals.
-   *
-   * @return true if the workers ended early or a signal arrived
+   * Waits for a phase to end, sampling and reporting progress. The last sample is taken at the end, so the intervals of the series add up to the totals. Returns true if the workers ended early or a signal arrived.
    */
   private boolean phase(
       Crew crew, Sampler sampler, long start, long nanos, boolean warmingUp, Hlog hlog) {
@@ -339,7 +329,6 @@ final class Runner {
     return Tally.Totals.of(workers.stream().map(w -> w.tally).toList());
   }
 
-  /** Returns the latencies recorded since the last call. */
   private Histogram[] collect() {
     Histogram[] intervals = new Histogram[TxnType.COUNT];
     for (TxnType type : TxnType.values()) {

@@ -9,7 +9,6 @@ package io.fovea.tpcc;
  * @param undelivered the last orders of a district, which have a NEW-ORDER row after a load
  */
 record Scale(int items, int customers, int undelivered) {
-  /** Districts per warehouse. */
   static final int DISTRICTS = 10;
 
   static final Scale FULL = new Scale(100_000, 3_000, 900);
@@ -25,7 +24,6 @@ record Scale(int items, int customers, int undelivered) {
     return Math.min(1_000, customers) - 1;
   }
 
-  /** Returns the number of the first order without a carrier. */
   int firstUndelivered() {
     return customers - undelivered + 1;
   }

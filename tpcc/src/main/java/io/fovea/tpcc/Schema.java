@@ -20,7 +20,6 @@ final class Schema {
   /** The null value of O_CARRIER_ID and OL_DELIVERY_D. */
   static final int NONE = 0;
 
-  /** The maximum length of C_DATA. */
   static final int CUSTOMER_DATA_MAX = 500;
 
   private Schema() {}

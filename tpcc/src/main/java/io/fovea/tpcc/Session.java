@@ -17,10 +17,8 @@ final class Session {
   final NuRand nuRand;
   final Rng rng;
 
-  /** The stream of the worker's history rows. */
   final int stream;
 
-  /** Scratch space for copies between rows. */
   final byte[] scratch = new byte[Schema.CUSTOMER_DATA_MAX];
 
   private final int[] homes;
@@ -32,7 +30,6 @@ final class Session {
   /**
    * Creates a session.
    *
-   * @param homes the warehouses of the worker
    * @param homeDistrict the district of its Stock-Levels, or 0 to draw one each time
    */
   Session(
@@ -72,7 +69,6 @@ final class Session {
     return homeDistrict != 0 ? homeDistrict : drawDistrict();
   }
 
-  /** Draws another warehouse, if there is one. */
   int drawRemote(int home) {
     if (warehouses == 1) {
       return home;
@@ -102,7 +98,6 @@ final class Session {
     return namesakes[(n + 1) / 2 - 1];
   }
 
-  /** Throws if a row that must exist was not found. */
   static void require(boolean found, String table, int w, int d, int id) {
     if (!found) {
       throw missing(table, w, d, id);

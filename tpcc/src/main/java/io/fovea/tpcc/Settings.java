@@ -12,13 +12,10 @@ import java.util.Locale;
  * @param path the file; null for a database in memory
  * @param threads threads that load; for a run, threads that run or carry the clients
  * @param clients clients that run transactions; if more than threads, they share threads
- * @param snapshot whether a snapshot is open during the run
  * @param rate transactions per second, or 0 for unlimited
- * @param waiting whether there are keying and think times
  * @param json file of the report, or null
  * @param hlog file of the histograms, or null
  * @param acknowledged list of acknowledged transactions, or null
- * @param virtual whether clients that share threads are virtual threads
  */
 record Settings(
     Path path,
@@ -43,7 +40,6 @@ record Settings(
     return path == null;
   }
 
-  /** Tells whether several clients share a thread. */
   boolean shared() {
     return clients > threads;
   }
@@ -53,7 +49,6 @@ record Settings(
     return shared() && !virtual && !waiting && rate == 0;
   }
 
-  /** Returns sync, async or none, for reports. */
   String level() {
     return engine.durability().name().toLowerCase(Locale.ROOT);
   }
@@ -80,7 +75,6 @@ record Settings(
         virtual);
   }
 
-  /** Returns the engine's options. */
   Options engineOptions() {
     return engine.options(clients);
   }

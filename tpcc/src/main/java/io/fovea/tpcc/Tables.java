@@ -44,7 +44,6 @@ record Tables(
     db.dropTable(Schema.Driver.SPEC.name());
   }
 
-  /** Opens the tables, and creates missing ones. */
   static Tables open(Database db) {
     RowTable customer = db.table(Schema.Customer.SPEC);
     RowTable order = db.table(Schema.Order.SPEC);

@@ -63,7 +63,6 @@ final class Tally {
       return t;
     }
 
-    /** Returns the difference from an earlier sum. */
     Totals since(Totals earlier) {
       Totals t = new Totals();
       for (int i = 0; i < sums.length; i++) {

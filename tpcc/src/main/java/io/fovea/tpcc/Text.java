@@ -24,7 +24,6 @@ final class Text {
 
   private static final byte[] ZIP_END = "11111".getBytes(StandardCharsets.US_ASCII);
 
-  /** The result of the last call, from index 0. */
   final byte[] bytes = new byte[500];
 
   /** Generates an a-string: {@code min} to {@code max} letters and digits. */
@@ -40,7 +39,6 @@ final class Text {
     return length;
   }
 
-  /** Generates an n-string: digits. */
   int digits(Rng rng, int length) {
     fill(rng, length, 10, 52);
     return length;

@@ -74,7 +74,6 @@ abstract class Txn implements Task<RuntimeException> {
     return rolledBack;
   }
 
-  /** Returns how often the body of the last execution ran. */
   final int attempts() {
     return attempts;
   }

@@ -12,7 +12,6 @@ enum TxnType {
 
   static final int COUNT = values().length;
 
-  /** The name in tables. */
   final String title;
 
   /** The name in JSON and in the tags of an .hlog. */

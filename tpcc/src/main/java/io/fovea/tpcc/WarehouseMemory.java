@@ -22,7 +22,6 @@ final class WarehouseMemory {
    * memory.
    *
    * @param fileBytes the current size of the file; 0 if there is none
-   * @param seconds the length of the run
    * @param rate transactions per second, or 0 for unlimited
    */
   static long defaultBuffer(

@@ -28,7 +28,6 @@ final class Worker implements Client {
   private final Mix.Dealer dealer;
   private final Pacing pacing;
 
-  /** The list of acknowledged commits, or null. */
   private final Acknowledged acknowledged;
 
   private final ByteBuffer record;
@@ -45,7 +44,6 @@ final class Worker implements Client {
   /** Whether the thread serves another client while a commit becomes durable. */
   private final boolean ahead;
 
-  /** The type of the last transaction begun. */
   private int type;
 
   private long start;
@@ -97,7 +95,6 @@ final class Worker implements Client {
     return latencies[type.ordinal()];
   }
 
-  /** Works until the crew stops. */
   void work() {
     pacing.begin();
     long turnEnds = System.nanoTime() + TURN_NANOS;

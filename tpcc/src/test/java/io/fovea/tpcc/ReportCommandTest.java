@@ -172,7 +172,7 @@ class ReportCommandTest {
     expect(Exit.OK, report(json("extra.json", "workingSetPages", "framesFree"), "--out", folder));
     List<String> texts = drawn("extra.svg").texts();
     assertEquals(2, texts.stream().filter("working set pages"::equals).count(), "legend and axis");
-    assertTrue(texts.contains("Frames free"), "a panel of its own: " + texts);
+    assertTrue(texts.contains("Frames free"), "a separate panel: " + texts);
   }
 
   @Test

@@ -13,9 +13,6 @@ import java.util.List;
  * <p>The two times come from the measured points with the fewest and the most misses, so the model
  * matches both. The points between are compared with it. A point below the model pays for more than
  * misses, such as waits for a frame or a latch.
- *
- * @param hitNanos time of a lookup without a miss
- * @param missNanos time of a lookup with a miss
  */
 record CostModel(double hitNanos, double missNanos) {
   /** If all points have fewer misses per lookup, they do not determine the cost of a miss. */

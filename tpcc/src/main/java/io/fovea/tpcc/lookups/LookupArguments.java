@@ -101,7 +101,6 @@ final class LookupArguments {
               + " cost model based on misses, such as 0.5,0.9,1.0,1.1,2,3")
   private List<Share> sizes;
 
-  /** Returns a message for a mistake in the options alone, or null. */
   String mistake(EngineOptions engine) {
     if (valueBytes < LookupTable.VALUE_BYTES_MIN || valueBytes > LookupTable.VALUE_BYTES_MAX) {
       return "--value-bytes: " + LookupTable.VALUE_BYTES_MIN + " to " + LookupTable.VALUE_BYTES_MAX;
@@ -168,7 +167,6 @@ final class LookupArguments {
     return null;
   }
 
-  /** Fills in the defaults. */
   LookupSettings settle(EngineOptions engine) {
     List<Share> shares = sizes;
     if (shares == null) {

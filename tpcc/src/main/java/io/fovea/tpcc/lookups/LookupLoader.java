@@ -11,7 +11,7 @@ import io.fovea.tpcc.bench.Shutdown;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Fills an empty table. Each thread loads a range of keys in order, in transactions of some hundred
+ * Fills an empty table. Each thread loads a range of keys in order, in transactions of a few hundred
  * rows, which leaves full pages.
  */
 final class LookupLoader {
@@ -29,9 +29,7 @@ final class LookupLoader {
   }
 
   /**
-   * Loads the table.
-   *
-   * @throws DriverException if a thread failed or a signal arrived; the load is then incomplete
+   * Loads the table. Throws DriverException if a thread failed or a signal arrived; the load is then incomplete.
    */
   static Loaded load(
       Database db, LookupTable.Shape shape, int threads, Progress progress, Shutdown shutdown) {

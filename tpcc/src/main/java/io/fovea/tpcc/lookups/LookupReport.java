@@ -22,7 +22,6 @@ final class LookupReport {
 
   // -------------------------------------------------------------------------------------- screen
 
-  /** Returns the final table of a run with one working set. */
   static String table(LookupResult r) {
     StringBuilder b = new StringBuilder();
     line(b, "");
@@ -66,7 +65,6 @@ final class LookupReport {
     return b.toString();
   }
 
-  /** Returns the table of several working sets with the model. */
   static String table(List<LookupResult> results, CostModel model) {
     StringBuilder b = new StringBuilder();
     line(b, "");
@@ -135,7 +133,6 @@ final class LookupReport {
 
   // ---------------------------------------------------------------------------------------- JSON
 
-  /** Starts a report. */
   static JsonReport json(LookupSettings s) {
     JsonObject o = new JsonObject();
     o.addProperty("path", s.inMemory() ? null : s.path().toString());
@@ -160,7 +157,6 @@ final class LookupReport {
     return new JsonReport("lookups", o, s.engine().logged());
   }
 
-  /** Returns the figures of one working set. */
   static JsonObject figures(LookupResult r) {
     JsonObject o = new JsonObject();
     o.addProperty("workingSet", r.share().toString());
@@ -212,7 +208,6 @@ final class LookupReport {
     kinds.add(name, o);
   }
 
-  /** Adds the figures of several working sets, and the cost model. */
   static void sizes(JsonReport json, List<LookupResult> results, CostModel model) {
     JsonArray sizes = new JsonArray();
     for (LookupResult r : results) {

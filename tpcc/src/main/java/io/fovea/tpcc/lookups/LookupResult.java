@@ -8,18 +8,8 @@ import org.HdrHistogram.Histogram;
 /**
  * The results for one working set, without the warm-up.
  *
- * @param share the size as given
  * @param ratio the size at the end, in multiples of the pool
- * @param seconds the measured time
- * @param clients the number of clients
- * @param virtual whether they were virtual threads
- * @param counts the clients' counters
  * @param reads latencies of read-only transactions, in nanoseconds
- * @param changes latencies of the others
- * @param before the engine's statistics at the start of the measured time
- * @param after the engine's statistics at its end
- * @param placedBefore the frames of the pages at its start
- * @param placedAfter the frames of the pages at its end
  * @param cpuNanos processor time of the whole process; 0 if the JVM does not provide it
  * @param series values per second, including the warm-up
  */
@@ -43,7 +33,6 @@ record LookupResult(
     return counts.get(what);
   }
 
-  /** Returns the number of read-only transactions. */
   long readingOperations() {
     return get(What.OPERATIONS) - get(What.CHANGES);
   }
@@ -110,7 +99,6 @@ record LookupResult(
         : (double) placedAfter.pagesInPreferredFrame() / placedAfter.pages();
   }
 
-  /** Returns the bytes copied between frames per page access. */
   double copiedBytesPerAccess() {
     long pages =
         placedAfter.promotions()

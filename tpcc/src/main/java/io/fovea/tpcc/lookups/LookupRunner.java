@@ -29,7 +29,6 @@ final class LookupRunner {
   /** Separates the random numbers of clients from all others of the seed. */
   private static final long PART = 2_000;
 
-  /** Keys read at once to fill the pool. */
   private static final int FILL_DEPTH = 64;
 
   private final LookupSettings settings;
@@ -57,7 +56,6 @@ final class LookupRunner {
     private Histogram changes;
   }
 
-  /** Creates a run with one of the sizes of {@link LookupSettings#shares}. */
   LookupRunner(
       LookupSettings settings,
       LookupTable lookup,
@@ -194,10 +192,7 @@ final class LookupRunner {
   }
 
   /**
-   * Waits for a phase to end, moving the working set, sampling and reporting progress. The working
-   * set starts to move with the measured time.
-   *
-   * @return true if the clients ended early or a signal arrived
+   * Waits for a phase to end, moving the working set, sampling and reporting progress. The working set starts to move with the measured time. Returns true if the clients ended early or a signal arrived.
    */
   private boolean phase(Crew crew, Sampler sampler, long start, long nanos, boolean warmingUp) {
     long from = sampler.nanos();
@@ -277,7 +272,6 @@ final class LookupRunner {
     return LookupTally.Totals.of(workers.stream().map(w -> w.tally).toList());
   }
 
-  /** Collects the latencies recorded since the last call. */
   private void collect() {
     interval.reset();
     for (int i = 0; i < workers.size(); i++) {

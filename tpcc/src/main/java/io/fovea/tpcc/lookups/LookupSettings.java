@@ -12,18 +12,14 @@ import java.util.List;
  * The effective options of {@code lookups}, with defaults filled in.
  *
  * @param path the file; null for a database in memory
- * @param records the number of records
  * @param valueBytes the size of a record without its key
  * @param threads threads that load, and that run or carry the clients
  * @param clients the number of clients; if more than threads, they are virtual threads
- * @param depth keys that a transaction reads at once
  * @param writes percentage of the keys that are updated
  * @param theta skew of the Zipf distribution over the working set; 0 for uniform
  * @param shares the size of the working set, or several to measure in turn
  * @param growTo the final size of a growing working set, or null
- * @param shrink whether it shrinks back
  * @param drift the part of the working set replaced at a time; 0 for none
- * @param interval the time between two replacements
  * @param json file of the report, or null
  */
 record LookupSettings(
@@ -50,12 +46,10 @@ record LookupSettings(
     return path == null;
   }
 
-  /** Tells whether several clients share a thread. */
   boolean shared() {
     return clients > threads;
   }
 
-  /** Returns the engine's options. */
   Options engineOptions() {
     return engine.options(clients);
   }
@@ -63,7 +57,6 @@ record LookupSettings(
   /**
    * Returns the working set for one of the {@link #shares}.
    *
-   * @param poolRecords the number of records that fit in the pool
    * @throws DriverException if there are too few records
    */
   WorkingSet workingSet(Share share, long poolRecords) {

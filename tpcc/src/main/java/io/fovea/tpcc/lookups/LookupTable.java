@@ -56,13 +56,7 @@ final class LookupTable {
     table = database.table(TableSpec.of(NAME, KeySpec.of(FieldType.INT64), b.build()));
   }
 
-  /**
-   * The records of a load.
-   *
-   * @param complete whether the load finished
-   * @param records the number of records
-   * @param valueBytes the size of a record without its key
-   */
+  /** The records of a load. */
   record Shape(boolean complete, long records, int valueBytes) {
     Shape completed() {
       return new Shape(true, records, valueBytes);
@@ -82,7 +76,6 @@ final class LookupTable {
     }
   }
 
-  /** Tells whether a database has tables that do not belong to lookups. */
   static boolean foreign(Database db) {
     return !Set.of(NAME, META.name()).containsAll(db.tables());
   }
@@ -113,7 +106,6 @@ final class LookupTable {
     db.dropTable(META.name());
   }
 
-  /** Opens the records, or creates an empty table. */
   static LookupTable open(Database db, Shape shape) {
     return new LookupTable(db, shape);
   }
@@ -133,7 +125,6 @@ final class LookupTable {
     return (double) (s.bytes() - s.freeBytes()) / records;
   }
 
-  /** Returns the number of records that fit in the pool. */
   long poolRecords() {
     DatabaseStats.Buffer b = database.stats().buffer();
     return Math.max(1, (long) (b.frames() * (double) b.pageSize() / bytesPerRecord()));

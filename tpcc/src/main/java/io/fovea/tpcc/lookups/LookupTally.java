@@ -15,7 +15,6 @@ final class LookupTally {
     CHANGES,
     /** Keys read, including those updated. */
     LOOKUPS,
-    /** Keys updated. */
     UPDATES,
     /** Attempts after the first. */
     RETRIES
@@ -50,7 +49,6 @@ final class LookupTally {
       return t;
     }
 
-    /** Returns the difference from an earlier sum. */
     Totals since(Totals earlier) {
       Totals t = new Totals();
       for (int i = 0; i < WHATS; i++) {

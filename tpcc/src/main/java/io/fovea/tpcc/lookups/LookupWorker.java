@@ -30,7 +30,6 @@ final class LookupWorker implements Task<RuntimeException> {
   /** Latencies of read-only transactions, in nanoseconds. */
   final SingleWriterRecorder reads;
 
-  /** Latencies of the others. */
   final SingleWriterRecorder changes;
 
   private final Crew crew;
@@ -51,15 +50,12 @@ final class LookupWorker implements Task<RuntimeException> {
   private final Key key;
   private final Row row;
 
-  /** Used if a transaction has several keys. */
   private final Batch batch;
 
   /**
    * Creates a worker.
    *
-   * @param range the current range of keys
    * @param zipf the distribution over the range, or null for uniform
-   * @param turns whether the worker shares its thread with others
    */
   LookupWorker(
       Crew crew,
@@ -87,7 +83,6 @@ final class LookupWorker implements Task<RuntimeException> {
     this.changes = new SingleWriterRecorder(Percentiles.LATENCY_MAX_NANOS, digits);
   }
 
-  /** Works until the crew stops. */
   void work() {
     TxOptions reading = TxOptions.forReading();
     TxOptions writing = TxOptions.defaults();

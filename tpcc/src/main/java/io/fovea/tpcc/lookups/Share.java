@@ -12,7 +12,6 @@ import java.util.Locale;
 record Share(double value, boolean ofData) {
   private static final double MAX = 1e6;
 
-  /** All records. */
   static final Share ALL = new Share(1, true);
 
   /**
@@ -39,8 +38,6 @@ record Share(double value, boolean ofData) {
   /**
    * Returns the size as a number of records.
    *
-   * @param poolRecords the number of records that fit in the pool
-   * @param records the number of records
    * @return at least 1; may exceed {@code records} for a share of the pool
    */
   long records(long poolRecords, long records) {

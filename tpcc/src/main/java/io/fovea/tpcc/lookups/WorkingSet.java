@@ -30,7 +30,6 @@ sealed interface WorkingSet {
    * An event of the working set.
    *
    * @param nanos time from the start of the measured time
-   * @param text the label in a plot
    */
   record Mark(long nanos, String text) {}
 
@@ -47,7 +46,6 @@ sealed interface WorkingSet {
   /** Returns the notable events in a measured time of this length, in order. */
   List<Mark> marks(long durationNanos);
 
-  /** Returns the largest size. */
   long sizeMax();
 
   /** A constant range. */
@@ -83,10 +81,8 @@ sealed interface WorkingSet {
    *         0     .4  .5    .9    1
    * </pre>
    *
-   * @param from the size at the beginning
    * @param to the size at the end, or in the middle
    * @param back whether it returns to the first size
-   * @param durationNanos the measured time
    * @param poolRecords the number of records that fit in the pool; passing it is an event
    */
   record Growing(long from, long to, boolean back, long durationNanos, long poolRecords)
@@ -160,10 +156,7 @@ sealed interface WorkingSet {
    * A set of constant size of which a part is replaced at intervals: new records replace those that
    * were in it longest (Graefe et al., "In-Memory Performance for Big Data", VLDB 2015, 5.3.3).
    *
-   * @param records the number of records
-   * @param size the number in the set
    * @param step the number replaced at a time, size + step &lt;= records
-   * @param intervalNanos the time between two replacements
    */
   record Drifting(long records, long size, long step, long intervalNanos) implements WorkingSet {
     @Override

@@ -67,7 +67,6 @@ final class ChartFrame {
     plot.setInsets(RectangleInsets.ZERO_INSETS);
   }
 
-  /** Returns the margins of the plot area. */
   static AxisSpace space(double right) {
     AxisSpace space = new AxisSpace();
     space.setLeft(LEFT_SPACE);
@@ -75,7 +74,6 @@ final class ChartFrame {
     return space;
   }
 
-  /** Draws a plot with a title and a legend above it. */
   static void draw(Plot plot, String title, Graphics2D g, Rectangle2D area) {
     JFreeChart chart = new JFreeChart(null, null, plot, false);
     chart.setBackgroundPaint(null);

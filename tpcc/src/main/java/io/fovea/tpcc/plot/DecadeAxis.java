@@ -30,12 +30,7 @@ final class DecadeAxis extends NumberAxis {
   private final transient DoubleFunction<String> name;
   private final boolean parts;
 
-  /**
-   * Creates an axis.
-   *
-   * @param name the label for a logarithm
-   * @param parts whether there are grid lines between decades
-   */
+  /** Creates an axis. */
   DecadeAxis(String label, double lower, double upper, DoubleFunction<String> name, boolean parts) {
     super(label);
     this.name = name;

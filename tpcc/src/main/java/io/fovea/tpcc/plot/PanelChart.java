@@ -35,7 +35,6 @@ import org.jfree.data.xy.DefaultXYDataset;
 final class PanelChart {
   private static final double RIGHT_SPACE = 84;
 
-  /** The approximate height of the plot area. */
   private static final double PLOT_HEIGHT = 210;
 
   private static final int LEGEND_LINE = 26;

@@ -46,12 +46,7 @@ final class SvgGraphics extends StatefulGraphics {
   private final StringBuilder body;
   private final Map<String, String> clips;
 
-  /**
-   * Creates an empty drawing.
-   *
-   * @param width in pixels
-   * @param height in pixels
-   */
+  /** Creates an empty drawing. */
   SvgGraphics(int width, int height) {
     super(
         new BufferedImage(1, 1, BufferedImage.TYPE_INT_ARGB).createGraphics(),
@@ -79,11 +74,7 @@ final class SvgGraphics extends StatefulGraphics {
     return new SvgGraphics(this);
   }
 
-  /**
-   * Returns the document.
-   *
-   * @param title the accessible title
-   */
+  /** Returns the document. */
   String document(String title) {
     StringBuilder svg = new StringBuilder();
     svg.append("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"").append(width);

@@ -14,10 +14,8 @@ import java.util.Map;
 final class Cell {
   final Map<String, String> options;
 
-  /** The reports of successful rounds. */
   private final List<JsonObject> reports = new ArrayList<>();
 
-  /** The exit codes of failed rounds. */
   private final List<Integer> failures = new ArrayList<>();
 
   Cell(Map<String, String> options) {

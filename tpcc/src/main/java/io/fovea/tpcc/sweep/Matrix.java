@@ -12,7 +12,6 @@ import java.util.Map;
  * @param values by option name, in the given order
  */
 record Matrix(Map<String, List<String>> values) {
-  /** The value of an omitted option. */
   static final String NONE = "-";
 
   private static final String TOGETHER = "+";
@@ -78,7 +77,6 @@ record Matrix(Map<String, List<String>> values) {
     return cells;
   }
 
-  /** Returns the single options. */
   List<String> names() {
     return values.keySet().stream().flatMap(n -> parts(n).stream()).toList();
   }
@@ -95,7 +93,6 @@ record Matrix(Map<String, List<String>> values) {
     return String.join(",", values);
   }
 
-  /** Returns the arguments of a cell. */
   static List<String> arguments(Map<String, String> cell) {
     List<String> args = new ArrayList<>();
     cell.forEach(
@@ -119,7 +116,6 @@ record Matrix(Map<String, List<String>> values) {
     return axis;
   }
 
-  /** Returns a file name for a cell. */
   static String name(Map<String, String> cell) {
     List<String> values = cell.values().stream().filter(v -> !v.equals(NONE)).toList();
     return values.isEmpty() ? "run" : String.join("-", values).replaceAll("[^A-Za-z0-9.-]", "_");

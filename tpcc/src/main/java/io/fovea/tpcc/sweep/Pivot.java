@@ -25,7 +25,6 @@ final class Pivot {
   final List<String> columns;
   final List<String> rows;
 
-  /** The rows on the x axis, without references. */
   final List<String> onAxis;
 
   private final Map<List<String>, Point> cells = new LinkedHashMap<>();
@@ -34,9 +33,6 @@ final class Pivot {
   /**
    * Arranges points.
    *
-   * @param x the options of rows
-   * @param series the options of columns
-   * @param names names of values
    * @param beside the options of the baseline; empty for no comparison
    * @throws IllegalArgumentException if two points share a cell
    */
@@ -87,7 +83,6 @@ final class Pivot {
     return cells.get(List.of(row, column));
   }
 
-  /** Returns the reference rows. */
   List<String> references() {
     return rows.stream().filter(r -> !onAxis.contains(r)).toList();
   }

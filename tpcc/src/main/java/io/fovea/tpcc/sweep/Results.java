@@ -16,13 +16,7 @@ import java.util.Map;
 
 /** The results of sweeps. Rounds of the same combination are merged. */
 final class Results {
-  /**
-   * One combination of options.
-   *
-   * @param options their values
-   * @param goodput by round
-   * @param abortRate by round
-   */
+  /** One combination of options. */
   record Point(Map<String, String> options, List<Double> goodput, List<Double> abortRate) {
     /** Returns the value of an option; {@link Matrix#NONE} if the sweep did not vary it. */
     String get(String option) {
@@ -44,14 +38,9 @@ final class Results {
 
   final List<Point> points = new ArrayList<>();
 
-  /** The commands that produced the results. */
   final List<String> commands = new ArrayList<>();
 
-  /**
-   * Reads files.
-   *
-   * @throws DriverException if a file does not exist or is not a sweep's
-   */
+  /** Reads files. Throws DriverException if a file does not exist or is not a sweep's. */
   static Results read(List<Path> files) {
     Results results = new Results();
     Map<Map<String, String>, Point> byOptions = new LinkedHashMap<>();

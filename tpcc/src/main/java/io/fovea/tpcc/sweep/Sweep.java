@@ -33,7 +33,6 @@ final class Sweep {
     /**
      * Runs a command to its end.
      *
-     * @param output the file for its output
      * @return its exit code
      */
     int run(List<String> args, Path output) throws IOException;
@@ -50,7 +49,6 @@ final class Sweep {
   private final Progress progress;
   private final List<Cell> cells = new ArrayList<>();
 
-  /** The cells that share a JVM. */
   private final List<List<Cell>> groups = new ArrayList<>();
 
   Sweep(
@@ -159,7 +157,6 @@ final class Sweep {
 
   // ------------------------------------------------------------------------------------- results
 
-  /** Returns the table in Markdown. */
   String markdown(String title) {
     StringBuilder b = new StringBuilder();
     b.append("# ").append(title).append("\n\n```sh\ntpcc/tpcc.sh sweep --rounds ").append(rounds);
@@ -207,7 +204,6 @@ final class Sweep {
     return cell.failures().isEmpty() ? "" : " (ended with " + cell.failures() + ")";
   }
 
-  /** Returns the results as JSON. */
   String json(String title) {
     JsonObject o = new JsonObject();
     o.addProperty("title", title);

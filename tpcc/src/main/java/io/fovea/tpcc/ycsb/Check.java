@@ -56,8 +56,6 @@ final class Check {
   /**
    * The result.
    *
-   * @param found the findings
-   * @param expected the expected number of records
    * @param counted the expected sum of the records' counts, or -1 if unknown
    */
   record Result(Found found, long expected, long counted) {
@@ -95,23 +93,14 @@ final class Check {
   private final int run;
   private final Stamps[] clients;
 
-  /**
-   * Creates a check.
-   *
-   * @param run the run whose stamps the clients know
-   * @param clients its clients
-   */
+  /** Creates a check. */
   Check(Records records, int run, Stamps[] clients) {
     this.records = records;
     this.run = run;
     this.clients = clients;
   }
 
-  /**
-   * Reads all records.
-   *
-   * @throws io.fovea.tpcc.bench.DriverException if a thread failed or a signal arrived
-   */
+  /** Reads all records. Throws DriverException if a thread failed or a signal arrived. */
   Found read(int threads, Progress progress, Shutdown shutdown) {
     Found all = new Found();
     long start = System.nanoTime();

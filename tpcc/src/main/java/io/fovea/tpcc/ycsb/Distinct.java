@@ -10,7 +10,6 @@ final class Distinct {
   private final long[] slots;
   private final int shift;
 
-  /** Creates a set for {@code max} numbers. */
   Distinct(int max) {
     int size = Integer.highestOneBit(Math.max(1, max)) << 2;
     slots = new long[size];

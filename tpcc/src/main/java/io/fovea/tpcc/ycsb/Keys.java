@@ -38,7 +38,6 @@ abstract class Keys {
    *
    * @param theta skew of Zipf distributions, above 0
    * @param hotKeys the hot part of the records, above 0 and below 1
-   * @param hotOperations the part of the operations on hot records
    */
   static Keys of(Shape shape, double theta, double hotKeys, double hotOperations) {
     return switch (shape) {

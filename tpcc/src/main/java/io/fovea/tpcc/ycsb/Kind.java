@@ -12,7 +12,6 @@ import java.util.Set;
  * <p>Immutable; any thread.
  */
 final class Kind {
-  /** The name in reports. */
   final String id;
 
   /** The percentage of transactions of this kind. */
@@ -35,7 +34,6 @@ final class Kind {
     this.percents = percents;
   }
 
-  /** Returns a kind with fixed numbers of reads and writes. */
   static Kind of(String id, int percent, int reads, int writes, Op write) {
     Op[] ops = new Op[reads + writes];
     Arrays.fill(ops, 0, reads, Op.READ);
@@ -43,22 +41,18 @@ final class Kind {
     return new Kind(id, percent, ops, 0, new int[Op.COUNT]);
   }
 
-  /** Returns a kind with a single operation. */
   static Kind single(Op op, int percent) {
     return new Kind(op.id, percent, new Op[] {op}, 0, new int[Op.COUNT]);
   }
 
-  /** Returns a kind whose operations are drawn by percentages. */
   static Kind drawn(int draws, int[] percents) {
     return new Kind("transaction", 100, new Op[0], draws, percents.clone());
   }
 
-  /** Returns the number of operations. */
   int size() {
     return fixed.length + draws;
   }
 
-  /** Returns the operations that may occur. */
   Set<Op> ops() {
     Set<Op> ops = EnumSet.noneOf(Op.class);
     ops.addAll(Arrays.asList(fixed));
@@ -70,7 +64,6 @@ final class Kind {
     return ops;
   }
 
-  /** Draws the operations of the next transaction. */
   void draw(Rng rng, Op[] out) {
     System.arraycopy(fixed, 0, out, 0, fixed.length);
     for (int i = fixed.length - 1; i > 0; i--) {

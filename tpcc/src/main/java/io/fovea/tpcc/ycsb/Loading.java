@@ -37,10 +37,7 @@ final class Loading {
   }
 
   /**
-   * Loads the table.
-   *
-   * @throws io.fovea.tpcc.bench.DriverException if a thread failed or a signal arrived; the load is
-   *     then incomplete
+   * Loads the table. Throws DriverException if a thread failed or a signal arrived; the load is then incomplete.
    */
   static Loaded load(
       Database db, int fields, long count, int threads, Progress progress, Shutdown shutdown) {
@@ -113,7 +110,6 @@ final class Loading {
     }
   }
 
-  /** Returns the part of a hash, in the order of hashes. */
   private static long part(long hash, int parts) {
     return Math.unsignedMultiplyHigh(hash ^ Long.MIN_VALUE, parts);
   }

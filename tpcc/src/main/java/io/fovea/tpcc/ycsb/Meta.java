@@ -14,14 +14,7 @@ import java.util.Set;
 /**
  * Facts about a database.
  *
- * @param complete whether its load finished
- * @param fields fields of a record
- * @param loaded the number of records loaded
- * @param count the number of records, when no run is active
- * @param counted the sum of the records' counts, when no run is active; -1 (unknown) after an
- *     unchecked run
- * @param runs the number of runs begun
- * @param running whether the last run is active or was interrupted
+ * @param counted the sum of the records' counts, when no run is active; -1 (unknown) after an unchecked run
  */
 record Meta(
     boolean complete,
@@ -53,27 +46,22 @@ record Meta(
     SPEC = TableSpec.of("ycsb_driver", KeySpec.of(FieldType.INT32), b.build());
   }
 
-  /** Returns the state at the start of a load. */
   static Meta loading(int fields, long records) {
     return new Meta(false, fields, records, records, 0, 0, false);
   }
 
-  /** Returns the state at its end. */
   Meta completed() {
     return new Meta(true, fields, loaded, count, counted, runs, false);
   }
 
-  /** Returns the state at the start of a run. */
   Meta begun() {
     return new Meta(complete, fields, loaded, count, counted, runs + 1, true);
   }
 
-  /** Returns the state at its end. */
   Meta ended(long nowCount, long nowCounted) {
     return new Meta(complete, fields, loaded, nowCount, nowCounted, runs, false);
   }
 
-  /** Tells whether a database has tables that do not belong to ycsb. */
   static boolean foreign(Database db) {
     return !Set.of(Records.NAME, SPEC.name()).containsAll(db.tables());
   }
@@ -108,7 +96,6 @@ record Meta(
         });
   }
 
-  /** Writes the facts. */
   void write(Database db) {
     RowTable t = db.table(SPEC);
     db.run(

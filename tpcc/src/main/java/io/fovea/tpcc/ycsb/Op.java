@@ -10,14 +10,12 @@ enum Op {
   UPDATE("update", true),
   /** Reads a record and replaces one field. */
   MODIFY("readModifyWrite", true),
-  /** Inserts a record. */
   INSERT("insert", true),
   /** Reads consecutive records. */
   SCAN("scan", false);
 
   static final int COUNT = values().length;
 
-  /** The name in reports. */
   final String id;
 
   final boolean writes;

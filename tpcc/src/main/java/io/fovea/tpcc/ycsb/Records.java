@@ -55,12 +55,10 @@ final class Records {
     table = database.table(TableSpec.of(NAME, key, b.build()));
   }
 
-  /** Opens the table, or creates it. */
   static Records open(Database db, int fields) {
     return new Records(db, fields);
   }
 
-  /** Returns the size of a record with its key. */
   static long bytes(int fields) {
     return 24 + (long) fields * FIELD_BYTES;
   }
@@ -89,7 +87,6 @@ final class Records {
     return z ^ (z >>> 30) ^ (z >>> 60);
   }
 
-  /** Sets a key to that of a record. */
   static Key set(Key key, long number) {
     return key.clear().int64(PREFIX).int64(hash(number)).int64(number);
   }
@@ -115,10 +112,8 @@ final class Records {
     }
   }
 
-  /** The longest filling. */
   static final int FILLING_MAX = FIELD_BYTES - COUNT_BYTES - LENGTH_BYTES;
 
-  /** Replaces a field of a row that was read. */
   void replace(Row row, int field, byte[] filling, int at) {
     row.setLong(counts[field], row.getLong(counts[field]) + 1);
     row.setBytes(fillings[field], filling, at, fillings[field].width());

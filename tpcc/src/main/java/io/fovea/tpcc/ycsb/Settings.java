@@ -11,19 +11,12 @@ import java.util.Objects;
  * The effective options, with defaults filled in.
  *
  * @param path the file; null for a database in memory
- * @param records the number of records loaded
  * @param threads threads that load, and that run or carry the clients
  * @param clients clients that run transactions; if more than threads, they share threads
- * @param virtual whether clients that share threads are virtual threads
  * @param ops operations per transaction of workloads A to F
  * @param readFirst whether writes of the other workloads read the record first
- * @param keys the distribution of keys
  * @param theta skew of Zipf distributions
- * @param hotKeys the hot part of the records
- * @param hotOperations the part of the operations on hot records
- * @param retries the most retries of a transaction
  * @param backoff the first wait before a retry; zero for the engine's own backoff
- * @param check whether to read all records after a run
  * @param json file of the report, or null
  * @param hlog file of the histograms, or null
  */
@@ -62,7 +55,6 @@ record Settings(
     return path == null;
   }
 
-  /** Tells whether several clients share a thread. */
   boolean shared() {
     return clients > threads;
   }

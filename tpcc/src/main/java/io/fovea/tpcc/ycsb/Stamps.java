@@ -28,7 +28,6 @@ final class Stamps {
     base = (long) (run % RUNS) << RUN_AT | (long) client << CLIENT_AT;
   }
 
-  /** Returns the stamp of a new attempt. */
   long next() {
     return base | ++attempt;
   }
@@ -42,7 +41,6 @@ final class Stamps {
     committed[word] |= 1L << attempt;
   }
 
-  /** Tells whether an attempt committed. */
   private boolean committed(long stamp) {
     long n = stamp & ATTEMPTS;
     return n >>> 6 < committed.length && (committed[(int) (n >>> 6)] >>> n & 1) != 0;
@@ -60,7 +58,6 @@ final class Stamps {
     return client < clients.length && clients[client].committed(stamp);
   }
 
-  /** Formats a stamp for messages. */
   static String text(long stamp) {
     return "attempt "
         + (stamp & ATTEMPTS)

@@ -11,7 +11,6 @@ import java.lang.invoke.VarHandle;
 final class Tally {
   /** The counters, followed by those of abort causes and operations. */
   enum What {
-    /** Committed transactions. */
     COMMITS,
     /** Attempts of these after the first. */
     RETRIES,
@@ -47,7 +46,6 @@ final class Tally {
     add(kind, what.ordinal(), n);
   }
 
-  /** Counts an aborted attempt. */
   void aborted(int kind, AbortCause cause) {
     add(kind, CAUSES_AT + cause.ordinal(), 1);
   }
@@ -77,7 +75,6 @@ final class Tally {
       return t;
     }
 
-    /** Returns the difference from an earlier sum. */
     Totals since(Totals earlier) {
       Totals t = new Totals(kinds);
       for (int i = 0; i < sums.length; i++) {
@@ -114,7 +111,6 @@ final class Tally {
       return all(OPS_AT + op.ordinal());
     }
 
-    /** Returns the operations of committed transactions. */
     long operations() {
       long sum = 0;
       for (Op op : Op.values()) {
@@ -123,7 +119,6 @@ final class Tally {
       return sum;
     }
 
-    /** Returns the number of aborted attempts. */
     long aborts() {
       long sum = 0;
       for (AbortCause cause : CAUSES) {

@@ -33,7 +33,6 @@ enum Workload {
   /** 5 % with 1,000 reads, 95 % with 8 reads and 8 writes. */
   LONG(.9, transaction(95, 8, 8), transaction(5, 1_000, 0));
 
-  /** The most records that a scan reads. */
   static final int SCAN_MAX = 100;
 
   private static final int CLASSIC_FIELDS = 10;
@@ -41,7 +40,6 @@ enum Workload {
   /** The number of fields of a record, 100 bytes each. */
   final int fields;
 
-  /** The default distribution of keys. */
   final Keys.Shape keys;
 
   final double theta;

@@ -135,7 +135,6 @@ final class YcsbArguments {
 
   private YcsbArguments() {}
 
-  /** Returns a message for a mistake in the options alone, or null. */
   static String mistake(EngineOptions engine, Store store, Measure measure) {
     String mistake = store.where.mistake(store.work, measure.run);
     if (mistake == null) {
@@ -202,7 +201,6 @@ final class YcsbArguments {
     return null;
   }
 
-  /** Fills in the defaults. */
   static Settings settle(EngineOptions engine, Store store, Measure measure) {
     int threads = store.work.threads();
     int fields = store.workload.fields;

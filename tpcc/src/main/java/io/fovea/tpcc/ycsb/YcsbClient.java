@@ -40,7 +40,6 @@ final class YcsbClient implements Client, Task<RuntimeException> {
   private static final long BACKOFF_MAX_NANOS = 100_000_000;
   private static final int BACKOFF_DOUBLINGS_MAX = 20;
 
-  /** Random bytes from which fillings are cut. */
   private static final int RANDOM_BYTES = 4_096;
 
   /** Leaves the body of a transaction that was aborted too often. */
@@ -100,13 +99,10 @@ final class YcsbClient implements Client, Task<RuntimeException> {
 
   private int pendingCount;
 
-  /** The number of inserts of the current transaction. */
   private int inserts;
 
-  /** Fields replaced by committed transactions. */
   private long replaced;
 
-  /** Records inserted by committed transactions. */
   private long inserted;
 
   YcsbClient(
@@ -160,7 +156,6 @@ final class YcsbClient implements Client, Task<RuntimeException> {
     }
   }
 
-  /** Returns the latencies of a kind of transactions, retries included. */
   SingleWriterRecorder latencies(int kindIndex) {
     return latencies[kindIndex];
   }
@@ -290,7 +285,6 @@ final class YcsbClient implements Client, Task<RuntimeException> {
     return number >= 0;
   }
 
-  /** Tells whether the current transaction writes. */
   private boolean writes() {
     stamped = false;
     boolean writes = false;

@@ -38,7 +38,6 @@ public final class YcsbCommand implements Callable<Integer> {
     @Mixin final EngineOptions engine = new EngineOptions();
     @Mixin final YcsbArguments.Store store = new YcsbArguments.Store();
 
-    /** Returns the effective options, or reports a mistake. */
     Settings settings(YcsbArguments.Measure measure, CommandSpec of) {
       String mistake = YcsbArguments.mistake(engine, store, measure);
       if (mistake != null) {

@@ -14,7 +14,6 @@ import org.HdrHistogram.Histogram;
 
 /** Formats the output of {@code ycsb} and its part of the JSON. */
 final class YcsbReport {
-  /** The {@code command} in the report of a run. */
   static final String COMMAND = "ycsb run";
 
   private final StringBuilder text = new StringBuilder();
@@ -26,14 +25,12 @@ final class YcsbReport {
     return constant.name().toLowerCase(Locale.ROOT).replace('_', '-');
   }
 
-  /** Returns sync, async or none, for reports. */
   static String level(Settings s) {
     return name(s.engine().durability());
   }
 
   // -------------------------------------------------------------------------------------- screen
 
-  /** Returns the final table of a run. */
   static String table(Settings settings, Result result) {
     YcsbReport r = new YcsbReport();
     r.transactions(result);
@@ -55,7 +52,7 @@ final class YcsbReport {
     Tally.Totals counts = r.counts();
     StringBuilder head = new StringBuilder();
     head.append(
-        String.format("%-16s %11s %9s %9s", "transactions", "commits", "retries", "given up"));
+        String.format("%-16s %11s %9s %9s", "transactions", "commits", "retries", "abandoned"));
     for (AbortCause cause : Tally.CAUSES) {
       if (shown(cause, counts)) {
         head.append(String.format(" %10s", name(cause)));
@@ -156,7 +153,6 @@ final class YcsbReport {
     }
   }
 
-  /** Describes the distribution. */
   static String keys(Settings s) {
     return switch (s.keys()) {
       case ZIPFIAN, LATEST -> String.format(Locale.ROOT, "%s %.2f", name(s.keys()), s.theta());
@@ -177,7 +173,6 @@ final class YcsbReport {
 
   // ---------------------------------------------------------------------------------------- JSON
 
-  /** Starts a report. */
   static JsonReport json(String command, Settings s) {
     JsonObject o = new JsonObject();
     o.addProperty("path", s.inMemory() ? null : s.path().toString());
@@ -204,7 +199,6 @@ final class YcsbReport {
     return new JsonReport(command, o, s.engine().logged());
   }
 
-  /** Adds the results of a run. */
   static void run(JsonReport json, Result r) {
     Tally.Totals counts = r.counts();
     long commits = counts.get(Tally.What.COMMITS);
@@ -277,7 +271,6 @@ final class YcsbReport {
     return o;
   }
 
-  /** Adds the result of the check after a run. */
   static void check(JsonReport json, Check.Result c) {
     json.add("consistent", c.holds());
     JsonObject o = new JsonObject();

@@ -40,18 +40,12 @@ final class YcsbRunner {
   /** Latencies of the measured time: by kind, followed by {@link Op}; null if there are none. */
   private final Histogram[] totals;
 
-  /** Latencies of all kinds in the current interval. */
   private final Histogram interval;
 
   private final Histogram[][] recycled;
   private Tally.Totals counts;
 
-  /**
-   * Creates a run.
-   *
-   * @param number the number of the run
-   * @param count the number of records
-   */
+  /** Creates a run. */
   YcsbRunner(
       Settings settings,
       Records records,
@@ -209,9 +203,7 @@ final class YcsbRunner {
   }
 
   /**
-   * Waits for a phase to end, sampling and reporting progress.
-   *
-   * @return true if the clients ended early or a signal arrived
+   * Waits for a phase to end, sampling and reporting progress. Returns true if the clients ended early or a signal arrived.
    */
   private boolean phase(
       Crew crew, Sampler sampler, long start, long nanos, boolean warmingUp, Hlog hlog) {
@@ -284,7 +276,6 @@ final class YcsbRunner {
     return Tally.Totals.of(clients.stream().map(c -> c.tally).toList(), kinds.size());
   }
 
-  /** Returns the latencies recorded since the last call. */
   private Histogram[] collect() {
     Histogram[] intervals = new Histogram[totals.length];
     for (int i = 0; i < totals.length; i++) {

@@ -164,7 +164,7 @@ class FigureTest {
             .map(e -> e.getAttribute("y"))
             .toList();
     assertTrue(rows.size() > 1 && rows.size() < 20, "as many as there is room for: " + rows);
-    assertEquals(rows.size(), rows.stream().distinct().count(), "each in a row of its own");
+    assertEquals(rows.size(), rows.stream().distinct().count(), "each in a separate row");
   }
 
   @Test
