@@ -12,7 +12,8 @@ import java.lang.foreign.MemorySegment;
  * Sets up a ring: which setup flags are tried in which order, and which features and operations a
  * {@link Ring} requires.
  *
- * @param arena owns the ring's memory; closed with the ring. Confined to the thread that opened the ring, unless the ring is lent
+ * @param arena owns the ring's memory; closed with the ring. Confined to the thread that opened the
+ *     ring, unless the ring is lent
  */
 record RingSetup(Arena arena, MemorySegment ring, MemorySegment params) {
   /** The setup flags that {@link Ring#open(int)} tries, best first: Linux 6.1, 6.0, 5.19, older. */

@@ -338,7 +338,9 @@ public final class BesideOthers implements Callable<Integer> {
   }
 
   /**
-   * Loads the records in another process, with the memory of the lines in memory. An engine that splits pages at random would take most of the time if its cache were small. Returns whether the engine is available.
+   * Loads the records in another process, with the memory of the lines in memory. An engine that
+   * splits pages at random would take most of the time if its cache were small. Returns whether the
+   * engine is available.
    */
   private boolean loadAhead(Engine engine, Path files, Phase phase)
       throws IOException, InterruptedException {

@@ -62,7 +62,8 @@ final class BesideRecords {
   }
 
   /**
-   * Returns the version of a value. Throws WrongValueException if the value is malformed or does not belong to the key.
+   * Returns the version of a value. Throws WrongValueException if the value is malformed or does
+   * not belong to the key.
    */
   static long check(byte[] key, byte[] value) {
     if (value == null || value.length != VALUE_BYTES) {

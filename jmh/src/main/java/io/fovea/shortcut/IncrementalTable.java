@@ -38,7 +38,8 @@ final class IncrementalTable implements LongTable {
   /**
    * Creates an empty table.
    *
-   * @param batch entries of the old table, including free ones, that an access examines; at least 4, so that all have moved before the new table is full
+   * @param batch entries of the old table, including free ones, that an access examines; at least
+   *     4, so that all have moved before the new table is full
    */
   IncrementalTable(boolean hugePages, int batch) {
     if (batch < 4) {

@@ -38,7 +38,8 @@ final class Acknowledged implements AutoCloseable {
   private final FileChannel channel;
 
   /**
-   * Opens a list, or creates it if the file does not exist. Throws DriverException if the file cannot be written.
+   * Opens a list, or creates it if the file does not exist. Throws DriverException if the file
+   * cannot be written.
    */
   Acknowledged(Path file) {
     this.file = file;

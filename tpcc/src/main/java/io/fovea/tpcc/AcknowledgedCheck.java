@@ -43,7 +43,8 @@ final class AcknowledgedCheck {
   record Result(long records, long missing, List<String> examples) {}
 
   /**
-   * Reads the list and looks up its transactions. Throws DriverException if the list cannot be read or is not a list.
+   * Reads the list and looks up its transactions. Throws DriverException if the list cannot be read
+   * or is not a list.
    */
   Result check(Path file) {
     long records = 0;

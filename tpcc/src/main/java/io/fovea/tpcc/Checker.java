@@ -36,7 +36,8 @@ final class Checker {
   }
 
   /**
-   * Checks the conditions and returns them in order. Throws DriverException if rows are missing or a signal arrived.
+   * Checks the conditions and returns them in order. Throws DriverException if rows are missing or
+   * a signal arrived.
    */
   List<Condition> check() {
     int group = Math.max(1, CUSTOMERS_AT_A_TIME / (Scale.DISTRICTS * meta.scale().customers()));

@@ -6,7 +6,6 @@ import io.fovea.Row;
 import io.fovea.Transaction;
 import io.fovea.tpcc.Schema.Order;
 import io.fovea.tpcc.bench.Crew;
-import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Loaded;
 import io.fovea.tpcc.bench.Progress;
 import io.fovea.tpcc.bench.Shutdown;
@@ -54,7 +53,8 @@ final class Loader {
   }
 
   /**
-   * Loads the database. Throws DriverException if a thread failed or a signal arrived; the load is then incomplete.
+   * Loads the database. Throws DriverException if a thread failed or a signal arrived; the load is
+   * then incomplete.
    */
   Loaded load() {
     long start = System.nanoTime();

@@ -65,7 +65,8 @@ record Meta(boolean complete, int warehouses, Scale scale, int loadCLast, int ru
   }
 
   /**
-   * Registers a run and allocates streams of history rows for its workers. Returns the first of {@code workers} unused streams.
+   * Registers a run and allocates streams of history rows for its workers. Returns the first of
+   * {@code workers} unused streams.
    */
   static int beginRun(Tables tables, int workers) {
     return tables

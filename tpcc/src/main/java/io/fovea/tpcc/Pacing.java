@@ -17,7 +17,8 @@ abstract class Pacing {
   void begin() {}
 
   /**
-   * Waits until a transaction may begin. Returns the intended start, from which its latency counts; or {@link #STOPPED}.
+   * Waits until a transaction may begin. Returns the intended start, from which its latency counts;
+   * or {@link #STOPPED}.
    */
   abstract long await(Worker worker, int type);
 

@@ -51,7 +51,8 @@ final class RecoverBench {
   }
 
   /**
-   * Runs a command of the driver in another JVM with the same options, and waits for its end. Throws DriverException if it fails.
+   * Runs a command of the driver in another JVM with the same options, and waits for its end.
+   * Throws DriverException if it fails.
    */
   static void elsewhere(List<String> args) {
     ProcessBuilder jvm = Jvm.like(Main.class, args);

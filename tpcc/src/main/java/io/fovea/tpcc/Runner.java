@@ -261,7 +261,9 @@ final class Runner {
   }
 
   /**
-   * Waits for a phase to end, sampling and reporting progress. The last sample is taken at the end, so the intervals of the series add up to the totals. Returns true if the workers ended early or a signal arrived.
+   * Waits for a phase to end, sampling and reporting progress. The last sample is taken at the end,
+   * so the intervals of the series add up to the totals. Returns true if the workers ended early or
+   * a signal arrived.
    */
   private boolean phase(
       Crew crew, Sampler sampler, long start, long nanos, boolean warmingUp, Hlog hlog) {

@@ -4,15 +4,14 @@ import io.fovea.Database;
 import io.fovea.Key;
 import io.fovea.Row;
 import io.fovea.tpcc.bench.Crew;
-import io.fovea.tpcc.bench.DriverException;
 import io.fovea.tpcc.bench.Loaded;
 import io.fovea.tpcc.bench.Progress;
 import io.fovea.tpcc.bench.Shutdown;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Fills an empty table. Each thread loads a range of keys in order, in transactions of a few hundred
- * rows, which leaves full pages.
+ * Fills an empty table. Each thread loads a range of keys in order, in transactions of a few
+ * hundred rows, which leaves full pages.
  */
 final class LookupLoader {
   private static final long POLL_NANOS = 100_000_000;
@@ -29,7 +28,8 @@ final class LookupLoader {
   }
 
   /**
-   * Loads the table. Throws DriverException if a thread failed or a signal arrived; the load is then incomplete.
+   * Loads the table. Throws DriverException if a thread failed or a signal arrived; the load is
+   * then incomplete.
    */
   static Loaded load(
       Database db, LookupTable.Shape shape, int threads, Progress progress, Shutdown shutdown) {

@@ -192,7 +192,9 @@ final class LookupRunner {
   }
 
   /**
-   * Waits for a phase to end, moving the working set, sampling and reporting progress. The working set starts to move with the measured time. Returns true if the clients ended early or a signal arrived.
+   * Waits for a phase to end, moving the working set, sampling and reporting progress. The working
+   * set starts to move with the measured time. Returns true if the clients ended early or a signal
+   * arrived.
    */
   private boolean phase(Crew crew, Sampler sampler, long start, long nanos, boolean warmingUp) {
     long from = sampler.nanos();

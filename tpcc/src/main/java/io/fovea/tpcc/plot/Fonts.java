@@ -24,7 +24,8 @@ final class Fonts {
   }
 
   /**
-   * Checks that text can be drawn, and switches Java to headless mode. Throws NoFontsException if text cannot be drawn.
+   * Checks that text can be drawn, and switches Java to headless mode. Throws NoFontsException if
+   * text cannot be drawn.
    */
   static void require() {
     System.setProperty("java.awt.headless", "true");

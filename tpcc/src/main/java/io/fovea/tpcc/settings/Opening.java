@@ -55,16 +55,15 @@ public final class Opening {
     String owner();
 
     /** Tells whether the database has tables of another owner. */
-
     boolean foreign(Database db);
 
     /**
-     * Tells whether the database has the wanted records. Throws DriverException if it has others instead.
+     * Tells whether the database has the wanted records. Throws DriverException if it has others
+     * instead.
      */
     boolean complete(Database db);
 
     /** Drops the result of an interrupted load. */
-
     void drop(Database db);
   }
 

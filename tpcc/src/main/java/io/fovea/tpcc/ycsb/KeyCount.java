@@ -35,7 +35,8 @@ final class KeyCount {
   }
 
   /**
-   * Issues the number of a record to insert. The caller must commit it eventually. Returns -1 if the window is full, because the record at the limit takes long.
+   * Issues the number of a record to insert. The caller must commit it eventually. Returns -1 if
+   * the window is full, because the record at the limit takes long.
    */
   long take() {
     while (true) {

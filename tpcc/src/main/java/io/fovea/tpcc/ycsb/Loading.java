@@ -37,7 +37,8 @@ final class Loading {
   }
 
   /**
-   * Loads the table. Throws DriverException if a thread failed or a signal arrived; the load is then incomplete.
+   * Loads the table. Throws DriverException if a thread failed or a signal arrived; the load is
+   * then incomplete.
    */
   static Loaded load(
       Database db, int fields, long count, int threads, Progress progress, Shutdown shutdown) {

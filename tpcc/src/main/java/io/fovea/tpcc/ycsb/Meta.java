@@ -14,7 +14,8 @@ import java.util.Set;
 /**
  * Facts about a database.
  *
- * @param counted the sum of the records' counts, when no run is active; -1 (unknown) after an unchecked run
+ * @param counted the sum of the records' counts, when no run is active; -1 (unknown) after an
+ *     unchecked run
  */
 record Meta(
     boolean complete,

@@ -203,7 +203,8 @@ final class YcsbRunner {
   }
 
   /**
-   * Waits for a phase to end, sampling and reporting progress. Returns true if the clients ended early or a signal arrived.
+   * Waits for a phase to end, sampling and reporting progress. Returns true if the clients ended
+   * early or a signal arrived.
    */
   private boolean phase(
       Crew crew, Sampler sampler, long start, long nanos, boolean warmingUp, Hlog hlog) {
