@@ -11,7 +11,7 @@ public final class WorkOptions {
       paramLabel = "N",
       description =
           "threads that load and run, or carry the clients (default: 1; for run, one per warehouse"
-              + " up to the number of processors, or ten per warehouse with --wait)")
+              + " up to the number of processors, or ten per warehouse for terminals)")
   public Integer threads;
 
   @Option(
