@@ -206,9 +206,9 @@ class ReportCommandTest {
         "my diary | neither a report",
         "'' | neither a report",
         "{} | not a report of this driver",
-        "{\"a\": | no JSON",
+        "{\"a\": | it is not JSON",
         "{\"command\":\"check\"} | has no series",
-        "{\"command\":\"run\",\"reportVersion\":2,\"series\":{}} | version 2",
+        "{\"command\":\"run\",\"reportVersion\":2,\"series\":{}} | version is 2",
         "{\"command\":\"run\",\"reportVersion\":1,\"series\":{}} | series is broken",
         "#[Histogram log format version 1.3] | neither a report",
         "#[x]%0.000,1.000,1.0,nonsense | histograms are broken"
